@@ -1,0 +1,193 @@
+"""The command line: `coaching-service --help`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import uvloop
+from rich.console import Console
+from rich.table import Table
+
+from coaching_service import demo, features, logs, runtime
+from coaching_service.kernel.auth.secrets import new_master_key
+from coaching_service.kernel.errors import ServiceError
+from coaching_service.kernel.rest.answers import to_json
+from coaching_service.kernel.rest.openapi import describe
+from coaching_service.kernel.rest.routes import routes_of
+from coaching_service.kernel.storage.context import Context, Services
+from coaching_service.kernel.storage.embedded import DatabaseUnavailable
+from coaching_service.library.exercises import shared
+from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.identities import service as identities
+from coaching_service.people.team import service as team
+from coaching_service.settings import Settings, SettingsError
+
+T = TypeVar("T")
+_console = Console(stderr=True)
+_data = click.option(
+    "--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the embedded database [.local]."
+)
+
+
+class _Commands(click.Group):
+    """Turns what we foresee into one sentence and exit code 1."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (SettingsError, DatabaseUnavailable, ServiceError) as error:
+            raise click.ClickException(str(error)) from None
+
+
+@click.group(cls=_Commands)
+@click.version_option(package_name="coaching-service")
+def main() -> None:
+    """The open coaching service.
+
+    Without MONGODB_URI every command works on the embedded MongoDB in the folder --data (one command at a time);
+    with it, on that database. README.md lists all settings.
+
+    \b
+    Start here:
+      coaching-service serve --demo      a running service with a demo company in it
+      coaching-service routes            every operation and who may call it
+    """
+
+
+def _settings(data: Path | None = None, **changes: Any) -> Settings:
+    given = {name: value for name, value in changes.items() if value is not None}
+    settings = replace(Settings.from_environment(), **given)
+    return settings if data is None else replace(settings, data_dir=data)
+
+
+def _with_services(settings: Settings, work: Callable[[Services], Awaitable[T]]) -> T:
+    """Run `work` on the settings' database, indexes made."""
+
+    async def run(settings: Settings) -> T:
+        async with runtime.open_services(settings) as services:
+            await runtime.make_indexes(services)
+            return await work(services)
+
+    with _console.status("Opening the database ..."), runtime.database_for(settings) as ready:
+        return uvloop.run(run(ready))
+
+
+@main.command()
+@click.option("--host", help="Address to listen on [127.0.0.1].")
+@click.option("--port", type=int, help="Port to listen on; 0 takes a free one [8080].")
+@_data
+@click.option("--demo", "with_demo", is_flag=True, help="Make the demo company, and write DIR/demo.json.")
+def serve(host: str | None, port: int | None, data: Path | None, with_demo: bool) -> None:
+    """Serve until Ctrl-C or SIGTERM."""
+    settings = _settings(data, host=host, port=port)
+    logs.configure(settings.log_format, settings.log_level)
+    bound, settings = runtime.listen_on(settings)
+
+    async def started(services: Services) -> None:
+        await shared.publish(services)
+        click.echo(f"Address  {services.base_url}\nDocs     {services.base_url}/docs")
+        if with_demo:
+            facts = await demo.ensure_demo(services)
+            click.echo(f"Sign-in  {facts['email']}  {facts['password']}\nKey      {facts['apiKey']}")
+            demo.write_atomically(settings.data_dir / "demo.json", facts)
+        sys.stdout.flush()
+
+    with bound, runtime.database_for(settings) as ready:
+        uvloop.run(runtime.serve(ready, bound, started))
+
+
+@main.command()
+@_data
+def seed(data: Path | None) -> None:
+    """Publish the shared exercise library and make the demo company. Repeating changes nothing."""
+
+    async def work(services: Services) -> None:
+        written = await shared.publish(services)
+        facts = await demo.ensure_demo(services)
+        click.echo(f"{written} shared exercises written; demo company {facts['companyId']} is there")
+
+    _with_services(_settings(data), work)
+
+
+@main.command("create-company")
+@click.argument("company")
+@click.option("--name", required=True, help="The owner's name.")
+@click.option("--email", required=True, help="The owner's sign-in address.")
+@click.option("--password", prompt=True, hide_input=True, confirmation_prompt=True, help="12 characters or more.")
+@click.option("--timezone", default="UTC", show_default=True, help="IANA name, such as Europe/Madrid.")
+@click.option("--load-unit", type=click.Choice(["kg", "lb"]), default="kg", show_default=True)
+@_data
+def create_company(
+    company: str, name: str, email: str, password: str, timezone: str, load_unit: str, data: Path | None
+) -> None:
+    """Create COMPANY with its owner, and print an API key of the owner's."""
+
+    async def work(services: Services) -> None:
+        ctx = Context(services)
+        owner = await team.found_company(ctx, company, name, email, password, timezone=timezone, load_unit=load_unit)
+        key = await api_keys.create(ctx.acting_as(owner), "Command line")
+        click.echo(f"Company  {owner.company.id}\nKey      {key['key']}")
+
+    _with_services(_settings(data), work)
+
+
+@main.command("create-key")
+@click.option("--email", required=True, help="Sign-in address of the coach the key acts as.")
+@click.option("--name", default="Command line", show_default=True, help="What the key is for.")
+@_data
+def create_key(email: str, name: str, data: Path | None) -> None:
+    """Print a new API key of a coach."""
+
+    async def work(services: Services) -> None:
+        ctx = Context(services)
+        subject = await identities.subject_of(ctx, email)
+        coach = await team.principal(services, subject) if subject else None
+        if coach is None:
+            raise click.ClickException(f"No coach signs in as {email}; create-company makes one")
+        key = await api_keys.create(ctx.acting_as(coach), name)
+        click.echo(key["key"])
+
+    _with_services(_settings(data), work)
+
+
+@main.command("ensure-indexes")
+@_data
+def ensure_indexes(data: Path | None) -> None:
+    """Make every index the service needs. Repeating changes nothing."""
+
+    async def work(services: Services) -> None:
+        names = await runtime.make_indexes(services)
+        click.echo(f"Indexes of {len(names)} collections are there: {', '.join(sorted(names))}")
+
+    _with_services(_settings(data), work)
+
+
+@main.command("new-secret-key")
+def new_secret_key() -> None:
+    """Print a new master key for SECRET_KEYS. Keep it: what it encrypts is lost with it."""
+    click.echo(new_master_key())
+
+
+@main.command()
+def routes() -> None:
+    """Print every operation and who may call it."""
+    table = Table("Method", "Path", "Access", "Summary", box=None)
+    for route in routes_of(features.ROUTES):
+        table.add_row(route.method, route.path, str(route.access), route.summary)
+    Console(width=None if sys.stdout.isatty() else 200).print(table)
+
+
+@main.command()
+def openapi() -> None:
+    """Print the OpenAPI document."""
+    document = describe(routes_of(features.ROUTES), features.TAGS, runtime.address_of(Settings.from_environment()))
+    sys.stdout.buffer.write(to_json(document) + b"\n")
+
+
+if __name__ == "__main__":
+    main()

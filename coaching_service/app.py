@@ -1,0 +1,44 @@
+"""The aiohttp application: middlewares, the features' routes, the operators' doors, and what runs beside them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
+from aiohttp import web
+
+from coaching_service import features
+from coaching_service.authentication import authenticate
+from coaching_service.kernel.background import jobs
+from coaching_service.kernel.rest.operations import OperatorDoors
+from coaching_service.kernel.rest.routes import routes_of
+from coaching_service.kernel.rest.serve import Server, mount
+from coaching_service.kernel.rest.traffic import Measures, traffic
+from coaching_service.kernel.storage.context import Services
+from coaching_service.settings import Settings
+
+SERVICES = web.AppKey("services", Services)
+MEASURES = web.AppKey("measures", Measures)
+
+
+def create_app(settings: Settings, services: Services) -> web.Application:
+    """The application on `services`; it does background work while it runs."""
+    measures = Measures()
+    app = web.Application(middlewares=[traffic(measures)])
+    app[SERVICES] = services
+    app[MEASURES] = measures
+    server = Server(services, authenticate, asyncio.Semaphore(settings.database_concurrency), settings.max_body_bytes)
+    routes = routes_of(features.ROUTES)
+    mount(app, routes, server)
+    doors = OperatorDoors(services, routes, features.TAGS)
+    app.add_routes(doors.routes(measures, with_metrics=settings.metrics_port is None))
+    app.cleanup_ctx.append(_background(services))
+    return app
+
+
+def _background(services: Services) -> Callable[[web.Application], AsyncIterator[None]]:
+    async def run(_: web.Application) -> AsyncIterator[None]:
+        async with jobs.working(services, features.STEPS):
+            yield
+
+    return run

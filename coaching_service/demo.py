@@ -1,0 +1,65 @@
+"""The demo company: something to look at on the first day, the same every time."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from coaching_service.kernel.auth.principal import Principal
+from coaching_service.kernel.storage.context import Context, Services
+from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.customers import service as customers
+from coaching_service.people.identities import service as identities
+from coaching_service.people.team import service as team
+
+EMAIL = "demo@example.com"
+_KEY_NAME = "Demo"
+_CLIENTS: tuple[tuple[str, str, list[str]], ...] = (
+    ("Ana", "Flores", ["Morning"]),
+    ("Björn", "Åkesson", ["Morning", "Strength"]),
+    ("Chidi", "Okafor", ["Strength"]),
+    ("José", "García", ["Evening"]),
+    ("Mei", "Tanaka", []),
+)
+
+
+async def ensure_demo(services: Services) -> dict[str, str]:
+    """Make the demo company if it is missing; gives `baseUrl, apiKey, companyId, email, password`.
+
+    The password is derived from the master key and the key is kept encrypted, so a second start gives the same.
+    """
+    ctx = Context(services)
+    password = services.vault.derive_text("demo password")
+    owner = await _owner(ctx, password)
+    ctx = ctx.acting_as(owner)
+    secret = await api_keys.secret_of(ctx, _KEY_NAME)
+    if secret is None:
+        secret = str((await api_keys.create(ctx, _KEY_NAME))["key"])
+        for name, surname, groups in _CLIENTS:
+            await customers.create(ctx, {"name": name, "surname": surname, "groups": groups}, sample=True)
+    return {
+        "baseUrl": services.base_url,
+        "apiKey": secret,
+        "companyId": str(owner.company.id),
+        "email": EMAIL,
+        "password": password,
+    }
+
+
+async def _owner(ctx: Context, password: str) -> Principal:
+    subject = await identities.subject_of(ctx, EMAIL)
+    if subject is not None and (found := await team.principal(ctx.services, subject)) is not None:
+        return found
+    return await team.found_company(ctx, "Demo Coaching", "Dana Demo", EMAIL, password)
+
+
+def write_atomically(file: Path, content: dict[str, str]) -> None:
+    """Write `content` as JSON to `file`, readable by its owner alone; a reader never sees half of it."""
+    draft = file.with_suffix(".tmp")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as handle:
+        handle.write(json.dumps(content, indent=2) + "\n")
+        handle.flush()
+        os.fsync(handle.fileno())
+    draft.replace(file)

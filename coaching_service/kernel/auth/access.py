@@ -1,0 +1,93 @@
+"""Who may call an operation: declared once with each route and tool, checked before anything else is looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from coaching_service.kernel.auth.principal import Principal
+from coaching_service.kernel.errors import Forbidden, Unauthorized
+
+
+@dataclass(frozen=True)
+class Access:
+    """The rule of one operation.
+
+    `who`: `public` (no credential is looked at), `anyone` (any valid credential), `coach` or `customer`.
+    `permission`: the one a coach needs. `session_only`: refused to API keys. `owner_only`: refused to employees.
+    """
+
+    who: Literal["public", "anyone", "coach", "customer"]
+    permission: str | None = None
+    session_only: bool = False
+    owner_only: bool = False
+
+    def __str__(self) -> str:
+        words = [
+            "owner" if self.owner_only else self.who,
+            self.permission or "",
+            "session only" if self.session_only else "",
+        ]
+        return ", ".join(word for word in words if word)
+
+
+def public() -> Access:
+    """No credential needed; one that is sent is not looked at."""
+    return Access("public")
+
+
+def anyone() -> Access:
+    """Any valid credential, a client's session included."""
+    return Access("anyone")
+
+
+def coach(permission: str | None = None) -> Access:
+    """A coach with this permission, by session or API key."""
+    return Access("coach", permission)
+
+
+def session_only(permission: str | None = None) -> Access:
+    """A coach's interactive session; API keys are refused (specification, section 5)."""
+    return Access("coach", permission, session_only=True)
+
+
+def owner() -> Access:
+    """The company's owner, by session or unrestricted key."""
+    return Access("coach", owner_only=True)
+
+
+def owner_session() -> Access:
+    """The company's owner in an interactive session."""
+    return Access("coach", session_only=True, owner_only=True)
+
+
+def customer() -> Access:
+    """A client's own session."""
+    return Access("customer")
+
+
+def check(access: Access, principal: Principal | None, *, writes: bool) -> None:
+    """Let `principal` through or raise Unauthorized or Forbidden. `writes`: whether the operation changes anything."""
+    if access.who == "public":
+        return
+    if principal is None:
+        raise Unauthorized()
+    if reason := refusal(access, principal, writes=writes):
+        raise Forbidden(reason)
+
+
+def refusal(access: Access, principal: Principal, *, writes: bool) -> str | None:
+    """Why this principal may not call the operation, or None when it may."""
+    if access.session_only and principal.via != "session":
+        return "This operation needs an interactive session; API keys are refused"
+    if access.who == "coach" and not principal.is_coach:
+        return "This operation is for coaches"
+    if access.who == "customer" and principal.is_coach:
+        return "This operation is for a client's own session"
+    if access.owner_only and principal.role != "OWNER":
+        return "This operation is for the company's owner"
+    if principal.read_only and writes:
+        return "This API key is read-only"
+    if access.permission and access.permission not in principal.permissions:
+        return f"The permission {access.permission} is missing"
+    return None

@@ -1,0 +1,46 @@
+"""The permissions of a coaching business: areas times actions, named `area.action` on the wire."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ACTIONS = ("view", "create", "edit", "delete")
+
+
+@dataclass(frozen=True)
+class Area:
+    """One area of the business; its four permissions are `CUSTOMERS.VIEW` ("customers.view") and so on."""
+
+    name: str
+
+    @property
+    def VIEW(self) -> str:  # noqa: N802 - reads as the constant it is: CUSTOMERS.VIEW
+        """May read."""
+        return f"{self.name}.view"
+
+    @property
+    def CREATE(self) -> str:  # noqa: N802
+        """May add."""
+        return f"{self.name}.create"
+
+    @property
+    def EDIT(self) -> str:  # noqa: N802
+        """May change."""
+        return f"{self.name}.edit"
+
+    @property
+    def DELETE(self) -> str:  # noqa: N802
+        """May remove."""
+        return f"{self.name}.delete"
+
+
+CUSTOMERS = Area("customers")
+EXERCISES = Area("exercises")
+PROGRAMS = Area("programs")
+FORMS = Area("forms")
+METRICS = Area("metrics")
+NUTRITION = Area("nutrition")
+
+AREAS = (CUSTOMERS, EXERCISES, PROGRAMS, FORMS, METRICS, NUTRITION)
+ALL_PERMISSIONS = frozenset(f"{area.name}.{action}" for area in AREAS for action in ACTIONS)
+READ_PERMISSIONS = frozenset(area.VIEW for area in AREAS)

@@ -1,0 +1,52 @@
+"""Who is asking: a coach or a client of one company, and by which credential."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Literal
+from zoneinfo import ZoneInfo
+
+from coaching_service.kernel.storage.ids import ObjectId
+
+Via = Literal["session", "apiKey", "mcp"]
+
+
+@dataclass(frozen=True, slots=True)
+class Company:
+    """What handlers need to know of the company without another query. `load_unit` is `kg` or `lb`."""
+
+    id: ObjectId
+    name: str
+    timezone: str
+    load_unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """The one a request is evaluated as.
+
+    `permissions` are already narrowed by the credential's own restrictions; `customers_scope` is `all` or
+    `assigned`; `credential_id` names the key or session (for audit and sign-out).
+    """
+
+    id: ObjectId
+    company: Company
+    role: Literal["OWNER", "EMPLOYEE", "CUSTOMER"]
+    via: Via
+    name: str
+    email: str | None
+    credential_id: ObjectId
+    permissions: frozenset[str] = field(default_factory=frozenset)
+    customers_scope: Literal["all", "assigned"] = "all"
+    impersonated_by: ObjectId | None = None
+    read_only: bool = False
+
+    @property
+    def is_coach(self) -> bool:
+        """Whether this is a coach (owner or employee) and not a client."""
+        return self.role != "CUSTOMER"
+
+    def today(self, timezone: str | None = None) -> date:
+        """Today's date where the client is: in `timezone`, else in the company's."""
+        return datetime.now(ZoneInfo(timezone or self.company.timezone)).date()

@@ -1,0 +1,1 @@
+"""What happens around and after a request: safe retries, queued work."""

@@ -1,0 +1,100 @@
+"""Safe retries: the first answer to an `Idempotency-Key` is kept with the change it reports, in one transaction."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import orjson
+
+from coaching_service.kernel.errors import BadRequest, Conflict
+from coaching_service.kernel.storage.context import Context, in_transaction
+from coaching_service.kernel.storage.documents import Document, Documents, HeldByAnother, now
+from coaching_service.kernel.storage.ids import ObjectId, stable_id
+from coaching_service.kernel.storage.mongo import Index
+
+KEPT = timedelta(hours=24)
+_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+
+_replays = Documents(
+    "replays",
+    (Index(("about",)),),
+    client_field="about",
+    expire=("createdAt", int(KEPT.total_seconds())),
+)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An answer as it went out: status, JSON bytes, and whether this is a repetition."""
+
+    status: int
+    body: bytes
+    replayed: bool = False
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a key is bound to, and the fingerprint of the body it came with."""
+
+    id: ObjectId
+    fingerprint: str
+
+    @classmethod
+    def of(cls, ctx: Context, key: str, method: str, path: str, body: Any) -> Claim:
+        """The claim of one request. Raises BadRequest for a malformed key."""
+        if not _KEY.fullmatch(key):
+            raise BadRequest("Idempotency-Key must be 1 to 255 visible ASCII characters")
+        canonical = orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
+        return cls(stable_id(str(ctx.company_id), method, path, key), hashlib.sha256(canonical).hexdigest())
+
+
+async def once(
+    ctx: Context,
+    claim: Claim,
+    about: ObjectId | None,
+    work: Callable[[Context], Awaitable[tuple[Kept, ObjectId | None]]],
+) -> Kept:
+    """Do `work` once for this claim; a repetition gets the first answer.
+
+    `work` gives the answer and the client it is about (the record goes when that client is erased), unless `about`
+    already says. Raises Conflict when the key came with another body, or while the first request is running.
+    """
+    if (first := await _first_answer(ctx, claim)) is not None:
+        return first
+
+    async def claimed(tx: Context) -> Kept:
+        await _replays.claim(tx, {"_id": claim.id, "fingerprint": claim.fingerprint})
+        kept, found_about = await work(tx)
+        sealed = ctx.services.vault.seal(kept.body, _binding(claim))
+        answer = {"status": kept.status, "answer": sealed, "about": about or found_about}
+        await _replays.set_derived(tx, {"_id": claim.id}, {"$set": answer})
+        return kept
+
+    try:
+        return await in_transaction(ctx, claimed)
+    except HeldByAnother:
+        if (first := await _first_answer(ctx, claim)) is not None:
+            return first
+        raise Conflict("A request with this Idempotency-Key is still running; try again shortly") from None
+
+
+async def _first_answer(ctx: Context, claim: Claim) -> Kept | None:
+    record: Document | None = await _replays.find_one(ctx, {"_id": claim.id})
+    if record is None:
+        return None
+    if record["createdAt"] < now() - KEPT:
+        await _replays.delete(ctx, {"_id": claim.id, "createdAt": record["createdAt"]})
+        return None
+    if record["fingerprint"] != claim.fingerprint:
+        raise Conflict("This Idempotency-Key was used with another body")
+    body = ctx.services.vault.open(record["answer"], _binding(claim))
+    return Kept(record["status"], body, replayed=True)
+
+
+def _binding(claim: Claim) -> str:
+    return f"replay:{claim.id}"

@@ -1,0 +1,124 @@
+"""Queued work in bounded, resumable steps: claimed in MongoDB, so that any number of processes share it safely.
+
+A job is stored in the transaction of the change that causes it. A worker claims it for a while (a lease), does one
+bounded step, and gives it back; a process that dies mid-step loses only its lease.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import structlog
+
+from coaching_service.kernel.auth.secrets import new_token
+from coaching_service.kernel.storage.context import Context, Services
+from coaching_service.kernel.storage.documents import Document, Documents, now
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.kernel.storage.mongo import Index
+
+LEASE = timedelta(seconds=60)
+POLL_SECONDS = 2.0
+_RETRY_AFTER = (1, 5, 30, 120, 600)
+
+_jobs = Documents(
+    "jobs",
+    global_indexes=(Index(("runAfter",)),),
+    why_global="workers claim the next job of any company",
+)
+log = structlog.get_logger("coaching_service.jobs")
+
+
+@dataclass(frozen=True)
+class Again:
+    """What a step gives back: run me again, now or after a while (`progress` is remembered for the next step)."""
+
+    after: timedelta = timedelta(0)
+    progress: Document | None = None
+
+
+Step = Callable[[Services, Document], Awaitable[Again | None]]
+Steps = dict[str, Step]
+
+
+async def enqueue(ctx: Context, kind: str, arguments: Document, *, after: timedelta = timedelta(0)) -> ObjectId:
+    """Queue a job in the caller's transaction; gives its identifier."""
+    at = now()
+    identifier = ObjectId()
+    job = {
+        "_id": identifier,
+        "kind": kind,
+        "arguments": arguments,
+        "runAfter": at + after,
+        "attempts": 0,
+        "lease": None,
+        "createdAt": at,
+    }
+    await _jobs.globally(ctx.services).insert_one(job, session=ctx.session)
+    ctx.services.wake.set()
+    return identifier
+
+
+async def run_due(services: Services, steps: Steps, *, at: datetime | None = None) -> int:
+    """Run one step of every job that is due (at `at`, else now), until none is; gives how many steps ran."""
+    ran = 0
+    while (job := await _claim(services, steps, at or now())) is not None:
+        await _step(services, steps[job["kind"]], job)
+        ran += 1
+    return ran
+
+
+@asynccontextmanager
+async def working(services: Services, steps: Steps) -> AsyncIterator[None]:
+    """Work on the queue in the background while the context is open."""
+    task = asyncio.create_task(_work(services, steps))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def _work(services: Services, steps: Steps) -> None:
+    while True:
+        services.wake.clear()
+        try:
+            await run_due(services, steps)
+        except Exception:  # a lost database must not end the worker
+            log.exception("worker")
+        with suppress(TimeoutError):
+            await asyncio.wait_for(services.wake.wait(), POLL_SECONDS)
+
+
+async def _claim(services: Services, steps: Steps, at: datetime) -> Document | None:
+    # A running job's runAfter is the end of its lease: one indexed condition finds both new and abandoned ones.
+    claimed: Document | None = await _jobs.globally(services).find_one_and_update(
+        {"runAfter": {"$lte": at}, "kind": {"$in": list(steps)}},
+        {"$set": {"runAfter": now() + LEASE, "lease": new_token()}, "$inc": {"attempts": 1}},
+        sort=[("runAfter", 1)],
+        return_document=True,
+    )
+    return claimed
+
+
+async def _step(services: Services, step: Step, job: Document) -> None:
+    mine = {"_id": job["_id"], "lease": job["lease"]}
+    try:
+        again = await step(services, job["arguments"])
+    except Exception:
+        log.exception("job failed", kind=job["kind"], job=str(job["_id"]), attempts=job["attempts"])
+        wait = _RETRY_AFTER[min(job["attempts"], len(_RETRY_AFTER)) - 1]
+        await _jobs.globally(services).update_one(mine, {"$set": {"runAfter": now() + timedelta(seconds=wait)}})
+        return
+    if again is None:
+        await _jobs.globally(services).delete_one(mine)
+        return
+    change: dict[str, Any] = {"runAfter": now() + again.after, "attempts": 0}
+    if again.progress is not None:
+        change["arguments"] = job["arguments"] | again.progress
+    await _jobs.globally(services).update_one(mine, {"$set": change})

@@ -1,0 +1,134 @@
+"""The declaration of a route. Serving, the OpenAPI document, permissions and the generated tests all read it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from marshmallow import Schema
+
+from coaching_service.kernel.auth.access import Access
+from coaching_service.kernel.errors import ServiceError
+from coaching_service.kernel.variants import Variant
+
+Handler = Callable[..., Awaitable[Any]]
+
+DEFAULT_STATUS = {"GET": 200, "POST": 201, "PUT": 200, "PATCH": 200, "DELETE": 204}
+
+
+@dataclass(frozen=True)
+class ListAnswer:
+    """An answer that is a plain array of `schema`."""
+
+    schema: type[Schema]
+
+
+def list_of(schema: type[Schema]) -> ListAnswer:
+    """A plain array of `schema` as an answer."""
+    return ListAnswer(schema)
+
+
+@dataclass(frozen=True)
+class Route:
+    """One operation: where it is, who may call it, what it reads and what it answers.
+
+    `query` and `body` are schema instances; `returns` is a schema, a Variant, `list_of(schema)`, or None for no body.
+    `idempotent`: takes an `Idempotency-Key`. `body_limit`: bytes, None for the setting's default.
+    `example`: a request body for the document.
+    """
+
+    method: str
+    path: str
+    access: Access
+    handler: Handler
+    tag: str
+    status: int
+    returns: type[Schema] | ListAnswer | Variant | None
+    query: Schema | None = None
+    body: Schema | Variant | None = None
+    errors: tuple[type[ServiceError], ...] = ()
+    idempotent: bool = False
+    body_limit: int | None = None
+    body_optional: bool = False
+    example: Any = None
+    path_parameters: tuple[tuple[str, str], ...] = field(default=())
+
+    @property
+    def name(self) -> str:
+        """The operation's identifier in the document, e.g. `workouts.add_item`."""
+        return f"{self.tag.lower().replace(' ', '_')}.{self.handler.__name__}"
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of the handler's docstring."""
+        return self.documentation.split("\n\n", 1)[0].replace("\n", " ")
+
+    @property
+    def documentation(self) -> str:
+        """The handler's docstring."""
+        return inspect.getdoc(self.handler) or ""
+
+    @property
+    def writes(self) -> bool:
+        """Whether the operation changes anything."""
+        return self.method != "GET"
+
+
+class Routes:
+    """The routes of one feature, under one prefix."""
+
+    def __init__(self, prefix: str, *, tag: str) -> None:
+        self.prefix, self.tag = prefix, tag
+        self.declared: list[Route] = []
+
+    def get(self, path: str, *, access: Access, returns: Any, **options: Any) -> Callable[[Handler], Handler]:
+        """Declare a read."""
+        return self._declare("GET", path, access, returns, options)
+
+    def post(self, path: str, *, access: Access, returns: Any, **options: Any) -> Callable[[Handler], Handler]:
+        """Declare a POST: 201, or `status=200` for an action that creates nothing."""
+        return self._declare("POST", path, access, returns, options)
+
+    def put(self, path: str, *, access: Access, returns: Any, **options: Any) -> Callable[[Handler], Handler]:
+        """Declare a PUT."""
+        return self._declare("PUT", path, access, returns, options)
+
+    def patch(self, path: str, *, access: Access, returns: Any, **options: Any) -> Callable[[Handler], Handler]:
+        """Declare a PATCH."""
+        return self._declare("PATCH", path, access, returns, options)
+
+    def delete(self, path: str, *, access: Access, **options: Any) -> Callable[[Handler], Handler]:
+        """Declare a DELETE: 204, no body."""
+        return self._declare("DELETE", path, access, None, options)
+
+    def _declare(
+        self, method: str, path: str, access: Access, returns: Any, options: dict[str, Any]
+    ) -> Callable[[Handler], Handler]:
+        status = options.pop("status", DEFAULT_STATUS[method])
+        creates = method == "POST" and status == 201
+        options.setdefault("idempotent", creates and access.who == "coach" and not access.session_only)
+        whole = self.prefix + path
+        parameters = tuple((wire, snake(wire)) for wire in re.findall(r"{(\w+)}", whole))
+
+        def declare(handler: Handler) -> Handler:
+            if not handler.__doc__:
+                raise TypeError(f"{method} {whole}: the handler needs a docstring, the document's summary")
+            self.declared.append(
+                Route(method, whole, access, handler, self.tag, status, returns, path_parameters=parameters, **options)
+            )
+            return handler
+
+        return declare
+
+
+def snake(camel: str) -> str:
+    """`wblockId` as `wblock_id`."""
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", camel).lower()
+
+
+def routes_of(groups: Sequence[Routes]) -> list[Route]:
+    """Every route of the groups, in the order of their declaration."""
+    return [route for group in groups for route in group.declared]

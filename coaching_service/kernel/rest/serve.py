@@ -1,0 +1,98 @@
+"""From a declaration to an aiohttp handler: who, what, then the domain function, then the answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+from marshmallow import Schema
+
+from coaching_service.kernel.auth.access import check
+from coaching_service.kernel.auth.principal import Principal
+from coaching_service.kernel.background.idempotency import Claim, Kept, once
+from coaching_service.kernel.rest.answers import to_json
+from coaching_service.kernel.rest.inputs import judge_body, path_identifiers, read_json, read_query
+from coaching_service.kernel.rest.routes import Route
+from coaching_service.kernel.rest.traffic import REQUEST_ID, WHO
+from coaching_service.kernel.storage.context import Context, Services
+from coaching_service.kernel.storage.ids import ObjectId
+
+Authenticate = Callable[[Services, web.Request], Awaitable[Principal]]
+AiohttpHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+_JSON = "application/json; charset=utf-8"
+
+
+@dataclass(frozen=True)
+class Server:
+    """What every handler is served with: `gate` bounds how many work on the database at once."""
+
+    services: Services
+    authenticate: Authenticate
+    gate: asyncio.Semaphore
+    body_limit: int
+
+
+def mount(app: web.Application, routes: Iterable[Route], server: Server) -> None:
+    """Serve `routes` on `app`."""
+    for route in routes:
+        handler = handler_of(route, server)
+        if route.method == "GET":
+            app.router.add_get(route.path, handler)  # answers HEAD too
+        else:
+            app.router.add_route(route.method, route.path, handler)
+
+
+def handler_of(route: Route, server: Server) -> AiohttpHandler:
+    """The aiohttp handler of one declared route."""
+    query = route.query if isinstance(route.query, Schema) else None
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        principal = None
+        if route.access.who != "public":
+            principal = request[WHO] = await server.authenticate(server.services, request)
+        check(route.access, principal, writes=route.writes)
+        ctx = Context(server.services, principal, request_id=request[REQUEST_ID])
+        arguments: dict[str, Any] = dict(path_identifiers(route, request))
+        if query is not None:
+            arguments["query"] = read_query(query, request)
+        raw = None
+        if route.body is not None:
+            raw = await read_json(request, route.body_limit or server.body_limit, optional=route.body_optional)
+            arguments["body"] = judge_body(route.body, raw)
+        async with server.gate:
+            return await _answer(route, request, ctx, arguments, raw)
+
+    return handle
+
+
+async def _answer(
+    route: Route, request: web.Request, ctx: Context, arguments: dict[str, Any], raw: Any
+) -> web.StreamResponse:
+    key = request.headers.get("Idempotency-Key") if route.idempotent else None
+    if key is None:
+        result = await route.handler(ctx, **arguments)
+        return _response(route, result)
+    claim = Claim.of(ctx, key, route.method, request.path, raw)
+
+    async def work(tx: Context) -> tuple[Kept, ObjectId | None]:
+        result = await route.handler(tx, **arguments)
+        about = result.get("_id") if isinstance(result, dict) else None
+        return Kept(route.status, to_json(result)), about
+
+    body = arguments.get("body")
+    named = arguments.get("customer_id") or (body.get("customerId") if isinstance(body, dict) else None)
+    kept = await once(ctx, claim, named, work)
+    headers = {"Idempotent-Replayed": "true"} if kept.replayed else {}
+    return web.Response(body=kept.body, status=kept.status, headers={"Content-Type": _JSON, **headers})
+
+
+def _response(route: Route, result: Any) -> web.StreamResponse:
+    if isinstance(result, web.StreamResponse):
+        return result
+    if route.status == 204:
+        return web.Response(status=204)
+    return web.Response(body=to_json(result), status=route.status, headers={"Content-Type": _JSON})

@@ -1,0 +1,1 @@
+"""MongoDB: the only folder of the kernel that names the driver."""

@@ -1,0 +1,93 @@
+"""What a domain function is given first: who asks, and where the data is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from motor.motor_asyncio import AsyncIOMotorClientSession, AsyncIOMotorCollection, AsyncIOMotorDatabase
+
+from coaching_service.kernel.auth.secrets import Vault
+from coaching_service.kernel.storage.ids import ObjectId
+
+if TYPE_CHECKING:
+    from coaching_service.kernel.auth.principal import Principal
+
+Database = AsyncIOMotorDatabase[dict[str, Any]]
+Collection = AsyncIOMotorCollection[dict[str, Any]]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What the running process offers every request: made once at start.
+
+    `base_url` is the address clients know (no trailing slash); `wake` tells the background worker that there is work.
+    """
+
+    db: Database
+    vault: Vault
+    base_url: str
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """One piece of work: on behalf of whom, on which database, inside which transaction (if any)."""
+
+    services: Services
+    principal: Principal | None = None
+    session: AsyncIOMotorClientSession | None = None
+    request_id: str = "-"
+
+    @property
+    def db(self) -> Database:
+        """The database."""
+        return self.services.db
+
+    @property
+    def who(self) -> Principal:
+        """The one asking; a public operation that needs one is a defect."""
+        if self.principal is None:
+            raise RuntimeError("this operation needs a principal")
+        return self.principal
+
+    @property
+    def company_id(self) -> ObjectId:
+        """The company every query begins with."""
+        return self.who.company.id
+
+    def acting_as(self, principal: Principal) -> Context:
+        """The same work on behalf of `principal`."""
+        return replace(self, principal=principal)
+
+
+async def in_transaction(ctx: Context, work: Callable[[Context], Coroutine[Any, Any, T]]) -> T:
+    """Do `work` in one transaction, or inside the one `ctx` already is in.
+
+    `work` is run again when the transaction collides with another: it must have no effect outside the database.
+    """
+    if ctx.session is not None:
+        return await work(ctx)
+    async with await ctx.db.client.start_session() as session:
+        result: T = await session.with_transaction(lambda s: work(replace(ctx, session=s)))
+        return result
+
+
+async def together(ctx: Context, *reads: Awaitable[Any]) -> list[Any]:
+    """The results of independent `reads`: at the same time, or one after another inside a transaction,
+    where the server takes one operation at a time."""
+    if ctx.session is None:
+        return list(await asyncio.gather(*reads))
+    results = []
+    pending = list(reads)
+    try:
+        while pending:
+            results.append(await pending.pop(0))
+    finally:
+        for unread in pending:
+            if asyncio.iscoroutine(unread):
+                unread.close()
+    return results

@@ -1,0 +1,320 @@
+"""What comes in, judged: strict JSON fields, the specification's query conversions, and the messages of both."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from datetime import date
+from decimal import Decimal
+from typing import Any
+from zoneinfo import available_timezones
+
+from marshmallow import EXCLUDE, Schema, ValidationError, fields, post_load, validates_schema
+from marshmallow import validate as checks
+
+from coaching_service.kernel.storage.ids import ObjectId, parse_id
+
+MAX_SAFE_INTEGER = 2**53 - 1
+NAME_LENGTH = 200
+TEXT_LENGTH = 10_000
+
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_NUMERIC = re.compile(r"[+-]?\d{1,30}(\.\d{1,30})?([eE][+-]?\d{1,4})?", re.ASCII)
+_TIMEZONES = available_timezones()
+
+
+class Input(Schema):
+    """The base of what is read from a request: unknown fields are ignored."""
+
+    class Meta:
+        unknown = EXCLUDE
+
+
+class Answer(Schema):
+    """The base of what is sent: describes it and is never dumped through. Every field is present, null when unset."""
+
+    def on_bind_field(self, field_name: str, field_obj: fields.Field[Any]) -> None:
+        """Present in every answer, unless the field says `required=None`-like otherwise by `metadata["optional"]`."""
+        field_obj.required = not field_obj.metadata.get("optional", False)
+
+
+# --- fields of a JSON body: JSON's own types, nothing converted --------------------------------------------------
+
+
+class Text(fields.String):
+    """A string, trimmed. `blank=False` refuses one that is empty after trimming; `longest` counts characters."""
+
+    def __init__(self, *, longest: int = NAME_LENGTH, blank: bool = False, trim: bool = True, **options: Any) -> None:
+        self.blank, self.trim, self.longest = blank, trim, longest
+        options["metadata"] = {"maxLength": longest} | ({} if blank else {"minLength": 1}) | options.get("metadata", {})
+        super().__init__(**options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> str:
+        if not isinstance(value, str):
+            raise ValidationError("must be a string")
+        text = value.strip() if self.trim else value
+        if not text and not self.blank:
+            raise ValidationError("should not be empty")
+        if len(text) > self.longest:
+            raise ValidationError(f"must not be longer than {self.longest} characters")
+        return text
+
+
+class Email(Text):
+    """An e-mail address, as typed, at most 254 characters."""
+
+    _check = checks.Email(error="must be an e-mail address")
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(longest=254, metadata={"format": "email"} | options.pop("metadata", {}), **options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> str:
+        text = super()._deserialize(value, attr, data)
+        if not text.isprintable() or ".." in text:
+            raise ValidationError("must be an e-mail address")
+        return self._check(text)
+
+
+class Number(fields.Float):
+    """A finite JSON number between `least` and `most`, both allowed."""
+
+    def __init__(self, *, least: float | None = None, most: float = 1e12, **options: Any) -> None:
+        self.least, self.most = least, most
+        limits = {"maximum": most} | ({} if least is None else {"minimum": least})
+        super().__init__(metadata=limits | options.pop("metadata", {}), **options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise ValidationError("must be a number")
+        number: float = _between(value, self.least, self.most)
+        return number
+
+
+class Integer(fields.Integer):
+    """A JSON integer (6, not 6.0 and not "6") between `least` and `most`, both allowed."""
+
+    def __init__(self, *, least: int | None = None, most: int = 1_000_000, **options: Any) -> None:
+        self.least, self.most = least, most
+        limits = {"maximum": most} | ({} if least is None else {"minimum": least})
+        super().__init__(metadata=limits | options.pop("metadata", {}), **options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise ValidationError("must be an integer")
+        return int(_between(value, self.least, self.most))
+
+
+class Flag(fields.Boolean):
+    """A JSON boolean, nothing that merely looks like one."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> bool:
+        if not isinstance(value, bool):
+            raise ValidationError("must be a boolean")
+        return value
+
+
+class Day(fields.String):
+    """A date written exactly `YYYY-MM-DD` that exists; it stays the text it is."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(metadata={"format": "date", "example": "2026-03-02"} | options.pop("metadata", {}), **options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> str:
+        if isinstance(value, str) and _DAY.fullmatch(value):
+            try:
+                date.fromisoformat(value)
+            except ValueError:
+                raise ValidationError("must be a date that exists") from None
+            return value
+        raise ValidationError("must be a date in the form YYYY-MM-DD")
+
+
+class Identifier(fields.String):
+    """24 hexadecimal characters, read as an ObjectId."""
+
+    def __init__(self, **options: Any) -> None:
+        about = {"pattern": "^[0-9a-fA-F]{24}$", "example": "66f0c0ffee0000000000abcd"}
+        super().__init__(metadata=about | options.pop("metadata", {}), **options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> ObjectId:  # type: ignore[override]  # the wire form is a string, ours is not
+        if (identifier := parse_id(value)) is None:
+            raise ValidationError("must be an identifier of 24 hexadecimal characters")
+        return identifier
+
+
+class Timezone(Text):
+    """The IANA name of a time zone, e.g. `Europe/Madrid`."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(metadata={"example": "Europe/Madrid"} | options.pop("metadata", {}), **options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> str:
+        text = super()._deserialize(value, attr, data)
+        if text not in _TIMEZONES:
+            raise ValidationError("must be the IANA name of a time zone, such as Europe/Madrid")
+        return text
+
+
+class Link(Text):
+    """An http or https address, at most 2,000 characters."""
+
+    _check = checks.URL(schemes={"http", "https"}, require_tld=False, error="must be an http or https address")
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(longest=2000, metadata={"format": "uri"} | options.pop("metadata", {}), **options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> str:
+        return self._check(super()._deserialize(value, attr, data))
+
+
+class Moment(fields.String):
+    """A stored time in an answer: ISO 8601, UTC, milliseconds, `Z`."""
+
+    def __init__(self, **options: Any) -> None:
+        about = {"format": "date-time", "example": "2026-03-02T08:30:00.000Z"}
+        super().__init__(metadata=about | options.pop("metadata", {}), **options)
+
+
+class Choice(Text):
+    """One of a few words."""
+
+    def __init__(self, *words: str, **options: Any) -> None:
+        self.words = words
+        super().__init__(validate=checks.OneOf(words, error=f"must be one of: {', '.join(words)}"), **options)
+
+
+class ListOf(fields.List[Any]):
+    """A JSON array of at most `most` members."""
+
+    def __init__(self, inner: Any, *, least: int = 0, most: int = 100, **options: Any) -> None:
+        self.least, self.most = least, most
+        about = {"maxItems": most} | ({"minItems": least} if least else {})
+        super().__init__(inner, metadata=about | options.pop("metadata", {}), **options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
+        if not isinstance(value, list):
+            raise ValidationError("must be an array")
+        if len(value) < self.least:
+            raise ValidationError("should not be empty")
+        if len(value) > self.most:
+            raise ValidationError(f"must not hold more than {self.most} entries")
+        return super()._deserialize(value, attr, data, **kwargs)
+
+
+class Words(ListOf):
+    """An array of short strings (tags, groups), trimmed, each kept once; null is none."""
+
+    def __init__(self, *, longest: int = 100, most: int = 50, **options: Any) -> None:
+        super().__init__(Text(longest=longest), most=most, allow_none=True, **options)
+
+    def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **kwargs: Any) -> list[Any]:
+        """The words; null clears them."""
+        return [] if value is None else super().deserialize(value, attr, data, **kwargs) or []
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
+        return list(dict.fromkeys(super()._deserialize(value, attr, data, **kwargs)))
+
+
+class Version(Integer):
+    """The `version` a change was based on."""
+
+    def __init__(self, **options: Any) -> None:
+        about = {"description": "The version this change is based on: 409 if the record has moved on since."}
+        super().__init__(least=0, most=2**31, metadata=about, **options)
+
+
+def patch_of(*schemas: type[Schema], name: str) -> Schema:
+    """The schema of a PATCH body: every field of `schemas`, none required, and `version`."""
+    built: type[Schema] = type(name, schemas, {"version": Version()})
+    return built(partial=True)
+
+
+# --- the query string: the specification's conversions -----------------------------------------------------------
+
+
+class QueryInteger(fields.Integer):
+    """An integer query parameter; `1e0` and `2e1` are integers, `1.5` and `1_0` are not."""
+
+    default_error_messages = {"required": "Validation failed (numeric string is expected)"}
+
+    def __init__(self, *, least: int = 1, most: int = MAX_SAFE_INTEGER, **options: Any) -> None:
+        self.least, self.most = least, most
+        limits = {"minimum": least} | ({"maximum": most} if most != MAX_SAFE_INTEGER else {})
+        super().__init__(metadata=limits | options.pop("metadata", {}), **options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> int:
+        if not _NUMERIC.fullmatch(value):
+            raise self.make_error("required")
+        number = Decimal(value)
+        if number != number.to_integral_value():
+            raise self.make_error("required")
+        return int(_between(number, self.least, self.most))
+
+
+class QueryBoolean(fields.Boolean):
+    """A boolean query parameter: `true` is true, any other text is false, nothing is an error."""
+
+    default_error_messages = {"required": "Validation failed (boolean string is expected)"}
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> bool:
+        if not value:
+            raise self.make_error("required")
+        return bool(value == "true")
+
+
+class DateRange(Input):
+    """`startDate` and `endDate`, both included; an end before its start is refused."""
+
+    startDate = Day(required=True)
+    endDate = Day(required=True)
+
+    @validates_schema
+    def in_order(self, data: Mapping[str, str], **_: Any) -> None:
+        """The end is not before the start."""
+        if data["endDate"] < data["startDate"]:
+            raise ValidationError("must not be before startDate", "endDate")
+
+    @post_load
+    def as_pair(self, data: dict[str, str], **_: Any) -> dict[str, str]:
+        """Nothing but the two dates."""
+        return data
+
+
+# --- messages ----------------------------------------------------------------------------------------------------
+
+
+def body_messages(error: ValidationError) -> list[str]:
+    """What is wrong with a body, one sentence a field, each naming its field (`exerciseSets.0.load must be ...`)."""
+    return _flat(error.messages, "")
+
+
+def query_message(error: ValidationError) -> str:
+    """What is wrong with a query: the first failure, in the specification's words where it has some."""
+    sentence = _flat(error.messages, "")[0]
+    return sentence[at:] if (at := sentence.find("Validation failed (")) >= 0 else sentence
+
+
+def _flat(messages: Any, path: str) -> list[str]:
+    if isinstance(messages, dict):
+        found = []
+        for key, inner in messages.items():
+            found += _flat(inner, path if key == "_schema" else f"{path}.{key}".lstrip("."))
+        return found
+    return [f"{path} {_WORDS.get(text, text)}".strip() for text in messages]
+
+
+_WORDS = {
+    "Missing data for required field.": "is required",
+    "Field may not be null.": "must not be null",
+    "Unknown field.": "is not a known field",
+    "Invalid input type.": "must be an object",
+}
+
+
+def _between(value: Any, least: Any, most: Any) -> Any:
+    if least is not None and value < least:
+        raise ValidationError(f"must not be less than {least}")
+    if value > most:
+        raise ValidationError(f"must not be greater than {most}")
+    return value

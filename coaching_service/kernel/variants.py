@@ -1,0 +1,31 @@
+"""Objects whose `type` decides their shape: workout items and their sets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from marshmallow import Schema, ValidationError, fields
+
+
+class Variant(fields.Field[dict[str, Any]]):
+    """An object read by the schema that its `type` names; in the OpenAPI document a `oneOf` told apart by `type`."""
+
+    def __init__(self, name: str, by_type: Mapping[str, type[Schema]], **options: Any) -> None:
+        self.name_on_paper = name
+        self.by_type = {word: schema() for word, schema in by_type.items()}
+        super().__init__(**options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise ValidationError("must be an object")
+        kind = value.get("type")
+        schema = self.by_type.get(kind) if isinstance(kind, str) else None
+        if schema is None:
+            raise ValidationError({"type": [f"must be one of: {', '.join(self.by_type)}"]})
+        loaded: dict[str, Any] = schema.load(value)
+        return {"type": kind, **loaded}
+
+    def load(self, data: Any) -> dict[str, Any]:
+        """Read a whole body, as a schema does. Raises ValidationError."""
+        return self._deserialize(data, None, None)

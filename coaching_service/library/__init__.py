@@ -1,0 +1,1 @@
+"""Libraries: what training is made of."""

@@ -1,0 +1,1 @@
+"""The exercise library: shared exercises and a company's own."""

@@ -1,0 +1,106 @@
+"""Exercises over REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.kernel.auth.access import coach
+from coaching_service.kernel.auth.permissions import EXERCISES
+from coaching_service.kernel.errors import NotFound
+from coaching_service.kernel.pagination import page_of
+from coaching_service.kernel.rest.routes import Routes, list_of
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.kernel.validation import patch_of
+from coaching_service.library.exercises import service
+from coaching_service.library.exercises.schemas import (
+    Exercise,
+    ExerciseLibrary,
+    ExerciseQuery,
+    MuscleGroup,
+    NewExercise,
+    OwnExerciseQuery,
+)
+
+routes = Routes("", tag="Exercises")
+
+
+@routes.get("/exercises/unified", access=coach(EXERCISES.VIEW), query=ExerciseQuery(), returns=page_of(Exercise))
+async def list_unified(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
+    """List exercises, shared and own.
+
+    With `keywords`: names that start with them first, then names that hold them, then the rest; otherwise by name.
+    """
+    return await _page(ctx, query, kind=query.get("type"))
+
+
+@routes.get("/exercises", access=coach(EXERCISES.VIEW), query=OwnExerciseQuery(), returns=page_of(Exercise))
+async def list_own(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
+    """List the company's own exercises."""
+    return await _page(ctx, query, own_only=True)
+
+
+async def _page(ctx: Context, query: dict[str, Any], **narrowed: Any) -> dict[str, Any]:
+    return await service.page(
+        ctx,
+        page=query["pageNum"],
+        size=query["pageSize"],
+        keywords=query.get("keywords", ""),
+        library_id=query.get("libraryId"),
+        **narrowed,
+    )
+
+
+@routes.post(
+    "/exercises",
+    access=coach(EXERCISES.CREATE),
+    body=NewExercise(),
+    returns=Exercise,
+    errors=(NotFound,),
+    example={"name": "Garage Squat", "type": "strength", "tags": ["squat"], "equipment": "Barbell"},
+)
+async def create_exercise(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+    """Create an exercise of the company's own."""
+    return await service.create(ctx, body)
+
+
+@routes.get("/exercises/{exerciseId}", access=coach(EXERCISES.VIEW), returns=Exercise)
+async def get_exercise(ctx: Context, exercise_id: ObjectId) -> dict[str, Any]:
+    """Read an exercise."""
+    return await service.read(ctx, exercise_id)
+
+
+@routes.patch(
+    "/exercises/{exerciseId}",
+    access=coach(EXERCISES.EDIT),
+    body=patch_of(NewExercise, name="ExerciseChange"),
+    returns=Exercise,
+    example={"level": "beginner", "version": 0},
+)
+async def change_exercise(ctx: Context, exercise_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+    """Change one of the company's own exercises.
+
+    Shared exercises cannot be changed (403).
+    """
+    return await service.change(ctx, exercise_id, body)
+
+
+@routes.delete("/exercises/{exerciseId}", access=coach(EXERCISES.DELETE))
+async def delete_exercise(ctx: Context, exercise_id: ObjectId) -> None:
+    """Delete one of the company's own exercises.
+
+    Blocks already scheduled keep its name.
+    """
+    await service.remove(ctx, exercise_id)
+
+
+@routes.get("/exercise-libraries", access=coach(EXERCISES.VIEW), returns=list_of(ExerciseLibrary))
+async def list_libraries(ctx: Context) -> list[dict[str, Any]]:
+    """List the exercise libraries."""
+    return service.libraries(ctx)
+
+
+@routes.get("/muscle-groups", access=coach(EXERCISES.VIEW), returns=list_of(MuscleGroup))
+async def list_muscle_groups(_: Context) -> list[dict[str, Any]]:
+    """List the muscle groups."""
+    return service.muscle_groups()

@@ -1,0 +1,123 @@
+"""What the exercise operations read and answer."""
+
+from __future__ import annotations
+
+from marshmallow import fields
+
+from coaching_service.kernel.pagination import PageQuery
+from coaching_service.kernel.validation import (
+    TEXT_LENGTH,
+    Answer,
+    Choice,
+    Identifier,
+    Input,
+    Link,
+    ListOf,
+    Moment,
+    Text,
+    Words,
+)
+
+TYPES = ("strength", "cardio", "stretching", "plyometrics", "mobility")
+LEVELS = ("beginner", "intermediate", "expert")
+ROLES = ("primary", "secondary")
+MINE, PUBLIC = "my", "public"
+
+
+class OwnExerciseQuery(PageQuery):
+    """The filters of a company's own exercises."""
+
+    keywords = fields.String(
+        metadata={"description": "Every word must occur in name, alias, tag, muscle or equipment."}
+    )
+    libraryId = Identifier()
+
+
+class ExerciseQuery(OwnExerciseQuery):
+    """The filters of all exercises a company can use."""
+
+    type = Choice(MINE, PUBLIC, *TYPES, metadata={"description": "`my`, `public`, or a type of exercise."})
+
+
+class MuscleRole(Input):
+    """A muscle an exercise trains."""
+
+    _id = Identifier(required=True)
+    role = Choice(*ROLES, load_default="primary")
+
+
+class NewMedium(Input):
+    """A picture or film of an exercise, somewhere on the web."""
+
+    type = Choice("image", "video", required=True)
+    url = Link(required=True)
+    source = Text(allow_none=True, load_default=None)
+    key = Text(allow_none=True, load_default=None)
+
+
+class NewExercise(Input):
+    """An exercise of the company's own."""
+
+    name = Text(required=True)
+    aliases = Words(longest=200, load_default=list)
+    type = Choice(*TYPES, load_default="strength")
+    level = Choice(*LEVELS, allow_none=True, load_default=None)
+    defaultInstructions = Text(longest=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
+    videoLink = Link(allow_none=True, load_default=None)
+    tags = Words(load_default=list)
+    muscleGroups = ListOf(fields.Nested(MuscleRole), most=23, load_default=list)
+    equipment = Text(allow_none=True, load_default=None)
+    media = ListOf(fields.Nested(NewMedium), most=20, load_default=list)
+
+
+class MuscleGroup(Answer):
+    """A muscle group."""
+
+    _id = Identifier()
+    name = fields.String()
+
+
+class TrainedMuscle(MuscleGroup):
+    """A muscle an exercise trains, and whether it does most of the work."""
+
+    role = Choice(*ROLES)
+
+
+class Medium(Answer):
+    """A picture or film of an exercise."""
+
+    type = Choice("image", "video")
+    key = fields.String(allow_none=True)
+    source = fields.String(allow_none=True)
+    url = fields.Url()
+
+
+class Exercise(Answer):
+    """An exercise, shared (`companyId` null) or a company's own."""
+
+    _id = Identifier()
+    name = fields.String()
+    aliases = fields.List(fields.String())
+    type = Choice(*TYPES)
+    level = Choice(*LEVELS, allow_none=True)
+    defaultInstructions = fields.String(allow_none=True)
+    videoLink = fields.Url(allow_none=True)
+    tags = fields.List(fields.String())
+    muscleGroups = fields.List(fields.Nested(TrainedMuscle))
+    equipment = fields.String(allow_none=True)
+    media = fields.List(fields.Nested(Medium))
+    image = fields.Url(allow_none=True)
+    thumbnail = fields.Url(allow_none=True)
+    libraryId = Identifier()
+    companyId = Identifier(allow_none=True)
+    createdAt = Moment()
+    updatedAt = Moment()
+    version = fields.Integer()
+
+
+class ExerciseLibrary(Answer):
+    """A library of exercises: the shared one (`companyId` null) or a company's own."""
+
+    _id = Identifier()
+    name = fields.String()
+    companyId = Identifier(allow_none=True)

@@ -1,0 +1,130 @@
+"""What a coach does with exercises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from coaching_service.kernel.errors import Forbidden, not_found
+from coaching_service.kernel.pagination import page_document, skip_of
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.documents import Document, Where
+from coaching_service.kernel.storage.ids import ObjectId, stable_id
+from coaching_service.kernel.text import plain
+from coaching_service.library.exercises import muscles, store
+
+SHARED_LIBRARY = stable_id("library", "shared")
+
+
+async def page(
+    ctx: Context,
+    *,
+    page: int,
+    size: int,
+    keywords: str = "",
+    kind: str | None = None,
+    own_only: bool = False,
+    library_id: ObjectId | None = None,
+) -> Document:
+    """One page of the exercises this company can use. `kind`: `my`, `public`, or a type of exercise."""
+    where: Where = {}
+    if own_only or kind == "my":
+        where["companyId"] = ctx.company_id
+    elif kind == "public":
+        where["companyId"] = None
+    elif kind is not None:
+        where["type"] = kind
+    if library_id is not None:
+        where["libraryId"] = library_id
+    docs, total = await store.page(ctx, where, keywords=plain(keywords), skip=skip_of(page, size), limit=size)
+    return page_document(docs, total, page, size)
+
+
+async def read(ctx: Context, exercise_id: ObjectId) -> Document:
+    """One exercise, shared or own. Raises NotFound."""
+    if (exercise := await store.one(ctx, exercise_id)) is None:
+        raise not_found("Exercise")
+    return exercise
+
+
+async def require(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, Document]:
+    """`{_id, name, defaultInstructions}` by identifier. Raises NotFound when one is not to be had for new training."""
+    wanted = set(exercise_ids)
+    found = {exercise["_id"]: exercise for exercise in await store.usable(ctx, list(wanted))}
+    if found.keys() != wanted:
+        raise not_found("Exercise")
+    return found
+
+
+async def names(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, Document]:
+    """`{_id, name, defaultInstructions}` by identifier of the exercises named, deleted ones included."""
+    wanted = set(exercise_ids)
+    return {found["_id"]: found for found in await store.names(ctx, list(wanted))} if wanted else {}
+
+
+async def create(ctx: Context, details: Document) -> Document:
+    """A new exercise of the company's own. Raises NotFound for an unknown muscle group."""
+    exercise = {**_checked(details), "libraryId": ctx.company_id}
+    return await store.add(ctx, exercise | _pictures(exercise))
+
+
+async def change(ctx: Context, exercise_id: ObjectId, details: Document) -> Document:
+    """Change what is sent of one of the company's own.
+
+    Raises NotFound, Forbidden for a shared one, Conflict when it has been changed since `version`.
+    """
+    details = _checked(details)
+    version = details.pop("version", None)
+    await _require_own(ctx, exercise_id)
+
+    def mutate(stored: Document) -> Document:
+        return details | _pictures(stored | details) if details else {}
+
+    changed = await store.rewrite(ctx, exercise_id, mutate, version)
+    if changed is None:
+        raise not_found("Exercise")
+    return changed
+
+
+async def remove(ctx: Context, exercise_id: ObjectId) -> None:
+    """Delete one of the company's own; blocks already scheduled keep its name. Raises NotFound, Forbidden."""
+    await _require_own(ctx, exercise_id)
+    if not await store.bury(ctx, exercise_id):
+        raise not_found("Exercise")
+
+
+def libraries(ctx: Context) -> list[Document]:
+    """The shared library and the company's own; the latter has the company's identifier."""
+    company = ctx.who.company
+    return [
+        {"_id": SHARED_LIBRARY, "name": "Shared exercises", "companyId": None},
+        {"_id": company.id, "name": company.name, "companyId": company.id},
+    ]
+
+
+def muscle_groups() -> list[Document]:
+    """Every muscle group, `{_id, name}`."""
+    return [{"_id": identifier, "name": name} for identifier, name in muscles.NAME_OF.items()]
+
+
+async def _require_own(ctx: Context, exercise_id: ObjectId) -> None:
+    exercise = await store.one(ctx, exercise_id, ("companyId",))
+    if exercise is None:
+        raise not_found("Exercise")
+    if exercise["companyId"] is None:
+        raise Forbidden("Shared exercises cannot be changed; create one of your own")
+
+
+def _checked(details: Document) -> Document:
+    """`details` with the muscles named. Raises NotFound for an unknown one."""
+    if "muscleGroups" not in details:
+        return dict(details)
+    roles = {muscle["_id"]: muscle["role"] for muscle in details["muscleGroups"]}
+    if not roles.keys() <= muscles.NAME_OF.keys():
+        raise not_found("Muscle group")
+    named = [{"_id": key, "name": muscles.NAME_OF[key], "role": role} for key, role in roles.items()]
+    return details | {"muscleGroups": named}
+
+
+def _pictures(exercise: Document) -> Document:
+    image = next((medium["url"] for medium in exercise["media"] if medium["type"] == "image"), None)
+    return {"image": image, "thumbnail": image}

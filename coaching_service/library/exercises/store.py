@@ -1,0 +1,130 @@
+"""Exercises in the database: shared ones belong to no company. A deleted one stays, for the blocks that name it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pymongo import UpdateOne
+
+from coaching_service.kernel.storage.context import Context, Services, together
+from coaching_service.kernel.storage.documents import Document, Documents, Where, now
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.kernel.storage.mongo import Index
+from coaching_service.kernel.text import SUFFIX_LENGTH, literal, plain, suffixes
+
+exercises = Documents(
+    "exercises",
+    (
+        Index(("deletedAt", "sortName", "_id")),
+        Index(("deletedAt", "suf")),
+        Index(("deletedAt", "type", "sortName", "_id")),
+    ),
+    private=("sortName", "search", "suf", "deletedAt", "digest"),
+    shared=True,
+    why_global="the shared library belongs to no company and is published by the operator",
+)
+_BY_SUFFIX = exercises.indexes[1].name
+_ORDER = ("sortName", "_id")
+
+
+def search_fields(exercise: Document) -> Document:
+    """The private fields an exercise is sorted and found by."""
+    muscles = [muscle["name"] for muscle in exercise["muscleGroups"]]
+    texts = [exercise["name"], *exercise["aliases"], *exercise["tags"], *muscles, exercise["equipment"] or ""]
+    parts = [plain(text) for text in texts]
+    return {"sortName": parts[0], "search": "\n".join(parts), "suf": suffixes(*parts)}
+
+
+async def page(ctx: Context, where: Where, *, keywords: str, skip: int, limit: int) -> tuple[list[Document], int]:
+    """One page of exercises and how many there are: by name, or by how well the name fits the keywords."""
+    where = {"deletedAt": None, **where}
+    if not keywords:
+        docs, total = await together(
+            ctx, exercises.find(ctx, where, sort=_ORDER, skip=skip, limit=limit), exercises.count(ctx, where)
+        )
+        return docs, total
+    if "\0" in keywords:
+        return [], 0
+    longest, *others = sorted(keywords.split(), key=len, reverse=True)
+    where["suf"] = {"$regex": "^" + literal(longest[:SUFFIX_LENGTH])}
+    words = others if len(longest) <= SUFFIX_LENGTH else [longest, *others]
+    if words:
+        where["$and"] = [{"search": {"$regex": literal(word)}} for word in words]
+    at: Document = {"$indexOfCP": ["$sortName", {"$literal": keywords}]}
+    rank = {
+        "$switch": {
+            "branches": [{"case": {"$eq": [at, 0]}, "then": 0}, {"case": {"$gt": [at, 0]}, "then": 1}],
+            "default": 2,
+        }
+    }
+    stages: list[Document] = [
+        {"$addFields": {"rank": rank}},
+        {"$sort": {"rank": 1, "sortName": 1, "_id": 1}},
+        {"$skip": skip},
+        {"$limit": limit},
+        {"$project": {"rank": 0, **dict.fromkeys(exercises.private, 0)}},
+    ]
+    docs, total = await together(
+        ctx,
+        exercises.aggregate(ctx, where, *stages, hint=_BY_SUFFIX),
+        exercises.count(ctx, where, hint=_BY_SUFFIX),
+    )
+    return docs, total
+
+
+async def one(ctx: Context, exercise_id: ObjectId, fields: tuple[str, ...] | None = None) -> Document | None:
+    """The exercise, shared or own and not deleted, or None."""
+    return await exercises.find_one(ctx, {"_id": exercise_id, "deletedAt": None}, fields)
+
+
+async def usable(ctx: Context, ids: Sequence[ObjectId]) -> list[Document]:
+    """`{_id, name, defaultInstructions}` of those that are not deleted."""
+    where = {"_id": {"$in": list(ids)}, "deletedAt": None}
+    return await exercises.find(ctx, where, fields=("name", "defaultInstructions"), hint="_id_")
+
+
+async def names(ctx: Context, ids: Sequence[ObjectId]) -> list[Document]:
+    """`{_id, name, defaultInstructions}` of the exercises, deleted ones included."""
+    return await exercises.find(ctx, {"_id": {"$in": list(ids)}}, fields=("name", "defaultInstructions"), hint="_id_")
+
+
+async def add(ctx: Context, exercise: Document) -> Document:
+    """Store a new exercise of the company's own."""
+    return await exercises.insert(ctx, exercise | search_fields(exercise) | {"deletedAt": None})
+
+
+async def rewrite(
+    ctx: Context, exercise_id: ObjectId, mutate: Callable[[Document], Document], version: int | None
+) -> Document | None:
+    """Change one of the company's own by a function of what is stored; None when there is no such exercise."""
+
+    def with_search(stored: Document) -> Document:
+        fields = mutate(stored)
+        return fields | search_fields(stored | fields) if fields else fields
+
+    return await exercises.rewrite(ctx, {"_id": exercise_id, "deletedAt": None}, with_search, version=version)
+
+
+async def bury(ctx: Context, exercise_id: ObjectId) -> bool:
+    """Delete one of the company's own for all but the blocks that name it; whether there was one."""
+    where = {"_id": exercise_id, "deletedAt": None}
+    return await exercises.update(ctx, where, {"$set": {"deletedAt": now()}}) is not None
+
+
+async def publish(services: Services, shared: Sequence[Document]) -> int:
+    """Make the shared library what `shared` says (each with `_id` and `digest`); gives how many were written."""
+    collection = exercises.globally(services)
+    cursor = collection.find({"companyId": None}, {"digest": 1})
+    there: dict[Any, Any] = {entry["_id"]: entry.get("digest") async for entry in cursor}
+    writes: list[Any] = []
+    for entry in shared:
+        fields = entry | search_fields(entry) | {"companyId": None, "deletedAt": None, "updatedAt": now()}
+        if entry["_id"] not in there:  # an upsert: another process may be publishing at the same time
+            first = {**fields, "createdAt": fields["updatedAt"], "version": 0}
+            writes.append(UpdateOne({"_id": first.pop("_id")}, {"$setOnInsert": first}, upsert=True))
+        elif there[entry["_id"]] != entry["digest"]:
+            writes.append(UpdateOne({"_id": entry["_id"]}, {"$set": fields, "$inc": {"version": 1}}))
+    if writes:
+        await collection.bulk_write(writes, ordered=False)
+    return len(writes)

@@ -1,0 +1,1 @@
+"""What happens to clients as a whole: erasure, export, bulk changes."""

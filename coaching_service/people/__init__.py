@@ -1,0 +1,1 @@
+"""People: companies, their coaches and keys, their clients."""

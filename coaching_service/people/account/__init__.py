@@ -1,0 +1,1 @@
+"""The company: its name, time zone and unit of load."""

@@ -1,0 +1,1 @@
+"""API keys: secrets by which a backend acts as a coach."""

@@ -1,0 +1,54 @@
+"""API keys: found by keyed hash, kept encrypted."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from coaching_service.kernel.storage.context import Context, Services
+from coaching_service.kernel.storage.documents import Document, Documents, now
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.kernel.storage.mongo import Index
+
+_LAST_USED_EVERY = timedelta(minutes=1)
+
+keys = Documents(
+    "apiKeys",
+    (Index(("coachId", "name")),),
+    private=("companyId", "hash", "sealed"),
+    global_indexes=(Index(("hash",), unique=True),),
+    why_global="a key is found by its hash before its company is known",
+)
+
+
+async def add(ctx: Context, key: Document) -> Document:
+    """Store a new key."""
+    return await keys.insert(ctx, key)
+
+
+async def named(ctx: Context, coach_id: ObjectId, name: str) -> Document | None:
+    """A coach's key of that name, sealed secret included, or None."""
+    return await keys.find_one(ctx, {"coachId": coach_id, "name": name}, ("sealed",))
+
+
+async def resolve(services: Services, hashes: list[str]) -> Document | None:
+    """The key with one of these hashes, with its `coach` and `company`, in one round trip; None if any is gone."""
+    found = keys.globally(services).aggregate(
+        [
+            {"$match": {"hash": {"$in": hashes}}},
+            {"$project": {"sealed": 0, "hash": 0}},
+            {"$lookup": {"from": "coaches", "localField": "coachId", "foreignField": "_id", "as": "coach"}},
+            {"$lookup": {"from": "companies", "localField": "companyId", "foreignField": "_id", "as": "company"}},
+        ]
+    )
+    for key in await found.to_list(1):
+        if key["coach"] and key["company"]:
+            return {**key, "coach": key["coach"][0], "company": key["company"][0]}
+    return None
+
+
+async def touch(services: Services, key: Document) -> None:
+    """Remember that the key was used, at most once a minute."""
+    at = now()
+    last = key["lastUsedAt"]
+    if last is None or at - last >= _LAST_USED_EVERY:
+        await keys.globally(services).update_one({"_id": key["_id"], "lastUsedAt": last}, {"$set": {"lastUsedAt": at}})

@@ -1,0 +1,1 @@
+"""Clients of a company, called customers on the wire."""

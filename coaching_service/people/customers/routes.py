@@ -1,0 +1,141 @@
+"""Clients over REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.kernel.auth.access import coach
+from coaching_service.kernel.auth.permissions import CUSTOMERS
+from coaching_service.kernel.errors import BadRequest, NotFound
+from coaching_service.kernel.pagination import page_of
+from coaching_service.kernel.rest.routes import Routes, list_of
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.ids import ObjectId, parse_id
+from coaching_service.kernel.validation import patch_of
+from coaching_service.people.customers import service
+from coaching_service.people.customers.schemas import (
+    NO_TRAINER,
+    CreatedCustomer,
+    Customer,
+    CustomerDetails,
+    CustomerQuery,
+    CustomerReference,
+    Group,
+    NewCustomer,
+)
+
+routes = Routes("/coach/customers", tag="Customers")
+
+
+@routes.get("", access=coach(CUSTOMERS.VIEW), query=CustomerQuery(), returns=page_of(Customer))
+async def list_customers(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
+    """List clients.
+
+    Sorted by name, surname and identifier, without regard to case and accents. Filters combine with AND.
+    """
+    return await service.page(
+        ctx,
+        archived=query["archived"],
+        page=query["pageNum"],
+        size=query["pageSize"],
+        contains=query.get("contains", ""),
+        groups=query.get("groups"),
+        trainers=_trainers(query.get("assignedTo")),
+    )
+
+
+def _trainers(words: list[str] | None) -> list[ObjectId | None] | None:
+    if words is None:
+        return None
+    return [None if word == NO_TRAINER else parse_id(word) or _malformed() for word in words]
+
+
+def _malformed() -> ObjectId:
+    raise BadRequest("assignedTo must be an identifier of 24 hexadecimal characters, or none")
+
+
+@routes.post(
+    "",
+    access=coach(CUSTOMERS.CREATE),
+    body=NewCustomer(),
+    returns=CreatedCustomer,
+    errors=(NotFound,),
+    example={"name": "Ana", "surname": "Flores", "email": "ana@example.com", "sendInvitation": False},
+)
+async def create_customer(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+    """Create a client.
+
+    With an e-mail and `sendInvitation` true or absent, an invitation is sent. Two clients may share an address.
+    """
+    return await service.create(ctx, body)
+
+
+@routes.get("/groups", access=coach(CUSTOMERS.VIEW), returns=list_of(Group))
+async def list_groups(ctx: Context) -> list[dict[str, Any]]:
+    """List the groups in use.
+
+    Archived clients count too.
+    """
+    return await service.groups(ctx)
+
+
+@routes.put(
+    "/archive",
+    access=coach(CUSTOMERS.EDIT),
+    body=CustomerReference(),
+    returns=Customer,
+    errors=(NotFound,),
+    example={"id": "66f0c0ffee0000000000abcd"},
+)
+async def archive_customer(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+    """Archive a client.
+
+    Repeating is harmless.
+    """
+    return await service.set_archived(ctx, body["id"], archived=True)
+
+
+@routes.put(
+    "/unarchive",
+    access=coach(CUSTOMERS.EDIT),
+    body=CustomerReference(),
+    returns=Customer,
+    errors=(NotFound,),
+    example={"id": "66f0c0ffee0000000000abcd"},
+)
+async def unarchive_customer(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+    """Restore an archived client.
+
+    Repeating is harmless.
+    """
+    return await service.set_archived(ctx, body["id"], archived=False)
+
+
+@routes.get("/{customerId}", access=coach(CUSTOMERS.VIEW), returns=Customer)
+async def get_customer(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
+    """Read a client."""
+    return await service.read(ctx, customer_id)
+
+
+@routes.patch(
+    "/{customerId}",
+    access=coach(CUSTOMERS.EDIT),
+    body=patch_of(CustomerDetails, name="CustomerChange"),
+    returns=Customer,
+    example={"phone": "+34 600 000 000", "groups": ["Morning"], "version": 0},
+)
+async def change_customer(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+    """Change a client.
+
+    Only the fields sent change; null clears one.
+    """
+    return await service.change(ctx, customer_id, body)
+
+
+@routes.delete("/{customerId}", access=coach(CUSTOMERS.DELETE))
+async def delete_customer(ctx: Context, customer_id: ObjectId) -> None:
+    """Erase a client.
+
+    Gone at once for every reader; all that belongs to the client is then removed in the background.
+    """
+    await service.erase(ctx, customer_id)

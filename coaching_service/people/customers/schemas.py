@@ -1,0 +1,110 @@
+"""What the customer operations read and answer."""
+
+from __future__ import annotations
+
+from marshmallow import fields
+
+from coaching_service.kernel.pagination import PageQuery
+from coaching_service.kernel.validation import (
+    Answer,
+    Choice,
+    Day,
+    Email,
+    Flag,
+    Identifier,
+    Input,
+    Moment,
+    QueryBoolean,
+    Text,
+    Timezone,
+    Words,
+)
+
+NO_TRAINER = "none"
+
+
+class CustomerQuery(PageQuery):
+    """The filters of the customer list."""
+
+    archived = QueryBoolean(required=True)
+    contains = fields.String(metadata={"description": "Part of a name, surname or e-mail, taken literally."})
+    groups = fields.List(fields.String(), metadata={"description": "Repeatable; any of the groups."})
+    assignedTo = fields.List(
+        fields.String(), metadata={"description": "Repeatable; any of the coaches; `none`: clients without one."}
+    )
+
+
+class CustomerDetails(Input):
+    """What a coach says of a client."""
+
+    name = Text(required=True)
+    surname = Text(blank=True, allow_none=True)
+    email = Email(allow_none=True)
+    phone = Text(longest=50, blank=True, allow_none=True)
+    birthday = Day(allow_none=True)
+    timezone = Timezone(allow_none=True)
+    groups = Words()
+    assignedTo = Identifier(allow_none=True)
+
+
+class NewCustomer(CustomerDetails):
+    """A client to create."""
+
+    sendInvitation = Flag(load_default=True)
+
+
+class CustomerReference(Input):
+    """The client an action is about."""
+
+    id = Identifier(required=True)
+
+
+_PERCENT = {"minimum": 0, "maximum": 100}
+
+
+class CustomerRoleData(Answer):
+    """A client's standing with the company."""
+
+    isArchived = fields.Boolean()
+    groups = fields.List(fields.String())
+    assignedTo = Identifier(allow_none=True, metadata={"description": "The coach who looks after the client."})
+    customerType = Choice("REAL", "SAMPLE")
+    complianceRate7d = fields.Float(allow_none=True, metadata=_PERCENT)
+    complianceRate30d = fields.Float(allow_none=True, metadata=_PERCENT)
+    complianceRate90d = fields.Float(allow_none=True, metadata=_PERCENT)
+    complianceDate = Day(allow_none=True)
+    lastWorkoutDate = Day(allow_none=True, metadata={"description": "The last day anything is scheduled on."})
+    firstLoginDate = Moment(allow_none=True)
+
+
+class Customer(Answer):
+    """A client."""
+
+    _id = Identifier()
+    name = fields.String()
+    surname = fields.String(allow_none=True)
+    email = fields.String(allow_none=True, metadata={"format": "email"})
+    phone = fields.String(allow_none=True)
+    birthday = Day(allow_none=True)
+    timezone = fields.String(allow_none=True, metadata={"description": "IANA; null: the company's."})
+    role = Choice("CUSTOMER")
+    companyId = Identifier()
+    profilePhotoUrl = fields.Url(allow_none=True)
+    lastActivityDate = Moment(allow_none=True)
+    customerRoleData = fields.Nested(CustomerRoleData)
+    createdAt = Moment()
+    updatedAt = Moment()
+    version = fields.Integer()
+
+
+class CreatedCustomer(Customer):
+    """A client just created, with the token by which they set their password."""
+
+    firstAccessToken = fields.UUID()
+
+
+class Group(Answer):
+    """A group in use and how many clients, archived ones included, are in it."""
+
+    name = fields.String()
+    count = fields.Integer()

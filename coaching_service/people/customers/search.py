@@ -1,0 +1,73 @@
+"""Finding clients by part of a name, surname or e-mail at a cost that follows the hits, not the company's size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.documents import Document, Documents, Where
+from coaching_service.kernel.text import SUFFIX_LENGTH, literal, plain, suffixes
+
+# So many hits are sorted in memory without a thought; beyond, a walk in list order is tried first.
+FEW_HITS = 1_000
+
+
+def search_fields(name: str, surname: str | None, email: str | None) -> Document:
+    """The private fields a client is sorted and found by."""
+    full_name, address = plain(f"{name} {surname or ''}"), plain(email or "")
+    return {
+        "sortName": plain(name),
+        "sortSurname": plain(surname or ""),
+        "search": f"{full_name}\n{address}",
+        "suf": suffixes(full_name, address),
+    }
+
+
+def containing(term: str) -> Where | None:
+    """The condition of holding `term` literally, served by the index of suffixes; None when nothing can hold it."""
+    sought = plain(term)
+    if "\0" in sought:
+        return None
+    condition: dict[str, Any] = {"suf": {"$regex": "^" + literal(sought[:SUFFIX_LENGTH])}}
+    if len(sought) > SUFFIX_LENGTH:
+        condition["search"] = {"$regex": literal(sought)}
+    return condition
+
+
+async def found_page(
+    ctx: Context,
+    customers: Documents,
+    where: Where,
+    term: str,
+    *,
+    order: tuple[str, ...],
+    by_suffix: str,
+    by_order: str,
+    skip: int,
+    limit: int,
+) -> tuple[list[Document], int]:
+    """One page of the clients of `where` that hold `term`, and how many there are.
+
+    Every query examines at most 1,001 keys and four times the hits: few hits are fetched by suffix and sorted; many
+    are first sought along the list's own order, no further than twice their number.
+    """
+    if (hit := containing(term)) is None:
+        return [], 0
+    sought = where | hit
+    total = await customers.count(ctx, sought, hint=by_suffix)
+    wanted = min(limit, max(0, total - skip))
+    if wanted == 0:
+        return [], total
+    if total > FEW_HITS:
+        walk: list[Document] = [
+            {"$sort": dict.fromkeys(order, 1)},
+            {"$limit": 2 * total},
+            {"$match": {"search": {"$regex": literal(plain(term))}}},
+            {"$skip": skip},
+            {"$limit": limit},
+            {"$project": customers.projection(None)},
+        ]
+        docs = await customers.aggregate(ctx, where, *walk, hint=by_order)
+        if len(docs) == wanted:
+            return docs, total
+    return await customers.find(ctx, sought, sort=order, skip=skip, limit=limit, hint=by_suffix), total

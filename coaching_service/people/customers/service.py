@@ -1,0 +1,173 @@
+"""What a coach does with clients."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from coaching_service.kernel.auth.secrets import token_hash
+from coaching_service.kernel.background import jobs
+from coaching_service.kernel.errors import Forbidden, not_found
+from coaching_service.kernel.pagination import page_document, skip_of
+from coaching_service.kernel.storage.context import Context, in_transaction
+from coaching_service.kernel.storage.documents import Document, Where
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.people.customers import store
+from coaching_service.people.customers.search import search_fields
+from coaching_service.people.team import service as team
+
+ERASE = "erase_customer"
+_ROLE_FIELDS = ("groups", "assignedTo")
+_FOUND_BY = ("name", "surname", "email")
+
+
+async def page(
+    ctx: Context,
+    *,
+    archived: bool,
+    page: int,
+    size: int,
+    contains: str = "",
+    groups: list[str] | None = None,
+    trainers: list[ObjectId | None] | None = None,
+) -> Document:
+    """One page of the clients this coach sees, by name. `trainers` may hold None: clients without one."""
+    where, whole = _matching(ctx, archived, groups, trainers)
+    docs, total = await store.page(
+        ctx, where, contains=contains.strip(), skip=skip_of(page, size), limit=size, whole=whole
+    )
+    return page_document([present(doc) for doc in docs], total, page, size)
+
+
+def _matching(
+    ctx: Context, archived: bool, groups: list[str] | None, trainers: list[ObjectId | None] | None
+) -> tuple[Where, bool]:
+    """The condition of a list, and whether it is the whole of the archived or of the active clients."""
+    where: Where = {store.ARCHIVED: archived}
+    if groups:
+        where[store.GROUPS] = {"$in": groups}
+    sought: set[ObjectId | None] | None = set(trainers) if trainers else None
+    if ctx.who.customers_scope == "assigned":
+        sought = {ctx.who.id} if sought is None else sought & {ctx.who.id}
+    if sought is not None:
+        where[store.TRAINER] = {"$in": list(sought)}
+    return where, len(where) == 1
+
+
+def present(customer: Document) -> Document:
+    """A stored client as it is answered."""
+    customer["profilePhotoUrl"] = None
+    return customer
+
+
+async def visible(ctx: Context, customer_id: ObjectId, fields: tuple[str, ...] | None = (store.TRAINER,)) -> Document:
+    """The client, when this coach (or this client) may see it; `fields` None gives all of them.
+
+    Raises NotFound for another company's or an unknown identifier, Forbidden for a client outside an employee's scope.
+    """
+    customer = await store.one(ctx, customer_id, fields)
+    if customer is None:
+        raise not_found("Customer")
+    _in_scope(ctx, customer)
+    return customer
+
+
+def _in_scope(ctx: Context, customer: Document) -> None:
+    scoped = ctx.who.customers_scope == "assigned"
+    if scoped and customer["customerRoleData"]["assignedTo"] != ctx.who.id:
+        raise Forbidden("This client is assigned to another coach")
+
+
+async def read(ctx: Context, customer_id: ObjectId) -> Document:
+    """One client, whole."""
+    return present(await visible(ctx, customer_id, None))
+
+
+async def create(ctx: Context, details: Document, *, sample: bool = False) -> Document:
+    """A new client; the answer holds the `firstAccessToken` by which they set their password.
+
+    `details`: `name` and any of surname, email, phone, birthday, timezone, groups, assignedTo. Raises NotFound for an
+    `assignedTo` who is no coach of the company.
+    """
+    token = str(uuid.uuid4())
+    if details.get("assignedTo") is not None:
+        await team.require(ctx, details["assignedTo"])
+    elif ctx.who.customers_scope == "assigned":
+        details = details | {"assignedTo": ctx.who.id}
+    customer = {
+        **{name: details.get(name) for name in ("name", "surname", "email", "phone", "birthday", "timezone")},
+        "role": "CUSTOMER",
+        "lastActivityDate": None,
+        "customerRoleData": {
+            "isArchived": False,
+            "groups": details.get("groups", []),
+            "assignedTo": details.get("assignedTo"),
+            "customerType": "SAMPLE" if sample else "REAL",
+            "complianceRate7d": None,
+            "complianceRate30d": None,
+            "complianceRate90d": None,
+            "complianceDate": None,
+            "lastWorkoutDate": None,
+            "firstLoginDate": None,
+        },
+        "firstAccessHash": token_hash(token),
+        **search_fields(details["name"], details.get("surname"), details.get("email")),
+    }
+    stored = await in_transaction(ctx, lambda tx: store.add(tx, customer))
+    return {**present(stored), "firstAccessToken": token}
+
+
+async def change(ctx: Context, customer_id: ObjectId, details: Document) -> Document:
+    """Change what is sent of a client; `version` guards it.
+
+    Raises NotFound, Forbidden as `visible`, and Conflict when the client has been changed since `version`.
+    """
+    details = dict(details)
+    version = details.pop("version", None)
+    await visible(ctx, customer_id)
+    if details.get("assignedTo") is not None:
+        await team.require(ctx, details["assignedTo"])
+
+    def mutate(stored: Document) -> Document:
+        fields: dict[str, Any] = {
+            f"customerRoleData.{name}" if name in _ROLE_FIELDS else name: value for name, value in details.items()
+        }
+        if any(name in details for name in _FOUND_BY):
+            merged = stored | details
+            fields |= search_fields(merged["name"], merged["surname"], merged["email"])
+        return fields
+
+    changed = await store.rewrite(ctx, customer_id, mutate, version)
+    if changed is None:
+        raise not_found("Customer")
+    return present(changed)
+
+
+async def set_archived(ctx: Context, customer_id: ObjectId, *, archived: bool) -> Document:
+    """Archive or restore a client; repeating is harmless. Gives the client."""
+    await visible(ctx, customer_id)
+    changed = await in_transaction(ctx, lambda tx: store.set_archived(tx, customer_id, archived=archived))
+    return present(changed) if changed is not None else await read(ctx, customer_id)
+
+
+async def erase(ctx: Context, customer_id: ObjectId) -> None:
+    """Remove a client at once for every reader, and queue the removal of all that is theirs."""
+    await visible(ctx, customer_id)
+
+    async def removed(tx: Context) -> None:
+        if not await store.remove(tx, customer_id):
+            raise not_found("Customer")
+        await jobs.enqueue(tx, ERASE, {"companyId": ctx.company_id, "customerId": customer_id})
+
+    await in_transaction(ctx, removed)
+
+
+async def groups(ctx: Context) -> list[Document]:
+    """The groups in use among the clients this coach sees, `{name, count}` by name."""
+    where: Where = {store.TRAINER: ctx.who.id} if ctx.who.customers_scope == "assigned" else {}
+    return await store.group_counts(ctx, where)
+
+
+async def scheduled_until(ctx: Context, customer_id: ObjectId, day: str | None) -> None:
+    """Remember `day` as the last one anything is scheduled on for the client."""
+    await store.set_last_workout(ctx, customer_id, day)

@@ -1,0 +1,1 @@
+"""Sign-in addresses and passwords: one identity across the service."""

@@ -1,0 +1,1 @@
+"""The coaches of a company: its owner and employees."""

@@ -1,0 +1,1 @@
+"""Progress: what clients did, and what it amounts to."""

@@ -1,0 +1,99 @@
+"""Bringing the service up and down: database, indexes, listening, signals."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import signal
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import replace
+
+from aiohttp import web
+
+from coaching_service.app import MEASURES, create_app
+from coaching_service.kernel.rest.operations import metrics_handler
+from coaching_service.kernel.storage.context import Services
+from coaching_service.kernel.storage.documents import declared
+from coaching_service.kernel.storage.embedded import running_mongod
+from coaching_service.kernel.storage.mongo import connect, database, ensure_indexes
+from coaching_service.settings import Settings, SettingsError
+
+_SHUTDOWN_SECONDS = 2.0
+_ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - only to name an address one can open
+
+
+@contextmanager
+def database_for(settings: Settings) -> Iterator[Settings]:
+    """The settings with keys and a database: the one they name, or the embedded one, running while this is open."""
+    settings = settings.with_keys()
+    if settings.mongodb_uri is not None:
+        yield settings
+        return
+    with running_mongod(settings.data_dir) as uri:
+        yield replace(settings, mongodb_uri=uri)
+
+
+@asynccontextmanager
+async def open_services(settings: Settings) -> AsyncIterator[Services]:
+    """The services of this process on the settings' database."""
+    client = connect(settings.mongodb_uri or "")
+    try:
+        yield Services(database(client, settings.mongodb_database), settings.vault(), address_of(settings))
+    finally:
+        client.close()
+
+
+def address_of(settings: Settings) -> str:
+    """The address clients know the service by, without a trailing slash."""
+    return settings.base_url or f"http://{_ANYWHERE.get(settings.host, settings.host)}:{settings.port}"
+
+
+async def make_indexes(services: Services) -> list[str]:
+    """Make every declared index that is missing; gives the names of the collections."""
+    return await ensure_indexes(services.db, {name: each.indexes for name, each in declared().items()})
+
+
+def listen_on(settings: Settings) -> tuple[socket.socket, Settings]:
+    """A bound socket, and the settings with the port it has (0 becomes a free one).
+
+    Raises SettingsError when the address cannot be had.
+    """
+    try:
+        bound = socket.create_server((settings.host, settings.port), backlog=1024)
+    except OSError as error:
+        raise SettingsError(
+            f"Cannot listen on {settings.host}:{settings.port} ({error.strerror}): choose another with --port"
+        ) from None
+    return bound, replace(settings, port=bound.getsockname()[1])
+
+
+async def serve(settings: Settings, bound: socket.socket, started: Callable[[Services], Awaitable[None]]) -> None:
+    """Serve on `bound` until SIGINT or SIGTERM. `started` is called once requests are being answered."""
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with AsyncExitStack() as stack:
+        services = await stack.enter_async_context(open_services(settings))
+        await make_indexes(services)
+        app = create_app(settings, services)
+        runner = await _running(stack, app)
+        await web.SockSite(runner, bound).start()
+        if settings.metrics_port is not None:
+            beside = web.Application()
+            beside.router.add_get("/metrics", metrics_handler(app[MEASURES]))
+            await web.TCPSite(await _running(stack, beside), settings.host, settings.metrics_port).start()
+        # What start-up made stays: the collector need not look at it again.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(50_000, 20, 50)
+        await started(services)
+        await stop.wait()
+
+
+async def _running(stack: AsyncExitStack, app: web.Application) -> web.AppRunner:
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS)
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    return runner

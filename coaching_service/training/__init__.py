@@ -1,0 +1,1 @@
+"""Training: what clients are asked to do, and when."""

@@ -1,0 +1,1 @@
+"""Workout blocks on a client's calendar, and the items in them."""

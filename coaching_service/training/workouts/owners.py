@@ -1,0 +1,56 @@
+"""Whose blocks they are: the same operations serve a client's calendar, by date, and a program, by day."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.documents import Where
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.people.customers import service as customers
+from coaching_service.training.workouts import store
+
+
+class Owner(Protocol):
+    """What the block operations need to know of an owner."""
+
+    @property
+    def where(self) -> Where:
+        """The condition that a block is this owner's; also the fields a new block is given."""
+
+    @property
+    def slot(self) -> str:
+        """The field that says when: `date` or `day`."""
+
+    async def check(self, ctx: Context) -> None:
+        """Raise NotFound or Forbidden when the one asking may not touch this owner."""
+
+    async def rescheduled(self, ctx: Context) -> None:
+        """Renew what is remembered of the owner's schedule, in the transaction that changed it."""
+
+
+@dataclass(frozen=True)
+class ClientCalendar:
+    """A client's calendar."""
+
+    customer_id: ObjectId
+
+    @property
+    def where(self) -> Where:
+        """The client's blocks."""
+        return {"customerId": self.customer_id}
+
+    @property
+    def slot(self) -> str:
+        """A client's blocks are found by date."""
+        return "date"
+
+    async def check(self, ctx: Context) -> None:
+        """Raise NotFound or Forbidden when this coach may not touch the client."""
+        await customers.visible(ctx, self.customer_id)
+
+    async def rescheduled(self, ctx: Context) -> None:
+        """The client remembers the last day anything is scheduled on."""
+        last = await store.last_day(ctx, self.where)
+        await customers.scheduled_until(ctx, self.customer_id, last)

@@ -1,0 +1,163 @@
+"""What a coach does with workout blocks and the items in them."""
+
+from __future__ import annotations
+
+from coaching_service.kernel.errors import BadRequest, NotFound, not_found
+from coaching_service.kernel.storage.context import Context, in_transaction, together
+from coaching_service.kernel.storage.documents import Document
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.library.exercises import service as exercises
+from coaching_service.training.workouts import items, store
+from coaching_service.training.workouts.owners import Owner
+
+
+async def calendar(ctx: Context, owner: Owner, first: object, last: object) -> list[Document]:
+    """The owner's blocks from `first` to `last` (dates or days, both included), with their items, in order."""
+    _, blocks = await together(ctx, owner.check(ctx), store.between(ctx, owner.where, owner.slot, first, last))
+    orders: dict[object, int] = {}
+    for block in blocks:
+        when = block[owner.slot]
+        block["order"] = orders[when] = orders.get(when, -1) + 1
+    return await present(ctx, blocks)
+
+
+async def read(ctx: Context, owner: Owner, block_id: ObjectId) -> Document:
+    """One block. Raises NotFound."""
+    _, block = await together(ctx, owner.check(ctx), store.one(ctx, owner.where, block_id))
+    return await _ordered(ctx, owner, block)
+
+
+async def create(ctx: Context, owner: Owner, details: Document) -> Document:
+    """A new, empty block; `details`: name, `date` or `day`, isRest."""
+    await owner.check(ctx)
+    block = {
+        "customerId": None,
+        "programId": None,
+        "name": details["name"],
+        "date": None,
+        "day": None,
+        owner.slot: details[owner.slot],
+        "isRest": details["isRest"],
+        "durationMinutes": None,
+        "sessionRpe": None,
+        "comment": None,
+        "items": [],
+        **owner.where,
+    }
+
+    async def added(tx: Context) -> Document:
+        stored = await store.add(tx, block)
+        await owner.rescheduled(tx)
+        return stored
+
+    return await _ordered(ctx, owner, await in_transaction(ctx, added))
+
+
+async def change(ctx: Context, owner: Owner, block_id: ObjectId, details: Document) -> Document:
+    """Change what is sent of a block. Raises NotFound, and Conflict when it has moved on since `version`."""
+    await owner.check(ctx)
+    fields = dict(details)
+    version = fields.pop("version", None)
+    if not fields:
+        return await read(ctx, owner, block_id)
+
+    async def moved(tx: Context) -> Document | None:
+        if owner.slot in fields:
+            fields["position"] = store.position()
+        block = await store.change(tx, owner.where, block_id, fields, version)
+        if owner.slot in fields:
+            await owner.rescheduled(tx)
+        return block
+
+    return await _ordered(ctx, owner, await in_transaction(ctx, moved))
+
+
+async def remove(ctx: Context, owner: Owner, block_id: ObjectId) -> None:
+    """Delete a block with its items. Raises NotFound."""
+    await owner.check(ctx)
+
+    async def removed(tx: Context) -> None:
+        if not await store.remove(tx, owner.where, block_id):
+            raise _no_block()
+        await owner.rescheduled(tx)
+
+    await in_transaction(ctx, removed)
+
+
+async def add_item(ctx: Context, owner: Owner, block_id: ObjectId, details: Document) -> Document:
+    """A new item at the end of a block. Raises NotFound for the block or what the item names."""
+    item = items.fresh(details)
+    _, names = await together(ctx, owner.check(ctx), _named(ctx, [item]))
+    block = await store.push_item(ctx, owner.where, block_id, item)
+    if block is None:
+        if await store.one(ctx, owner.where, block_id) is None:
+            raise _no_block()
+        raise BadRequest(f"A workout block holds at most {store.MAX_ITEMS} items")
+    return items.present_one(block, items.find(block["items"], item["_id"]), names, ctx.who.company.load_unit)
+
+
+async def change_item(ctx: Context, owner: Owner, block_id: ObjectId, item_id: ObjectId, details: Document) -> Document:
+    """Change what is sent of an item; fields of other types are ignored.
+
+    Raises NotFound, and Conflict when the block has moved on since `version`.
+    """
+    await owner.check(ctx)
+    details = dict(details)
+    version = details.pop("version", None)
+    if "exerciseId" in details:
+        await exercises.require(ctx, [details["exerciseId"]])
+
+    def mutate(block: Document) -> Document:
+        at = items.find(block["items"], item_id)
+        item = items.changed(block["items"][at], details)
+        if item is block["items"][at]:
+            return {}
+        return {"items": [*block["items"][:at], item, *block["items"][at + 1 :]]}
+
+    block = await store.rewrite(ctx, owner.where, block_id, mutate, version)
+    if block is None:
+        raise _no_block()
+    at = items.find(block["items"], item_id)
+    return items.present_one(block, at, await _names(ctx, block["items"][at : at + 1]), ctx.who.company.load_unit)
+
+
+async def remove_item(ctx: Context, owner: Owner, block_id: ObjectId, item_id: ObjectId) -> None:
+    """Take an item out of a block. Raises NotFound."""
+    await owner.check(ctx)
+    if not await store.pull_item(ctx, owner.where, block_id, item_id):
+        raise _no_block() if await store.one(ctx, owner.where, block_id) is None else not_found("Workout item")
+
+
+async def present(ctx: Context, blocks: list[Document]) -> list[Document]:
+    """Stored blocks (each with its `order`) as they are read."""
+    names = await _names(ctx, [item for block in blocks for item in block["items"]])
+    unit = ctx.who.company.load_unit
+    for block in blocks:
+        done = [item["isCompleted"] for item in block["items"]]
+        block["isCompleted"] = bool(done) and all(done)
+        block["items"] = items.present(block, names, unit)
+    return blocks
+
+
+async def _ordered(ctx: Context, owner: Owner, block: Document | None) -> Document:
+    """One stored block as it is read."""
+    if block is None:
+        raise _no_block()
+    siblings = await store.same_day(ctx, owner.where, owner.slot, block[owner.slot])
+    block["order"] = siblings.index(block["_id"]) if block["_id"] in siblings else len(siblings)
+    return (await present(ctx, [block]))[0]
+
+
+async def _named(ctx: Context, new: list[Document]) -> dict[ObjectId, Document]:
+    """The exercises that new items name. Raises NotFound when one is not to be had."""
+    wanted = items.exercise_ids(new)
+    return await exercises.require(ctx, wanted) if wanted else {}
+
+
+async def _names(ctx: Context, stored: list[Document]) -> dict[ObjectId, Document]:
+    """The exercises that stored items name, deleted ones included."""
+    return await exercises.names(ctx, items.exercise_ids(stored))
+
+
+def _no_block() -> NotFound:
+    return not_found("Workout block")

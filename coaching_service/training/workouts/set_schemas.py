@@ -1,0 +1,141 @@
+"""Planned sets, as they are read and answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from marshmallow import Schema, ValidationError, fields, validates_schema
+
+from coaching_service.kernel.validation import Answer, Choice, Flag, Input, Integer, ListOf, Number, Text
+from coaching_service.kernel.variants import Variant
+
+_DAY_SECONDS = 86_400
+_ENDS = (("minPlannedReps", "maxPlannedReps"), ("minPlannedSeconds", "maxPlannedSeconds"))
+
+
+class _PlannedSet(Input):
+    index = Integer(least=1, most=1000, metadata={"description": "Position of the set, from 1; absent: as sent."})
+    rest = Number(least=0, most=_DAY_SECONDS, allow_none=True, load_default=None, metadata={"description": "Seconds."})
+    rpe = Number(least=1, most=10, allow_none=True, load_default=None)
+    rir = Number(least=0, most=100, allow_none=True, load_default=None, metadata={"description": "Reps in reserve."})
+    tempo = Text(longest=20, allow_none=True, load_default=None, metadata={"example": "3-1-1-0"})
+    isWarmup = Flag(load_default=False)
+
+    @validates_schema
+    def ends_in_order(self, data: Mapping[str, Any], **_: Any) -> None:
+        """No minimum above its maximum."""
+        for least, most in _ENDS:
+            low, high = data.get(least), data.get(most)
+            if low is not None and high is not None and low > high:
+                raise ValidationError(f"must not be greater than {most}", least)
+
+
+def _reps() -> Integer:
+    return Integer(least=0, most=100_000, allow_none=True, load_default=None)
+
+
+def _seconds() -> Number:
+    return Number(least=0, most=_DAY_SECONDS, allow_none=True, load_default=None)
+
+
+def _load() -> Number:
+    return Number(
+        least=0, most=100_000, allow_none=True, load_default=None, metadata={"description": "In the company's unit."}
+    )
+
+
+class RepsLoadSet(_PlannedSet):
+    """Repetitions with a load."""
+
+    type = Choice("reps_load", required=True)
+    minPlannedReps = _reps()
+    maxPlannedReps = _reps()
+    load = _load()  # type: ignore[assignment]  # a field may be called so: marshmallow keeps its own method
+
+
+class RepsSet(_PlannedSet):
+    """Repetitions."""
+
+    type = Choice("reps", required=True)
+    minPlannedReps = _reps()
+    maxPlannedReps = _reps()
+
+
+class TimeSet(_PlannedSet):
+    """Work for a time."""
+
+    type = Choice("time", required=True)
+    minPlannedSeconds = _seconds()
+    maxPlannedSeconds = _seconds()
+
+
+class TimeLoadSet(_PlannedSet):
+    """Work for a time with a load."""
+
+    type = Choice("time_load", required=True)
+    minPlannedSeconds = _seconds()
+    maxPlannedSeconds = _seconds()
+    load = _load()  # type: ignore[assignment]  # a field may be called so: marshmallow keeps its own method
+
+
+class DistanceSet(_PlannedSet):
+    """Work over a distance."""
+
+    type = Choice("distance", required=True)
+    plannedMeters = Number(least=0, most=10_000_000, allow_none=True, load_default=None)
+
+
+_BY_TYPE: dict[str, type[Schema]] = {
+    "reps_load": RepsLoadSet,
+    "reps": RepsSet,
+    "time": TimeSet,
+    "time_load": TimeLoadSet,
+    "distance": DistanceSet,
+}
+
+
+class PlannedSets(ListOf):
+    """At least one planned set; each index once."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(Variant("PlannedSet", _BY_TYPE), least=1, most=100, **options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
+        planned = super()._deserialize(value, attr, data, **kwargs)
+        numbered = [{**each, "index": each.get("index", at)} for at, each in enumerate(planned, 1)]
+        if len({each["index"] for each in numbered}) < len(numbered):
+            raise ValidationError("must have each index only once")
+        return sorted(numbered, key=lambda each: int(each["index"]))
+
+
+class VariableValue(Answer):
+    """`exact` has a value, `range` two ends."""
+
+    type = Choice("exact", "range")
+    value = fields.Float(metadata={"optional": True})
+    min = fields.Float(metadata={"optional": True})
+    max = fields.Float(metadata={"optional": True})
+
+
+class SetVariable(Answer):
+    """One planned quantity of a set with its unit."""
+
+    key = Choice("reps", "load", "time", "distance", "rest")
+    unit = Choice("count", "kg", "lb", "s", "m")
+    value = fields.Nested(VariableValue)
+
+
+def _read(schema: type[Schema]) -> type[Schema]:
+    """The schema of a planned set in an answer: all its fields, and the variables derived from them."""
+    extra = {"variables": fields.List(fields.Nested(SetVariable))}
+    built: type[Schema] = type(f"Read{schema.__name__}", (Answer, schema), extra)
+    return built
+
+
+def planned_set_answer() -> Variant:
+    """A planned set in an answer."""
+    return Variant("ReadPlannedSet", {kind: _read_schemas[kind] for kind in _BY_TYPE})
+
+
+_read_schemas = {kind: _read(schema) for kind, schema in _BY_TYPE.items()}

@@ -1,0 +1,84 @@
+"""Workout blocks in the database: one document a block, its items inside it, in order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.documents import Document, Documents, Where
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.kernel.storage.mongo import Index
+
+MAX_ITEMS = 100
+
+blocks = Documents(
+    "workoutBlocks",
+    (Index(("customerId", "date", "position", "_id")), Index(("programId", "customerId", "day", "position", "_id"))),
+    private=("companyId", "position"),
+    client_field="customerId",
+)
+
+
+def position() -> int:
+    """Where a block goes among those of its day: after all that were put there before."""
+    return time.time_ns() // 1_000_000
+
+
+async def between(ctx: Context, owner: Where, field: str, first: object, last: object) -> list[Document]:
+    """The owner's blocks whose `field` (`date` or `day`) is from `first` to `last`, in the order they are done."""
+    where = owner | {field: {"$gte": first, "$lte": last}}
+    return await blocks.find(ctx, where, sort=(field, "position", "_id"))
+
+
+async def one(ctx: Context, owner: Where, block_id: ObjectId) -> Document | None:
+    """The owner's block, or None."""
+    return await blocks.find_one(ctx, owner | {"_id": block_id})
+
+
+async def same_day(ctx: Context, owner: Where, field: str, value: object) -> list[ObjectId]:
+    """The identifiers of the owner's blocks of one day, in order."""
+    found = await blocks.find(ctx, owner | {field: value}, sort=("position", "_id"), fields=("_id",))
+    return [block["_id"] for block in found]
+
+
+async def last_day(ctx: Context, owner: Where) -> str | None:
+    """The last date the owner has a block on."""
+    found = await blocks.find(ctx, owner | {"date": {"$gt": ""}}, sort=("-date",), limit=1, fields=("date",))
+    return found[0]["date"] if found else None
+
+
+async def add(ctx: Context, block: Document) -> Document:
+    """Store a new block."""
+    return await blocks.insert(ctx, block | {"position": position()})
+
+
+async def change(
+    ctx: Context, owner: Where, block_id: ObjectId, fields: Document, version: int | None
+) -> Document | None:
+    """Set fields of a block; None when there is no such block."""
+    return await blocks.update(ctx, owner | {"_id": block_id}, {"$set": fields}, version=version)
+
+
+async def remove(ctx: Context, owner: Where, block_id: ObjectId) -> bool:
+    """Remove a block; whether there was one."""
+    return await blocks.delete(ctx, owner | {"_id": block_id}) is not None
+
+
+async def push_item(ctx: Context, owner: Where, block_id: ObjectId, item: Document) -> Document | None:
+    """Append an item to a block that has room; gives the block, or None."""
+    room = {f"items.{MAX_ITEMS - 1}": {"$exists": False}}
+    return await blocks.update(ctx, owner | {"_id": block_id} | room, {"$push": {"items": item}})
+
+
+async def pull_item(ctx: Context, owner: Where, block_id: ObjectId, item_id: ObjectId) -> bool:
+    """Take an item out of a block; whether it was there."""
+    where = owner | {"_id": block_id, "items._id": item_id}
+    return await blocks.update(ctx, where, {"$pull": {"items": {"_id": item_id}}}) is not None
+
+
+async def rewrite(
+    ctx: Context, owner: Where, block_id: ObjectId, mutate: Callable[[Document], Document], version: int | None
+) -> Document | None:
+    """Change a block by a function of what is stored; None when there is no such block."""
+    return await blocks.rewrite(ctx, owner | {"_id": block_id}, mutate, version=version)
