@@ -10,17 +10,20 @@ from typing import Any, TypeVar
 
 import click
 import uvloop
+from marshmallow import ValidationError, fields
 from rich.console import Console
 from rich.table import Table
 
 from coaching_service import demo, features, logs, runtime
-from coaching_service.kernel.auth.secrets import new_master_key
+from coaching_service.kernel.auth.secrets import SecretUnreadable, new_master_key
 from coaching_service.kernel.errors import ServiceError
 from coaching_service.kernel.rest.answers import to_json
 from coaching_service.kernel.rest.openapi import describe
 from coaching_service.kernel.rest.routes import routes_of
 from coaching_service.kernel.storage.context import Context, Services
 from coaching_service.kernel.storage.embedded import DatabaseUnavailable
+from coaching_service.kernel.storage.mongo import as_service_error
+from coaching_service.kernel.validation import Email, Text, Timezone
 from coaching_service.library.exercises import shared
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.identities import service as identities
@@ -42,6 +45,12 @@ class _Commands(click.Group):
             return super().invoke(ctx)
         except (SettingsError, DatabaseUnavailable, ServiceError) as error:
             raise click.ClickException(str(error)) from None
+        except SecretUnreadable as error:
+            raise click.ClickException(f"A stored API key cannot be read: {error}") from None
+        except Exception as error:
+            if (known := as_service_error(error)) is None:
+                raise
+            raise click.ClickException(str(known)) from None
 
 
 @click.group(cls=_Commands)
@@ -57,6 +66,23 @@ def main() -> None:
       coaching-service serve --demo      a running service with a demo company in it
       coaching-service routes            every operation and who may call it
     """
+
+
+def _judged(field: fields.Field[str]) -> Callable[[click.Context, click.Parameter, str], str]:
+    """A callback that judges a value as a request's body would be."""
+
+    def callback(_: click.Context, __: click.Parameter, value: str) -> str:
+        try:
+            return field.deserialize(value)
+        except ValidationError as error:
+            raise click.BadParameter(f"{error.messages[0]}.") from None
+
+    return callback
+
+
+def _long_enough(password: str) -> None:
+    if len(password) < 12:
+        raise ValidationError("must be 12 characters or more")
 
 
 def _settings(data: Path | None = None, **changes: Any) -> Settings:
@@ -79,7 +105,7 @@ def _with_services(settings: Settings, work: Callable[[Services], Awaitable[T]])
 
 @main.command()
 @click.option("--host", help="Address to listen on [127.0.0.1].")
-@click.option("--port", type=int, help="Port to listen on; 0 takes a free one [8080].")
+@click.option("--port", type=click.IntRange(0, 65_535), help="Port to listen on; 0 takes a free one [8080].")
 @_data
 @click.option("--demo", "with_demo", is_flag=True, help="Make the demo company, and write DIR/demo.json.")
 def serve(host: str | None, port: int | None, data: Path | None, with_demo: bool) -> None:
@@ -115,11 +141,24 @@ def seed(data: Path | None) -> None:
 
 
 @main.command("create-company")
-@click.argument("company")
-@click.option("--name", required=True, help="The owner's name.")
-@click.option("--email", required=True, help="The owner's sign-in address.")
-@click.option("--password", prompt=True, hide_input=True, confirmation_prompt=True, help="12 characters or more.")
-@click.option("--timezone", default="UTC", show_default=True, help="IANA name, such as Europe/Madrid.")
+@click.argument("company", callback=_judged(Text()))
+@click.option("--name", required=True, callback=_judged(Text()), help="The owner's name.")
+@click.option("--email", required=True, callback=_judged(Email()), help="The owner's sign-in address.")
+@click.option(
+    "--password",
+    prompt=True,
+    hide_input=True,
+    confirmation_prompt=True,
+    callback=_judged(Text(longest=200, trim=False, validate=_long_enough)),
+    help="12 characters or more.",
+)
+@click.option(
+    "--timezone",
+    default="UTC",
+    show_default=True,
+    callback=_judged(Timezone()),
+    help="IANA name, such as Europe/Madrid.",
+)
 @click.option("--load-unit", type=click.Choice(["kg", "lb"]), default="kg", show_default=True)
 @_data
 def create_company(

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from coaching_service.kernel.auth.principal import Principal
-from coaching_service.kernel.storage.context import Context, Services
+from coaching_service.kernel.storage.context import Context, Services, in_transaction
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.customers import service as customers
 from coaching_service.people.identities import service as identities
@@ -31,13 +31,9 @@ async def ensure_demo(services: Services) -> dict[str, str]:
     """
     ctx = Context(services)
     password = services.vault.derive_text("demo password")
-    owner = await _owner(ctx, password)
+    owner = await _owner(ctx) or await in_transaction(ctx, lambda tx: _found(tx, password))
     ctx = ctx.acting_as(owner)
-    secret = await api_keys.secret_of(ctx, _KEY_NAME)
-    if secret is None:
-        secret = str((await api_keys.create(ctx, _KEY_NAME))["key"])
-        for name, surname, groups in _CLIENTS:
-            await customers.create(ctx, {"name": name, "surname": surname, "groups": groups}, sample=True)
+    secret = await api_keys.secret_of(ctx, _KEY_NAME) or str((await api_keys.create(ctx, _KEY_NAME))["key"])
     return {
         "baseUrl": services.base_url,
         "apiKey": secret,
@@ -47,11 +43,18 @@ async def ensure_demo(services: Services) -> dict[str, str]:
     }
 
 
-async def _owner(ctx: Context, password: str) -> Principal:
+async def _owner(ctx: Context) -> Principal | None:
     subject = await identities.subject_of(ctx, EMAIL)
-    if subject is not None and (found := await team.principal(ctx.services, subject)) is not None:
-        return found
-    return await team.found_company(ctx, "Demo Coaching", "Dana Demo", EMAIL, password)
+    return None if subject is None else await team.principal(ctx.services, subject)
+
+
+async def _found(ctx: Context, password: str) -> Principal:
+    """The company with all that is in it, in the caller's transaction: a start that is killed leaves no half of it."""
+    owner = await team.found_company(ctx, "Demo Coaching", "Dana Demo", EMAIL, password)
+    ctx = ctx.acting_as(owner)
+    for name, surname, groups in _CLIENTS:
+        await customers.create(ctx, {"name": name, "surname": surname, "groups": groups}, sample=True)
+    return owner
 
 
 def write_atomically(file: Path, content: dict[str, str]) -> None:

@@ -38,16 +38,21 @@ def database_for(settings: Settings) -> Iterator[Settings]:
 @asynccontextmanager
 async def open_services(settings: Settings) -> AsyncIterator[Services]:
     """The services of this process on the settings' database."""
-    client = connect(settings.mongodb_uri or "")
+    vault = settings.vault()
     try:
-        yield Services(database(client, settings.mongodb_database), settings.vault(), address_of(settings))
+        client = connect(settings.mongodb_uri or "")
+    except Exception:  # noqa: BLE001 - the driver refuses an address in many ways, some of which quote its password
+        raise SettingsError("MONGODB_URI is not an address of MongoDB, such as mongodb://host:27017") from None
+    try:
+        yield Services(database(client, settings.mongodb_database), vault, address_of(settings))
     finally:
         client.close()
 
 
 def address_of(settings: Settings) -> str:
     """The address clients know the service by, without a trailing slash."""
-    return settings.base_url or f"http://{_ANYWHERE.get(settings.host, settings.host)}:{settings.port}"
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return settings.base_url or f"http://{_ANYWHERE.get(settings.host, host)}:{settings.port}"
 
 
 async def make_indexes(services: Services) -> list[str]:
@@ -60,13 +65,17 @@ def listen_on(settings: Settings) -> tuple[socket.socket, Settings]:
 
     Raises SettingsError when the address cannot be had.
     """
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
-        bound = socket.create_server((settings.host, settings.port), backlog=1024)
+        bound = socket.create_server((settings.host, settings.port), family=family, backlog=1024)
     except OSError as error:
-        raise SettingsError(
-            f"Cannot listen on {settings.host}:{settings.port} ({error.strerror}): choose another with --port"
-        ) from None
+        raise _cannot_listen(settings.host, settings.port, error, "--port") from None
     return bound, replace(settings, port=bound.getsockname()[1])
+
+
+def _cannot_listen(host: str, port: int, error: OSError, setting: str) -> SettingsError:
+    reason = str(error.strerror).partition(" (while ")[0]
+    return SettingsError(f"Cannot listen on {host}:{port} ({reason}): choose another with {setting}")
 
 
 async def serve(settings: Settings, bound: socket.socket, started: Callable[[Services], Awaitable[None]]) -> None:
@@ -83,7 +92,10 @@ async def serve(settings: Settings, bound: socket.socket, started: Callable[[Ser
         if settings.metrics_port is not None:
             beside = web.Application()
             beside.router.add_get("/metrics", metrics_handler(app[MEASURES]))
-            await web.TCPSite(await _running(stack, beside), settings.host, settings.metrics_port).start()
+            try:
+                await web.TCPSite(await _running(stack, beside), settings.host, settings.metrics_port).start()
+            except OSError as error:
+                raise _cannot_listen(settings.host, settings.metrics_port, error, "METRICS_PORT") from None
         # What start-up made stays: the collector need not look at it again.
         gc.collect()
         gc.freeze()

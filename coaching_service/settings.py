@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 from environs import Env, EnvError
 
@@ -39,17 +42,17 @@ class Settings:
         try:
             return cls(
                 host=env.str("HOST", cls.host),
-                port=env.int("PORT", cls.port),
+                port=_integer(env, "PORT", cls.port, 0, 65_535),
                 base_url=env.str("BASE_URL", "").rstrip("/") or None,
                 data_dir=Path(env.str("DATA_DIR", str(cls.data_dir))),
                 mongodb_uri=env.str("MONGODB_URI", "") or None,
-                mongodb_database=env.str("MONGODB_DATABASE", cls.mongodb_database),
+                mongodb_database=_name(env, "MONGODB_DATABASE", cls.mongodb_database),
                 secret_keys=tuple(env.list("SECRET_KEYS", [])),
-                max_body_bytes=env.int("MAX_BODY_BYTES", cls.max_body_bytes),
-                database_concurrency=env.int("DATABASE_CONCURRENCY", cls.database_concurrency),
-                metrics_port=env.int("METRICS_PORT", None),
-                log_format=env.str("LOG_FORMAT", cls.log_format),
-                log_level=env.str("LOG_LEVEL", cls.log_level),
+                max_body_bytes=_integer(env, "MAX_BODY_BYTES", cls.max_body_bytes, 1, 1 << 30),
+                database_concurrency=_integer(env, "DATABASE_CONCURRENCY", cls.database_concurrency, 1, 1000),
+                metrics_port=_integer(env, "METRICS_PORT", 0, 1, 65_535) if env.str("METRICS_PORT", "") else None,
+                log_format=_word(env, "LOG_FORMAT", cls.log_format, ("auto", "json", "console")),
+                log_level=_word(env, "LOG_LEVEL", cls.log_level, ("debug", "info", "warning", "error", "critical")),
             )
         except EnvError as error:
             raise SettingsError(str(error)) from None
@@ -72,19 +75,43 @@ class Settings:
         try:
             return Vault([parse_master_key(text) for text in self.secret_keys])
         except ValueError as error:
-            raise SettingsError(str(error)) from None
+            raise SettingsError(f"SECRET_KEYS, or secret.key in the data folder: {error}") from None
+
+
+def _integer(env: Env, name: str, default: int, least: int, most: int) -> int:
+    value: int = env.int(name, default)
+    if not least <= value <= most:
+        raise EnvError(f'Environment variable "{name}" invalid: must be from {least} to {most}.')
+    return value
+
+
+def _word(env: Env, name: str, default: str, words: tuple[str, ...]) -> str:
+    value: str = env.str(name, default).lower()
+    if value not in words:
+        raise EnvError(f'Environment variable "{name}" invalid: must be one of {", ".join(words)}.')
+    return value
+
+
+def _name(env: Env, name: str, default: str) -> str:
+    value: str = env.str(name, default)
+    if not re.fullmatch("[A-Za-z0-9_-]{1,60}", value):
+        raise EnvError(f'Environment variable "{name}" invalid: must be 1 to 60 letters, digits, "_" or "-".')
+    return value
 
 
 def _kept_key(file: Path) -> str:
-    """The key in `file`, made on the first start (mode 0600)."""
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    """The key in `file`, made on the first start (mode 0600). Nobody ever sees half of it, nor a second one."""
     try:
-        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not file.exists():
+            with NamedTemporaryFile("w", dir=file.parent, prefix="secret.") as fresh:  # made with mode 0600
+                fresh.write(new_master_key() + "\n")
+                fresh.flush()
+                os.fsync(fresh.fileno())
+                with suppress(FileExistsError):  # another process was faster
+                    os.link(fresh.name, file)
         return file.read_text().strip()
-    with os.fdopen(handle, "w") as fresh:
-        key = new_master_key()
-        fresh.write(key + "\n")
-        fresh.flush()
-        os.fsync(fresh.fileno())
-    return key
+    except OSError as error:
+        raise SettingsError(
+            f"The folder {file.parent} cannot be used ({error.strerror}): choose another with --data"
+        ) from None

@@ -8,7 +8,8 @@ from typing import Any
 
 from marshmallow import Schema, fields
 
-from coaching_service.kernel.validation import Answer, Input, QueryInteger
+from coaching_service.kernel.query import QueryInteger
+from coaching_service.kernel.validation import Answer, Input
 
 MAX_PAGE = 50
 

@@ -1,26 +1,22 @@
-"""What comes in, judged: strict JSON fields, the specification's query conversions, and the messages of both."""
+"""What comes in as JSON, judged: JSON's own types, nothing converted."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from datetime import date
-from decimal import Decimal
 from typing import Any
 from zoneinfo import available_timezones
 
-from marshmallow import EXCLUDE, Schema, ValidationError, fields, post_load, validates_schema
+from marshmallow import EXCLUDE, Schema, ValidationError, fields
 from marshmallow import validate as checks
 
 from coaching_service.kernel.storage.ids import ObjectId, parse_id
 
-MAX_SAFE_INTEGER = 2**53 - 1
 NAME_LENGTH = 200
 TEXT_LENGTH = 10_000
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-_NUMERIC = re.compile(r"[+-]?\d{1,30}(\.\d{1,30})?([eE][+-]?\d{1,4})?", re.ASCII)
 _TIMEZONES = available_timezones()
 
 
@@ -37,9 +33,6 @@ class Answer(Schema):
     def on_bind_field(self, field_name: str, field_obj: fields.Field[Any]) -> None:
         """Present in every answer, unless the field says `required=None`-like otherwise by `metadata["optional"]`."""
         field_obj.required = not field_obj.metadata.get("optional", False)
-
-
-# --- fields of a JSON body: JSON's own types, nothing converted --------------------------------------------------
 
 
 class Text(fields.String):
@@ -87,7 +80,7 @@ class Number(fields.Float):
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             raise ValidationError("must be a number")
-        number: float = _between(value, self.least, self.most)
+        number: float = within(value, self.least, self.most)
         return number
 
 
@@ -102,7 +95,7 @@ class Integer(fields.Integer):
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int):
             raise ValidationError("must be an integer")
-        return int(_between(value, self.least, self.most))
+        return int(within(value, self.least, self.most))
 
 
 class Flag(fields.Boolean):
@@ -230,89 +223,8 @@ def patch_of(*schemas: type[Schema], name: str) -> Schema:
     return built(partial=True)
 
 
-# --- the query string: the specification's conversions -----------------------------------------------------------
-
-
-class QueryInteger(fields.Integer):
-    """An integer query parameter; `1e0` and `2e1` are integers, `1.5` and `1_0` are not."""
-
-    default_error_messages = {"required": "Validation failed (numeric string is expected)"}
-
-    def __init__(self, *, least: int = 1, most: int = MAX_SAFE_INTEGER, **options: Any) -> None:
-        self.least, self.most = least, most
-        limits = {"minimum": least} | ({"maximum": most} if most != MAX_SAFE_INTEGER else {})
-        super().__init__(metadata=limits | options.pop("metadata", {}), **options)
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> int:
-        if not _NUMERIC.fullmatch(value):
-            raise self.make_error("required")
-        number = Decimal(value)
-        if number != number.to_integral_value():
-            raise self.make_error("required")
-        return int(_between(number, self.least, self.most))
-
-
-class QueryBoolean(fields.Boolean):
-    """A boolean query parameter: `true` is true, any other text is false, nothing is an error."""
-
-    default_error_messages = {"required": "Validation failed (boolean string is expected)"}
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> bool:
-        if not value:
-            raise self.make_error("required")
-        return bool(value == "true")
-
-
-class DateRange(Input):
-    """`startDate` and `endDate`, both included; an end before its start is refused."""
-
-    startDate = Day(required=True)
-    endDate = Day(required=True)
-
-    @validates_schema
-    def in_order(self, data: Mapping[str, str], **_: Any) -> None:
-        """The end is not before the start."""
-        if data["endDate"] < data["startDate"]:
-            raise ValidationError("must not be before startDate", "endDate")
-
-    @post_load
-    def as_pair(self, data: dict[str, str], **_: Any) -> dict[str, str]:
-        """Nothing but the two dates."""
-        return data
-
-
-# --- messages ----------------------------------------------------------------------------------------------------
-
-
-def body_messages(error: ValidationError) -> list[str]:
-    """What is wrong with a body, one sentence a field, each naming its field (`exerciseSets.0.load must be ...`)."""
-    return _flat(error.messages, "")
-
-
-def query_message(error: ValidationError) -> str:
-    """What is wrong with a query: the first failure, in the specification's words where it has some."""
-    sentence = _flat(error.messages, "")[0]
-    return sentence[at:] if (at := sentence.find("Validation failed (")) >= 0 else sentence
-
-
-def _flat(messages: Any, path: str) -> list[str]:
-    if isinstance(messages, dict):
-        found = []
-        for key, inner in messages.items():
-            found += _flat(inner, path if key == "_schema" else f"{path}.{key}".lstrip("."))
-        return found
-    return [f"{path} {_WORDS.get(text, text)}".strip() for text in messages]
-
-
-_WORDS = {
-    "Missing data for required field.": "is required",
-    "Field may not be null.": "must not be null",
-    "Unknown field.": "is not a known field",
-    "Invalid input type.": "must be an object",
-}
-
-
-def _between(value: Any, least: Any, most: Any) -> Any:
+def within(value: Any, least: Any, most: Any) -> Any:
+    """`value`, when it is between `least` (None: no bound) and `most`. Raises ValidationError."""
     if least is not None and value < least:
         raise ValidationError(f"must not be less than {least}")
     if value > most:

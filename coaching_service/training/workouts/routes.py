@@ -6,10 +6,11 @@ from typing import Any
 
 from coaching_service.kernel.auth.access import coach
 from coaching_service.kernel.auth.permissions import CUSTOMERS
+from coaching_service.kernel.query import DateRange
 from coaching_service.kernel.rest.routes import Routes, list_of
 from coaching_service.kernel.storage.context import Context
 from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import DateRange, patch_of
+from coaching_service.kernel.validation import patch_of
 from coaching_service.training.workouts import service
 from coaching_service.training.workouts.owners import ClientCalendar
 from coaching_service.training.workouts.schemas import ITEM_CHANGE, NEW_ITEM, Block, BlockDetails, item_answer

@@ -1,0 +1,199 @@
+"""A client for stories: named verbs, and every answer checked against what its route declares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import aiohttp
+import jsonschema
+import orjson
+from aiohttp.test_utils import TestServer
+
+from coaching_service import features
+from coaching_service.kernel.rest.openapi import describe
+from coaching_service.kernel.rest.routes import Route, routes_of
+from coaching_service.kernel.storage.context import Context
+
+MONDAY, TUESDAY, SUNDAY = "2026-03-02", "2026-03-03", "2026-03-08"
+UNKNOWN = "0123456789abcdef01234567"
+
+
+@dataclass
+class Reply:
+    """An answer: status, headers, and the JSON in it (or None)."""
+
+    status: int
+    headers: Any
+    json: Any
+    raw: bytes
+
+    def ok(self, status: int = 200) -> Any:
+        """The JSON, when the status is what the story expects."""
+        assert self.status == status, f"{self.status}: {self.raw[:500]!r}"
+        return self.json
+
+    def refused(self, status: int, *words: str) -> Any:
+        """The error body, when it is refused with this status and says all these words."""
+        assert self.status == status, f"{self.status}: {self.raw[:500]!r}"
+        for word in words:
+            assert word in str(self.json["message"]), f"{word!r} is not in {self.json['message']!r}"
+        return self.json
+
+
+class CoachClient:
+    """Speaks REST with one credential."""
+
+    def __init__(self, server: TestServer, key: str | None, ctx: Context | None) -> None:
+        self.key, self._ctx, self._server = key, ctx, server
+        self._headers = {"X-API-Key": key} if key else {}
+        self._http = aiohttp.ClientSession(base_url=server.make_url("/"))
+
+    @property
+    def ctx(self) -> Context:
+        """The same coach inside the service, for looking behind the curtain."""
+        assert self._ctx is not None
+        return self._ctx
+
+    async def close(self) -> None:
+        """Hang up."""
+        await self._http.close()
+
+    def address(self, path: str) -> str:
+        """A path of the service as an address."""
+        return str(self._server.make_url(path))
+
+    async def send(self, method: str, path: str, *, headers: dict[str, str] | None = None, **options: Any) -> Reply:
+        """Send anything; the answer is checked against the declaration of its route."""
+        sent = self._headers | (headers or {})
+        async with self._http.request(method, path, headers=sent, **options) as response:
+            raw = await response.read()
+            is_json = response.content_type == "application/json"
+            reply = Reply(response.status, response.headers, orjson.loads(raw) if is_json and raw else None, raw)
+        check_answer(method, path.partition("?")[0], reply)
+        return reply
+
+    async def get(self, path: str, **query: Any) -> Reply:
+        """Read."""
+        return await self.send("GET", path, params=_spelled(query))
+
+    async def post(self, path: str, body: Any = None, **options: Any) -> Reply:
+        """Create or act."""
+        return await self.send("POST", path, json=body or {}, **options)
+
+    async def put(self, path: str, body: Any = None) -> Reply:
+        """Set."""
+        return await self.send("PUT", path, json=body or {})
+
+    async def patch(self, path: str, body: Any) -> Reply:
+        """Change."""
+        return await self.send("PATCH", path, json=body)
+
+    async def delete(self, path: str) -> Reply:
+        """Remove."""
+        return await self.send("DELETE", path)
+
+    # --- verbs of the stories ------------------------------------------------------------------------------------
+
+    async def create_customer(self, name: str = "Ana", **fields: Any) -> dict[str, Any]:
+        """A new client."""
+        created: dict[str, Any] = (await self.post("/coach/customers", {"name": name, **fields})).ok(201)
+        return created
+
+    async def customers(self, **query: Any) -> dict[str, Any]:
+        """A page of clients; the first 50 active ones unless the story says otherwise."""
+        found: dict[str, Any] = (
+            await self.get("/coach/customers", **{"archived": "false", "pageSize": 50, "pageNum": 1, **query})
+        ).ok()
+        return found
+
+    async def names(self, **query: Any) -> list[str]:
+        """The names on a page of clients."""
+        return [customer["name"] for customer in (await self.customers(**query))["docs"]]
+
+    async def create_exercise(self, name: str = "Squat", **fields: Any) -> dict[str, Any]:
+        """A new exercise of the company's own."""
+        created: dict[str, Any] = (await self.post("/exercises", {"name": name, **fields})).ok(201)
+        return created
+
+    async def schedule(self, customer: dict[str, Any], date: str = MONDAY, name: str = "Legs") -> dict[str, Any]:
+        """A new block on a client's calendar."""
+        path = f"/coach/customers/{customer['_id']}/wblocks"
+        created: dict[str, Any] = (await self.post(path, {"name": name, "date": date})).ok(201)
+        return created
+
+    async def calendar(self, customer: dict[str, Any], start: str = MONDAY, end: str = SUNDAY) -> list[dict[str, Any]]:
+        """A client's blocks of a week."""
+        path = f"/coach/customers/{customer['_id']}/wblock"
+        found: list[dict[str, Any]] = (await self.get(path, startDate=start, endDate=end)).ok()
+        return found
+
+
+def _spelled(query: dict[str, Any]) -> list[tuple[str, str]]:
+    pairs = []
+    for name, value in query.items():
+        pairs += [(name, str(each)) for each in (value if isinstance(value, list) else [value])]
+    return pairs
+
+
+# --- the check of every answer against the published document ------------------------------------------------------
+
+
+@cache
+def document() -> dict[str, Any]:
+    """The OpenAPI document the service publishes."""
+    return describe(routes_of(features.ROUTES), features.TAGS, "http://coaching.test")
+
+
+@cache
+def _closed_schemas() -> dict[str, Any]:
+    """The answers' schemas, closed: a field that is not documented fails the test."""
+    closed = {}
+    for name, schema in document()["components"]["schemas"].items():
+        closed[name] = {**schema, "additionalProperties": False} if "properties" in schema else schema
+    return closed
+
+
+@cache
+def _validator(operation: str, status: str) -> Any:
+    for methods in document()["paths"].values():
+        for declared in methods.values():
+            if declared["operationId"] == operation:
+                answer = declared["responses"][status]
+                schema = answer["content"]["application/json"]["schema"] if "content" in answer else None
+                if schema is None:
+                    return None
+                whole = {**schema, "components": {"schemas": _closed_schemas()}}
+                return jsonschema.Draft202012Validator(whole)
+    raise AssertionError(operation)
+
+
+def route_of(method: str, path: str) -> Route | None:
+    """The declared route that serves a path."""
+    parts = path.strip("/").split("/")
+    matching = []
+    for route in routes_of(features.ROUTES):
+        declared = route.path.strip("/").split("/")
+        same = len(declared) == len(parts) and all(
+            d.startswith("{") or d == p for d, p in zip(declared, parts, strict=True)
+        )
+        if same and route.method == method:
+            matching.append(route)
+    return min(matching, key=lambda route: route.path.count("{")) if matching else None
+
+
+def check_answer(method: str, path: str, reply: Reply) -> None:
+    """Assert that a successful answer is what its route declares, and a failure has one of our shapes."""
+    assert "X-Request-Id" in reply.headers
+    route = route_of(method, path)
+    if reply.status >= 400:
+        assert reply.json is None or "message" in reply.json, reply.raw
+        return
+    if route is None:
+        return
+    assert reply.status == route.status
+    if route.returns is None:
+        assert reply.raw == b""
+    elif (validator := _validator(route.name, str(route.status))) is not None:
+        validator.validate(reply.json)

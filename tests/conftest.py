@@ -1,0 +1,142 @@
+"""One real mongod for the whole run, one database for each test worker, new companies for each test."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import pytest
+import structlog
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from coaching_service import runtime
+from coaching_service.app import create_app
+from coaching_service.kernel.auth.principal import Principal
+from coaching_service.kernel.auth.secrets import new_master_key
+from coaching_service.kernel.storage.context import Context, Services
+from coaching_service.kernel.storage.embedded import running_mongod
+from coaching_service.library.exercises import shared
+from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.team import service as team
+from coaching_service.settings import Settings
+from tests.client import CoachClient
+
+PASSWORD = "correct horse battery"
+_numbers = count(1)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The process that collects starts the database; workers are told where it is."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
+    if hasattr(config, "workerinput"):
+        return
+    folder = tempfile.TemporaryDirectory(prefix="coaching-tests-")
+    running = running_mongod(Path(folder.name))
+    config.stash[_URI] = running.__enter__()
+    config.add_cleanup(folder.cleanup)
+    config.add_cleanup(lambda: running.__exit__(None, None, None))
+
+
+def pytest_configure_node(node: object) -> None:
+    """Tell an xdist worker where the database is."""
+    node.workerinput["mongodb_uri"] = node.config.stash[_URI]  # type: ignore[attr-defined]
+
+
+_URI = pytest.StashKey[str]()
+
+
+@pytest.fixture(scope="session")
+def settings(pytestconfig: pytest.Config, worker_id: str, tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """The settings every test's service runs with."""
+    told = getattr(pytestconfig, "workerinput", None)
+    return Settings(
+        base_url="http://coaching.test",
+        mongodb_uri=told["mongodb_uri"] if told else pytestconfig.stash[_URI],
+        mongodb_database=f"test_{worker_id}",
+        secret_keys=(new_master_key(),),
+        data_dir=tmp_path_factory.mktemp("data"),
+    )
+
+
+@pytest.fixture(scope="session")
+async def services(settings: Settings) -> AsyncIterator[Services]:
+    """The services of the application under test, indexes made and the shared library published."""
+    async with runtime.open_services(settings) as opened:
+        await opened.db.client.drop_database(settings.mongodb_database)
+        await runtime.make_indexes(opened)
+        await shared.publish(opened)
+        yield opened
+
+
+@pytest.fixture(scope="session")
+async def app(settings: Settings, services: Services) -> web.Application:
+    """The application under test."""
+    return create_app(settings, services)
+
+
+@pytest.fixture(scope="session")
+async def server(app: web.Application) -> AsyncIterator[TestServer]:
+    """The application, listening on a port of its own."""
+    listening = TestServer(app)
+    await listening.start_server()
+    yield listening
+    await listening.close()
+
+
+NewCompany = Callable[..., Awaitable[CoachClient]]
+
+
+@pytest.fixture
+async def new_company(services: Services, server: TestServer) -> AsyncIterator[NewCompany]:
+    """Makes a company; gives a client that speaks with its owner's unrestricted key."""
+    clients: list[CoachClient] = []
+
+    async def make(**options: str) -> CoachClient:
+        number = next(_numbers)
+        owner = await team.found_company(
+            Context(services),
+            f"Company {number}",
+            "Olga Owner",
+            f"owner{number}@{id(services)}.test",
+            PASSWORD,
+            **options,
+        )
+        ctx = Context(services).acting_as(replace(owner, via="apiKey"))
+        key = await api_keys.create(ctx, "Test")
+        client = CoachClient(server, key["key"], ctx)
+        clients.append(client)
+        return client
+
+    yield make
+    for client in clients:
+        await client.close()
+
+
+@pytest.fixture
+async def coach(new_company: NewCompany) -> CoachClient:
+    """A company's owner, speaking by API key."""
+    return await new_company()
+
+
+@pytest.fixture
+async def other_company(new_company: NewCompany) -> CoachClient:
+    """Another company's owner."""
+    return await new_company()
+
+
+@pytest.fixture
+async def nobody(server: TestServer) -> AsyncIterator[CoachClient]:
+    """Somebody without a credential."""
+    client = CoachClient(server, None, None)
+    yield client
+    await client.close()
+
+
+@pytest.fixture
+def owner(coach: CoachClient) -> Principal:
+    """The owner of the company under test."""
+    return coach.ctx.who

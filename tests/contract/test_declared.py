@@ -1,0 +1,134 @@
+"""What holds for every declared operation, walked over the declarations themselves."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from coaching_service import features
+from coaching_service.kernel.rest.inputs import judge_body
+from coaching_service.kernel.rest.routes import Route, routes_of
+from tests.client import UNKNOWN, CoachClient, document
+from tests.contract.world import World, make_world
+
+ROUTES = routes_of(features.ROUTES)
+SNAPSHOT = Path(__file__).parent / "openapi.json"
+each_route = pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+
+
+@each_route
+def test_every_operation_is_documented(route: Route) -> None:
+    operation = document()["paths"][route.path][route.method.lower()]
+    assert operation["summary"].endswith(".")
+    assert operation["x-access"] == str(route.access)
+    assert operation["x-retry"]
+    assert str(route.status) in operation["responses"]
+    assert {"400", "404"} <= set(operation["responses"]) or not route.path_parameters
+    if route.access.who != "public":
+        assert "401" in operation["responses"]
+        assert operation["security"]
+
+
+@each_route
+def test_every_body_has_an_example_that_is_accepted(route: Route) -> None:
+    if route.body is not None:
+        assert route.example is not None
+        judge_body(route.body, route.example)
+
+
+def test_the_document_is_valid_openapi() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # the validator's own
+        OpenAPIV31SpecValidator(document()).validate()
+    names = [operation["operationId"] for path in document()["paths"].values() for operation in path.values()]
+    assert len(names) == len(set(names)) == len(ROUTES)
+
+
+def test_the_document_changes_only_on_purpose() -> None:
+    """After an intended change: coaching-service openapi --indent > tests/contract/openapi.json."""
+    published = {key: value for key, value in document().items() if key != "servers"}
+    assert published == {k: v for k, v in json.loads(SNAPSHOT.read_text()).items() if k != "servers"}
+
+
+def filled(route: Route, identifiers: dict[str, str]) -> str:
+    """The route's path with these identifiers, unknown ones elsewhere."""
+    path = route.path
+    for wire, _ in route.path_parameters:
+        path = path.replace(f"{{{wire}}}", identifiers.get(wire, UNKNOWN))
+    return path
+
+
+async def call(client: CoachClient, route: Route, path: str, own: World) -> Any:
+    """Call a route with its example, naming things of the caller's `own`, and the least query it takes."""
+    query = {
+        name: {"integer": "1", "boolean": "false"}.get(_type(parameter), "2026-03-02")
+        for name, parameter in _parameters(route).items()
+        if parameter.get("required")
+    }
+    body = {"json": _naming(route.example, own)} if route.body is not None else {}
+    return await client.send(route.method, path, params=query, **body)
+
+
+def _naming(example: Any, own: World) -> Any:
+    """The example with the identifiers in it replaced by the caller's own."""
+    if isinstance(example, dict):
+        return {key: own[key] if key in own else _naming(value, own) for key, value in example.items()}
+    return example
+
+
+def _parameters(route: Route) -> dict[str, Any]:
+    operation = document()["paths"][route.path][route.method.lower()]
+    return {p["name"]: p for p in operation["parameters"] if p["in"] == "query"}
+
+
+def _type(parameter: dict[str, Any]) -> str:
+    kind = parameter["schema"].get("type", "")
+    return kind if isinstance(kind, str) else kind[0]
+
+
+protected = pytest.mark.parametrize(
+    "route", [r for r in ROUTES if r.access.who != "public"], ids=lambda route: f"{route.method} {route.path}"
+)
+
+
+@protected
+async def test_every_protected_operation_needs_a_credential(nobody: CoachClient, route: Route) -> None:
+    """Specification 7: 401 before the identifier or the body is looked at."""
+    path = filled(route, dict.fromkeys((wire for wire, _ in route.path_parameters), "malformed"))
+    assert (await nobody.send(route.method, path)).refused(401) == {"statusCode": 401, "message": "Unauthorized"}
+    reply = await nobody.send(route.method, path, headers={"X-API-Key": "cs_ak_wrong"})
+    assert reply.refused(401) == {"message": "Invalid API key"}
+
+
+@pytest.fixture
+async def world(other_company: CoachClient) -> World:
+    """One of everything, in another company."""
+    return await make_world(other_company)
+
+
+@pytest.mark.parametrize(
+    "route", [r for r in ROUTES if r.path_parameters], ids=lambda route: f"{route.method} {route.path}"
+)
+async def test_another_company_s_identifiers_are_unknown(
+    coach: CoachClient, other_company: CoachClient, world: World, route: Route
+) -> None:
+    """Contract 1: unknown, or another company's: 404 with the same body; nothing tells a stranger that it exists."""
+    own = await make_world(coach)
+    theirs = await call(coach, route, filled(route, world), own)
+    unknown = await call(coach, route, filled(route, {}), own)
+
+    assert theirs.refused(404) == unknown.refused(404)
+    control = await call(other_company, route, filled(route, world), world)
+    assert control.status in (route.status, 409), "409: the example names a version that has moved on"
+
+
+@each_route
+async def test_a_malformed_identifier_is_named(coach: CoachClient, route: Route) -> None:
+    for wire, _ in route.path_parameters:
+        error = (await call(coach, route, filled(route, {wire: "malformed"}), {})).refused(400)
+        assert wire in error["message"]

@@ -1,0 +1,83 @@
+"""Every query is served by an index and reads little more than it gives (the database's own profile says so)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from coaching_service.kernel.storage.documents import declared
+from tests.client import MONDAY, CoachClient
+
+Profile = Callable[[], Awaitable[list[dict[str, Any]]]]
+
+
+@asynccontextmanager
+async def profiling(coach: CoachClient) -> AsyncIterator[Profile]:
+    db = coach.ctx.db
+    await db.command("profile", 0)
+    await db["system.profile"].drop()
+    await db.command("profile", 2)
+
+    async def seen() -> list[dict[str, Any]]:
+        ours = {f"{db.name}.{name}" for name in declared()}
+        entries = await db["system.profile"].find({"ns": {"$in": list(ours)}}).to_list(None)
+        return [e for e in entries if "planSummary" in e]
+
+    try:
+        yield seen
+    finally:
+        await db.command("profile", 0)
+
+
+def frugal(entry: dict[str, Any]) -> bool:
+    given = entry.get("nreturned", 0) + entry.get("nModified", 0) + entry.get("ndeleted", 0)
+    counted = "count" in entry.get("command", {}) or "$group" in str(entry.get("command", {}))
+    return entry.get("keysExamined", 0) <= 5 * given + 20 or counted
+
+
+async def test_the_main_flow_scans_nothing(coach: CoachClient) -> None:
+    for number in range(60):
+        await coach.create_customer(f"Client {number}", groups=["G"] if number % 20 == 0 else [])
+    ana = await coach.create_customer("Ana", assignedTo=str(coach.ctx.who.id))
+    squat = await coach.create_exercise()
+    path = f"/coach/customers/{ana['_id']}"
+
+    async with profiling(coach) as profile:
+        await coach.customers(pageSize=5)
+        await coach.customers(pageSize=5, contains="ana")
+        await coach.customers(pageSize=5, groups="G")
+        await coach.customers(pageSize=5, assignedTo=str(coach.ctx.who.id))
+        await coach.get(path)
+        await coach.patch(path, {"phone": "1"})
+        block = await coach.schedule(ana)
+        items = f"{path}/wblocks/{block['_id']}/witems"
+        item = {"type": "EXERCISE", "exerciseId": squat["_id"], "exerciseSets": [{"type": "reps"}]}
+        made = (await coach.post(items, item, headers={"Idempotency-Key": "k"})).ok(201)
+        await coach.patch(f"{items}/{made['_id']}", {"supersetId": "A"})
+        await coach.calendar(ana)
+        await coach.patch(f"{path}/wblocks/{block['_id']}", {"date": MONDAY})
+        await coach.delete(f"{items}/{made['_id']}")
+        await coach.delete(f"{path}/wblocks/{block['_id']}")
+        for query in ({}, {"keywords": "nordic"}, {"keywords": "nordic ham"}, {"type": "cardio"}, {"type": "my"}):
+            await coach.get("/exercises/unified", pageSize=5, pageNum=1, **query)
+        await coach.get(f"/exercises/{squat['_id']}")
+        await coach.put("/coach/customers/archive", {"id": ana["_id"]})
+        await coach.delete(path)
+        entries = await profile()
+
+    assert len(entries) > 40
+    scans = [e for e in entries if "COLLSCAN" in e["planSummary"]]
+    assert [(e["ns"], e["command"]) for e in scans] == []
+    wasteful = [
+        (e["ns"], e["planSummary"], e.get("keysExamined"), e.get("nreturned")) for e in entries if not frugal(e)
+    ]
+    assert wasteful == []
+
+
+@pytest.mark.parametrize("collection", sorted(declared()))
+async def test_every_declared_index_is_there(coach: CoachClient, collection: str) -> None:
+    there = await coach.ctx.db[collection].index_information()
+    assert {index.name for index in declared()[collection].indexes} <= there.keys()

@@ -1,0 +1,136 @@
+"""The exercise library: shared exercises and a company's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.client import UNKNOWN, CoachClient
+
+
+async def names(coach: CoachClient, path: str = "/exercises/unified", **query: Any) -> list[str]:
+    found = (await coach.get(path, **{"pageSize": 50, "pageNum": 1, **query})).ok()
+    return [exercise["name"] for exercise in found["docs"]]
+
+
+async def test_shared_and_own_exercises_are_on_one_list(coach: CoachClient, other_company: CoachClient) -> None:
+    own = await coach.create_exercise("0 Garage Squat")
+    await other_company.create_exercise("0 Theirs")
+
+    unified = (await coach.get("/exercises/unified", pageSize=2, pageNum=1)).ok()
+
+    assert unified["docs"][0] == own
+    assert unified["docs"][1]["companyId"] is None
+    assert own["companyId"] == str(coach.ctx.company_id)
+    assert await names(coach, "/exercises") == ["0 Garage Squat"]
+    assert await names(coach, type="my") == ["0 Garage Squat"]
+    assert "0 Garage Squat" not in await names(coach, type="public")
+    assert "0 Theirs" not in await names(coach)
+
+
+async def test_keywords_rank_by_how_the_name_fits(coach: CoachClient) -> None:
+    """Contract 6: names that start with it first, then names that hold it, then the rest."""
+    await coach.create_exercise("Deep zqsquat")
+    await coach.create_exercise("Zqsquat")
+    await coach.create_exercise("Pistol", aliases=["One-legged zqsquat"])
+    await coach.create_exercise("Thing", tags=["zqsquat"])
+    await coach.create_exercise("Another")
+
+    assert await names(coach, keywords="ZQsquát") == ["Zqsquat", "Deep zqsquat", "Pistol", "Thing"]
+    found = (await coach.get("/exercises/unified", pageSize=3, pageNum=2, keywords="zqsquat")).ok()
+    assert ([e["name"] for e in found["docs"]], found["totalDocs"]) == (["Thing"], 4)
+
+
+async def test_every_keyword_must_occur_in_name_alias_tag_muscle_or_equipment(coach: CoachClient) -> None:
+    muscles = {group["name"]: group["_id"] for group in (await coach.get("/muscle-groups")).ok()}
+    await coach.create_exercise(
+        "Zercher", tags=["hinge"], equipment="Wooden log", muscleGroups=[{"_id": muscles["Glutes"]}]
+    )
+    for keywords in ("zerch", "zer glut", "log zercher hin", "wooden glutes hinge zercher", "ZERCHER  LOG"):
+        assert await names(coach, "/exercises", keywords=keywords) == ["Zercher"], keywords
+    for keywords in ("zercher chest", "zercherr", "$", ".*", "\x00", "zer\\"):
+        assert await names(coach, "/exercises", keywords=keywords) == [], keywords
+
+
+async def test_the_type_and_library_filters(coach: CoachClient) -> None:
+    await coach.create_exercise("0 Jog", type="cardio")
+    libraries = (await coach.get("/exercise-libraries")).ok()
+    own = next(library for library in libraries if library["companyId"])
+    shared = next(library for library in libraries if not library["companyId"])
+
+    assert "0 Jog" in await names(coach, type="cardio")
+    assert "0 Jog" not in await names(coach, type="strength")
+    assert await names(coach, libraryId=own["_id"]) == ["0 Jog"]
+    assert "0 Jog" not in await names(coach, libraryId=shared["_id"])
+    assert await names(coach, libraryId=UNKNOWN) == []
+    (await coach.get("/exercises/unified", pageSize=1, pageNum=1, libraryId="x")).refused(400, "libraryId")
+    (await coach.get("/exercises/unified", pageSize=1, pageNum=1, type="dance")).refused(400, "type")
+
+
+async def test_an_exercise_is_read_as_it_was_made_and_changed(coach: CoachClient) -> None:
+    muscles = {group["name"]: group["_id"] for group in (await coach.get("/muscle-groups")).ok()}
+    made = await coach.create_exercise(
+        "Sled Push",
+        aliases=["Prowler"],
+        type="cardio",
+        level="expert",
+        defaultInstructions="Lean in.",
+        videoLink="https://video.example/1",
+        muscleGroups=[{"_id": muscles["Quadriceps"]}, {"_id": muscles["Calves"], "role": "secondary"}],
+        media=[{"type": "image", "url": "https://pictures.example/sled.jpg"}],
+    )
+    assert made["muscleGroups"][1] == {"_id": muscles["Calves"], "name": "Calves", "role": "secondary"}
+    assert made["image"] == made["thumbnail"] == "https://pictures.example/sled.jpg"
+
+    path = f"/exercises/{made['_id']}"
+    changed = (await coach.patch(path, {"name": "Sled March", "level": None, "media": [], "version": 0})).ok()
+
+    assert (changed["name"], changed["level"], changed["image"], changed["version"]) == ("Sled March", None, None, 1)
+    assert changed["aliases"] == ["Prowler"]
+    assert (await coach.get(path)).ok() == changed
+    assert await names(coach, "/exercises", keywords="march prowler") == ["Sled March"]
+    (await coach.patch(path, {"name": "x", "version": 0})).refused(409)
+    assert (await coach.patch(path, {})).ok() == changed
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "name"),
+        ({"name": "A", "type": "dance"}, "type"),
+        ({"name": "A", "level": "god"}, "level"),
+        ({"name": "A", "videoLink": "javascript:alert(1)"}, "videoLink"),
+        ({"name": "A", "muscleGroups": [{"_id": "x"}]}, "muscleGroups.0._id"),
+        ({"name": "A", "muscleGroups": [{"_id": UNKNOWN, "role": "tertiary"}]}, "muscleGroups.0.role"),
+        ({"name": "A", "media": [{"type": "image", "url": "file:///etc/passwd"}]}, "media.0.url"),
+        ({"name": "A", "tags": [""]}, "tags.0"),
+    ],
+)
+async def test_a_bad_exercise_is_refused_by_the_name_of_its_field(
+    coach: CoachClient, body: dict[str, Any], field: str
+) -> None:
+    error = (await coach.post("/exercises", body)).refused(400)
+    assert [message for message in error["message"] if message.startswith(field)], error
+
+
+async def test_an_unknown_muscle_is_not_found(coach: CoachClient) -> None:
+    body = {"name": "A", "muscleGroups": [{"_id": UNKNOWN}]}
+    (await coach.post("/exercises", body)).refused(404, "Muscle group")
+
+
+async def test_shared_exercises_can_be_read_and_not_changed(coach: CoachClient) -> None:
+    [shared] = (await coach.get("/exercises/unified", pageSize=1, pageNum=1, type="public")).ok()["docs"]
+    path = f"/exercises/{shared['_id']}"
+    assert (await coach.get(path)).ok() == shared
+    (await coach.patch(path, {"name": "Mine"})).refused(403, "Shared")
+    (await coach.delete(path)).refused(403, "Shared")
+
+
+async def test_a_deleted_exercise_is_gone_from_the_library(coach: CoachClient) -> None:
+    squat = await coach.create_exercise()
+    path = f"/exercises/{squat['_id']}"
+    (await coach.delete(path)).ok(204)
+    for reply in (await coach.get(path), await coach.patch(path, {"name": "x"}), await coach.delete(path)):
+        reply.refused(404, "Exercise")
+    assert await names(coach, "/exercises") == []

@@ -1,0 +1,78 @@
+"""The operators' doors: health, readiness, metrics and the documents, without a credential."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from aiohttp.test_utils import TestServer
+
+from coaching_service import runtime
+from coaching_service.app import create_app
+from coaching_service.kernel.storage.context import Services
+from coaching_service.settings import Settings
+from tests.client import CoachClient, document
+
+
+async def test_health_and_readiness(nobody: CoachClient) -> None:
+    assert (await nobody.get("/healthz")).ok() == {"status": "ok"}
+    assert (await nobody.get("/readyz")).ok() == {"status": "ready"}
+
+
+async def test_a_service_without_its_indexes_is_not_ready(settings: Settings) -> None:
+    async with runtime.open_services(replace(settings, mongodb_database=f"{settings.mongodb_database}_bare")) as bare:
+        async with TestServer(create_app(settings, bare)) as server:
+            nobody = CoachClient(server, None, None)
+            error = (await nobody.get("/readyz")).refused(503, "ensure-indexes")
+            assert error["error"] == "Service Unavailable"
+            await nobody.close()
+        await bare.db.client.drop_database(bare.db.name)
+
+
+async def test_a_lost_database_is_503_and_says_nothing_of_itself(settings: Settings) -> None:
+    lost = replace(settings, mongodb_uri="mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=50&connectTimeoutMS=50")
+    async with runtime.open_services(lost) as services, TestServer(create_app(lost, services)) as server:
+        somebody = CoachClient(server, "cs_ak_x", None)
+        reply = await somebody.get("/me")
+        reply.refused(503, "database")
+        assert b"127.0.0.1" not in reply.raw
+        (await somebody.get("/readyz")).refused(503)
+        (await somebody.get("/healthz")).ok()
+        await somebody.close()
+
+
+async def test_metrics_count_requests_by_route_and_never_by_path(coach: CoachClient, nobody: CoachClient) -> None:
+    ana = await coach.create_customer()
+    await coach.get(f"/coach/customers/{ana['_id']}")
+    await nobody.send("PROPFIND", "/teapot/1234")
+
+    text = (await nobody.get("/metrics")).raw.decode()
+
+    assert 'http_requests_total{method="GET",route="/coach/customers/{customerId}",status="200"}' in text
+    assert ana["_id"] not in text
+    assert "teapot" not in text
+    assert "PROPFIND" not in text
+
+
+async def test_metrics_may_have_a_port_of_their_own(settings: Settings, services: Services) -> None:
+    async with TestServer(create_app(replace(settings, metrics_port=9), services)) as server:
+        nobody = CoachClient(server, None, None)
+        (await nobody.get("/metrics")).refused(404)
+        await nobody.close()
+
+
+async def test_the_document_is_what_is_served(nobody: CoachClient) -> None:
+    assert (await nobody.get("/swagger-json")).ok() == document()
+
+
+async def test_the_documentation_page_needs_nothing_from_elsewhere(nobody: CoachClient) -> None:
+    page = await nobody.get("/docs")
+    text = page.raw.decode()
+
+    assert page.headers["Content-Type"].startswith("text/html")
+    assert "default-src 'none'" in page.headers["Content-Security-Policy"]
+    assert "<script" not in text
+    assert 'src="http' not in text
+    assert 'href="http' not in text
+    for path in document()["paths"]:
+        assert path in text
+    (await nobody.get("/docs/docs.css")).ok()
