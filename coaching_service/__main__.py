@@ -31,6 +31,7 @@ from coaching_service.people.team import service as team
 from coaching_service.settings import Settings, SettingsError
 
 T = TypeVar("T")
+_REFUSALS = {13, 18}  # MongoDB's Unauthorized and AuthenticationFailed
 _console = Console(stderr=True)
 _data = click.option(
     "--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the embedded database [.local]."
@@ -48,9 +49,13 @@ class _Commands(click.Group):
         except SecretUnreadable as error:
             raise click.ClickException(f"A stored API key cannot be read: {error}") from None
         except Exception as error:
-            if (known := as_service_error(error)) is None:
+            if getattr(error, "code", None) in _REFUSALS:
+                sentence = "The database refuses the name and password in MONGODB_URI, or what they may do"
+            elif (known := as_service_error(error)) is not None:
+                sentence = str(known)
+            else:
                 raise
-            raise click.ClickException(str(known)) from None
+            raise click.ClickException(sentence) from None
 
 
 @click.group(cls=_Commands)
@@ -116,9 +121,9 @@ def serve(host: str | None, port: int | None, data: Path | None, with_demo: bool
 
     async def started(services: Services) -> None:
         await shared.publish(services)
+        facts = await demo.ensure_demo(services) if with_demo else None
         click.echo(f"Address  {services.base_url}\nDocs     {services.base_url}/docs")
-        if with_demo:
-            facts = await demo.ensure_demo(services)
+        if facts is not None:
             click.echo(f"Sign-in  {facts['email']}  {facts['password']}\nKey      {facts['apiKey']}")
             demo.write_atomically(settings.data_dir / "demo.json", facts)
         sys.stdout.flush()
@@ -168,7 +173,10 @@ def create_company(
 
     async def work(services: Services) -> None:
         ctx = Context(services)
-        owner = await team.found_company(ctx, company, name, email, password, timezone=timezone, load_unit=load_unit)
+        password_hash = await identities.hash_password(password)
+        owner = await team.found_company(
+            ctx, company, name, email, password_hash, timezone=timezone, load_unit=load_unit
+        )
         key = await api_keys.create(ctx.acting_as(owner), "Command line")
         click.echo(f"Company  {owner.company.id}\nKey      {key['key']}")
 

@@ -31,7 +31,9 @@ async def ensure_demo(services: Services) -> dict[str, str]:
     """
     ctx = Context(services)
     password = services.vault.derive_text("demo password")
-    owner = await _owner(ctx) or await in_transaction(ctx, lambda tx: _found(tx, password))
+    owner = await _owner(ctx)
+    if owner is None:
+        owner = await in_transaction(ctx, lambda tx: _found(tx, password))
     ctx = ctx.acting_as(owner)
     secret = await api_keys.secret_of(ctx, _KEY_NAME) or str((await api_keys.create(ctx, _KEY_NAME))["key"])
     return {

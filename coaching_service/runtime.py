@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import signal
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -74,7 +75,8 @@ def listen_on(settings: Settings) -> tuple[socket.socket, Settings]:
 
 
 def _cannot_listen(host: str, port: int, error: OSError, setting: str) -> SettingsError:
-    reason = str(error.strerror).partition(" (while ")[0]
+    # The libraries put the address into their text; only a name that does not resolve has no text of the system's.
+    reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
     return SettingsError(f"Cannot listen on {host}:{port} ({reason}): choose another with {setting}")
 
 

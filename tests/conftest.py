@@ -21,6 +21,7 @@ from coaching_service.kernel.storage.context import Context, Services
 from coaching_service.kernel.storage.embedded import running_mongod
 from coaching_service.library.exercises import shared
 from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.identities import service as identities
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.client import CoachClient
@@ -87,11 +88,17 @@ async def server(app: web.Application) -> AsyncIterator[TestServer]:
     await listening.close()
 
 
+@pytest.fixture(scope="session")
+async def password_hash() -> str:
+    """The hash of PASSWORD, made once: hashing is slow on purpose."""
+    return await identities.hash_password(PASSWORD)
+
+
 NewCompany = Callable[..., Awaitable[CoachClient]]
 
 
-@pytest.fixture
-async def new_company(services: Services, server: TestServer) -> AsyncIterator[NewCompany]:
+@pytest.fixture(scope="session")
+async def new_company(services: Services, server: TestServer, password_hash: str) -> AsyncIterator[NewCompany]:
     """Makes a company; gives a client that speaks with its owner's unrestricted key."""
     clients: list[CoachClient] = []
 
@@ -102,7 +109,7 @@ async def new_company(services: Services, server: TestServer) -> AsyncIterator[N
             f"Company {number}",
             "Olga Owner",
             f"owner{number}@{id(services)}.test",
-            PASSWORD,
+            password_hash,
             **options,
         )
         ctx = Context(services).acting_as(replace(owner, via="apiKey"))

@@ -12,13 +12,13 @@ import pytest
 
 from tests.client import UNKNOWN, CoachClient
 
-LISTS = ["/coach/customers", "/exercises/unified", "/exercises"]
+LISTS = ["/coach/customers", "/exercises/unified", "/exercises", "/coach/programs"]
 NUMERIC = "Validation failed (numeric string is expected)"
 BOOLEAN = "Validation failed (boolean string is expected)"
 
 
 def page(path: str, **query: Any) -> dict[str, Any]:
-    base = {"archived": "false"} if path == "/coach/customers" else {}
+    base = {"archived": "false"} if path.startswith("/coach") else {}
     return {**base, "pageSize": 20, "pageNum": 1, **query}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import Any
 
 SUFFIX_LENGTH = 8
 
@@ -18,6 +19,25 @@ def plain(text: str) -> str:
 def suffixes(*parts: str) -> list[str]:
     """Every ending of each (plain) part, cut to 8 characters: an index of them finds any substring by prefix."""
     return sorted({part[at : at + SUFFIX_LENGTH] for part in parts for at in range(len(part))})
+
+
+def holding(keywords: str) -> dict[str, Any]:
+    """The condition that every (plain) keyword occurs in a document that has `suf` (its suffixes) and `search`.
+
+    The longest keyword is served by the index of suffixes, the others are looked for in what it finds.
+    """
+    longest, *others = sorted(keywords.split(), key=len, reverse=True)
+    condition: dict[str, Any] = {"suf": {"$regex": "^" + literal(longest[:SUFFIX_LENGTH])}}
+    rest = others if len(longest) <= SUFFIX_LENGTH else [longest, *others]
+    if rest:
+        condition["$and"] = [{"search": {"$regex": literal(word)}} for word in rest]
+    return condition
+
+
+def searchable(*texts: str) -> dict[str, Any]:
+    """The private fields by which `holding` finds a document that holds these texts."""
+    parts = [plain(text) for text in texts]
+    return {"search": "\n".join(parts), "suf": suffixes(*parts)}
 
 
 def literal(text: str) -> str:

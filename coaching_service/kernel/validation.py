@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import re
 from datetime import date
 from typing import Any
 from zoneinfo import available_timezones
 
-from marshmallow import EXCLUDE, Schema, ValidationError, fields
+from marshmallow import EXCLUDE, Schema, ValidationError, fields, missing
 from marshmallow import validate as checks
 
 from coaching_service.kernel.storage.ids import ObjectId, parse_id
@@ -203,7 +204,8 @@ class Words(ListOf):
 
     def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **kwargs: Any) -> list[Any]:
         """The words; null clears them."""
-        return [] if value is None else super().deserialize(value, attr, data, **kwargs) or []
+        words: list[Any] = [] if value is None else super().deserialize(value, attr, data, **kwargs)
+        return words
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
         return list(dict.fromkeys(super()._deserialize(value, attr, data, **kwargs)))
@@ -219,8 +221,15 @@ class Version(Integer):
 
 def patch_of(*schemas: type[Schema], name: str) -> Schema:
     """The schema of a PATCH body: every field of `schemas`, none required, and `version`."""
-    built: type[Schema] = type(name, schemas, {"version": Version()})
-    return built(partial=True)
+    # marshmallow's own `partial` would reach into nested objects, which are replaced whole and so must be whole.
+    optional: dict[str, Any] = {"version": Version()}
+    for schema in schemas:
+        for field_name, declared in schema._declared_fields.items():
+            field = copy.deepcopy(declared)
+            field.required, field.load_default = False, missing
+            optional[field_name] = field
+    built: type[Schema] = type(name, schemas, optional)
+    return built()
 
 
 def within(value: Any, least: Any, most: Any) -> Any:

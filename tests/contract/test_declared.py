@@ -14,6 +14,7 @@ from coaching_service import features
 from coaching_service.kernel.rest.inputs import judge_body
 from coaching_service.kernel.rest.routes import Route, routes_of
 from tests.client import UNKNOWN, CoachClient, document
+from tests.conftest import NewCompany
 from tests.contract.world import World, make_world
 
 ROUTES = routes_of(features.ROUTES)
@@ -59,7 +60,8 @@ def filled(route: Route, identifiers: dict[str, str]) -> str:
     """The route's path with these identifiers, unknown ones elsewhere."""
     path = route.path
     for wire, _ in route.path_parameters:
-        path = path.replace(f"{{{wire}}}", identifiers.get(wire, UNKNOWN))
+        owned = f"{route.path_parameters[0][0]}/{wire}"
+        path = path.replace(f"{{{wire}}}", identifiers.get(owned, identifiers.get(wire, UNKNOWN)))
     return path
 
 
@@ -105,30 +107,52 @@ async def test_every_protected_operation_needs_a_credential(nobody: CoachClient,
     assert reply.refused(401) == {"message": "Invalid API key"}
 
 
-@pytest.fixture
-async def world(other_company: CoachClient) -> World:
-    """One of everything, in another company."""
-    return await make_world(other_company)
+@pytest.fixture(scope="module")
+async def victim(new_company: NewCompany) -> CoachClient:
+    """A company whose things are looked for by another."""
+    return await new_company()
 
 
-@pytest.mark.parametrize(
+@pytest.fixture(scope="module")
+async def world(victim: CoachClient) -> World:
+    """One of everything of the victim's."""
+    return await make_world(victim)
+
+
+@pytest.fixture(scope="module")
+async def stranger(new_company: NewCompany) -> tuple[CoachClient, World]:
+    """Another company, and one of everything of its own."""
+    client = await new_company()
+    return client, await make_world(client)
+
+
+named = pytest.mark.parametrize(
     "route", [r for r in ROUTES if r.path_parameters], ids=lambda route: f"{route.method} {route.path}"
 )
+
+
+@named
 async def test_another_company_s_identifiers_are_unknown(
-    coach: CoachClient, other_company: CoachClient, world: World, route: Route
+    stranger: tuple[CoachClient, World], world: World, route: Route
 ) -> None:
     """Contract 1: unknown, or another company's: 404 with the same body; nothing tells a stranger that it exists."""
-    own = await make_world(coach)
-    theirs = await call(coach, route, filled(route, world), own)
-    unknown = await call(coach, route, filled(route, {}), own)
+    client, own = stranger
+    theirs = await call(client, route, filled(route, world), own)
+    unknown = await call(client, route, filled(route, {}), own)
 
     assert theirs.refused(404) == unknown.refused(404)
-    control = await call(other_company, route, filled(route, world), world)
-    assert control.status in (route.status, 409), "409: the example names a version that has moved on"
+
+
+@named
+async def test_the_company_itself_finds_them(victim: CoachClient, world: World, route: Route) -> None:
+    """The other half: the identifiers that strangers do not find are good ones."""
+    own = await make_world(victim) if route.method == "DELETE" else world
+    reply = await call(victim, route, filled(route, own), own)
+    assert reply.status in (route.status, 409), "409: the example names a version that has moved on"
 
 
 @each_route
-async def test_a_malformed_identifier_is_named(coach: CoachClient, route: Route) -> None:
+async def test_a_malformed_identifier_is_named(victim: CoachClient, route: Route) -> None:
     for wire, _ in route.path_parameters:
-        error = (await call(coach, route, filled(route, {wire: "malformed"}), {})).refused(400)
+        error = (await call(victim, route, filled(route, {wire: "malformed"}), {})).refused(400)
         assert wire in error["message"]

@@ -5,16 +5,30 @@ from __future__ import annotations
 from tests.client import CoachClient
 
 World = dict[str, str]
+_TASK = {"type": "TASK", "taskFields": {"title": "Walk"}}
 
 
 async def make_world(coach: CoachClient) -> World:
-    """Create one of each resource; gives their identifiers by path parameter."""
+    """Create one of each resource; gives their identifiers by path parameter (or by owner and parameter)."""
     customer = await coach.create_customer()
     exercise = await coach.create_exercise()
     block = await coach.schedule(customer)
     path = f"/coach/customers/{customer['_id']}/wblocks/{block['_id']}/witems"
-    item = (await coach.post(path, {"type": "TASK", "taskFields": {"title": "Walk"}})).ok(201)
+    item = (await coach.post(path, _TASK)).ok(201)
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    form = (await coach.post("/coach/forms", {"name": "Check-in", "questions": [{"label": "Well?"}]})).ok(201)
+    unit = (await coach.get("/metrics-units")).ok()[0]["_id"]
+    metrics = {"name": "Body", "metrics": [{"name": "Weight", "metricUnitId": unit}]}
+    metric_set = (await coach.post("/coach/metrics-sets", metrics)).ok(201)
+    plan = f"/coach/programs/{program['_id']}/wblocks"
+    program_block = (await coach.post(plan, {"name": "Day one", "day": 1})).ok(201)
+    planned = (await coach.post(f"{plan}/{program_block['_id']}/witems", _TASK)).ok(201)
     return {
+        "programId/wblockId": program_block["_id"],
+        "programId/witemId": planned["_id"],
+        "programId": program["_id"],
+        "formId": form["_id"],
+        "metricsSetId": metric_set["_id"],
         "customerId": customer["_id"],
         "exerciseId": exercise["_id"],
         "wblockId": block["_id"],

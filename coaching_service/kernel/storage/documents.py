@@ -231,6 +231,10 @@ class Documents:
         """Remove one document; gives what it was, or None."""
         return await ctx.db[self.name].find_one_and_delete(self.own(ctx, where), session=ctx.session)
 
+    async def delete_many(self, ctx: Context, where: Where) -> int:
+        """Remove every document that `where` names; gives how many were removed."""
+        return (await ctx.db[self.name].delete_many(self.own(ctx, where), session=ctx.session)).deleted_count
+
     async def erase_some(self, services: Services, company_id: ObjectId, where: Where, limit: int) -> int:
         """Remove at most `limit` of a company's documents, for a background job; gives how many were removed."""
         collection = services.db[self.name]

@@ -11,7 +11,7 @@ from coaching_service.kernel.storage.context import Context, Services, together
 from coaching_service.kernel.storage.documents import Document, Documents, Where, now
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.kernel.storage.mongo import Index
-from coaching_service.kernel.text import SUFFIX_LENGTH, literal, plain, suffixes
+from coaching_service.kernel.text import holding, plain, searchable
 
 exercises = Documents(
     "exercises",
@@ -32,8 +32,7 @@ def search_fields(exercise: Document) -> Document:
     """The private fields an exercise is sorted and found by."""
     muscles = [muscle["name"] for muscle in exercise["muscleGroups"]]
     texts = [exercise["name"], *exercise["aliases"], *exercise["tags"], *muscles, exercise["equipment"] or ""]
-    parts = [plain(text) for text in texts]
-    return {"sortName": parts[0], "search": "\n".join(parts), "suf": suffixes(*parts)}
+    return {"sortName": plain(exercise["name"]), **searchable(*texts)}
 
 
 async def page(ctx: Context, where: Where, *, keywords: str, skip: int, limit: int) -> tuple[list[Document], int]:
@@ -46,11 +45,7 @@ async def page(ctx: Context, where: Where, *, keywords: str, skip: int, limit: i
         return docs, total
     if "\0" in keywords:
         return [], 0
-    longest, *others = sorted(keywords.split(), key=len, reverse=True)
-    where["suf"] = {"$regex": "^" + literal(longest[:SUFFIX_LENGTH])}
-    words = others if len(longest) <= SUFFIX_LENGTH else [longest, *others]
-    if words:
-        where["$and"] = [{"search": {"$regex": literal(word)}} for word in words]
+    where |= holding(keywords)
     at: Document = {"$indexOfCP": ["$sortName", {"$literal": keywords}]}
     rank = {
         "$switch": {

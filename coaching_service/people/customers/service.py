@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from typing import Any
 
 from coaching_service.kernel.auth.secrets import token_hash
@@ -94,12 +95,21 @@ async def create(ctx: Context, details: Document, *, sample: bool = False) -> Do
         await team.require(ctx, details["assignedTo"])
     elif ctx.who.customers_scope == "assigned":
         details = details | {"assignedTo": ctx.who.id}
-    customer = {
+    customer = new_document(details, token, sample=sample)
+    stored = await in_transaction(ctx, lambda tx: store.add(tx, customer))
+    return {**present(stored), "firstAccessToken": token}
+
+
+def new_document(
+    details: Document, first_access_token: str, *, sample: bool = False, archived: bool = False
+) -> Document:
+    """A client as one begins, of `details` as `create` takes them: nothing trained, nobody signed in."""
+    return {
         **{name: details.get(name) for name in ("name", "surname", "email", "phone", "birthday", "timezone")},
         "role": "CUSTOMER",
         "lastActivityDate": None,
         "customerRoleData": {
-            "isArchived": False,
+            "isArchived": archived,
             "groups": details.get("groups", []),
             "assignedTo": details.get("assignedTo"),
             "customerType": "SAMPLE" if sample else "REAL",
@@ -110,11 +120,14 @@ async def create(ctx: Context, details: Document, *, sample: bool = False) -> Do
             "lastWorkoutDate": None,
             "firstLoginDate": None,
         },
-        "firstAccessHash": token_hash(token),
+        "firstAccessHash": token_hash(first_access_token),
         **search_fields(details["name"], details.get("surname"), details.get("email")),
     }
-    stored = await in_transaction(ctx, lambda tx: store.add(tx, customer))
-    return {**present(stored), "firstAccessToken": token}
+
+
+async def add_many(ctx: Context, documents: Sequence[Document]) -> None:
+    """Add clients made by `new_document`, all or none, for the operator: no coach they name is looked up."""
+    await in_transaction(ctx, lambda tx: store.add_many(tx, documents))
 
 
 async def change(ctx: Context, customer_id: ObjectId, details: Document) -> Document:

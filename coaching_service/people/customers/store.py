@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from coaching_service.kernel.storage.context import Context, together
@@ -53,6 +53,14 @@ async def add(ctx: Context, customer: Document) -> Document:
     stored = await customers.insert(ctx, customer)
     await totals.add(ctx, archived=customer["customerRoleData"]["isArchived"], count=1)
     return stored
+
+
+async def add_many(ctx: Context, new: Sequence[Document]) -> None:
+    """Store new clients, counted, in the caller's transaction."""
+    await customers.insert_many(ctx, new)
+    archived = sum(customer["customerRoleData"]["isArchived"] for customer in new)
+    await totals.add(ctx, archived=True, count=archived)
+    await totals.add(ctx, archived=False, count=len(new) - archived)
 
 
 async def one(ctx: Context, customer_id: ObjectId, fields: tuple[str, ...] | None = None) -> Document | None:

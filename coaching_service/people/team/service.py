@@ -18,16 +18,16 @@ async def found_company(
     company_name: str,
     name: str,
     email: str,
-    password: str,
+    password_hash: str,
     *,
     timezone: str = "UTC",
     load_unit: str = "kg",
 ) -> Principal:
     """A new company and its owner, who can sign in at once; gives the owner as a principal.
 
+    `password_hash` is what identities.hash_password gave.
     `timezone` is an IANA name, `load_unit` `kg` or `lb`. Raises Conflict when the address is already used to sign in.
     """
-    password_hash = await identities.hash_password(password)
     company = Company(ObjectId(), company_name, timezone, load_unit)
     owner_id = ObjectId()
     owner = {"_id": owner_id, "name": name, "email": email, "role": "OWNER", "permissions": [], "customersScope": "all"}

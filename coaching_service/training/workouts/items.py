@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from coaching_service.kernel.errors import not_found
@@ -13,9 +15,26 @@ from coaching_service.training.workouts.sets import with_variables
 # What a coach says of an item of each type, and what a client's log adds, with its empty value.
 FIELDS: dict[str, tuple[str, ...]] = {
     "EXERCISE": ("exerciseId", "exerciseSets", "exerciseInstructions", "supersetId"),
+    "CIRCUIT": ("circuitName", "circuitExercises", "rounds"),
     "TASK": ("taskFields",),
+    "FORM": ("form",),
+    "METRICS": ("metricsFields",),
+    "REMINDER": ("reminderFields",),
 }
-LOGGED: dict[str, Document] = {"EXERCISE": {"customerSets": []}, "TASK": {}}
+LOGGED: dict[str, Document] = {
+    "EXERCISE": {"customerSets": []},
+    "CIRCUIT": {"customerSets": []},
+    "FORM": {"answers": []},
+    "METRICS": {"values": []},
+}
+
+
+@dataclass(frozen=True)
+class Named:
+    """What items name, by identifier: exercises, and metric sets as they are read."""
+
+    exercises: dict[ObjectId, Document] = field(default_factory=dict)
+    metric_sets: dict[ObjectId, Document] = field(default_factory=dict)
 
 
 def fresh(details: Document) -> Document:
@@ -28,10 +47,15 @@ def fresh(details: Document) -> Document:
         "completedAt": None,
         "comment": None,
         **{name: details.get(name) for name in FIELDS[kind]},
-        **{name: type(empty)(empty) for name, empty in LOGGED[kind].items()},
+        **copy.deepcopy(LOGGED.get(kind, {})),
         "createdAt": at,
         "updatedAt": at,
     }
+
+
+def copied(item: Document) -> Document:
+    """The same plan as a new item."""
+    return fresh(item)
 
 
 def changed(item: Document, details: Document) -> Document:
@@ -49,20 +73,46 @@ def find(items: list[Document], item_id: ObjectId) -> int:
 
 
 def exercise_ids(items: Iterable[Document]) -> set[ObjectId]:
-    """The exercises that items name."""
-    return {item["exerciseId"] for item in items if item["type"] == "EXERCISE"}
+    """The exercises that items name, those in circuits included."""
+    found = set()
+    for item in items:
+        if item.get("exerciseId"):
+            found.add(item["exerciseId"])
+        found.update(entry["exerciseId"] for entry in item.get("circuitExercises") or ())
+    return found
 
 
-def present(block: Document, names: dict[ObjectId, Document], load_unit: str) -> list[Document]:
+def metric_set_ids(items: Iterable[Document]) -> set[ObjectId]:
+    """The metric sets that items name."""
+    return {item["metricsFields"]["metricsSetId"] for item in items if item.get("metricsFields")}
+
+
+def present(block: Document, named: Named, load_unit: str) -> list[Document]:
     """The items of a block as they are read, in order."""
-    return [present_one(block, at, names, load_unit) for at in range(len(block["items"]))]
+    return [present_one(block, at, named, load_unit) for at in range(len(block["items"]))]
 
 
-def present_one(block: Document, at: int, names: dict[ObjectId, Document], load_unit: str) -> Document:
-    """One item of a block as it is read: with its order, exercises named and variables derived."""
+def present_one(block: Document, at: int, named: Named, load_unit: str) -> Document:
+    """One item of a block as it is read: with its order, what it names, and the variables of its sets."""
     item = block["items"][at]
     read: dict[str, Any] = {**item, "order": at, "version": block["version"]}
     if item["type"] == "EXERCISE":
-        read["exercise"] = names[item["exerciseId"]]
+        read["exercise"] = named.exercises[item["exerciseId"]]
         read["exerciseSets"] = [with_variables(planned, load_unit) for planned in item["exerciseSets"]]
+    elif item["type"] == "CIRCUIT":
+        read["circuitExercises"] = [
+            {
+                **entry,
+                "exercise": named.exercises[entry["exerciseId"]],
+                "sets": [with_variables(planned, load_unit) for planned in entry["sets"]],
+            }
+            for entry in item["circuitExercises"]
+        ]
+    elif item["type"] == "METRICS":
+        metric_set = named.metric_sets[item["metricsFields"]["metricsSetId"]]
+        read["metricsFields"] = {
+            "metricsSetId": metric_set["_id"],
+            "name": metric_set["name"],
+            "metrics": metric_set["metrics"],
+        }
     return read

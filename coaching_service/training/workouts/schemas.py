@@ -1,23 +1,14 @@
-"""What the workout operations read and answer."""
+"""What the workout operations read and answer; items as they are sent are in item_schemas.py."""
 
 from __future__ import annotations
 
 from marshmallow import Schema, fields
 
-from coaching_service.kernel.validation import (
-    TEXT_LENGTH,
-    Answer,
-    Choice,
-    Day,
-    Flag,
-    Identifier,
-    Input,
-    Moment,
-    Text,
-    patch_of,
-)
+from coaching_service.kernel.validation import Answer, Choice, Day, Flag, Identifier, Input, Moment, Text
 from coaching_service.kernel.variants import Variant
-from coaching_service.training.workouts.set_schemas import PlannedSets, planned_set_answer
+from coaching_service.library.forms.schemas import Question
+from coaching_service.library.metric_sets.schemas import Metric
+from coaching_service.training.workouts.set_schemas import planned_set_answer
 
 
 class BlockDetails(Input):
@@ -28,57 +19,27 @@ class BlockDetails(Input):
     isRest = Flag(load_default=False, metadata={"description": "A day of rest, with nothing to do."})
 
 
-# --- items, in -----------------------------------------------------------------------------------------------------
-
-
-class ExerciseItemDetails(Input):
-    """An exercise with its sets."""
-
-    exerciseId = Identifier(required=True)
-    exerciseSets = PlannedSets(required=True)
-    exerciseInstructions = Text(longest=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
-    supersetId = Text(
-        allow_none=True, load_default=None, metadata={"description": "Items of a block that share it alternate."}
-    )
-
-
-class NewTaskFields(Input):
-    """What is to be done."""
-
-    title = Text(required=True)
-    description = Text(longest=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
-
-
-class TaskItemDetails(Input):
-    """Something to do that is no exercise."""
-
-    taskFields = fields.Nested(NewTaskFields, required=True)
-
-
-class NewExerciseItem(ExerciseItemDetails):
-    """A new item of type EXERCISE."""
-
-    type = Choice("EXERCISE", required=True)
-
-
-class NewTaskItem(TaskItemDetails):
-    """A new item of type TASK."""
-
-    type = Choice("TASK", required=True)
-
-
-NEW_ITEM = Variant("NewItem", {"EXERCISE": NewExerciseItem, "TASK": NewTaskItem})
-ITEM_CHANGE = patch_of(ExerciseItemDetails, TaskItemDetails, name="ItemChange")
-
-# --- items, out ----------------------------------------------------------------------------------------------------
-
-
 class ExerciseName(Answer):
     """An exercise as it is called."""
 
     _id = Identifier()
     name = fields.String()
     defaultInstructions = fields.String(allow_none=True)
+
+
+class CustomerSet(Answer):
+    """A set as the client did it."""
+
+    index = fields.Integer()
+    exerciseId = Identifier(allow_none=True, metadata={"description": "In a circuit: of which exercise."})
+    round = fields.Integer(allow_none=True, metadata={"description": "In a circuit: of which round."})
+    reps = fields.Integer(allow_none=True)
+    load = fields.Float(allow_none=True)  # type: ignore[assignment]  # a field may be called so
+    seconds = fields.Float(allow_none=True)
+    meters = fields.Float(allow_none=True)
+    rpe = fields.Float(allow_none=True)
+    rir = fields.Float(allow_none=True)
+    isCompleted = fields.Boolean()
 
 
 class _Item(Answer):
@@ -100,8 +61,27 @@ class ExerciseItem(_Item):
     exercise = fields.Nested(ExerciseName)
     exerciseSets = fields.List(planned_set_answer())
     exerciseInstructions = fields.String(allow_none=True)
-    customerSets = fields.List(fields.Dict())
+    customerSets = fields.List(fields.Nested(CustomerSet))
     supersetId = fields.String(allow_none=True)
+
+
+class CircuitExercise(Answer):
+    """An exercise of a circuit."""
+
+    exerciseId = Identifier()
+    exercise = fields.Nested(ExerciseName)
+    sets = fields.List(planned_set_answer())
+    instructions = fields.String(allow_none=True)
+
+
+class CircuitItem(_Item):
+    """Exercises done one after another, round after round."""
+
+    type = Choice("CIRCUIT")
+    circuitName = fields.String()
+    circuitExercises = fields.List(fields.Nested(CircuitExercise))
+    rounds = fields.Integer()
+    customerSets = fields.List(fields.Nested(CustomerSet))
 
 
 class TaskFields(Answer):
@@ -118,7 +98,74 @@ class TaskItem(_Item):
     taskFields = fields.Nested(TaskFields)
 
 
-_ITEMS: dict[str, type[Schema]] = {"EXERCISE": ExerciseItem, "TASK": TaskItem}
+class ItemForm(Answer):
+    """The form as it was scheduled; `formId` is null when it was made for this item."""
+
+    formId = Identifier(allow_none=True)
+    name = fields.String()
+    questions = fields.List(fields.Nested(Question))
+
+
+class FormAnswer(Answer):
+    """An answer to a question."""
+
+    questionId = Identifier()
+    value = fields.Raw(metadata={"description": "Text, number, or list of options, as the question asks."})
+
+
+class FormItem(_Item):
+    """A form to fill in."""
+
+    type = Choice("FORM")
+    form = fields.Nested(ItemForm)
+    answers = fields.List(fields.Nested(FormAnswer))
+
+
+class MetricsFields(Answer):
+    """What is to be measured."""
+
+    metricsSetId = Identifier()
+    name = fields.String()
+    metrics = fields.List(fields.Nested(Metric))
+
+
+class MetricValue(Answer):
+    """A metric's value."""
+
+    metricId = Identifier()
+    value = fields.Float()
+
+
+class MetricsItem(_Item):
+    """A metric set to record."""
+
+    type = Choice("METRICS")
+    metricsFields = fields.Nested(MetricsFields)
+    values = fields.List(fields.Nested(MetricValue))
+
+
+class ReminderFields(Answer):
+    """What the client is reminded of, and when."""
+
+    scheduledTime = fields.String()
+    message = fields.String()
+
+
+class ReminderItem(_Item):
+    """Something to be reminded of."""
+
+    type = Choice("REMINDER")
+    reminderFields = fields.Nested(ReminderFields)
+
+
+_ITEMS: dict[str, type[Schema]] = {
+    "EXERCISE": ExerciseItem,
+    "CIRCUIT": CircuitItem,
+    "TASK": TaskItem,
+    "FORM": FormItem,
+    "METRICS": MetricsItem,
+    "REMINDER": ReminderItem,
+}
 
 
 def item_answer() -> Variant:
@@ -130,7 +177,7 @@ class Block(Answer):
     """A workout block with its items in order."""
 
     _id = Identifier()
-    customerId = Identifier(allow_none=True)
+    customerId = Identifier(allow_none=True, metadata={"description": "Whose calendar; null: a program's own block."})
     name = fields.String()
     date = Day(allow_none=True, metadata={"description": "A client's block: its date. A program's: null."})
     day = fields.Integer(allow_none=True, metadata={"description": "The program's day, from 1."})

@@ -6,8 +6,7 @@ from coaching_service.kernel.errors import BadRequest, NotFound, not_found
 from coaching_service.kernel.storage.context import Context, in_transaction, together
 from coaching_service.kernel.storage.documents import Document
 from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.library.exercises import service as exercises
-from coaching_service.training.workouts import items, store
+from coaching_service.training.workouts import items, references, store
 from coaching_service.training.workouts.owners import Owner
 
 
@@ -84,16 +83,28 @@ async def remove(ctx: Context, owner: Owner, block_id: ObjectId) -> None:
     await in_transaction(ctx, removed)
 
 
+async def remove_all(ctx: Context, owner: Owner) -> None:
+    """Delete every block of an owner that has been checked."""
+    await store.remove_all(ctx, owner.where)
+
+
+async def program_workout_days(ctx: Context, program_ids: list[ObjectId]) -> dict[ObjectId, int]:
+    """On how many days each program has a block that is not rest and holds an item; programs without are left out."""
+    if not program_ids:
+        return {}
+    return {found["_id"]: found["days"] for found in await store.program_workout_days(ctx, program_ids)}
+
+
 async def add_item(ctx: Context, owner: Owner, block_id: ObjectId, details: Document) -> Document:
     """A new item at the end of a block. Raises NotFound for the block or what the item names."""
-    item = items.fresh(details)
-    _, names = await together(ctx, owner.check(ctx), _named(ctx, [item]))
+    _, (whole, named) = await together(ctx, owner.check(ctx), references.settled(ctx, details))
+    item = items.fresh(whole)
     block = await store.push_item(ctx, owner.where, block_id, item)
     if block is None:
         if await store.one(ctx, owner.where, block_id) is None:
             raise _no_block()
         raise BadRequest(f"A workout block holds at most {store.MAX_ITEMS} items")
-    return items.present_one(block, items.find(block["items"], item["_id"]), names, ctx.who.company.load_unit)
+    return items.present_one(block, items.find(block["items"], item["_id"]), named, ctx.who.company.load_unit)
 
 
 async def change_item(ctx: Context, owner: Owner, block_id: ObjectId, item_id: ObjectId, details: Document) -> Document:
@@ -104,8 +115,7 @@ async def change_item(ctx: Context, owner: Owner, block_id: ObjectId, item_id: O
     await owner.check(ctx)
     details = dict(details)
     version = details.pop("version", None)
-    if "exerciseId" in details:
-        await exercises.require(ctx, [details["exerciseId"]])
+    details, _ = await references.settled(ctx, details)
 
     def mutate(block: Document) -> Document:
         at = items.find(block["items"], item_id)
@@ -118,7 +128,8 @@ async def change_item(ctx: Context, owner: Owner, block_id: ObjectId, item_id: O
     if block is None:
         raise _no_block()
     at = items.find(block["items"], item_id)
-    return items.present_one(block, at, await _names(ctx, block["items"][at : at + 1]), ctx.who.company.load_unit)
+    named = await references.named_by(ctx, block["items"][at : at + 1])
+    return items.present_one(block, at, named, ctx.who.company.load_unit)
 
 
 async def remove_item(ctx: Context, owner: Owner, block_id: ObjectId, item_id: ObjectId) -> None:
@@ -130,12 +141,12 @@ async def remove_item(ctx: Context, owner: Owner, block_id: ObjectId, item_id: O
 
 async def present(ctx: Context, blocks: list[Document]) -> list[Document]:
     """Stored blocks (each with its `order`) as they are read."""
-    names = await _names(ctx, [item for block in blocks for item in block["items"]])
+    named = await references.named_by(ctx, [item for block in blocks for item in block["items"]])
     unit = ctx.who.company.load_unit
     for block in blocks:
         done = [item["isCompleted"] for item in block["items"]]
         block["isCompleted"] = bool(done) and all(done)
-        block["items"] = items.present(block, names, unit)
+        block["items"] = items.present(block, named, unit)
     return blocks
 
 
@@ -146,17 +157,6 @@ async def _ordered(ctx: Context, owner: Owner, block: Document | None) -> Docume
     siblings = await store.same_day(ctx, owner.where, owner.slot, block[owner.slot])
     block["order"] = siblings.index(block["_id"]) if block["_id"] in siblings else len(siblings)
     return (await present(ctx, [block]))[0]
-
-
-async def _named(ctx: Context, new: list[Document]) -> dict[ObjectId, Document]:
-    """The exercises that new items name. Raises NotFound when one is not to be had."""
-    wanted = items.exercise_ids(new)
-    return await exercises.require(ctx, wanted) if wanted else {}
-
-
-async def _names(ctx: Context, stored: list[Document]) -> dict[ObjectId, Document]:
-    """The exercises that stored items name, deleted ones included."""
-    return await exercises.names(ctx, items.exercise_ids(stored))
 
 
 def _no_block() -> NotFound:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from coaching_service.kernel.storage.context import Context
 from coaching_service.kernel.storage.documents import Document, Documents, Where
@@ -63,6 +63,27 @@ async def change(
 async def remove(ctx: Context, owner: Where, block_id: ObjectId) -> bool:
     """Remove a block; whether there was one."""
     return await blocks.delete(ctx, owner | {"_id": block_id}) is not None
+
+
+async def remove_all(ctx: Context, owner: Where) -> None:
+    """Remove every block of the owner's."""
+    await blocks.delete_many(ctx, owner)
+
+
+async def program_workout_days(ctx: Context, program_ids: Sequence[ObjectId]) -> list[Document]:
+    """`{_id: programId, days}`: on how many days each program has a block that is not rest and holds an item."""
+    where = {
+        "programId": {"$in": list(program_ids)},
+        "customerId": None,
+        "isRest": False,
+        "items.0": {"$exists": True},
+    }
+    return await blocks.aggregate(
+        ctx,
+        where,
+        {"$group": {"_id": {"program": "$programId", "day": "$day"}}},
+        {"$group": {"_id": "$_id.program", "days": {"$sum": 1}}},
+    )
 
 
 async def push_item(ctx: Context, owner: Where, block_id: ObjectId, item: Document) -> Document | None:

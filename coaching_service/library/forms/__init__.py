@@ -1,0 +1,1 @@
+"""Forms: questions a company asks its clients."""

@@ -1,0 +1,64 @@
+"""Forms over REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.kernel.auth.access import coach
+from coaching_service.kernel.auth.permissions import FORMS
+from coaching_service.kernel.rest.routes import Routes, list_of
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.kernel.validation import patch_of
+from coaching_service.library.forms import service
+from coaching_service.library.forms.schemas import Form, NewForm
+
+routes = Routes("/coach/forms", tag="Forms")
+
+
+@routes.get("", access=coach(FORMS.VIEW), returns=list_of(Form))
+async def list_forms(ctx: Context) -> list[dict[str, Any]]:
+    """List the forms by name."""
+    return await service.everything(ctx)
+
+
+@routes.post(
+    "",
+    access=coach(FORMS.CREATE),
+    body=NewForm(),
+    returns=Form,
+    example={"name": "Weekly check-in", "questions": [{"label": "How did you sleep?", "type": "rating"}]},
+)
+async def create_form(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+    """Create a form."""
+    return await service.create(ctx, body)
+
+
+@routes.get("/{formId}", access=coach(FORMS.VIEW), returns=Form)
+async def get_form(ctx: Context, form_id: ObjectId) -> dict[str, Any]:
+    """Read a form."""
+    return await service.read(ctx, form_id)
+
+
+@routes.patch(
+    "/{formId}",
+    access=coach(FORMS.EDIT),
+    body=patch_of(NewForm, name="FormChange"),
+    returns=Form,
+    example={"name": "Check-in", "version": 0},
+)
+async def change_form(ctx: Context, form_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+    """Change a form.
+
+    Items already scheduled keep the questions they were scheduled with.
+    """
+    return await service.change(ctx, form_id, body)
+
+
+@routes.delete("/{formId}", access=coach(FORMS.DELETE))
+async def delete_form(ctx: Context, form_id: ObjectId) -> None:
+    """Delete a form.
+
+    Items already scheduled keep its questions.
+    """
+    await service.remove(ctx, form_id)

@@ -1,0 +1,73 @@
+"""What the form operations read and answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from marshmallow import ValidationError, fields, validates_schema
+
+from coaching_service.kernel.validation import (
+    Answer,
+    Choice,
+    Flag,
+    Identifier,
+    Input,
+    ListOf,
+    Moment,
+    Text,
+    Words,
+)
+
+QUESTION_TYPES = ("text", "number", "rating", "choice", "multi")
+WITH_OPTIONS = ("choice", "multi")
+_QUESTION_LENGTH = 1_000
+
+
+class NewQuestion(Input):
+    """A question; `choice` and `multi` need options. `_id` keeps a question that is there already."""
+
+    _id = Identifier()
+    label = Text(longest=_QUESTION_LENGTH, required=True)
+    type = Choice(*QUESTION_TYPES, load_default="text")
+    options = Words(longest=_QUESTION_LENGTH, load_default=list)
+    required = Flag(load_default=False)
+
+    @validates_schema
+    def has_options(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Something to choose from, where there is a choice."""
+        if data["type"] in WITH_OPTIONS and not data["options"]:
+            raise ValidationError("should not be empty", "options")
+
+
+def questions_field(**options: Any) -> ListOf:
+    """At least one question."""
+    return ListOf(fields.Nested(NewQuestion), least=1, **options)
+
+
+class NewForm(Input):
+    """A form of the company's."""
+
+    name = Text(required=True)
+    questions = questions_field(required=True)
+
+
+class Question(Answer):
+    """A question of a form."""
+
+    _id = Identifier()
+    label = fields.String()
+    type = Choice(*QUESTION_TYPES)
+    options = fields.List(fields.String())
+    required = fields.Boolean()
+
+
+class Form(Answer):
+    """A form of the company's."""
+
+    _id = Identifier()
+    name = fields.String()
+    questions = fields.List(fields.Nested(Question))
+    createdAt = Moment()
+    updatedAt = Moment()
+    version = fields.Integer()

@@ -1,0 +1,1 @@
+"""Metric sets: what a company measures, and in which units."""

@@ -1,0 +1,74 @@
+"""Metric sets over REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.kernel.auth.access import coach
+from coaching_service.kernel.auth.permissions import METRICS
+from coaching_service.kernel.errors import NotFound
+from coaching_service.kernel.rest.routes import Routes, list_of
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.kernel.validation import patch_of
+from coaching_service.library.metric_sets import service
+from coaching_service.library.metric_sets.schemas import MetricsSet, MetricUnit, NewMetricsSet
+from coaching_service.library.metric_sets.units import unit_named
+
+routes = Routes("", tag="Metric sets")
+_SETS = "/coach/metrics-sets"
+
+
+@routes.get(_SETS, access=coach(METRICS.VIEW), returns=list_of(MetricsSet))
+async def list_metric_sets(ctx: Context) -> list[dict[str, Any]]:
+    """List the metric sets by name."""
+    return await service.everything(ctx)
+
+
+@routes.post(
+    _SETS,
+    access=coach(METRICS.CREATE),
+    body=NewMetricsSet(),
+    returns=MetricsSet,
+    errors=(NotFound,),
+    example={"name": "Body", "metrics": [{"name": "Body weight", "metricUnitId": str(unit_named("kg"))}]},
+)
+async def create_metric_set(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+    """Create a metric set."""
+    return await service.create(ctx, body)
+
+
+@routes.get(f"{_SETS}/{{metricsSetId}}", access=coach(METRICS.VIEW), returns=MetricsSet)
+async def get_metric_set(ctx: Context, metrics_set_id: ObjectId) -> dict[str, Any]:
+    """Read a metric set."""
+    return await service.read(ctx, metrics_set_id)
+
+
+@routes.patch(
+    f"{_SETS}/{{metricsSetId}}",
+    access=coach(METRICS.EDIT),
+    body=patch_of(NewMetricsSet, name="MetricsSetChange"),
+    returns=MetricsSet,
+    example={"assignAutomatically": True, "version": 0},
+)
+async def change_metric_set(ctx: Context, metrics_set_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+    """Change a metric set.
+
+    A metric sent with its `_id` stays the same metric; one left out is archived, and its history stays.
+    """
+    return await service.change(ctx, metrics_set_id, body)
+
+
+@routes.delete(f"{_SETS}/{{metricsSetId}}", access=coach(METRICS.DELETE))
+async def delete_metric_set(ctx: Context, metrics_set_id: ObjectId) -> None:
+    """Delete a metric set.
+
+    What was recorded stays.
+    """
+    await service.remove(ctx, metrics_set_id)
+
+
+@routes.get("/metrics-units", access=coach(METRICS.VIEW), returns=list_of(MetricUnit))
+async def list_units(_: Context) -> list[dict[str, Any]]:
+    """List the units metrics are recorded in."""
+    return service.units()

@@ -1,0 +1,1 @@
+"""Programs: workout blocks by day, to be put onto clients' calendars."""

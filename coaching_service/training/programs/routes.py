@@ -1,0 +1,103 @@
+"""Programs, their blocks and items over REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.kernel.auth.access import coach
+from coaching_service.kernel.auth.permissions import PROGRAMS
+from coaching_service.kernel.pagination import page_of
+from coaching_service.kernel.rest.routes import Routes
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.kernel.validation import patch_of
+from coaching_service.training.programs import service
+from coaching_service.training.programs.schemas import DayRange, NewProgram, Program, ProgramBlockDetails, ProgramQuery
+from coaching_service.training.workouts.routes import Kind, declare_blocks, declare_items
+
+routes = Routes("/coach/programs", tag="Programs")
+
+
+@routes.get("", access=coach(PROGRAMS.VIEW), query=ProgramQuery(), returns=page_of(Program))
+async def list_programs(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
+    """List programs by name."""
+    return await service.page(
+        ctx,
+        archived=query["archived"],
+        page=query["pageNum"],
+        size=query["pageSize"],
+        keywords=query.get("keywords", ""),
+    )
+
+
+@routes.post(
+    "",
+    access=coach(PROGRAMS.CREATE),
+    body=NewProgram(),
+    returns=Program,
+    example={"name": "First twelve weeks", "description": "Three days a week", "tags": ["beginner"]},
+)
+async def create_program(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+    """Create a program."""
+    return await service.create(ctx, body)
+
+
+@routes.get("/{programId}", access=coach(PROGRAMS.VIEW), returns=Program)
+async def get_program(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
+    """Read a program."""
+    return await service.read(ctx, program_id)
+
+
+@routes.patch(
+    "/{programId}",
+    access=coach(PROGRAMS.EDIT),
+    body=patch_of(NewProgram, name="ProgramChange"),
+    returns=Program,
+    example={"tags": ["strength"], "version": 0},
+)
+async def change_program(ctx: Context, program_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+    """Change a program."""
+    return await service.change(ctx, program_id, body)
+
+
+@routes.delete("/{programId}", access=coach(PROGRAMS.DELETE))
+async def delete_program(ctx: Context, program_id: ObjectId) -> None:
+    """Delete a program with its blocks.
+
+    Blocks already assigned from it stay on the clients' calendars.
+    """
+    await service.remove(ctx, program_id)
+
+
+@routes.put("/{programId}/archive", access=coach(PROGRAMS.EDIT), returns=Program)
+async def archive_program(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
+    """Archive a program.
+
+    Repeating is harmless.
+    """
+    return await service.set_archived(ctx, program_id, archived=True)
+
+
+@routes.put("/{programId}/unarchive", access=coach(PROGRAMS.EDIT), returns=Program)
+async def unarchive_program(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
+    """Restore an archived program.
+
+    Repeating is harmless.
+    """
+    return await service.set_archived(ctx, program_id, archived=False)
+
+
+block_routes = Routes("/coach/programs/{programId}", tag="Program workouts")
+
+_PROGRAM = Kind(
+    owner=service.ProgramPlan,
+    view=coach(PROGRAMS.VIEW),
+    edit=coach(PROGRAMS.EDIT),
+    between=DayRange(),
+    when=("startDay", "endDay"),
+    new=ProgramBlockDetails(),
+    change=patch_of(ProgramBlockDetails, name="ProgramBlockChange"),
+    example={"name": "Full body A", "day": 1},
+)
+declare_blocks(block_routes, _PROGRAM)
+declare_items(block_routes, _PROGRAM)

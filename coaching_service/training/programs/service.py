@@ -1,0 +1,102 @@
+"""What a coach does with programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from coaching_service.kernel.errors import not_found
+from coaching_service.kernel.pagination import page_document, skip_of
+from coaching_service.kernel.storage.context import Context, in_transaction
+from coaching_service.kernel.storage.documents import Document, Where
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.kernel.text import plain
+from coaching_service.training.programs import store
+from coaching_service.training.workouts import service as workouts
+
+
+@dataclass(frozen=True)
+class ProgramPlan:
+    """A program as the owner of its blocks, by day."""
+
+    program_id: ObjectId
+
+    @property
+    def where(self) -> Where:
+        """The program's own blocks, not those assigned from it."""
+        return {"programId": self.program_id, "customerId": None}
+
+    @property
+    def slot(self) -> str:
+        """A program's blocks are found by day."""
+        return "day"
+
+    async def check(self, ctx: Context) -> None:
+        """Raise NotFound when the company has no such program."""
+        await require(ctx, self.program_id)
+
+    async def rescheduled(self, ctx: Context) -> None:
+        """A program remembers nothing of its schedule."""
+
+
+async def page(ctx: Context, *, archived: bool, page: int, size: int, keywords: str = "") -> Document:
+    """One page of programs by name."""
+    docs, total = await store.page(
+        ctx, archived=archived, keywords=plain(keywords), skip=skip_of(page, size), limit=size
+    )
+    return page_document(await _counted(ctx, docs), total, page, size)
+
+
+async def require(ctx: Context, program_id: ObjectId) -> Document:
+    """The program's name. Raises NotFound."""
+    if (program := await store.one(ctx, program_id, ("name",))) is None:
+        raise not_found("Program")
+    return program
+
+
+async def read(ctx: Context, program_id: ObjectId) -> Document:
+    """One program. Raises NotFound."""
+    return await _one(ctx, await store.one(ctx, program_id))
+
+
+async def create(ctx: Context, details: Document) -> Document:
+    """A new program without blocks; `details`: name, description, tags."""
+    return {**await store.add(ctx, {**details, "isArchived": False}), "numberOfDaysWithWorkouts": 0}
+
+
+async def change(ctx: Context, program_id: ObjectId, details: Document) -> Document:
+    """Change what is sent of a program. Raises NotFound, and Conflict when it has moved on since `version`."""
+    fields = dict(details)
+    version = fields.pop("version", None)
+    return await _one(ctx, await store.rewrite(ctx, program_id, lambda _: fields, version))
+
+
+async def set_archived(ctx: Context, program_id: ObjectId, *, archived: bool) -> Document:
+    """Archive or restore a program; repeating is harmless. Raises NotFound."""
+
+    def mutate(stored: Document) -> Document:
+        return {} if stored["isArchived"] == archived else {"isArchived": archived}
+
+    return await _one(ctx, await store.rewrite(ctx, program_id, mutate, None))
+
+
+async def remove(ctx: Context, program_id: ObjectId) -> None:
+    """Delete a program with its blocks; blocks already assigned from it stay. Raises NotFound."""
+
+    async def removed(tx: Context) -> None:
+        if not await store.remove(tx, program_id):
+            raise not_found("Program")
+        await workouts.remove_all(tx, ProgramPlan(program_id))
+
+    await in_transaction(ctx, removed)
+
+
+async def _one(ctx: Context, program: Document | None) -> Document:
+    if program is None:
+        raise not_found("Program")
+    return (await _counted(ctx, [program]))[0]
+
+
+async def _counted(ctx: Context, programs: list[Document]) -> list[Document]:
+    """Stored programs as they are read, with the number of their days with workouts."""
+    counts = await workouts.program_workout_days(ctx, [program["_id"] for program in programs])
+    return [{**program, "numberOfDaysWithWorkouts": counts.get(program["_id"], 0)} for program in programs]

@@ -1,0 +1,68 @@
+"""Programs in the database; their blocks are kept with all others, by training/workouts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from coaching_service.kernel.storage.context import Context, together
+from coaching_service.kernel.storage.documents import Document, Documents, Where
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.kernel.storage.mongo import Index
+from coaching_service.kernel.text import holding, plain, searchable
+
+programs = Documents(
+    "programs",
+    (Index(("isArchived", "sortName", "_id")), Index(("isArchived", "suf")), Index(("_id",))),
+    private=("companyId", "sortName", "search", "suf"),
+)
+_ORDER = ("sortName", "_id")
+
+
+def search_fields(program: Document) -> Document:
+    """The private fields a program is sorted and found by."""
+    texts = (program["name"], program["description"] or "", *program["tags"])
+    return {"sortName": plain(program["name"]), **searchable(*texts)}
+
+
+async def page(ctx: Context, *, archived: bool, keywords: str, skip: int, limit: int) -> tuple[list[Document], int]:
+    """One page of programs by name, and how many there are."""
+    where: Where = {"isArchived": archived}
+    if "\0" in keywords:
+        return [], 0
+    hint = programs.indexes[0].name
+    if keywords:
+        where |= holding(keywords)
+        hint = programs.indexes[1].name
+    docs, total = await together(
+        ctx,
+        programs.find(ctx, where, sort=_ORDER, skip=skip, limit=limit, hint=hint),
+        programs.count(ctx, where, hint=hint),
+    )
+    return docs, total
+
+
+async def one(ctx: Context, program_id: ObjectId, fields: tuple[str, ...] | None = None) -> Document | None:
+    """The program, or None."""
+    return await programs.find_one(ctx, {"_id": program_id}, fields)
+
+
+async def add(ctx: Context, program: Document) -> Document:
+    """Store a new program."""
+    return await programs.insert(ctx, program | search_fields(program))
+
+
+async def rewrite(
+    ctx: Context, program_id: ObjectId, mutate: Callable[[Document], Document], version: int | None
+) -> Document | None:
+    """Change a program by a function of what is stored; None when there is no such program."""
+
+    def with_search(stored: Document) -> Document:
+        fields = mutate(stored)
+        return fields | search_fields(stored | fields) if fields else fields
+
+    return await programs.rewrite(ctx, {"_id": program_id}, with_search, version=version)
+
+
+async def remove(ctx: Context, program_id: ObjectId) -> bool:
+    """Remove a program; whether there was one."""
+    return await programs.delete(ctx, {"_id": program_id}) is not None

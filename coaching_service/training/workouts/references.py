@@ -1,0 +1,42 @@
+"""What items name in the libraries: checked when they are written, looked up when they are read."""
+
+from __future__ import annotations
+
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.documents import Document
+from coaching_service.library.exercises import service as exercises
+from coaching_service.library.forms import service as forms
+from coaching_service.library.metric_sets import service as metric_sets
+from coaching_service.training.workouts.items import Named, exercise_ids, metric_set_ids
+
+
+async def settled(ctx: Context, details: Document) -> tuple[Document, Named]:
+    """What a coach sent of an item, with its form written out, and what else it names.
+
+    A form is copied as it is now, so that later changes to it leave scheduled items alone. Raises NotFound when
+    something named is not to be had.
+    """
+    if details.get("form") is not None:
+        details = details | {"form": await _written_out(ctx, details["form"])}
+    named = Named()
+    if wanted := exercise_ids([details]):
+        named = Named(exercises=await exercises.require(ctx, wanted))
+    for set_id in metric_set_ids([details]):
+        named.metric_sets[set_id] = await metric_sets.read(ctx, set_id)
+    return details, named
+
+
+async def named_by(ctx: Context, items: list[Document]) -> Named:
+    """What stored items name, deleted things included."""
+    wanted, sets = exercise_ids(items), metric_set_ids(items)
+    return Named(
+        exercises=await exercises.names(ctx, wanted) if wanted else {},
+        metric_sets=await metric_sets.named(ctx, sets) if sets else {},
+    )
+
+
+async def _written_out(ctx: Context, form: Document) -> Document:
+    if "formId" in form:
+        found = await forms.read(ctx, form["formId"])
+        return {"formId": found["_id"], "name": found["name"], "questions": found["questions"]}
+    return {"formId": None, "name": form["name"], "questions": forms.numbered(form["questions"])}

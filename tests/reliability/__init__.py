@@ -1,0 +1,1 @@
+"""What holds when processes are started, stopped, killed and started again."""

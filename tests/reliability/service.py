@@ -1,0 +1,173 @@
+"""The real service as a child process, on a folder of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import aiohttp
+
+SETTINGS = (
+    *("HOST", "PORT", "BASE_URL", "DATA_DIR", "MONGODB_URI", "MONGODB_DATABASE", "SECRET_KEYS", "METRICS_PORT"),
+    *("LOG_FORMAT", "LOG_LEVEL", "MAX_BODY_BYTES", "DATABASE_CONCURRENCY"),
+)
+T = TypeVar("T")
+
+
+async def until(condition: Callable[[], T], what: str, seconds: float = 30.0) -> T:
+    """Wait until `condition` gives something true, and give that; the only place where these tests wait."""
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"{what}: not within {seconds} s"
+        await asyncio.sleep(0.01)
+    return found
+
+
+def command(folder: Path, *arguments: str) -> list[str]:
+    """How the service is started on a folder."""
+    return [
+        sys.executable,
+        "-m",
+        "coaching_service",
+        "serve",
+        "--demo",
+        "--port",
+        "0",
+        "--data",
+        str(folder),
+        *arguments,
+    ]
+
+
+def environment(**settings: str) -> dict[str, str]:
+    """This process's environment with these settings of the service, and no others."""
+    return {name: value for name, value in os.environ.items() if name not in SETTINGS} | settings
+
+
+def refused(folder: Path, *arguments: str, **settings: str) -> str:
+    """The one sentence with which a start that cannot be is refused, exit code 1."""
+    told = subprocess.run(
+        command(folder, *arguments),
+        env=environment(**settings),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert (told.returncode, told.stdout) == (1, ""), told
+    assert told.stderr.startswith("Error: "), told.stderr
+    assert told.stderr.count("\n") == 1, told.stderr
+    return told.stderr.removeprefix("Error: ").strip()
+
+
+def mongods_of(folder: Path) -> list[int]:
+    """The processes running on a folder's database, whoever their parent is by now."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            arguments = (process / "cmdline").read_bytes().split(b"\0")
+        except OSError:  # it has ended since
+            continue
+        if b"--dbpath" in arguments and str(folder / "mongodb").encode() in arguments:
+            found.append(int(process.name))
+    return found
+
+
+class Service:
+    """A service of the demo company; every start on the same folder is the next of its lives."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._process: subprocess.Popen[str] | None = None
+        self._http: aiohttp.ClientSession | None = None
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What demo.json says."""
+        found: dict[str, str] = json.loads((self.folder / "demo.json").read_text())
+        return found
+
+    @property
+    def printed(self) -> str:
+        """What this life has printed."""
+        return self.folder.with_suffix(".out").read_text()
+
+    @property
+    def logged(self) -> str:
+        """What this life has logged."""
+        return self.folder.with_suffix(".err").read_text()
+
+    async def start(self, *arguments: str, **settings: str) -> None:
+        """Start, and wait until demo.json is written: the last thing a start does."""
+        before = self._written()
+        process = self._process = self._spawn(*arguments, **settings)
+
+        def started() -> bool:
+            assert process.poll() is None, f"ended with {process.returncode}: {self.logged}"
+            return self._written() != before
+
+        await until(started, "the service has started")
+        self._http = aiohttp.ClientSession(self.facts["baseUrl"], headers={"X-API-Key": self.facts["apiKey"]})
+
+    def _spawn(self, *arguments: str, **settings: str) -> subprocess.Popen[str]:
+        with self.folder.with_suffix(".out").open("w") as out, self.folder.with_suffix(".err").open("w") as err:
+            return subprocess.Popen(
+                command(self.folder, *arguments), env=environment(**settings), stdout=out, stderr=err, text=True
+            )
+
+    def _written(self) -> tuple[int, int] | None:
+        file = self.folder / "demo.json"
+        return (file.stat().st_ino, file.stat().st_mtime_ns) if file.exists() else None
+
+    async def call(
+        self, method: str, path: str, body: Any = None, *, status: int = 200, headers: dict[str, str] | None = None
+    ) -> Any:
+        """Ask with the demo company's key; gives the JSON of the answer, which has this status."""
+        assert self._http is not None
+        async with self._http.request(method, path, json=body, headers=headers) as response:
+            text = await response.text()
+            assert response.status == status, text
+            return json.loads(text) if response.content_type == "application/json" else text
+
+    async def create(self, name: str) -> str:
+        """A new client; gives the identifier."""
+        created = await self.call("POST", "/coach/customers", {"name": name}, status=201)
+        return str(created["_id"])
+
+    async def customers(self) -> dict[str, str]:
+        """The name of every client, by identifier."""
+        found, page = {}, 1
+        while page:
+            answer = await self.call("GET", f"/coach/customers?archived=false&pageSize=50&pageNum={page}")
+            found |= {each["_id"]: each["name"] for each in answer["docs"]}
+            page = answer["nextPage"]
+        return found
+
+    async def hang_up(self) -> None:
+        """Close our connections."""
+        if self._http is not None:
+            await self._http.close()
+            self._http = None
+
+    async def end(self, number: int = signal.SIGTERM) -> int:
+        """Send a signal, and give the exit code once the service has ended."""
+        assert self._process is not None
+        process, self._process = self._process, None
+        process.send_signal(number)
+        await until(lambda: process.poll() is not None, "the service has ended")
+        await self.hang_up()
+        return process.returncode
+
+    async def clean_up(self) -> None:
+        """Leave nothing running, however the story went."""
+        if self._process is not None:
+            await self.end(signal.SIGKILL)
+        await until(lambda: not mongods_of(self.folder), "no database is left")

@@ -1,0 +1,289 @@
+"""One command gives a running service, which ends cleanly and loses nothing (issue 2, sections 1 and 2)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import socket
+import stat
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+import pytest
+
+from coaching_service import runtime
+from coaching_service.settings import Settings
+from tests.reliability.service import Service, mongods_of, refused, until
+
+
+@pytest.fixture(scope="module")
+async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
+    """A service for the stories that do not end it."""
+    service = Service(tmp_path_factory.mktemp("running") / "data")
+    try:
+        await service.start(LOG_FORMAT="json", LOG_LEVEL="info")
+        yield service
+    finally:
+        await service.clean_up()
+
+
+@pytest.fixture
+async def service(tmp_path: Path) -> AsyncIterator[Service]:
+    """A service for a story that starts and ends it as it likes; its folder does not exist yet."""
+    made = Service(tmp_path / "data")
+    try:
+        yield made
+    finally:
+        await made.clean_up()
+
+
+@pytest.fixture
+def taken_port() -> Iterator[str]:
+    """A port somebody else listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield str(listening.getsockname()[1])
+
+
+# --- what a start gives --------------------------------------------------------------------------------------------
+
+
+async def test_a_start_on_an_empty_folder_gives_a_service_with_a_demo_company(running: Service) -> None:
+    """The key is an owner's and unrestricted; a few clients are there to look at."""
+    me = await running.call("GET", "/me")
+    assert (me["role"], me["companyId"], me["via"]) == ("OWNER", running.facts["companyId"], "apiKey")
+    assert {"customers.delete", "exercises.edit", "programs.create"} <= set(me["permissions"])
+    assert {"Ana", "Björn", "Chidi", "José", "Mei"} <= set((await running.customers()).values())
+    exercises = await running.call("GET", "/exercises/unified?pageSize=50&pageNum=1")
+    assert len(exercises["docs"]) >= 20
+    assert await running.call("GET", "/readyz") == {"status": "ready"}
+
+
+def test_demo_json_tells_how_to_get_in_and_only_to_its_owner(running: Service) -> None:
+    """`DIR/demo.json` (mode 0600) with `baseUrl, apiKey, companyId, email, password`."""
+    facts = running.facts
+    assert list(facts) == ["baseUrl", "apiKey", "companyId", "email", "password"]
+    assert facts["baseUrl"].startswith("http://127.0.0.1:")
+    assert len(facts["password"]) >= 12
+    assert stat.S_IMODE((running.folder / "demo.json").stat().st_mode) == 0o600
+    assert stat.S_IMODE((running.folder / "secret.key").stat().st_mode) == 0o600
+    assert stat.S_IMODE(running.folder.stat().st_mode) == 0o700
+    assert sorted(file.name for file in running.folder.iterdir() if file.name.startswith(("demo", "secret"))) == [
+        "demo.json",
+        "secret.key",
+    ]
+
+
+async def test_what_is_printed_names_address_docs_sign_in_and_key(running: Service) -> None:
+    facts = running.facts
+    assert [line.split() for line in running.printed.splitlines()] == [
+        ["Address", facts["baseUrl"]],
+        ["Docs", facts["baseUrl"] + "/docs"],
+        ["Sign-in", facts["email"], facts["password"]],
+        ["Key", facts["apiKey"]],
+    ]
+    assert "<html" in await running.call("GET", "/docs")
+    assert (await running.call("GET", "/swagger-json"))["servers"] == [{"url": facts["baseUrl"]}]
+
+
+def test_the_database_listens_on_loopback_alone(running: Service) -> None:
+    """Loopback only, on a free port: nothing but 127.0.0.1 is bound by the service or its database."""
+    [mongod] = mongods_of(running.folder)
+    inodes = {link for each in Path(f"/proc/{mongod}/fd").iterdir() if (link := _link(each)).startswith("socket:")}
+    listening = [
+        fields[1]
+        for table in ("tcp", "tcp6")
+        for fields in map(str.split, Path(f"/proc/net/{table}").read_text().splitlines()[1:])
+        if fields[3] == "0A" and f"socket:[{fields[9]}]" in inodes
+    ]
+    assert [address.partition(":")[0] for address in listening] == ["0100007F"]
+
+
+def _link(file: Path) -> str:
+    try:
+        return str(file.readlink())
+    except OSError:  # closed since
+        return ""
+
+
+def test_addresses_are_written_as_one_opens_them() -> None:
+    for host, address in (
+        ("127.0.0.1", "http://127.0.0.1:80"),
+        ("0.0.0.0", "http://127.0.0.1:80"),
+        ("::1", "http://[::1]:80"),
+        ("::", "http://[::1]:80"),
+    ):
+        assert runtime.address_of(Settings(host=host, port=80)) == address
+    assert runtime.address_of(Settings(base_url="https://coaching.test", port=80)) == "https://coaching.test"
+
+
+def test_listening_on_version_six_of_the_protocol() -> None:
+    bound, settings = runtime.listen_on(Settings(host="::1", port=0))
+    with bound:
+        assert runtime.address_of(settings) == f"http://[::1]:{bound.getsockname()[1]}"
+
+
+# --- the log -------------------------------------------------------------------------------------------------------
+
+
+async def test_a_request_leaves_one_structured_line_and_no_secret(running: Service) -> None:
+    """One structured log line a request (method, route, status, ms, company, request id; never a key, a body or an
+    e-mail)."""
+    made = {"name": "Zebulon-in-a-body", "email": "zebulon@private.test"}
+    created = await running.call(
+        "POST", "/coach/customers", made, status=201, headers={"X-Request-Id": "made", "Idempotency-Key": "retry-me"}
+    )
+    path = f"/coach/customers/{created['_id']}"
+    await running.call("GET", f"{path}?email=zebulon@private.test", headers={"X-Request-Id": "read"})
+    await running.call("PATCH", path, {"email": "zebulon"}, status=400, headers={"X-Request-Id": "refused"})
+    intruder = {"X-Request-Id": "intruder", "X-API-Key": "cs_ak_stolen"}
+    await running.call("GET", "/me", status=401, headers=intruder)
+    await running.call("GET", "/zebulon@private.test", status=404, headers={"X-Request-Id": "nowhere"})
+
+    company = running.facts["companyId"]
+    one = "/coach/customers/{customerId}"
+    assert [await _logged(running, told) for told in ("made", "read", "refused", "intruder", "nowhere")] == [
+        ("POST", "/coach/customers", 201, company),
+        ("GET", one, 200, company),
+        ("PATCH", one, 400, company),
+        ("GET", "/me", 401, None),
+        ("-", "unknown", 404, None),
+    ]
+    facts = running.facts
+    for secret in ("ebulon", "private.test", "retry-me", "cs_ak_", facts["apiKey"][6:], facts["password"], "@"):
+        assert secret not in running.logged
+
+
+async def _logged(service: Service, request_id: str) -> tuple[Any, ...]:
+    """The one line of a request."""
+
+    def lines() -> list[dict[str, Any]]:
+        found = [json.loads(line) for line in service.logged.splitlines()]
+        return [line for line in found if line["request_id"] == request_id]
+
+    [line] = await until(lines, f"{request_id} is logged")
+    assert set(line) == {"event", "level", "timestamp", "request_id", "method", "route", "status", "ms", "company"}
+    assert (line["event"], line["level"]) == ("request", "info")
+    assert 0 < line["ms"] < 30_000
+    return line["method"], line["route"], line["status"], line["company"]
+
+
+# --- what cannot be ------------------------------------------------------------------------------------------------
+
+
+async def test_a_second_service_on_one_folder_is_refused(running: Service) -> None:
+    """Two services on one DIR give a clear error; the first is not disturbed."""
+    [mongod] = mongods_of(running.folder)
+    written = (running.folder / "demo.json").stat().st_mtime_ns
+    sentence = refused(running.folder)
+    assert sentence == f"Another service is running on {running.folder}: stop it, or choose another folder with --data."
+    assert mongods_of(running.folder) == [mongod]
+    assert (running.folder / "demo.json").stat().st_mtime_ns == written
+    await running.call("GET", "/me")
+
+
+def test_a_port_in_use_is_refused(tmp_path: Path, taken_port: str) -> None:
+    sentence = refused(tmp_path / "data", "--port", taken_port)
+    assert sentence == f"Cannot listen on 127.0.0.1:{taken_port} (Address already in use): choose another with --port"
+
+
+def test_a_port_for_metrics_in_use_is_refused(tmp_path: Path, taken_port: str, settings: Settings) -> None:
+    sentence = refused(
+        tmp_path / "data",
+        METRICS_PORT=taken_port,
+        MONGODB_URI=str(settings.mongodb_uri),
+        MONGODB_DATABASE=settings.mongodb_database,
+        SECRET_KEYS=",".join(settings.secret_keys),
+    )
+    reason = f"Cannot listen on 127.0.0.1:{taken_port} (Address already in use)"
+    assert sentence == f"{reason}: choose another with METRICS_PORT"
+
+
+# --- the end, and the next start -----------------------------------------------------------------------------------
+
+
+async def test_a_second_start_on_the_same_folder_keeps_everything(service: Service) -> None:
+    """Ctrl-C or SIGTERM stops service and database cleanly within 5 s. A second start on the same DIR keeps the data.
+
+    Key, password and clients are the same and nothing is seeded twice.
+    """
+    await service.start()
+    first, identifier = service.facts, await service.create("Zebulon")
+    clients = await service.customers()
+    assert len(clients) == 6
+    await _ends_cleanly(service, signal.SIGTERM)
+
+    metrics_port = _free_port()
+    await service.start(METRICS_PORT=metrics_port)
+    assert first | {"baseUrl": ""} == service.facts | {"baseUrl": ""}
+    assert await service.customers() == clients
+    assert clients[identifier] == "Zebulon"
+    figures = await service.call("GET", f"http://127.0.0.1:{metrics_port}/metrics")
+    assert 'http_requests_total{method="GET",route="/coach/customers",status="200"} 1.0' in figures
+    await service.call("GET", "/metrics", status=404)
+    async with _dawdling_caller(service):
+        await _ends_cleanly(service, signal.SIGINT)
+
+
+async def _ends_cleanly(service: Service, number: signal.Signals) -> None:
+    assert len(mongods_of(service.folder)) == 1
+    asked = time.monotonic()
+    assert await service.end(number) == 0
+    assert time.monotonic() - asked < 5
+    assert mongods_of(service.folder) == []
+    assert "Traceback" not in service.logged
+
+
+def _free_port() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return str(probe.getsockname()[1])
+
+
+@asynccontextmanager
+async def _dawdling_caller(service: Service) -> AsyncIterator[None]:
+    """Somebody whose request is being served, and whose body never comes."""
+    there = urlsplit(service.facts["baseUrl"])
+    reader, writer = await asyncio.open_connection(there.hostname, there.port)
+    try:
+        writer.write(
+            b"POST /coach/customers HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99\r\n"
+            b"X-API-Key: " + service.facts["apiKey"].encode() + b"\r\nExpect: 100-continue\r\n\r\n"
+        )
+        assert (await reader.readline()).startswith(b"HTTP/1.1 100")
+        yield
+    finally:
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+
+
+async def test_a_killed_service_takes_its_database_along_and_loses_nothing(service: Service) -> None:
+    """It dies with its parent, even on SIGKILL of the parent; a start after a kill -9 recovers, and every client
+    whose creation was acknowledged is there."""
+    await service.start()
+    acknowledged: dict[str, str] = {}
+
+    async def create_until_it_breaks(coach: int) -> None:
+        with pytest.raises(aiohttp.ClientError):
+            for number in range(100_000):
+                name = f"Coach {coach}, client {number}"
+                acknowledged[await service.create(name)] = name
+
+    coaches = [asyncio.create_task(create_until_it_breaks(coach)) for coach in range(4)]
+    await until(lambda: len(acknowledged) >= 40, "some clients are there")
+    [mongod] = mongods_of(service.folder)
+    assert await service.end(signal.SIGKILL) == -signal.SIGKILL
+    await asyncio.gather(*coaches)
+
+    # At once: the first life's database may still be on its way out.
+    await service.start()
+    assert acknowledged.items() <= (await service.customers()).items()
+    [another] = mongods_of(service.folder)
+    assert another != mongod
+    assert await service.end(signal.SIGKILL) == -signal.SIGKILL
+    await until(lambda: not mongods_of(service.folder), "the database has ended too")
