@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,13 +22,15 @@ SETTINGS = (
 T = TypeVar("T")
 
 
-async def until(condition: Callable[[], T], what: str, seconds: float = 30.0) -> T:
+async def until(condition: Callable[[], T | Awaitable[T]], what: str, seconds: float = 30.0) -> T:
     """Wait until `condition` gives something true, and give that; the only place where these tests wait."""
     deadline = time.monotonic() + seconds
-    while not (found := condition()):
+    while True:
+        told = condition()
+        if found := await told if isinstance(told, Awaitable) else told:
+            return found
         assert time.monotonic() < deadline, f"{what}: not within {seconds} s"
         await asyncio.sleep(0.01)
-    return found
 
 
 def command(folder: Path, *arguments: str) -> list[str]:

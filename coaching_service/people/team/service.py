@@ -58,6 +58,28 @@ def as_principal(coach: Document, company: Company, via: Via, credential_id: Obj
     )
 
 
+async def hire(
+    ctx: Context, name: str, email: str, permissions: list[str], customers_scope: str, password_hash: str | None
+) -> Document:
+    """A new employee, who signs in by `email` (once they have a password). Raises Conflict for an address in use."""
+    identifier = ObjectId()
+    employee = {
+        "_id": identifier,
+        "name": name,
+        "email": email,
+        "role": "EMPLOYEE",
+        "permissions": permissions,
+        "customersScope": customers_scope,
+    }
+
+    async def hired(tx: Context) -> Document:
+        stored = await store.add(tx, employee)
+        await identities.add(tx, identifier, email, password_hash)
+        return stored
+
+    return await in_transaction(ctx, hired)
+
+
 async def principal(services: Services, coach_id: ObjectId) -> Principal | None:
     """The coach as a principal of their own company, for the command line; None when there is no such coach."""
     coach = await store.resolve(services, coach_id)

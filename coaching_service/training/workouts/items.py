@@ -53,11 +53,6 @@ def fresh(details: Document) -> Document:
     }
 
 
-def copied(item: Document) -> Document:
-    """The same plan as a new item."""
-    return fresh(item)
-
-
 def changed(item: Document, details: Document) -> Document:
     """`item` with what is sent of its own type's fields; other types' are ignored."""
     mine = {name: value for name, value in details.items() if name in FIELDS[item["type"]]}

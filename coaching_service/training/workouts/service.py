@@ -29,27 +29,26 @@ async def read(ctx: Context, owner: Owner, block_id: ObjectId) -> Document:
 async def create(ctx: Context, owner: Owner, details: Document) -> Document:
     """A new, empty block; `details`: name, `date` or `day`, isRest."""
     await owner.check(ctx)
-    block = {
-        "customerId": None,
-        "programId": None,
-        "name": details["name"],
-        "date": None,
-        "day": None,
-        owner.slot: details[owner.slot],
-        "isRest": details["isRest"],
-        "durationMinutes": None,
-        "sessionRpe": None,
-        "comment": None,
-        "items": [],
-        **owner.where,
-    }
 
     async def added(tx: Context) -> Document:
-        stored = await store.add(tx, block)
+        stored = await store.add(tx, _fresh(owner, details))
         await owner.rescheduled(tx)
         return stored
 
     return await _ordered(ctx, owner, await in_transaction(ctx, added))
+
+
+async def add_many(ctx: Context, owner: Owner, plans: list[Document]) -> int:
+    """Put planned blocks, each with its `items` as stored or sent, onto the schedule of an owner that has been
+    checked: all or none. Gives how many."""
+
+    async def added(tx: Context) -> None:
+        blocks = [_fresh(owner, plan) | {"items": [items.fresh(item) for item in plan["items"]]} for plan in plans]
+        await store.add_many(tx, blocks)
+        await owner.rescheduled(tx)
+
+    await in_transaction(ctx, added)
+    return len(plans)
 
 
 async def change(ctx: Context, owner: Owner, block_id: ObjectId, details: Document) -> Document:
@@ -148,6 +147,23 @@ async def present(ctx: Context, blocks: list[Document]) -> list[Document]:
         block["isCompleted"] = bool(done) and all(done)
         block["items"] = items.present(block, named, unit)
     return blocks
+
+
+def _fresh(owner: Owner, details: Document) -> Document:
+    """A new block without items; `details`: name, isRest, `date` or `day` (both where a program was assigned)."""
+    return {
+        "customerId": None,
+        "programId": details.get("programId"),
+        "name": details["name"],
+        "date": details.get("date"),
+        "day": details.get("day"),
+        "isRest": details["isRest"],
+        "durationMinutes": None,
+        "sessionRpe": None,
+        "comment": None,
+        "items": [],
+        **owner.where,
+    }
 
 
 async def _ordered(ctx: Context, owner: Owner, block: Document | None) -> Document:

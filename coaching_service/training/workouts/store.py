@@ -53,6 +53,12 @@ async def add(ctx: Context, block: Document) -> Document:
     return await blocks.insert(ctx, block | {"position": position()})
 
 
+async def add_many(ctx: Context, new: Sequence[Document]) -> None:
+    """Store new blocks; those of one day are done in the order given."""
+    at = position()
+    await blocks.insert_many(ctx, [{**block, "position": at} for block in new])
+
+
 async def change(
     ctx: Context, owner: Where, block_id: ObjectId, fields: Document, version: int | None
 ) -> Document | None:

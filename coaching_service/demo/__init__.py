@@ -4,36 +4,33 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
+from coaching_service.demo.company import EMAIL, fill
 from coaching_service.kernel.auth.principal import Principal
 from coaching_service.kernel.storage.context import Context, Services, in_transaction
 from coaching_service.people.api_keys import service as api_keys
-from coaching_service.people.customers import service as customers
 from coaching_service.people.identities import service as identities
 from coaching_service.people.team import service as team
 
-EMAIL = "demo@example.com"
 _KEY_NAME = "Demo"
-_CLIENTS: tuple[tuple[str, str, list[str]], ...] = (
-    ("Ana", "Flores", ["Morning"]),
-    ("Björn", "Åkesson", ["Morning", "Strength"]),
-    ("Chidi", "Okafor", ["Strength"]),
-    ("José", "García", ["Evening"]),
-    ("Mei", "Tanaka", []),
-)
+Progress = Callable[[str], None]
 
 
-async def ensure_demo(services: Services) -> dict[str, str]:
+async def ensure_demo(services: Services, progress: Progress = lambda _: None) -> dict[str, str]:
     """Make the demo company if it is missing; gives `baseUrl, apiKey, companyId, email, password`.
 
-    The password is derived from the master key and the key is kept encrypted, so a second start gives the same.
+    All of it is made in one transaction, so that a start that is killed leaves no half of it. The password is derived
+    from the master key and the key is kept encrypted, so a second start gives the same. `progress` is told what is
+    being made.
     """
     ctx = Context(services)
     password = services.vault.derive_text("demo password")
     owner = await _owner(ctx)
     if owner is None:
-        owner = await in_transaction(ctx, lambda tx: _found(tx, password))
+        password_hash = await identities.hash_password(password)
+        owner = await in_transaction(ctx, lambda tx: fill(tx, password_hash, progress))
     ctx = ctx.acting_as(owner)
     secret = await api_keys.secret_of(ctx, _KEY_NAME) or str((await api_keys.create(ctx, _KEY_NAME))["key"])
     return {
@@ -48,15 +45,6 @@ async def ensure_demo(services: Services) -> dict[str, str]:
 async def _owner(ctx: Context) -> Principal | None:
     subject = await identities.subject_of(ctx, EMAIL)
     return None if subject is None else await team.principal(ctx.services, subject)
-
-
-async def _found(ctx: Context, password: str) -> Principal:
-    """The company with all that is in it, in the caller's transaction: a start that is killed leaves no half of it."""
-    owner = await team.found_company(ctx, "Demo Coaching", "Dana Demo", EMAIL, password)
-    ctx = ctx.acting_as(owner)
-    for name, surname, groups in _CLIENTS:
-        await customers.create(ctx, {"name": name, "surname": surname, "groups": groups}, sample=True)
-    return owner
 
 
 def write_atomically(file: Path, content: dict[str, str]) -> None:
