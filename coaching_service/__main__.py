@@ -27,6 +27,7 @@ from coaching_service.kernel.validation import Email, Text, Timezone
 from coaching_service.library.exercises import shared
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.identities import service as identities
+from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings, SettingsError
 
@@ -173,7 +174,7 @@ def create_company(
 
     async def work(services: Services) -> None:
         ctx = Context(services)
-        password_hash = await identities.hash_password(password)
+        password_hash = await hash_password(password)
         owner = await team.found_company(
             ctx, company, name, email, password_hash, timezone=timezone, load_unit=load_unit
         )
@@ -192,8 +193,8 @@ def create_key(email: str, name: str, data: Path | None) -> None:
 
     async def work(services: Services) -> None:
         ctx = Context(services)
-        subject = await identities.subject_of(ctx, email)
-        coach = await team.principal(services, subject) if subject else None
+        found = await identities.subject_of(services, email)
+        coach = await team.principal(services, found.subject_id) if found else None
         if coach is None:
             raise click.ClickException(f"No coach signs in as {email}; create-company makes one")
         key = await api_keys.create(ctx.acting_as(coach), name)

@@ -27,7 +27,13 @@ def create_app(settings: Settings, services: Services) -> web.Application:
     app = web.Application(middlewares=[traffic(measures)])
     app[SERVICES] = services
     app[MEASURES] = measures
-    server = Server(services, authenticate, asyncio.Semaphore(settings.database_concurrency), settings.max_body_bytes)
+    server = Server(
+        services,
+        authenticate,
+        asyncio.Semaphore(settings.database_concurrency),
+        settings.max_body_bytes,
+        settings.trusted_proxies,
+    )
     routes = routes_of(features.ROUTES)
     mount(app, routes, server)
     doors = OperatorDoors(services, routes, features.TAGS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from coaching_service.kernel.background import mail
 from coaching_service.kernel.background.jobs import Steps
 from coaching_service.kernel.rest.routes import Routes
 from coaching_service.library.exercises import routes as exercises
@@ -9,14 +10,27 @@ from coaching_service.library.forms import routes as forms
 from coaching_service.library.metric_sets import routes as metric_sets
 from coaching_service.lifecycle.erasure import service as erasure
 from coaching_service.people.account import routes as account
+from coaching_service.people.account import service as account_service
+from coaching_service.people.api_keys import routes as api_keys
+from coaching_service.people.api_keys import service as api_keys_service
+from coaching_service.people.customer_access import routes as customer_access
+from coaching_service.people.customer_access import service as customer_access_service
 from coaching_service.people.customers import routes as customers
 from coaching_service.people.customers import service as customers_service
+from coaching_service.people.sessions import routes as sessions
+from coaching_service.people.sessions import service as sessions_service
+from coaching_service.people.team import routes as team
+from coaching_service.people.team import service as team_service
 from coaching_service.training.programs import routes as programs
 from coaching_service.training.workouts import routes as workouts
 
 ROUTES: tuple[Routes, ...] = (
+    sessions.routes,
     account.routes,
+    api_keys.routes,
+    team.routes,
     customers.routes,
+    customer_access.routes,
     workouts.routes,
     exercises.routes,
     programs.routes,
@@ -26,8 +40,12 @@ ROUTES: tuple[Routes, ...] = (
 )
 
 TAGS = (
-    ("Account", "Who is asking."),
+    ("Sessions", "Signing up, in and out; forgotten passwords."),
+    ("Account", "Who is asking, and the company."),
+    ("API keys", "Secrets by which a backend acts as a coach."),
+    ("Team", "The company's employees and what they may do."),
     ("Customers", "Clients of the company."),
+    ("Client access", "How clients get in."),
     ("Workouts", "Workout blocks on a client's calendar, and the items in them."),
     ("Exercises", "The shared exercise library and the company's own exercises."),
     ("Programs", "Workout blocks by day, to be put onto clients' calendars."),
@@ -36,4 +54,12 @@ TAGS = (
     ("Metric sets", "What the company measures, and in which units."),
 )
 
-STEPS: Steps = {customers_service.ERASE: erasure.erase_customer}
+STEPS: Steps = {
+    mail.SEND: mail.send,
+    sessions_service.FORGOTTEN: sessions_service.send_reset,
+    customers_service.ERASE: erasure.erase_customer,
+    account_service.ERASE: erasure.erase_company,
+}
+
+customers_service.on_created[:] = [customer_access_service.invite_new]
+team_service.on_removed[:] = [sessions_service.end_all, api_keys_service.end_all, customers_service.unassign]

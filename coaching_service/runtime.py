@@ -15,6 +15,7 @@ from aiohttp import web
 
 from coaching_service.app import MEASURES, create_app
 from coaching_service.kernel.rest.operations import metrics_handler
+from coaching_service.kernel.rest.protocol import Runner
 from coaching_service.kernel.storage.context import Services
 from coaching_service.kernel.storage.documents import declared
 from coaching_service.kernel.storage.embedded import running_mongod
@@ -45,7 +46,13 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
     except Exception:  # noqa: BLE001 - the driver refuses an address in many ways, some of which quote its password
         raise SettingsError("MONGODB_URI is not an address of MongoDB, such as mongodb://host:27017") from None
     try:
-        yield Services(database(client, settings.mongodb_database), vault, address_of(settings))
+        yield Services(
+            db=database(client, settings.mongodb_database),
+            vault=vault,
+            base_url=address_of(settings),
+            post=settings.post(),
+            registration=settings.registration,
+        )
     finally:
         client.close()
 
@@ -106,8 +113,8 @@ async def serve(settings: Settings, bound: socket.socket, started: Callable[[Ser
         await stop.wait()
 
 
-async def _running(stack: AsyncExitStack, app: web.Application) -> web.AppRunner:
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS)
+async def _running(stack: AsyncExitStack, app: web.Application) -> Runner:
+    runner = Runner(app, access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
     return runner

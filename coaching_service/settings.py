@@ -9,9 +9,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-from environs import Env, EnvError
+from environs import Env, EnvError, validate
 
 from coaching_service.kernel.auth.secrets import Vault, new_master_key, parse_master_key
+from coaching_service.kernel.background.mail import FolderPost, SmtpPost
+from coaching_service.kernel.storage.context import Post
+
+_ENCRYPTION = validate.OneOf(("starttls", "tls", "none"))
 
 
 class SettingsError(Exception):
@@ -32,6 +36,14 @@ class Settings:
     max_body_bytes: int = 1_048_576
     database_concurrency: int = 8
     metrics_port: int | None = None
+    trusted_proxies: int = 0
+    registration: bool = True
+    smtp_host: str | None = None
+    smtp_port: int = 587
+    smtp_username: str | None = None
+    smtp_password: str | None = field(default=None, repr=False)
+    smtp_encryption: str = "starttls"
+    mail_from: str = "coaching@localhost"
     log_format: str = "auto"
     log_level: str = "info"
 
@@ -69,6 +81,14 @@ class Settings:
                 "With MONGODB_URI set, SECRET_KEYS is needed; make one with: coaching-service new-secret-key"
             )
         return replace(self, secret_keys=(_kept_key(self.data_dir / "secret.key"),))
+
+    def post(self) -> Post:
+        """What sends mail: the SMTP server of the settings, or a folder of files where none is set."""
+        if self.smtp_host is None:
+            return FolderPost(self.data_dir / "mail", self.mail_from)
+        return SmtpPost(
+            self.smtp_host, self.smtp_port, self.mail_from, self.smtp_username, self.smtp_password, self.smtp_encryption
+        )
 
     def vault(self) -> Vault:
         """The vault of the master keys. Raises SettingsError when one is malformed."""

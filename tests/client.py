@@ -15,6 +15,8 @@ from coaching_service import features
 from coaching_service.kernel.rest.openapi import describe
 from coaching_service.kernel.rest.routes import Route, routes_of
 from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.people.sessions import service as sessions
 
 MONDAY, TUESDAY, SUNDAY = "2026-03-02", "2026-03-03", "2026-03-08"
 UNKNOWN = "0123456789abcdef01234567"
@@ -45,10 +47,32 @@ class Reply:
 class CoachClient:
     """Speaks REST with one credential."""
 
-    def __init__(self, server: TestServer, key: str | None, ctx: Context | None) -> None:
+    def __init__(self, server: TestServer, key: str | None, ctx: Context | None, *, bearer: str | None = None) -> None:
         self.key, self._ctx, self._server = key, ctx, server
         self._headers = {"X-API-Key": key} if key else {}
+        if bearer:
+            self._headers["Authorization"] = f"Bearer {bearer}"
         self._http = aiohttp.ClientSession(base_url=server.make_url("/"))
+        self._others: list[CoachClient] = []
+
+    async def interactive(self) -> CoachClient:
+        """The same coach in a session of their own."""
+        return self.with_bearer((await sessions.begin(self.ctx, self.ctx.who.id, "coach"))["accessToken"])
+
+    async def as_client(self, customer: dict[str, Any]) -> CoachClient:
+        """A client of the company in a session of their own."""
+        tokens = await sessions.begin(self.ctx, ObjectId(customer["_id"]), "customer")
+        return self.with_bearer(tokens["accessToken"])
+
+    def with_bearer(self, bearer: str) -> CoachClient:
+        """Somebody who speaks with this bearer alone; hangs up with this client."""
+        self._others.append(CoachClient(self._server, None, self._ctx, bearer=bearer))
+        return self._others[-1]
+
+    def with_key(self, key: str) -> CoachClient:
+        """Somebody who speaks with this key alone; hangs up with this client."""
+        self._others.append(CoachClient(self._server, key, self._ctx))
+        return self._others[-1]
 
     @property
     def ctx(self) -> Context:
@@ -58,6 +82,8 @@ class CoachClient:
 
     async def close(self) -> None:
         """Hang up."""
+        for other in self._others:
+            await other.close()
         await self._http.close()
 
     def address(self, path: str) -> str:

@@ -21,7 +21,7 @@ from coaching_service.kernel.storage.context import Context, Services
 from coaching_service.kernel.storage.embedded import running_mongod
 from coaching_service.library.exercises import shared
 from coaching_service.people.api_keys import service as api_keys
-from coaching_service.people.identities import service as identities
+from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.client import CoachClient
@@ -91,7 +91,7 @@ async def server(app: web.Application) -> AsyncIterator[TestServer]:
 @pytest.fixture(scope="session")
 async def password_hash() -> str:
     """The hash of PASSWORD, made once: hashing is slow on purpose."""
-    return await identities.hash_password(PASSWORD)
+    return await hash_password(PASSWORD)
 
 
 NewCompany = Callable[..., Awaitable[CoachClient]]
@@ -127,6 +127,12 @@ async def new_company(services: Services, server: TestServer, password_hash: str
 async def coach(new_company: NewCompany) -> CoachClient:
     """A company's owner, speaking by API key."""
     return await new_company()
+
+
+@pytest.fixture
+async def interactive(coach: CoachClient) -> CoachClient:
+    """The same company's owner in an interactive session."""
+    return await coach.interactive()
 
 
 @pytest.fixture

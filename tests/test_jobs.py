@@ -12,7 +12,7 @@ import pytest
 from coaching_service import features, runtime
 from coaching_service.kernel.auth.principal import Principal
 from coaching_service.kernel.background import jobs
-from coaching_service.kernel.background.jobs import Again, Steps, enqueue, run_due
+from coaching_service.kernel.background.jobs import Again, Job, Steps, enqueue, run_due
 from coaching_service.kernel.storage.context import Context, Services, in_transaction
 from coaching_service.kernel.storage.documents import Document, now
 from coaching_service.kernel.storage.ids import ObjectId
@@ -30,8 +30,8 @@ def writing(diary: Diary, *answers: Again | Exception | None) -> Steps:
     """Steps of a kind of its own, which note their arguments and answer each of `answers` in turn, then None."""
     left = list(answers)
 
-    async def step(services: Services, arguments: Document) -> Again | None:
-        diary.append(arguments)
+    async def step(services: Services, job: Job) -> Again | None:
+        diary.append(job.arguments)
         answer = left.pop(0) if left else None
         if isinstance(answer, Exception):
             raise answer

@@ -12,6 +12,7 @@ from coaching_service.kernel.auth.principal import Principal
 from coaching_service.kernel.storage.context import Context, Services, in_transaction
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.identities import service as identities
+from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.team import service as team
 
 _KEY_NAME = "Demo"
@@ -29,7 +30,7 @@ async def ensure_demo(services: Services, progress: Progress = lambda _: None) -
     password = services.vault.derive_text("demo password")
     owner = await _owner(ctx)
     if owner is None:
-        password_hash = await identities.hash_password(password)
+        password_hash = await hash_password(password)
         owner = await in_transaction(ctx, lambda tx: fill(tx, password_hash, progress))
     ctx = ctx.acting_as(owner)
     secret = await api_keys.secret_of(ctx, _KEY_NAME) or str((await api_keys.create(ctx, _KEY_NAME))["key"])
@@ -43,8 +44,8 @@ async def ensure_demo(services: Services, progress: Progress = lambda _: None) -
 
 
 async def _owner(ctx: Context) -> Principal | None:
-    subject = await identities.subject_of(ctx, EMAIL)
-    return None if subject is None else await team.principal(ctx.services, subject)
+    found = await identities.subject_of(ctx.services, EMAIL)
+    return None if found is None else await team.principal(ctx.services, found.subject_id)
 
 
 def write_atomically(file: Path, content: dict[str, str]) -> None:

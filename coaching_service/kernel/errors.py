@@ -32,7 +32,7 @@ class BadRequest(ServiceError):
 
 
 class Unauthorized(ServiceError):
-    """No credential, or a bearer that is not valid."""
+    """No credential, a bearer or an API key that is not valid, or a refused sign-in."""
 
     status, reason = 401, "Unauthorized"
 
@@ -79,6 +79,12 @@ class MethodNotAllowed(ServiceError):
     """A known path, another method."""
 
     status, reason = 405, "Method Not Allowed"
+
+
+class RequestTimeout(ServiceError):
+    """The body did not arrive in time."""
+
+    status, reason = 408, "Request Timeout"
 
 
 class Conflict(ServiceError):

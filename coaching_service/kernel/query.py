@@ -12,7 +12,7 @@ from marshmallow import ValidationError, fields, post_load, validates_schema
 from coaching_service.kernel.validation import Day, Input, within
 
 MAX_SAFE_INTEGER = 2**53 - 1
-_NUMERIC = re.compile(r"[+-]?\d{1,30}(\.\d{1,30})?([eE][+-]?\d{1,4})?", re.ASCII)
+_NUMERIC = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 
 
 class QueryInteger(fields.Integer):
@@ -28,8 +28,12 @@ class QueryInteger(fields.Integer):
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> int:
         if not _NUMERIC.fullmatch(value):
             raise self.make_error("required")
-        number = Decimal(value)
-        if number != number.to_integral_value():
+        try:
+            number = Decimal(value)
+            whole = number == number.to_integral_value()
+        except ArithmeticError:  # an exponent beyond all reckoning
+            raise self.make_error("required") from None
+        if not whole:
             raise self.make_error("required")
         return int(within(number, self.least, self.most))
 

@@ -7,13 +7,17 @@ import unicodedata
 from typing import Any
 
 SUFFIX_LENGTH = 8
+# Letters that Unicode does not decompose into a plain one and a mark.
+_FOLDED = str.maketrans(
+    {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "ŧ": "t", "æ": "ae", "œ": "oe", "þ": "th", "ŋ": "n"}
+)
 
 
 def plain(text: str) -> str:
     """`text` folded for comparison: "  José  ÁLVAREZ" is "jose alvarez"."""
     decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
     bare = "".join(character for character in decomposed if not unicodedata.combining(character))
-    return " ".join(bare.split())
+    return " ".join(bare.translate(_FOLDED).split())
 
 
 def suffixes(*parts: str) -> list[str]:

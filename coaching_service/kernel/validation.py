@@ -18,7 +18,9 @@ NAME_LENGTH = 200
 TEXT_LENGTH = 10_000
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-_TIMEZONES = available_timezones()
+_TIMEZONES = {name for name in available_timezones() if "/" in name or name in ("UTC", "GMT")}
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_LINE = re.compile(r"[\n\r\t]")
 
 
 class Input(Schema):
@@ -50,6 +52,8 @@ class Text(fields.String):
         text = value.strip() if self.trim else value
         if not text and not self.blank:
             raise ValidationError("should not be empty")
+        if _CONTROL.search(text) or (self.longest <= NAME_LENGTH and _LINE.search(text)):
+            raise ValidationError("must not contain control characters")
         if len(text) > self.longest:
             raise ValidationError(f"must not be longer than {self.longest} characters")
         return text
@@ -179,12 +183,19 @@ class Choice(Text):
 
 
 class ListOf(fields.List[Any]):
-    """A JSON array of at most `most` members."""
+    """A JSON array of at most `most` members; where null is allowed it means none."""
 
     def __init__(self, inner: Any, *, least: int = 0, most: int = 100, **options: Any) -> None:
         self.least, self.most = least, most
         about = {"maxItems": most} | ({"minItems": least} if least else {})
         super().__init__(inner, metadata=about | options.pop("metadata", {}), **options)
+
+    def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **kwargs: Any) -> list[Any]:
+        """The members; null clears them."""
+        members: list[Any] = (
+            [] if value is None and self.allow_none else super().deserialize(value, attr, data, **kwargs)
+        )
+        return members
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
         if not isinstance(value, list):
@@ -201,11 +212,6 @@ class Words(ListOf):
 
     def __init__(self, *, longest: int = 100, most: int = 50, **options: Any) -> None:
         super().__init__(Text(longest=longest), most=most, allow_none=True, **options)
-
-    def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **kwargs: Any) -> list[Any]:
-        """The words; null clears them."""
-        words: list[Any] = [] if value is None else super().deserialize(value, attr, data, **kwargs)
-        return words
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
         return list(dict.fromkeys(super()._deserialize(value, attr, data, **kwargs)))

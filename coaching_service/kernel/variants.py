@@ -7,6 +7,35 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, fields
 
+from coaching_service.kernel.errors import BadRequest
+from coaching_service.kernel.messages import body_messages
+
+
+class Unjudged:
+    """A change whose shape depends on the type of what is stored."""
+
+    def __init__(self, by_type: Mapping[str, Schema], data: Any) -> None:
+        self._by_type, self._data = by_type, data
+
+    def as_type(self, kind: str) -> dict[str, Any]:
+        """The change as the schema of the stored `kind` reads it. Raises BadRequest with one sentence a wrong field."""
+        try:
+            change: dict[str, Any] = self._by_type[kind].load(self._data)
+        except ValidationError as error:
+            raise BadRequest(body_messages(error)) from None
+        return change
+
+
+class ChangeByStoredType:
+    """The body of a PATCH of something whose type is stored, not sent: judged when that type is known."""
+
+    def __init__(self, by_type: Mapping[str, Schema]) -> None:
+        self.by_type = by_type
+
+    def load(self, data: Any) -> Unjudged:
+        """The change, still to be judged."""
+        return Unjudged(self.by_type, data)
+
 
 class Variant(fields.Field[dict[str, Any]]):
     """An object read by the schema that its `type` names; in the OpenAPI document a `oneOf` told apart by `type`."""

@@ -66,7 +66,11 @@ def filled(route: Route, identifiers: dict[str, str]) -> str:
 
 
 async def call(client: CoachClient, route: Route, path: str, own: World) -> Any:
-    """Call a route with its example, naming things of the caller's `own`, and the least query it takes."""
+    """Call a route with its example, naming things of the caller's `own`, and the least query it takes.
+
+    The caller is in a session where the route needs one.
+    """
+    client = await client.interactive() if route.access.session_only else client
     query = {
         name: {"integer": "1", "boolean": "false"}.get(_type(parameter), "2026-03-02")
         for name, parameter in _parameters(route).items()

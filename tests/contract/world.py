@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+
 from tests.client import CoachClient
 
 World = dict[str, str]
@@ -10,7 +12,7 @@ _TASK = {"type": "TASK", "taskFields": {"title": "Walk"}}
 
 async def make_world(coach: CoachClient) -> World:
     """Create one of each resource; gives their identifiers by path parameter (or by owner and parameter)."""
-    customer = await coach.create_customer()
+    customer = await coach.create_customer(email="ana@example.com", sendInvitation=False)
     exercise = await coach.create_exercise()
     block = await coach.schedule(customer)
     path = f"/coach/customers/{customer['_id']}/wblocks/{block['_id']}/witems"
@@ -23,7 +25,13 @@ async def make_world(coach: CoachClient) -> World:
     plan = f"/coach/programs/{program['_id']}/wblocks"
     program_block = (await coach.post(plan, {"name": "Day one", "day": 1})).ok(201)
     planned = (await coach.post(f"{plan}/{program_block['_id']}/witems", _TASK)).ok(201)
+    session = await coach.interactive()
+    number = secrets.token_hex(6)
+    employee = (await session.post("/coach/employees", {"name": "Eli", "email": f"eli{number}@example.com"})).ok(201)
+    key = (await session.post("/coach/api-keys", {"name": "Extra"})).ok(201)
     return {
+        "employeeId": employee["_id"],
+        "keyId": key["_id"],
         "programId/wblockId": program_block["_id"],
         "programId/witemId": planned["_id"],
         "programId": program["_id"],

@@ -58,7 +58,7 @@ async def test_a_start_on_an_empty_folder_gives_a_service_with_a_demo_company(ru
     me = await running.call("GET", "/me")
     assert (me["role"], me["companyId"], me["via"]) == ("OWNER", running.facts["companyId"], "apiKey")
     assert {"customers.delete", "exercises.edit", "programs.create"} <= set(me["permissions"])
-    assert {"Ana", "Björn", "Chidi", "José", "Mei"} <= set((await running.customers()).values())
+    assert len(await running.customers()) >= 3
     exercises = await running.call("GET", "/exercises/unified?pageSize=50&pageNum=1")
     assert len(exercises["docs"]) >= 20
     assert await running.call("GET", "/readyz") == {"status": "ready"}

@@ -41,6 +41,11 @@ def anyone() -> Access:
     return Access("anyone")
 
 
+def any_session() -> Access:
+    """Any session, a coach's or a client's."""
+    return Access("anyone", session_only=True)
+
+
 def coach(permission: str | None = None) -> Access:
     """A coach with this permission, by session or API key."""
     return Access("coach", permission)
@@ -84,8 +89,8 @@ def refusal(access: Access, principal: Principal, *, writes: bool) -> str | None
         return "This operation is for coaches"
     if access.who == "customer" and principal.is_coach:
         return "This operation is for a client's own session"
-    if access.owner_only and principal.role != "OWNER":
-        return "This operation is for the company's owner"
+    if access.owner_only and (principal.role != "OWNER" or principal.restricted):
+        return "This operation is for the company's owner, without restrictions"
     if principal.read_only and writes:
         return "This API key is read-only"
     if access.permission and access.permission not in principal.permissions:

@@ -14,12 +14,16 @@ Via = Literal["session", "apiKey", "mcp"]
 
 @dataclass(frozen=True, slots=True)
 class Company:
-    """What handlers need to know of the company without another query. `load_unit` is `kg` or `lb`."""
+    """What handlers need to know of the company without another query.
+
+    `load_unit` is `kg` or `lb`; `keeps_loads`: loads are stored in it, so that it can no longer change.
+    """
 
     id: ObjectId
     name: str
     timezone: str
     load_unit: str
+    keeps_loads: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +31,8 @@ class Principal:
     """The one a request is evaluated as.
 
     `permissions` are already narrowed by the credential's own restrictions; `customers_scope` is `all` or
-    `assigned`; `credential_id` names the key or session (for audit and sign-out).
+    `assigned`; `credential_id` names the key or session (for audit and sign-out). `restricted`: an API key that holds
+    less than its maker.
     """
 
     id: ObjectId
@@ -41,6 +46,7 @@ class Principal:
     customers_scope: Literal["all", "assigned"] = "all"
     impersonated_by: ObjectId | None = None
     read_only: bool = False
+    restricted: bool = False
 
     @property
     def is_coach(self) -> bool:

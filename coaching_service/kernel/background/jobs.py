@@ -27,10 +27,22 @@ _RETRY_AFTER = (1, 5, 30, 120, 600)
 
 _jobs = Documents(
     "jobs",
+    (Index(("about",)),),
+    client_field="about",
     global_indexes=(Index(("runAfter",)),),
     why_global="workers claim the next job of any company",
 )
 log = structlog.get_logger("coaching_service.jobs")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A claimed job as its step sees it. `attempts` counts the claims since the last step that ended well: more than
+    one means that an earlier try failed or died half-way."""
+
+    id: ObjectId
+    arguments: Document
+    attempts: int
 
 
 @dataclass(frozen=True)
@@ -41,16 +53,28 @@ class Again:
     progress: Document | None = None
 
 
-Step = Callable[[Services, Document], Awaitable[Again | None]]
+Step = Callable[[Services, Job], Awaitable[Again | None]]
 Steps = dict[str, Step]
 
 
-async def enqueue(ctx: Context, kind: str, arguments: Document, *, after: timedelta = timedelta(0)) -> ObjectId:
-    """Queue a job in the caller's transaction; gives its identifier."""
+async def enqueue(
+    ctx: Context,
+    kind: str,
+    arguments: Document,
+    *,
+    after: timedelta = timedelta(0),
+    about: ObjectId | None = None,
+) -> ObjectId:
+    """Queue a job in the caller's transaction; gives its identifier.
+
+    It goes when the client it is `about` is erased.
+    """
     at = now()
     identifier = ObjectId()
     job = {
         "_id": identifier,
+        "companyId": ctx.principal.company.id if ctx.principal else None,
+        "about": about,
         "kind": kind,
         "arguments": arguments,
         "runAfter": at + after,
@@ -109,7 +133,7 @@ async def _claim(services: Services, steps: Steps, at: datetime) -> Document | N
 async def _step(services: Services, step: Step, job: Document) -> None:
     mine = {"_id": job["_id"], "lease": job["lease"]}
     try:
-        again = await step(services, job["arguments"])
+        again = await step(services, Job(job["_id"], job["arguments"], job["attempts"]))
     except Exception:
         log.exception("job failed", kind=job["kind"], job=str(job["_id"]), attempts=job["attempts"])
         wait = _RETRY_AFTER[min(job["attempts"], len(_RETRY_AFTER)) - 1]

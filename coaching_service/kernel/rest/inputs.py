@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import orjson
@@ -11,12 +12,13 @@ from marshmallow import Schema, ValidationError, fields
 from webargs.aiohttpparser import AIOHTTPParser
 from webargs.multidictproxy import MultiDictProxy
 
-from coaching_service.kernel.errors import BadRequest, TooLarge, UnsupportedMediaType
+from coaching_service.kernel.errors import BadRequest, RequestTimeout, TooLarge, UnsupportedMediaType
 from coaching_service.kernel.messages import body_messages, query_message
 from coaching_service.kernel.rest.routes import Route
 from coaching_service.kernel.storage.ids import ObjectId, parse_id
-from coaching_service.kernel.variants import Variant
+from coaching_service.kernel.variants import ChangeByStoredType, Variant
 
+BODY_SECONDS = 60.0
 IDENTIFIER_ADVICE = "must be an identifier of 24 hexadecimal characters"
 
 
@@ -79,16 +81,27 @@ async def read_bytes(request: web.Request, limit: int) -> bytes:
         raise too_large
     raw = bytearray()
     try:
-        async for piece in request.content.iter_any():
-            raw += piece
-            if len(raw) > limit:
-                raise too_large
+        async with asyncio.timeout(BODY_SECONDS):
+            async for piece in request.content.iter_any():
+                raw += piece
+                if len(raw) > limit:
+                    raise too_large
+    except TimeoutError:
+        raise RequestTimeout("The body did not arrive in time", {"Connection": "close"}) from None
     except (web.RequestPayloadError, HttpProcessingError):
         raise BadRequest("The body could not be read: its encoding is broken") from None
     return bytes(raw)
 
 
-def judge_body(schema: Schema | Variant, data: Any) -> Any:
+def network_address(request: web.Request, proxies: int) -> str:
+    """Where a request comes from: the peer, or what the outermost of our `proxies` saw, from `X-Forwarded-For`."""
+    seen = [part.strip() for part in ",".join(request.headers.getall("X-Forwarded-For", [])).split(",") if part.strip()]
+    if proxies and len(seen) >= proxies:
+        return seen[-proxies][:100]
+    return request.remote or "-"
+
+
+def judge_body(schema: Schema | Variant | ChangeByStoredType, data: Any) -> Any:
     """The body as `schema` reads it. Raises BadRequest with one sentence a wrong field."""
     try:
         return schema.load(data)

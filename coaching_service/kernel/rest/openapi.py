@@ -13,7 +13,7 @@ from marshmallow import fields
 from coaching_service import __version__
 from coaching_service.kernel import errors
 from coaching_service.kernel.rest.routes import ListAnswer, Route
-from coaching_service.kernel.variants import Variant
+from coaching_service.kernel.variants import ChangeByStoredType, Variant
 
 _ERROR = {
     "type": "object",
@@ -36,9 +36,12 @@ decides.
 A 500 with a `code` is permanent; another 500 on a write must not be blindly repeated. `x-retry` says it for each
 operation.
 
+**Limits.** A JSON body holds at most 1 MiB unless the operator says otherwise (413); a workout block 100 items.
+
 **Versions.** Changes are additive only: new operations, new optional inputs, new fields in answers. `info.version`
 counts them; nothing is removed or renamed. Ignore fields you do not know.
 """
+_KEY = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[\x21-\x7e]+$"}
 _RETRY = {
     "GET": "Safe to retry.",
     "PUT": "Safe to retry: a repetition leaves the same state.",
@@ -80,7 +83,9 @@ def describe(routes: Iterable[Route], tags: Sequence[tuple[str, str]], base_url:
     for kind in _kinds(errors.ServiceError):
         content = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
         about = (kind.__doc__ or "").split("\n")[0]
-        spec.components.response(kind.__name__, {"description": about, "content": content})
+        answer: dict[str, Any] = {"description": about, "content": content}
+        answer["headers"] = {"X-Request-Id": _text("Also in the service's log.")}
+        spec.components.response(kind.__name__, answer)
     spec.components.security_scheme("apiKey", {"type": "apiKey", "in": "header", "name": "X-API-Key"})
     spec.components.security_scheme("session", {"type": "http", "scheme": "bearer"})
     for route in routes:
@@ -135,12 +140,14 @@ def _parameters(route: Route) -> list[Any]:
         found.append({"in": "query", "schema": route.query})
     if route.idempotent:
         about = "1 to 255 visible ASCII characters; makes a retry safe for 24 hours."
-        found.append({"in": "header", "name": "Idempotency-Key", "description": about, "schema": {"type": "string"}})
+        found.append({"in": "header", "name": "Idempotency-Key", "description": about, "schema": _KEY})
     return found
 
 
 def _responses(route: Route) -> dict[str, Any]:
-    success: dict[str, Any] = {"description": "Done."}
+    success: dict[str, Any] = {"description": "Done.", "headers": {"X-Request-Id": _text("Also in the service's log.")}}
+    if route.idempotent:
+        success["headers"]["Idempotent-Replayed"] = _text("`true` when this is the first answer again.")
     if isinstance(route.returns, ListAnswer):
         success["content"] = {"application/json": {"schema": {"type": "array", "items": _schema(route.returns.schema)}}}
     elif route.returns is not None:
@@ -153,20 +160,27 @@ def _responses(route: Route) -> dict[str, Any]:
     return dict(sorted(answers.items()))
 
 
+def _text(about: str) -> dict[str, Any]:
+    return {"description": about, "schema": {"type": "string"}}
+
+
 def _schema(declared: Any) -> Any:
     """A declared body or answer as apispec resolves it: a schema instance, or a Variant spelled out."""
     if isinstance(declared, Variant):
-        return {"oneOf": list(declared.by_type.values()), "discriminator": {"propertyName": "type"}}
+        refs = {kind: f"#/components/schemas/{_name(schema)}" for kind, schema in declared.by_type.items()}
+        discriminator = {"propertyName": "type", "mapping": refs}
+        return {"oneOf": list(declared.by_type.values()), "discriminator": discriminator}
+    if isinstance(declared, ChangeByStoredType):
+        return {"anyOf": list(declared.by_type.values())}
     return declared() if isinstance(declared, type) else declared
 
 
 def _variant_attributes(self: OpenAPIConverter, field: fields.Field[Any], **_: Any) -> dict[str, Any]:
     if not isinstance(field, Variant):
         return {}
-    return {
-        "oneOf": [self.resolve_nested_schema(schema) for schema in field.by_type.values()],  # type: ignore[no-untyped-call]
-        "discriminator": {"propertyName": "type"},
-    }
+    refs = {kind: self.resolve_nested_schema(schema) for kind, schema in field.by_type.items()}  # type: ignore[no-untyped-call]
+    mapping = {kind: ref["$ref"] for kind, ref in refs.items()}
+    return {"oneOf": list(refs.values()), "discriminator": {"propertyName": "type", "mapping": mapping}}
 
 
 def _name(schema: Any) -> str:

@@ -12,7 +12,7 @@ from marshmallow import Schema
 
 from coaching_service.kernel.auth.access import Access
 from coaching_service.kernel.errors import ServiceError
-from coaching_service.kernel.variants import Variant
+from coaching_service.kernel.variants import ChangeByStoredType, Variant
 
 Handler = Callable[..., Awaitable[Any]]
 
@@ -48,7 +48,7 @@ class Route:
     status: int
     returns: type[Schema] | ListAnswer | Variant | None
     query: Schema | None = None
-    body: Schema | Variant | None = None
+    body: Schema | Variant | ChangeByStoredType | None = None
     errors: tuple[type[ServiceError], ...] = ()
     idempotent: bool = False
     body_limit: int | None = None

@@ -14,7 +14,7 @@ from coaching_service.kernel.auth.access import check
 from coaching_service.kernel.auth.principal import Principal
 from coaching_service.kernel.background.idempotency import Claim, Kept, once
 from coaching_service.kernel.rest.answers import to_json
-from coaching_service.kernel.rest.inputs import judge_body, path_identifiers, read_json, read_query
+from coaching_service.kernel.rest.inputs import judge_body, network_address, path_identifiers, read_json, read_query
 from coaching_service.kernel.rest.routes import Route
 from coaching_service.kernel.rest.traffic import REQUEST_ID, WHO
 from coaching_service.kernel.storage.context import Context, Services
@@ -28,22 +28,39 @@ _JSON = "application/json; charset=utf-8"
 
 @dataclass(frozen=True)
 class Server:
-    """What every handler is served with: `gate` bounds how many work on the database at once."""
+    """What every handler is served with: `gate` bounds how many work on the database at once; `proxies` of ours stand
+    between the caller and the service."""
 
     services: Services
     authenticate: Authenticate
     gate: asyncio.Semaphore
     body_limit: int
+    proxies: int = 0
 
 
 def mount(app: web.Application, routes: Iterable[Route], server: Server) -> None:
     """Serve `routes` on `app`."""
-    for route in routes:
+    declared = list(routes)
+    for route in declared:
         handler = handler_of(route, server)
         if route.method == "GET":
             app.router.add_get(route.path, handler)  # answers HEAD too
         else:
             app.router.add_route(route.method, route.path, handler)
+
+    for path in {route.path for route in declared if not route.path_parameters}:
+        methods = {route.method for route in declared if route.path == path}
+        app.router.add_route("*", path, _not_allowed(methods))
+
+
+def _not_allowed(methods: set[str]) -> AiohttpHandler:
+    """Refuses other methods on a fixed path, which would otherwise be taken for an identifier's place."""
+    allowed = sorted(methods | {"HEAD"} if "GET" in methods else methods)
+
+    async def refuse(request: web.Request) -> web.StreamResponse:
+        raise web.HTTPMethodNotAllowed(request.method, allowed)
+
+    return refuse
 
 
 def handler_of(route: Route, server: Server) -> AiohttpHandler:
@@ -55,7 +72,9 @@ def handler_of(route: Route, server: Server) -> AiohttpHandler:
         if route.access.who != "public":
             principal = request[WHO] = await server.authenticate(server.services, request)
         check(route.access, principal, writes=route.writes)
-        ctx = Context(server.services, principal, request_id=request[REQUEST_ID])
+        ctx = Context(
+            server.services, principal, request_id=request[REQUEST_ID], address=network_address(request, server.proxies)
+        )
         arguments: dict[str, Any] = dict(path_identifiers(route, request))
         if query is not None:
             arguments["query"] = read_query(query, request)
@@ -76,7 +95,8 @@ async def _answer(
     if key is None:
         result = await route.handler(ctx, **arguments)
         return _response(route, result)
-    claim = Claim.of(ctx, key, route.method, request.path, raw)
+    identifiers = [str(value) for name, value in arguments.items() if name not in ("query", "body")]
+    claim = Claim.of(ctx, key, route.method, "/".join([route.path, *identifiers]), raw)
 
     async def work(tx: Context) -> tuple[Kept, ObjectId | None]:
         result = await route.handler(tx, **arguments)

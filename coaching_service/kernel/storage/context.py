@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from email.message import EmailMessage
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from motor.motor_asyncio import AsyncIOMotorClientSession, AsyncIOMotorCollection, AsyncIOMotorDatabase
 
@@ -20,27 +21,38 @@ Collection = AsyncIOMotorCollection[dict[str, Any]]
 T = TypeVar("T")
 
 
+class Post(Protocol):
+    """What sends a mail."""
+
+    async def send(self, mail: EmailMessage) -> None:
+        """Hand a mail over. Raises MailRefused when it was not taken."""
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """What the running process offers every request: made once at start.
 
-    `base_url` is the address clients know (no trailing slash); `wake` tells the background worker that there is work.
+    `base_url` is the address clients know (no trailing slash); `post` sends mail; `registration`: companies may
+    sign up by themselves; `wake` tells the background worker that there is work.
     """
 
     db: Database
     vault: Vault
     base_url: str
+    post: Post
+    registration: bool = True
     wake: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One piece of work: on behalf of whom, on which database, inside which transaction (if any)."""
+    """One piece of work: on behalf of whom, from which address, and inside which transaction, if any."""
 
     services: Services
     principal: Principal | None = None
     session: AsyncIOMotorClientSession | None = None
     request_id: str = "-"
+    address: str = "-"
 
     @property
     def db(self) -> Database:

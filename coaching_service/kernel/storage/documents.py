@@ -214,9 +214,10 @@ class Documents:
                 return changed
         raise moved_on()
 
-    async def set_derived(self, ctx: Context, where: Where, change: Document) -> None:
-        """Change fields the service derives: neither `version` nor `updatedAt` moves."""
-        await ctx.db[self.name].update_many(self.own(ctx, where), change, session=ctx.session)
+    async def set_derived(self, ctx: Context, where: Where, change: Document) -> int:
+        """Change fields the service derives: neither `version` nor `updatedAt` moves. Gives how many were found."""
+        result = await ctx.db[self.name].update_many(self.own(ctx, where), change, session=ctx.session)
+        return result.matched_count
 
     async def tally(self, ctx: Context, where: Where, counts: Document) -> None:
         """Add `counts` to the numbers of one document, which is made if it is missing."""

@@ -65,9 +65,9 @@ class NewExercise(Input):
     defaultInstructions = Text(longest=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
     videoLink = Link(allow_none=True, load_default=None)
     tags = Words(load_default=list)
-    muscleGroups = ListOf(fields.Nested(MuscleRole), most=23, load_default=list)
+    muscleGroups = ListOf(fields.Nested(MuscleRole), most=23, allow_none=True, load_default=list)
     equipment = Text(allow_none=True, load_default=None)
-    media = ListOf(fields.Nested(NewMedium), most=20, load_default=list)
+    media = ListOf(fields.Nested(NewMedium), most=20, allow_none=True, load_default=list)
 
 
 class MuscleGroup(Answer):

@@ -4,24 +4,33 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from coaching_service.kernel.background.jobs import Again
+from coaching_service.kernel.background.jobs import Again, Job
 from coaching_service.kernel.storage.context import Services
-from coaching_service.kernel.storage.documents import Document, declared
+from coaching_service.kernel.storage.documents import declared
 
 BATCH = 500
 # A request that had seen the client just before may still write: one more pass finds what it left.
 _SECOND_LOOK = timedelta(minutes=2)
 
 
-async def erase_customer(services: Services, arguments: Document) -> Again | None:
+async def erase_company(services: Services, job: Job) -> Again | None:
+    """One step of erasing the company `companyId`: at most 500 documents of any collection."""
+    company_id = job.arguments["companyId"]
+    for collection in declared().values():
+        if await collection.erase_some(services, company_id, {"_id": {"$ne": job.id}}, BATCH):
+            return Again()
+    return None if job.arguments.get("looked") else Again(_SECOND_LOOK, {"looked": True})
+
+
+async def erase_customer(services: Services, job: Job) -> Again | None:
     """One step of erasing the client `customerId` of `companyId`: at most 500 documents.
 
     Every collection that declares a `client_field` is covered, so that a new feature cannot be forgotten.
     """
-    company_id, customer_id = arguments["companyId"], arguments["customerId"]
+    company_id, customer_id = job.arguments["companyId"], job.arguments["customerId"]
     for collection in declared().values():
         if collection.client_field:
             where = {collection.client_field: customer_id}
             if await collection.erase_some(services, company_id, where, BATCH):
                 return Again()
-    return None if arguments.get("looked") else Again(_SECOND_LOOK, {"looked": True})
+    return None if job.arguments.get("looked") else Again(_SECOND_LOOK, {"looked": True})

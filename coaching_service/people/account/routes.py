@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.kernel.auth.access import anyone
+from coaching_service.kernel.auth.access import anyone, coach, owner, owner_session
+from coaching_service.kernel.errors import TooManyRequests
 from coaching_service.kernel.rest.routes import Routes
 from coaching_service.kernel.storage.context import Context
-from coaching_service.people.account.schemas import Me
+from coaching_service.kernel.validation import patch_of
+from coaching_service.people.account import service
+from coaching_service.people.account.schemas import Account, AccountDetails, Farewell, Me
 
 routes = Routes("", tag="Account")
 
@@ -28,3 +31,39 @@ async def me(ctx: Context) -> dict[str, Any]:
         "permissions": sorted(who.permissions),
         "via": who.via,
     }
+
+
+@routes.get("/coach/account", access=coach(), returns=Account)
+async def get_account(ctx: Context) -> dict[str, Any]:
+    """Read the company."""
+    return await service.read(ctx)
+
+
+@routes.patch(
+    "/coach/account",
+    access=owner(),
+    body=patch_of(AccountDetails, name="AccountChange"),
+    returns=Account,
+    example={"timezone": "Europe/Madrid"},
+)
+async def change_account(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+    """Change the company.
+
+    `loadUnit` is 409 once any load is stored.
+    """
+    return await service.change(ctx, body)
+
+
+@routes.delete(
+    "/coach/account",
+    access=owner_session(),
+    body=Farewell(),
+    errors=(TooManyRequests,),
+    example={"password": "correct horse battery staple"},
+)
+async def delete_account(ctx: Context, body: dict[str, Any]) -> None:
+    """Erase the company.
+
+    Locked at once for everybody: keys, sessions, sign-ins. All of it is then removed in the background.
+    """
+    await service.erase(ctx, body["password"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from marshmallow import fields
 
-from coaching_service.kernel.validation import Answer, Choice, Email, Identifier
+from coaching_service.kernel.validation import Answer, Choice, Email, Identifier, Input, Moment, Text, Timezone
 
 
 class Me(Answer):
@@ -19,3 +19,31 @@ class Me(Answer):
         fields.String(), metadata={"description": "`area.action`, e.g. `customers.view`, as this credential has them."}
     )
     via = Choice("session", "apiKey")
+
+
+class AccountDetails(Input):
+    """What an owner says of the company."""
+
+    companyName = Text(required=True)
+    timezone = Timezone(required=True)
+    loadUnit = Choice("kg", "lb", required=True, metadata={"description": "Stays once any load is stored."})
+
+
+class Account(Answer):
+    """The company."""
+
+    _id = Identifier()
+    companyName = fields.String()
+    timezone = fields.String(
+        metadata={"description": "IANA; `today` is there for clients without a zone of their own."}
+    )
+    loadUnit = Choice("kg", "lb")
+    createdAt = Moment()
+    updatedAt = Moment()
+    version = fields.Integer()
+
+
+class Farewell(Input):
+    """The owner's password, once more."""
+
+    password = Text(longest=200, trim=False, required=True)

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from coaching_service.kernel.auth.principal import Company
-from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.background import jobs
+from coaching_service.kernel.errors import Conflict, Forbidden, not_found
+from coaching_service.kernel.storage.context import Context, in_transaction
 from coaching_service.kernel.storage.documents import Document
 from coaching_service.people.account import store
+from coaching_service.people.identities import service as identities
+
+ERASE = "erase_company"
 
 
 async def found(ctx: Context) -> None:
@@ -15,4 +20,61 @@ async def found(ctx: Context) -> None:
 
 def as_company(document: Document) -> Company:
     """A stored company as principals carry it."""
-    return Company(document["_id"], document["companyName"], document["timezone"], document["loadUnit"])
+    return Company(
+        document["_id"],
+        document["companyName"],
+        document["timezone"],
+        document["loadUnit"],
+        document["keepsLoads"],
+    )
+
+
+async def read(ctx: Context) -> Document:
+    """The company of the one asking. Raises NotFound when it is being erased."""
+    if (company := await store.own(ctx)) is None:
+        raise not_found("Company")
+    return company
+
+
+async def change(ctx: Context, details: Document) -> Document:
+    """Change what is sent of the company: companyName, timezone, loadUnit.
+
+    Raises Conflict when it has been changed since `version`, or for another `loadUnit` once any load is stored.
+    """
+    fields = dict(details)
+    version = fields.pop("version", None)
+    if not fields:
+        return await read(ctx)
+    before = await read(ctx)
+    other_unit = fields.get("loadUnit", before["loadUnit"]) != before["loadUnit"]
+    changed = await store.change(ctx, fields, version, only_without_loads=other_unit)
+    if changed is None:
+        await read(ctx)
+        raise Conflict("loadUnit can no longer change: loads are stored in it")
+    return changed
+
+
+async def keep_unit(ctx: Context) -> None:
+    """Called before loads are stored: from now on the company's unit of load stays.
+
+    Raises Conflict when the unit has just been changed under the request.
+    """
+    company = ctx.who.company
+    if not company.keeps_loads and not await store.keep_unit(ctx, company.load_unit):
+        raise Conflict("The company's unit of load has just been changed; try again")
+
+
+async def erase(ctx: Context, password: str) -> None:
+    """Erase the company: locked at once for everybody, removed in the background.
+
+    Raises Forbidden when `password` is not the asking owner's.
+    """
+    if not await identities.is_right(ctx, ctx.who.id, password):
+        raise Forbidden("The password is wrong")
+
+    async def removed(tx: Context) -> None:
+        if not await store.remove(tx):
+            raise not_found("Company")
+        await jobs.enqueue(tx, ERASE, {"companyId": ctx.company_id})
+
+    await in_transaction(ctx, removed)

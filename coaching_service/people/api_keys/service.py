@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import replace
 
 from coaching_service.kernel.auth.permissions import READ_PERMISSIONS
 from coaching_service.kernel.auth.principal import Principal
 from coaching_service.kernel.auth.secrets import API_KEY_PREFIX, new_api_key
-from coaching_service.kernel.errors import InvalidApiKey
-from coaching_service.kernel.storage.context import Context, Services
+from coaching_service.kernel.background import audit
+from coaching_service.kernel.errors import InvalidApiKey, not_found
+from coaching_service.kernel.storage.context import Context, Services, in_transaction
 from coaching_service.kernel.storage.documents import Document, now
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.people.account import service as account
@@ -39,6 +41,56 @@ async def create(ctx: Context, name: str, restrictions: Document | None = None) 
     return {**stored, "key": secret}
 
 
+async def everything(ctx: Context) -> list[Document]:
+    """The keys of the coach asking; the owner's are all of the company's."""
+    return await store.everything(ctx, _reach(ctx))
+
+
+async def reveal(ctx: Context, key_id: ObjectId) -> str:
+    """A key's secret; that it was read is recorded. Raises NotFound, also for a colleague's key."""
+    if (key := await store.one(ctx, _reach(ctx) | {"_id": key_id}, ("sealed",))) is None:
+        raise not_found("API key")
+    secret = ctx.services.vault.open(key["sealed"], _binding(key_id)).decode()
+    await audit.record(ctx, "apiKey.revealed", keyId=key_id)
+    return secret
+
+
+async def revoke(ctx: Context, key_id: ObjectId) -> None:
+    """End a key: it fails on its very next request. Raises NotFound, also for a colleague's key."""
+
+    async def revoked(tx: Context) -> None:
+        if not await store.remove(tx, _reach(tx) | {"_id": key_id}):
+            raise not_found("API key")
+        await audit.record(tx, "apiKey.revoked", keyId=key_id)
+
+    await in_transaction(ctx, revoked)
+
+
+async def end_all(ctx: Context, coach_id: ObjectId) -> None:
+    """End every key of a coach, in the caller's transaction."""
+    await store.remove_all(ctx, coach_id)
+
+
+async def rotate(services: Services) -> AsyncIterator[bool]:
+    """Seal and hash every key anew under the newest master key, one at a time; gives for each whether it changed.
+
+    It may be interrupted and run again: a key is found under every master key meanwhile.
+    """
+    vault = services.vault
+    async for key in store.every_sealed(services):
+        if vault.is_current(key["sealed"]):
+            yield False
+            continue
+        secret = vault.open(key["sealed"], _binding(key["_id"])).decode()
+        sealed = vault.seal(secret.encode(), _binding(key["_id"]))
+        await store.reseal(services, key, sealed, vault.keyed_hash(secret))
+        yield True
+
+
+def _reach(ctx: Context) -> Document:
+    return {} if ctx.who.role == "OWNER" else {"coachId": ctx.who.id}
+
+
 async def secret_of(ctx: Context, name: str) -> str | None:
     """The secret of the asking coach's key called `name`, or None when there is none."""
     if (key := await store.named(ctx, ctx.who.id, name)) is None:
@@ -61,7 +113,8 @@ async def principal_of(services: Services, secret: str) -> Principal:
         permissions &= frozenset(restrictions["permissions"])
     if restrictions["readOnly"]:
         permissions &= READ_PERMISSIONS
-    return replace(coach, permissions=permissions, read_only=restrictions["readOnly"])
+    restricted = restrictions["readOnly"] or restrictions["permissions"] is not None
+    return replace(coach, permissions=permissions, read_only=restrictions["readOnly"], restricted=restricted)
 
 
 def _binding(identifier: ObjectId) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from datetime import timedelta
 
 from coaching_service.kernel.storage.context import Context, Services
-from coaching_service.kernel.storage.documents import Document, Documents, now
+from coaching_service.kernel.storage.documents import Document, Documents, Where, now
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.kernel.storage.mongo import Index
 
@@ -13,7 +14,7 @@ _LAST_USED_EVERY = timedelta(minutes=1)
 
 keys = Documents(
     "apiKeys",
-    (Index(("coachId", "name")),),
+    (Index(("coachId", "name")), Index(("createdAt", "_id"))),
     private=("companyId", "hash", "sealed"),
     global_indexes=(Index(("hash",), unique=True),),
     why_global="a key is found by its hash before its company is known",
@@ -23,6 +24,38 @@ keys = Documents(
 async def add(ctx: Context, key: Document) -> Document:
     """Store a new key."""
     return await keys.insert(ctx, key)
+
+
+async def everything(ctx: Context, where: Where) -> list[Document]:
+    """The keys of `where`, the newest last."""
+    return await keys.find(ctx, where, sort=("createdAt", "_id"))
+
+
+async def one(ctx: Context, where: Where, fields: tuple[str, ...]) -> Document | None:
+    """The key that `where` names, or None."""
+    return await keys.find_one(ctx, where, fields)
+
+
+async def remove(ctx: Context, where: Where) -> bool:
+    """Remove the key that `where` names; whether there was one."""
+    return await keys.delete(ctx, where) is not None
+
+
+async def remove_all(ctx: Context, coach_id: ObjectId) -> None:
+    """Remove every key of a coach."""
+    await keys.delete_many(ctx, {"coachId": coach_id})
+
+
+async def every_sealed(services: Services) -> AsyncIterator[Document]:
+    """Every key of every company, for the operator's rotation."""
+    async for key in keys.globally(services).find({}, {"sealed": 1, "hash": 1}, batch_size=200):
+        yield key
+
+
+async def reseal(services: Services, key: Document, sealed: bytes, hashed: str) -> None:
+    """Exchange a key's sealed secret and hash, if nobody did meanwhile."""
+    same = {"_id": key["_id"], "hash": key["hash"]}
+    await keys.globally(services).update_one(same, {"$set": {"sealed": sealed, "hash": hashed}})
 
 
 async def named(ctx: Context, coach_id: ObjectId, name: str) -> Document | None:

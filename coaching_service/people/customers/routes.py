@@ -6,7 +6,7 @@ from typing import Any
 
 from coaching_service.kernel.auth.access import coach
 from coaching_service.kernel.auth.permissions import CUSTOMERS
-from coaching_service.kernel.errors import BadRequest, NotFound
+from coaching_service.kernel.errors import BadRequest, Conflict, NotFound
 from coaching_service.kernel.pagination import page_of
 from coaching_service.kernel.rest.routes import Routes, list_of
 from coaching_service.kernel.storage.context import Context
@@ -67,7 +67,7 @@ async def create_customer(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
 
     With an e-mail and `sendInvitation` true or absent, an invitation is sent. Two clients may share an address.
     """
-    return await service.create(ctx, body)
+    return await service.create(ctx, body, send_invitation=body["sendInvitation"])
 
 
 @routes.get("/groups", access=coach(CUSTOMERS.VIEW), returns=list_of(Group))
@@ -84,7 +84,7 @@ async def list_groups(ctx: Context) -> list[dict[str, Any]]:
     access=coach(CUSTOMERS.EDIT),
     body=CustomerReference(),
     returns=Customer,
-    errors=(NotFound,),
+    errors=(NotFound, Conflict),
     example={"id": "66f0c0ffee0000000000abcd"},
 )
 async def archive_customer(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
@@ -92,7 +92,7 @@ async def archive_customer(ctx: Context, body: dict[str, Any]) -> dict[str, Any]
 
     Repeating is harmless.
     """
-    return await service.set_archived(ctx, body["id"], archived=True)
+    return await service.set_archived(ctx, body["id"], archived=True, version=body.get("version"))
 
 
 @routes.put(
@@ -100,7 +100,7 @@ async def archive_customer(ctx: Context, body: dict[str, Any]) -> dict[str, Any]
     access=coach(CUSTOMERS.EDIT),
     body=CustomerReference(),
     returns=Customer,
-    errors=(NotFound,),
+    errors=(NotFound, Conflict),
     example={"id": "66f0c0ffee0000000000abcd"},
 )
 async def unarchive_customer(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
@@ -108,7 +108,7 @@ async def unarchive_customer(ctx: Context, body: dict[str, Any]) -> dict[str, An
 
     Repeating is harmless.
     """
-    return await service.set_archived(ctx, body["id"], archived=False)
+    return await service.set_archived(ctx, body["id"], archived=False, version=body.get("version"))
 
 
 @routes.get("/{customerId}", access=coach(CUSTOMERS.VIEW), returns=Customer)

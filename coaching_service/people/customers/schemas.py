@@ -17,6 +17,7 @@ from coaching_service.kernel.validation import (
     Moment,
     Text,
     Timezone,
+    Version,
     Words,
 )
 
@@ -57,6 +58,7 @@ class CustomerReference(Input):
     """The client an action is about."""
 
     id = Identifier(required=True)
+    version = Version()
 
 
 _PERCENT = {"minimum": 0, "maximum": 100}

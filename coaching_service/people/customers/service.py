@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from coaching_service.kernel.auth.principal import Company, Principal
 from coaching_service.kernel.auth.secrets import token_hash
 from coaching_service.kernel.background import jobs
 from coaching_service.kernel.errors import Forbidden, not_found
 from coaching_service.kernel.pagination import page_document, skip_of
-from coaching_service.kernel.storage.context import Context, in_transaction
-from coaching_service.kernel.storage.documents import Document, Where
+from coaching_service.kernel.storage.context import Context, Services, in_transaction
+from coaching_service.kernel.storage.documents import Document, Where, moved_on
 from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.people.account import service as account
 from coaching_service.people.customers import store
 from coaching_service.people.customers.search import search_fields
 from coaching_service.people.team import service as team
 
 ERASE = "erase_customer"
+# What else happens for a new client, in the same transaction; features.py fills it. Each is given the stored client,
+# the first-access token and whether an invitation is wanted.
+on_created: list[Callable[[Context, Document, str, bool], Awaitable[None]]] = []
 _ROLE_FIELDS = ("groups", "assignedTo")
 _FOUND_BY = ("name", "surname", "email")
 
@@ -84,7 +89,7 @@ async def read(ctx: Context, customer_id: ObjectId) -> Document:
     return present(await visible(ctx, customer_id, None))
 
 
-async def create(ctx: Context, details: Document, *, sample: bool = False) -> Document:
+async def create(ctx: Context, details: Document, *, send_invitation: bool = False, sample: bool = False) -> Document:
     """A new client; the answer holds the `firstAccessToken` by which they set their password.
 
     `details`: `name` and any of surname, email, phone, birthday, timezone, groups, assignedTo. Raises NotFound for an
@@ -96,7 +101,14 @@ async def create(ctx: Context, details: Document, *, sample: bool = False) -> Do
     elif ctx.who.customers_scope == "assigned":
         details = details | {"assignedTo": ctx.who.id}
     customer = new_document(details, token, sample=sample)
-    stored = await in_transaction(ctx, lambda tx: store.add(tx, customer))
+
+    async def created(tx: Context) -> Document:
+        stored = await store.add(tx, customer)
+        for then in on_created:
+            await then(tx, stored, token, send_invitation)
+        return stored
+
+    stored = await in_transaction(ctx, created)
     return {**present(stored), "firstAccessToken": token}
 
 
@@ -156,11 +168,20 @@ async def change(ctx: Context, customer_id: ObjectId, details: Document) -> Docu
     return present(changed)
 
 
-async def set_archived(ctx: Context, customer_id: ObjectId, *, archived: bool) -> Document:
-    """Archive or restore a client; repeating is harmless. Gives the client."""
+async def set_archived(ctx: Context, customer_id: ObjectId, *, archived: bool, version: int | None = None) -> Document:
+    """Archive or restore a client; repeating is harmless. Gives the client.
+
+    Raises Conflict when the client has been changed since `version`.
+    """
     await visible(ctx, customer_id)
-    changed = await in_transaction(ctx, lambda tx: store.set_archived(tx, customer_id, archived=archived))
-    return present(changed) if changed is not None else await read(ctx, customer_id)
+
+    async def settled(tx: Context) -> Document:
+        if version is not None and (await visible(tx, customer_id, ("version", store.TRAINER)))["version"] != version:
+            raise moved_on()
+        changed = await store.set_archived(tx, customer_id, archived=archived)
+        return present(changed) if changed is not None else await read(tx, customer_id)
+
+    return await in_transaction(ctx, settled)
 
 
 async def erase(ctx: Context, customer_id: ObjectId) -> None:
@@ -181,6 +202,61 @@ async def groups(ctx: Context) -> list[Document]:
     return await store.group_counts(ctx, where)
 
 
+def as_principal(
+    customer: Document, company: Company, credential_id: ObjectId, impersonated_by: ObjectId | None = None
+) -> Principal:
+    """A stored client as the principal of a request."""
+    return Principal(
+        id=customer["_id"],
+        company=company,
+        role="CUSTOMER",
+        via="session",
+        name=customer["name"],
+        email=customer["email"],
+        credential_id=credential_id,
+        impersonated_by=impersonated_by,
+    )
+
+
+async def principal(services: Services, company_id: ObjectId, customer_id: ObjectId) -> Principal | None:
+    """A client as a principal, for a sign-in; None when the client is gone or archived, or the company is gone."""
+    found = await store.principal_facts(services, company_id, customer_id)
+    if found is None or found["customerRoleData"]["isArchived"]:
+        return None
+    return as_principal(found, account.as_company(found["company"]), customer_id)
+
+
+async def signed_in(ctx: Context, customer_id: ObjectId) -> None:
+    """Remember that a client has signed in."""
+    await store.set_signed_in(ctx, customer_id)
+
+
+async def unassign(ctx: Context, coach_id: ObjectId) -> None:
+    """A removed coach's clients are assigned to nobody, in the caller's transaction."""
+    await store.unassign(ctx, coach_id)
+
+
+async def renew_first_access(ctx: Context, customer_id: ObjectId) -> str:
+    """Another first-access token for a client; the one before ends."""
+    token = str(uuid.uuid4())
+    await store.set_first_access(ctx, customer_id, token_hash(token))
+    return token
+
+
+async def whose_first_access(services: Services, token: str) -> Document | None:
+    """`{_id, companyId, name, email}` of the client whom a first-access token lets in, or None."""
+    return await store.by_first_access(services, token_hash(token))
+
+
+async def use_first_access(ctx: Context, customer_id: ObjectId, token: str, email: str) -> bool:
+    """Use a first-access token up in the caller's transaction; whether it was still there."""
+    return await store.use_first_access(ctx, customer_id, token_hash(token), email)
+
+
 async def scheduled_until(ctx: Context, customer_id: ObjectId, day: str | None) -> None:
-    """Remember `day` as the last one anything is scheduled on for the client."""
-    await store.set_last_workout(ctx, customer_id, day)
+    """Remember `day` as the last one anything is scheduled on for the client.
+
+    Transactions that call this for one client run one after another. Raises NotFound when the client is gone.
+    """
+    if not await store.set_last_workout(ctx, customer_id, day):
+        raise not_found("Customer")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from coaching_service.kernel.storage.context import Context, together
-from coaching_service.kernel.storage.documents import Document, Documents, Where
+from coaching_service.kernel.storage.context import Context, Services, together
+from coaching_service.kernel.storage.documents import Document, Documents, Where, now
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.kernel.storage.mongo import Index
 from coaching_service.people.customers import totals
-from coaching_service.people.customers.search import found_page
+from coaching_service.people.customers.search import found_page, search_fields
 
 ARCHIVED = "customerRoleData.isArchived"
 GROUPS = "customerRoleData.groups"
@@ -25,8 +25,10 @@ _trainer = Index((ARCHIVED, TRAINER, *ORDER))
 customers = Documents(
     "customers",
     (_page, _suffix, _group, _trainer, Index((GROUPS,)), Index(("_id",))),
-    private=("sortName", "sortSurname", "search", "suf", "firstAccessHash"),
+    private=("sortName", "sortSurname", "search", "suf", "firstAccessHash", "scheduleChanges"),
     client_field="_id",
+    global_indexes=(Index(("firstAccessHash",), unique=True, only_where=(("firstAccessHash", {"$exists": True}),)),),
+    why_global="a client's first access is found by the hash of its token before the company is known",
 )
 # The collection has prefixed its indexes with the company: these are their names.
 BY_ORDER, BY_SUFFIX, BY_GROUP, BY_TRAINER = (index.name for index in customers.indexes[:4])
@@ -105,6 +107,65 @@ async def group_counts(ctx: Context, where: Where) -> list[Document]:
     return await customers.aggregate(ctx, where, *stages)
 
 
-async def set_last_workout(ctx: Context, customer_id: ObjectId, day: str | None) -> None:
-    """Remember the last day anything is scheduled on: a derived field."""
-    await customers.set_derived(ctx, {"_id": customer_id}, {"$set": {"customerRoleData.lastWorkoutDate": day}})
+async def principal_facts(services: Services, company_id: ObjectId, customer_id: ObjectId) -> Document | None:
+    """The client with the `company`, for a sign-in; None when either is gone."""
+    found = customers.globally(services).aggregate(
+        [
+            {"$match": {"companyId": company_id, "_id": customer_id}},
+            {"$project": {"name": 1, "email": 1, "companyId": 1, ARCHIVED: 1}},
+            {"$lookup": {"from": "companies", "localField": "companyId", "foreignField": "_id", "as": "company"}},
+            {"$unwind": "$company"},
+        ]
+    )
+    return next(iter(await found.to_list(1)), None)
+
+
+async def by_first_access(services: Services, token_hash: str) -> Document | None:
+    """The client whom this first-access token lets in, or None."""
+    return await customers.globally(services).find_one(
+        {"firstAccessHash": token_hash}, {"companyId": 1, "email": 1, "name": 1}
+    )
+
+
+async def set_first_access(ctx: Context, customer_id: ObjectId, token_hash: str) -> None:
+    """Give a client another first-access token; the one before ends."""
+    await customers.set_derived(ctx, {"_id": customer_id}, {"$set": {"firstAccessHash": token_hash}})
+
+
+async def use_first_access(ctx: Context, customer_id: ObjectId, token_hash: str, email: str) -> bool:
+    """Use a first-access token up; whether it was still there. A client without an address gets `email`."""
+    where = {"_id": customer_id, "firstAccessHash": token_hash}
+    if await customers.update(ctx, where, {"$unset": {"firstAccessHash": ""}}) is None:
+        return False
+
+    def mutate(stored: Document) -> Document:
+        if stored["email"] is not None:
+            return {}
+        return {"email": email, **search_fields(stored["name"], stored["surname"], email)}
+
+    await customers.rewrite(ctx, {"_id": customer_id}, mutate)
+    return True
+
+
+async def set_signed_in(ctx: Context, customer_id: ObjectId) -> None:
+    """Remember a client's sign-in: the first one, and that they were active."""
+    at = now()
+    first = {"_id": customer_id, "customerRoleData.firstLoginDate": None}
+    await customers.set_derived(ctx, first, {"$set": {"customerRoleData.firstLoginDate": at}})
+    await customers.set_derived(ctx, {"_id": customer_id}, {"$set": {"lastActivityDate": at}})
+
+
+async def unassign(ctx: Context, coach_id: ObjectId) -> None:
+    """A removed coach's clients are nobody's."""
+    for archived in (False, True):
+        where = {ARCHIVED: archived, TRAINER: coach_id}
+        await customers.update_many(ctx, where, {"$set": {TRAINER: None}})
+
+
+async def set_last_workout(ctx: Context, customer_id: ObjectId, day: str | None) -> bool:
+    """Remember the last day anything is scheduled on: a derived field. Whether there is such a client.
+
+    It always writes, so that two transactions that change one client's schedule collide and the second runs again.
+    """
+    change = {"$set": {"customerRoleData.lastWorkoutDate": day}, "$inc": {"scheduleChanges": 1}}
+    return await customers.set_derived(ctx, {"_id": customer_id}, change) == 1

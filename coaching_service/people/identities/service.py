@@ -1,32 +1,136 @@
-"""Who can sign in: addresses, and passwords hashed with argon2id."""
+"""Who can sign in: addresses and passwords, one identity across the service."""
 
 from __future__ import annotations
 
-import asyncio
+from dataclasses import dataclass
+from typing import Literal
 
-from argon2 import PasswordHasher
-
-from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.auth.secrets import new_token, token_hash
+from coaching_service.kernel.background import rate
+from coaching_service.kernel.errors import ServiceError, SignInRefused
+from coaching_service.kernel.storage.context import Context, Services
+from coaching_service.kernel.storage.documents import Document
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.people.identities import store
+from coaching_service.people.identities.passwords import verify_password
 
-# argon2-cffi's default profile is RFC 9106's low-memory one: 64 MiB, 3 passes, 4 lanes.
-_hasher = PasswordHasher()
+ACCOUNT_FAILURES, ADDRESS_FAILURES = 6, 30
+_ACCOUNT, _ADDRESS = "account", "address"
 
-
-async def hash_password(password: str) -> str:
-    """The argon2id hash of a password, computed off the event loop."""
-    return await asyncio.to_thread(_hasher.hash, password)
+Kind = Literal["coach", "customer"]
 
 
-async def add(ctx: Context, subject_id: ObjectId, address: str, password_hash: str | None) -> None:
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Whom an address signs in, and in which company."""
+
+    subject_id: ObjectId
+    company_id: ObjectId
+    kind: Kind
+
+
+async def add(ctx: Context, subject_id: ObjectId, kind: Kind, address: str, password_hash: str | None) -> None:
     """Let the principal's colleague or client `subject_id` sign in by `address`.
 
     Raises Conflict when the address is already used for sign-in, in any company.
     """
-    await store.add(ctx, subject_id, address, password_hash)
+    await store.add(ctx, subject_id, kind, address, password_hash)
 
 
-async def subject_of(ctx: Context, address: str) -> ObjectId | None:
+async def subject_of(services: Services, address: str) -> Identity | None:
     """Whom `address` signs in, or None."""
-    return await store.subject_of(ctx, address)
+    found = await store.by_address(services, address)
+    return None if found is None else _identity(found)
+
+
+async def check(ctx: Context, address: str, password: str) -> Identity:
+    """Whom this address and password sign in.
+
+    Raises SignInRefused, the same for an unknown address and a wrong password; and TooManyRequests from the 6th
+    failure of an account or the 30th of a network address within 15 minutes, counted before the password is looked at
+    so that attempts made at the same time count too.
+    """
+    services, account = ctx.services, store.normal(address)
+    of_account, account_wait = await rate.count(services, _ACCOUNT, account)
+    of_address, address_wait = await rate.count(services, _ADDRESS, ctx.address)
+    if of_account > ACCOUNT_FAILURES or of_address > ADDRESS_FAILURES:
+        raise rate.too_many(max(account_wait, address_wait))
+    found = await store.by_address(services, address)
+    if not await verify_password(password, found["passwordHash"] if found else None) or found is None:
+        raise _refusal(of_account, of_address, max(account_wait, address_wait))
+    return _identity(found)
+
+
+def _refusal(of_account: int, of_address: int, wait: int) -> ServiceError:
+    if of_account >= ACCOUNT_FAILURES or of_address >= ADDRESS_FAILURES:
+        return rate.too_many(wait)
+    return refused()
+
+
+def refused() -> SignInRefused:
+    """The one answer to every refused sign-in."""
+    return SignInRefused("The e-mail address or the password is wrong")
+
+
+async def clear(ctx: Context, address: str) -> None:
+    """Forget an account's failures, and this attempt of the network address: the sign-in succeeded."""
+    await rate.forgive(ctx.services, _ACCOUNT, store.normal(address), all_of_them=True)
+    await rate.forgive(ctx.services, _ADDRESS, ctx.address)
+
+
+async def is_right(ctx: Context, subject_id: ObjectId, password: str) -> bool:
+    """Whether `password` is that of a coach or client of the company, counted like a sign-in."""
+    found = await store.by_subject(ctx, subject_id)
+    if found is None:
+        return False
+    try:
+        await check(ctx, found["address"], password)
+    except SignInRefused:
+        return False
+    await clear(ctx, found["address"])
+    return True
+
+
+async def address_of(ctx: Context, subject_id: ObjectId) -> str | None:
+    """The address by which a coach or client of the company signs in, or None."""
+    found = await store.by_subject(ctx, subject_id)
+    return found["address"] if found else None
+
+
+async def set_password(ctx: Context, subject_id: ObjectId, password_hash: str) -> bool:
+    """Give a coach or client of the company a password; whether they have a sign-in at all."""
+    return await store.set_password(ctx, subject_id, password_hash)
+
+
+async def move(ctx: Context, subject_id: ObjectId, address: str) -> None:
+    """Let a coach sign in by another address. Raises Conflict when it is used already."""
+    await store.set_address(ctx, subject_id, address)
+
+
+async def remove(ctx: Context, subject_id: ObjectId) -> None:
+    """Take a coach's or client's sign-in away."""
+    await store.remove(ctx, subject_id)
+
+
+async def allow_reset(ctx: Context, subject_id: ObjectId, kind: Kind) -> str:
+    """A single-use token by which a coach or client of the company sets a password within the hour."""
+    token = new_token()
+    await store.add_reset(ctx, subject_id, kind, token_hash(token))
+    return token
+
+
+async def whose_reset(services: Services, token: str) -> Identity | None:
+    """Whose password this token sets, or None when it is unknown or has ended."""
+    found = await store.find_reset(services, token_hash(token))
+    return None if found is None else _identity(found)
+
+
+async def use_reset(ctx: Context, subject_id: ObjectId, token: str, password_hash: str) -> bool:
+    """Set the password and use the token up, in the caller's transaction; False when it was used meanwhile."""
+    return await store.use_resets(ctx, subject_id, token_hash(token)) and await store.set_password(
+        ctx, subject_id, password_hash
+    )
+
+
+def _identity(found: Document) -> Identity:
+    return Identity(found["subjectId"], found["companyId"], found["kind"])

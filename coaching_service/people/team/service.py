@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from typing import Any
+
 from coaching_service.kernel.auth.permissions import ALL_PERMISSIONS
 from coaching_service.kernel.auth.principal import Company, Principal, Via
+from coaching_service.kernel.background import mail
 from coaching_service.kernel.errors import not_found
 from coaching_service.kernel.storage.context import Context, Services, in_transaction
 from coaching_service.kernel.storage.documents import Document
@@ -11,6 +15,9 @@ from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.people.account import service as account
 from coaching_service.people.identities import service as identities
 from coaching_service.people.team import store
+
+# What else ends when an employee leaves, in the same transaction; features.py fills it.
+on_removed: list[Callable[[Context, ObjectId], Awaitable[Any]]] = []
 
 
 async def found_company(
@@ -25,8 +32,8 @@ async def found_company(
 ) -> Principal:
     """A new company and its owner, who can sign in at once; gives the owner as a principal.
 
-    `password_hash` is what identities.hash_password gave.
-    `timezone` is an IANA name, `load_unit` `kg` or `lb`. Raises Conflict when the address is already used to sign in.
+    `password_hash` is what passwords.hash_password gave; `timezone` is an IANA name, `load_unit` `kg` or `lb`.
+    Raises Conflict when the address is already used to sign in.
     """
     company = Company(ObjectId(), company_name, timezone, load_unit)
     owner_id = ObjectId()
@@ -36,7 +43,7 @@ async def found_company(
     async def found(tx: Context) -> None:
         await account.found(tx)
         await store.add(tx, owner)
-        await identities.add(tx, owner_id, email, password_hash)
+        await identities.add(tx, owner_id, "coach", email, password_hash)
 
     await in_transaction(ctx.acting_as(principal), found)
     return principal
@@ -58,28 +65,6 @@ def as_principal(coach: Document, company: Company, via: Via, credential_id: Obj
     )
 
 
-async def hire(
-    ctx: Context, name: str, email: str, permissions: list[str], customers_scope: str, password_hash: str | None
-) -> Document:
-    """A new employee, who signs in by `email` (once they have a password). Raises Conflict for an address in use."""
-    identifier = ObjectId()
-    employee = {
-        "_id": identifier,
-        "name": name,
-        "email": email,
-        "role": "EMPLOYEE",
-        "permissions": permissions,
-        "customersScope": customers_scope,
-    }
-
-    async def hired(tx: Context) -> Document:
-        stored = await store.add(tx, employee)
-        await identities.add(tx, identifier, email, password_hash)
-        return stored
-
-    return await in_transaction(ctx, hired)
-
-
 async def principal(services: Services, coach_id: ObjectId) -> Principal | None:
     """The coach as a principal of their own company, for the command line; None when there is no such coach."""
     coach = await store.resolve(services, coach_id)
@@ -91,3 +76,94 @@ async def require(ctx: Context, coach_id: ObjectId) -> Document:
     if (coach := await store.one(ctx, coach_id)) is None:
         raise not_found("Coach")
     return coach
+
+
+async def everybody(ctx: Context) -> list[Document]:
+    """Every coach of the company, the owner first."""
+    return await store.everybody(ctx)
+
+
+async def employees(ctx: Context) -> list[Document]:
+    """The company's employees, the longest there first."""
+    return await store.employees(ctx)
+
+
+async def employee(ctx: Context, employee_id: ObjectId) -> Document:
+    """One employee. Raises NotFound."""
+    if (found := await store.employee(ctx, employee_id)) is None:
+        raise not_found("Employee")
+    return found
+
+
+async def hire(
+    ctx: Context, name: str, email: str, permissions: list[str], customers_scope: str, password_hash: str | None = None
+) -> Document:
+    """A new employee, who signs in by `email`. Without a password, a mail with a token to set one is queued.
+
+    Raises Conflict for an address already used to sign in.
+    """
+    identifier = ObjectId()
+    new = {
+        "_id": identifier,
+        "name": name,
+        "email": email,
+        "role": "EMPLOYEE",
+        "permissions": permissions,
+        "customersScope": customers_scope,
+    }
+
+    async def hired(tx: Context) -> Document:
+        stored = await store.add(tx, new)
+        await identities.add(tx, identifier, "coach", email, password_hash)
+        if password_hash is None:
+            await _invite(tx, identifier, name, email)
+        return stored
+
+    return await in_transaction(ctx, hired)
+
+
+async def _invite(ctx: Context, employee_id: ObjectId, name: str, email: str) -> None:
+    token = await identities.allow_reset(ctx, employee_id, "coach")
+    company = ctx.who.company.name
+    text = (
+        f"Hello {name},\n\n{company} has added you to its team. Set your password within the hour:\n\n"
+        f"{ctx.services.base_url}/app/reset-password?token={token}\n\n"
+        f"Or send it with this token to POST /auth/password/reset: {token}\n"
+        "Later, ask for another with 'Forgotten password'.\n"
+    )
+    await mail.queue(ctx, email, f"Welcome to the team of {company}", text)
+
+
+async def change(ctx: Context, employee_id: ObjectId, details: Document) -> Document:
+    """Change what is sent of an employee: name, email, permissions, customersScope; it holds from the next request.
+
+    Raises NotFound, and Conflict for an address in use or a version that has moved on.
+    """
+    fields = dict(details)
+    version = fields.pop("version", None)
+
+    async def changed(tx: Context) -> Document:
+        found = await store.rewrite(tx, employee_id, lambda _: fields, version)
+        if found is None:
+            raise not_found("Employee")
+        if "email" in fields:
+            await identities.move(tx, employee_id, fields["email"])
+        return found
+
+    return await in_transaction(ctx, changed)
+
+
+async def remove(ctx: Context, employee_id: ObjectId) -> None:
+    """Remove an employee: their sign-in, sessions and keys end at once, their clients have no trainer.
+
+    Raises NotFound.
+    """
+
+    async def removed(tx: Context) -> None:
+        if not await store.remove(tx, employee_id):
+            raise not_found("Employee")
+        await identities.remove(tx, employee_id)
+        for end in on_removed:
+            await end(tx, employee_id)
+
+    await in_transaction(ctx, removed)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from coaching_service.kernel.storage.context import Context, Services
 from coaching_service.kernel.storage.documents import Document, Documents
 from coaching_service.kernel.storage.ids import ObjectId
@@ -9,7 +11,7 @@ from coaching_service.kernel.storage.mongo import Index
 
 coaches = Documents(
     "coaches",
-    (Index(("_id",)),),
+    (Index(("_id",)), Index(("role", "createdAt"))),
     why_global="a session or the command line knows a coach before it knows the company",
 )
 
@@ -22,6 +24,33 @@ async def add(ctx: Context, coach: Document) -> Document:
 async def one(ctx: Context, coach_id: ObjectId) -> Document | None:
     """The coach, or None."""
     return await coaches.find_one(ctx, {"_id": coach_id})
+
+
+async def everybody(ctx: Context) -> list[Document]:
+    """Every coach of the company, the owner first."""
+    return await coaches.find(ctx, {"role": {"$in": ["OWNER", "EMPLOYEE"]}}, sort=("-role", "createdAt"))
+
+
+async def employees(ctx: Context) -> list[Document]:
+    """The employees, the longest there first."""
+    return await coaches.find(ctx, {"role": "EMPLOYEE"}, sort=("createdAt",))
+
+
+async def employee(ctx: Context, coach_id: ObjectId) -> Document | None:
+    """The employee, or None."""
+    return await coaches.find_one(ctx, {"_id": coach_id, "role": "EMPLOYEE"})
+
+
+async def rewrite(
+    ctx: Context, coach_id: ObjectId, mutate: Callable[[Document], Document], version: int | None
+) -> Document | None:
+    """Change an employee by a function of what is stored; None when there is no such employee."""
+    return await coaches.rewrite(ctx, {"_id": coach_id, "role": "EMPLOYEE"}, mutate, version=version)
+
+
+async def remove(ctx: Context, coach_id: ObjectId) -> bool:
+    """Remove an employee; whether there was one."""
+    return await coaches.delete(ctx, {"_id": coach_id, "role": "EMPLOYEE"}) is not None
 
 
 async def resolve(services: Services, coach_id: ObjectId) -> Document | None:

@@ -35,7 +35,9 @@ class ProgramPlan:
         await require(ctx, self.program_id)
 
     async def rescheduled(self, ctx: Context) -> None:
-        """A program remembers nothing of its schedule."""
+        """Transactions that change one program's schedule run one after another."""
+        if not await store.touch(ctx, self.program_id):
+            raise not_found("Program")
 
 
 async def page(ctx: Context, *, archived: bool, page: int, size: int, keywords: str = "") -> Document:

@@ -13,7 +13,7 @@ from coaching_service.kernel.text import holding, plain, searchable
 programs = Documents(
     "programs",
     (Index(("isArchived", "sortName", "_id")), Index(("isArchived", "suf")), Index(("_id",))),
-    private=("companyId", "sortName", "search", "suf"),
+    private=("companyId", "sortName", "search", "suf", "scheduleChanges"),
 )
 _ORDER = ("sortName", "_id")
 
@@ -61,6 +61,11 @@ async def rewrite(
         return fields | search_fields(stored | fields) if fields else fields
 
     return await programs.rewrite(ctx, {"_id": program_id}, with_search, version=version)
+
+
+async def touch(ctx: Context, program_id: ObjectId) -> bool:
+    """Write to the program without changing it, so that two transactions collide; whether there is one."""
+    return await programs.set_derived(ctx, {"_id": program_id}, {"$inc": {"scheduleChanges": 1}}) == 1
 
 
 async def remove(ctx: Context, program_id: ObjectId) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from marshmallow import ValidationError, fields, validates_schema
 
 from coaching_service.kernel.validation import TEXT_LENGTH, Choice, Identifier, Input, Integer, ListOf, Text, patch_of
-from coaching_service.kernel.variants import Variant
+from coaching_service.kernel.variants import ChangeByStoredType, Variant
 from coaching_service.library.forms.schemas import questions_field
 from coaching_service.training.workouts.set_schemas import PlannedSets
 
@@ -143,4 +143,6 @@ def _new(kind: str, details: type[Input]) -> type[Input]:
 
 
 NEW_ITEM = Variant("NewItem", {kind: _new(kind, details) for kind, details in _DETAILS.items()})
-ITEM_CHANGE = patch_of(*_DETAILS.values(), name="ItemChange")
+ITEM_CHANGE = ChangeByStoredType(
+    {kind: patch_of(details, name=details.__name__.replace("Details", "Change")) for kind, details in _DETAILS.items()}
+)

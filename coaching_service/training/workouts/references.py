@@ -10,18 +10,18 @@ from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.training.workouts.items import Named, exercise_ids, metric_set_ids
 
 
-async def settled(ctx: Context, details: Document) -> tuple[Document, Named]:
+async def settled(ctx: Context, details: Document, but: Document | None = None) -> tuple[Document, Named]:
     """What a coach sent of an item, with its form written out, and what else it names.
 
     A form is copied as it is now, so that later changes to it leave scheduled items alone. Raises NotFound when
-    something named is not to be had.
+    something named is not to be had; what the item `but` names already may have been deleted since.
     """
     if details.get("form") is not None:
         details = details | {"form": await _written_out(ctx, details["form"])}
     named = Named()
-    if wanted := exercise_ids([details]):
+    if wanted := exercise_ids([details]) - exercise_ids([but or {}]):
         named = Named(exercises=await exercises.require(ctx, wanted))
-    for set_id in metric_set_ids([details]):
+    for set_id in metric_set_ids([details]) - metric_set_ids([but or {}]):
         named.metric_sets[set_id] = await metric_sets.read(ctx, set_id)
     return details, named
 

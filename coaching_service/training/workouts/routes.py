@@ -15,6 +15,7 @@ from coaching_service.kernel.rest.routes import Routes, list_of
 from coaching_service.kernel.storage.context import Context
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.kernel.validation import patch_of
+from coaching_service.kernel.variants import Unjudged
 from coaching_service.training.workouts import service
 from coaching_service.training.workouts.item_schemas import ITEM_CHANGE, NEW_ITEM
 from coaching_service.training.workouts.owners import ClientCalendar, Owner
@@ -115,7 +116,7 @@ def declare_items(routes: Routes, kind: Kind) -> None:
         example={"exerciseInstructions": "Pause at the bottom", "version": 1},
     )
     async def change_item(
-        ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, body: dict[str, Any], **owner: ObjectId
+        ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, body: Unjudged, **owner: ObjectId
     ) -> dict[str, Any]:
         """Change a workout item.
 

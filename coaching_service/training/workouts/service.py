@@ -6,6 +6,7 @@ from coaching_service.kernel.errors import BadRequest, NotFound, not_found
 from coaching_service.kernel.storage.context import Context, in_transaction, together
 from coaching_service.kernel.storage.documents import Document
 from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.kernel.variants import Unjudged
 from coaching_service.training.workouts import items, references, store
 from coaching_service.training.workouts.owners import Owner
 
@@ -33,9 +34,9 @@ async def create(ctx: Context, owner: Owner, details: Document) -> Document:
     async def added(tx: Context) -> Document:
         stored = await store.add(tx, _fresh(owner, details))
         await owner.rescheduled(tx)
-        return stored
+        return await _ordered(tx, owner, stored)
 
-    return await _ordered(ctx, owner, await in_transaction(ctx, added))
+    return await in_transaction(ctx, added)
 
 
 async def add_many(ctx: Context, owner: Owner, plans: list[Document]) -> int:
@@ -59,15 +60,15 @@ async def change(ctx: Context, owner: Owner, block_id: ObjectId, details: Docume
     if not fields:
         return await read(ctx, owner, block_id)
 
-    async def moved(tx: Context) -> Document | None:
+    async def moved(tx: Context) -> Document:
         if owner.slot in fields:
             fields["position"] = store.position()
         block = await store.change(tx, owner.where, block_id, fields, version)
         if owner.slot in fields:
             await owner.rescheduled(tx)
-        return block
+        return await _ordered(tx, owner, block)
 
-    return await _ordered(ctx, owner, await in_transaction(ctx, moved))
+    return await in_transaction(ctx, moved)
 
 
 async def remove(ctx: Context, owner: Owner, block_id: ObjectId) -> None:
@@ -106,15 +107,18 @@ async def add_item(ctx: Context, owner: Owner, block_id: ObjectId, details: Docu
     return items.present_one(block, items.find(block["items"], item["_id"]), named, ctx.who.company.load_unit)
 
 
-async def change_item(ctx: Context, owner: Owner, block_id: ObjectId, item_id: ObjectId, details: Document) -> Document:
-    """Change what is sent of an item; fields of other types are ignored.
+async def change_item(ctx: Context, owner: Owner, block_id: ObjectId, item_id: ObjectId, change: Unjudged) -> Document:
+    """Change what is sent of an item, judged by the item's own type; fields of other types are ignored.
 
-    Raises NotFound, and Conflict when the block has moved on since `version`.
+    Raises BadRequest, NotFound, and Conflict when the block has moved on since the change's `version`.
     """
-    await owner.check(ctx)
-    details = dict(details)
+    _, before = await together(ctx, owner.check(ctx), store.one(ctx, owner.where, block_id))
+    if before is None:
+        raise _no_block()
+    stored = before["items"][items.find(before["items"], item_id)]
+    details = change.as_type(stored["type"])
     version = details.pop("version", None)
-    details, _ = await references.settled(ctx, details)
+    details, _ = await references.settled(ctx, details, but=stored)
 
     def mutate(block: Document) -> Document:
         at = items.find(block["items"], item_id)

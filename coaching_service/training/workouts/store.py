@@ -21,8 +21,8 @@ blocks = Documents(
 
 
 def position() -> int:
-    """Where a block goes among those of its day: after all that were put there before."""
-    return time.time_ns() // 1_000_000
+    """Where a block goes among those of its day: after all that were put there before (microseconds)."""
+    return time.time_ns() // 1_000
 
 
 async def between(ctx: Context, owner: Where, field: str, first: object, last: object) -> list[Document]:

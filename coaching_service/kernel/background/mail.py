@@ -1,0 +1,117 @@
+"""Mail: queued in the transaction that causes it, sent by a worker, tried again when refused, never sent twice."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from datetime import timedelta
+from email.message import EmailMessage
+from email.utils import formatdate
+from pathlib import Path
+
+import aiosmtplib
+import structlog
+
+from coaching_service.kernel.background import jobs
+from coaching_service.kernel.background.jobs import Again, Job
+from coaching_service.kernel.storage.context import Context, Services
+from coaching_service.kernel.storage.ids import ObjectId
+
+SEND = "send_mail"
+_BACK_OFF = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 60, 180, 360, 720, 1440))
+_SMTP_SECONDS = 30.0  # less than a job's lease, so that no other worker takes over a mail that is being sent
+
+log = structlog.get_logger("coaching_service.mail")
+
+
+class MailRefused(Exception):
+    """The mail was certainly not taken; `for_good` when trying again is of no use."""
+
+    def __init__(self, reason: str, *, for_good: bool = False) -> None:
+        super().__init__(reason)
+        self.for_good = for_good
+
+
+@dataclass(frozen=True)
+class SmtpPost:
+    """Sends by SMTP. `encryption` is `starttls`, `tls` or `none`."""
+
+    host: str
+    port: int
+    sender: str
+    username: str | None = None
+    password: str | None = None
+    encryption: str = "starttls"
+
+    async def send(self, mail: EmailMessage) -> None:
+        """Hand `mail` to the server. Raises MailRefused when it was not taken."""
+        mail["From"] = self.sender
+        try:
+            await aiosmtplib.send(
+                mail,
+                hostname=self.host,
+                port=self.port,
+                username=self.username,
+                password=self.password,
+                use_tls=self.encryption == "tls",
+                start_tls=self.encryption == "starttls",
+                timeout=_SMTP_SECONDS,
+            )
+        except aiosmtplib.SMTPRecipientsRefused as error:
+            permanent = all(refused.code >= 500 for refused in error.recipients)
+            raise MailRefused("the recipient was refused", for_good=permanent) from None
+        except aiosmtplib.SMTPResponseException as error:
+            raise MailRefused(f"the server answered {error.code}", for_good=error.code >= 500) from None
+        except (aiosmtplib.SMTPConnectError, aiosmtplib.SMTPConnectTimeoutError, aiosmtplib.SMTPHeloError) as error:
+            raise MailRefused(type(error).__name__) from None
+
+
+@dataclass(frozen=True)
+class FolderPost:
+    """Writes mail into a folder, one file each, where no SMTP server is set."""
+
+    folder: Path
+    sender: str
+
+    async def send(self, mail: EmailMessage) -> None:
+        """Write `mail` to the folder under its identifier: writing it again changes nothing."""
+        mail["From"] = self.sender
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file = self.folder / f"{mail['Message-ID'].partition('@')[0].lstrip('<')}.eml"
+        draft = file.with_suffix(".tmp")
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as handle:
+            handle.write(mail.as_bytes())
+        draft.replace(file)
+
+
+async def queue(ctx: Context, to: str, subject: str, text: str, *, about: ObjectId | None = None) -> None:
+    """Queue a mail in the caller's transaction. It goes unsent when the client it is `about` is erased before."""
+    await jobs.enqueue(ctx, SEND, {"to": to, "subject": subject, "text": text, "tries": 0}, about=about)
+
+
+async def send(services: Services, job: Job) -> Again | None:
+    """One try at sending a queued mail."""
+    if job.attempts > 1:
+        # An earlier try ended without a word: the server may have taken the mail, and twice would be worse.
+        log.error("mail in doubt", job=str(job.id))
+        return None
+    tries = job.arguments["tries"]
+    try:
+        await services.post.send(_message(services, job))
+    except MailRefused as refusal:
+        log.warning("mail refused", job=str(job.id), tries=tries + 1, reason=str(refusal))
+        if refusal.for_good or tries >= len(_BACK_OFF):
+            return None
+        return Again(_BACK_OFF[tries], {"tries": tries + 1})
+    return None
+
+
+def _message(services: Services, job: Job) -> EmailMessage:
+    mail = EmailMessage()
+    mail["To"] = job.arguments["to"]
+    mail["Subject"] = job.arguments["subject"]
+    mail["Date"] = formatdate(usegmt=True)
+    mail["Message-ID"] = f"<{job.id}@{services.base_url.partition('://')[2].partition(':')[0]}>"
+    mail["Auto-Submitted"] = "auto-generated"
+    mail.set_content(job.arguments["text"])
+    return mail

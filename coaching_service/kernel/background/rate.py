@@ -1,0 +1,48 @@
+"""Counting attempts in MongoDB, so that a limit holds across processes and restarts."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import timedelta
+
+from coaching_service.kernel.errors import TooManyRequests
+from coaching_service.kernel.storage.context import Services
+from coaching_service.kernel.storage.documents import Documents, now
+from coaching_service.kernel.storage.mongo import Index
+
+WINDOW = timedelta(minutes=15)
+
+_counters = Documents(
+    "rateCounters",
+    global_indexes=(Index(("key",), unique=True), Index(("until",), expire_after=0)),
+    why_global="attempts are counted before anybody is known",
+)
+
+
+async def count(services: Services, kind: str, name: str) -> tuple[int, int]:
+    """Count one attempt of `name`; gives how many there are in its 15 minutes, and the seconds until those end."""
+    at = now()
+    window = {"$cond": [{"$gt": ["$until", at]}, "$until", at + WINDOW]}
+    counted = {"$cond": [{"$gt": ["$until", at]}, {"$add": ["$count", 1]}, 1]}
+    found = await _counters.globally(services).find_one_and_update(
+        {"key": _key(kind, name)}, [{"$set": {"count": counted, "until": window}}], upsert=True, return_document=True
+    )
+    return found["count"], max(1, int((found["until"] - at).total_seconds()) + 1)
+
+
+async def forgive(services: Services, kind: str, name: str, *, all_of_them: bool = False) -> None:
+    """Take one attempt back, or forget all of them."""
+    if all_of_them:
+        await _counters.globally(services).delete_one({"key": _key(kind, name)})
+    else:
+        await _counters.globally(services).update_one({"key": _key(kind, name)}, {"$inc": {"count": -1}})
+
+
+def too_many(seconds: int) -> TooManyRequests:
+    """The error that says when to come back."""
+    return TooManyRequests("Too many attempts; try again later", {"Retry-After": str(seconds)})
+
+
+def _key(kind: str, name: str) -> str:
+    # Hashed: a counter need not keep anybody's address.
+    return f"{kind}:{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()}"

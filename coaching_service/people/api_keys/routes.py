@@ -1,0 +1,56 @@
+"""API keys over REST: an interactive session only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.kernel.auth.access import session_only
+from coaching_service.kernel.rest.routes import Routes, list_of
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.people.api_keys import service
+from coaching_service.people.api_keys.schemas import ApiKey, CreatedApiKey, NewApiKey, Revealed
+
+routes = Routes("/coach/api-keys", tag="API keys")
+
+
+@routes.get("", access=session_only(), returns=list_of(ApiKey))
+async def list_keys(ctx: Context) -> list[dict[str, Any]]:
+    """List the keys.
+
+    A coach sees their own, the owner all.
+    """
+    return await service.everything(ctx)
+
+
+@routes.post(
+    "",
+    access=session_only(),
+    body=NewApiKey(),
+    returns=CreatedApiKey,
+    example={"name": "Our backend", "restrictions": {"readOnly": True}},
+)
+async def create_key(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+    """Create a key.
+
+    It acts as the coach who makes it, narrowed by `restrictions`. The secret can be re-read by `reveal`.
+    """
+    return await service.create(ctx, body["name"], body["restrictions"])
+
+
+@routes.get("/{keyId}/reveal", access=session_only(), returns=Revealed)
+async def reveal_key(ctx: Context, key_id: ObjectId) -> dict[str, Any]:
+    """Re-read a key's secret.
+
+    That it was read is recorded.
+    """
+    return {"key": await service.reveal(ctx, key_id)}
+
+
+@routes.delete("/{keyId}", access=session_only())
+async def delete_key(ctx: Context, key_id: ObjectId) -> None:
+    """Revoke a key.
+
+    It fails on its very next request, on every process.
+    """
+    await service.revoke(ctx, key_id)

@@ -1,0 +1,73 @@
+"""What the API-key operations read and answer."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from marshmallow import ValidationError, fields
+
+from coaching_service.kernel.validation import Answer, Flag, Identifier, Input, Moment, Text
+from coaching_service.people.team.schemas import Permissions
+
+
+class MomentSent(fields.Field[datetime]):
+    """A moment in ISO 8601 with a zone (`2026-03-02T08:30:00Z`); without one it is taken as UTC."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> datetime:
+        try:
+            moment = datetime.fromisoformat(value)
+            utc = moment.astimezone(UTC) if moment.tzinfo else moment
+        except (TypeError, ValueError, OverflowError):
+            raise ValidationError("must be a moment in ISO 8601, such as 2026-03-02T08:30:00Z") from None
+        return utc.replace(tzinfo=None, microsecond=utc.microsecond // 1000 * 1000)
+
+
+class NewRestrictions(Input):
+    """What a key may not do although its maker may."""
+
+    readOnly = Flag(load_default=False)
+    permissions = Permissions(allow_none=True, load_default=None)
+    expiresAt = MomentSent(allow_none=True, load_default=None, metadata={"type": "string", "format": "date-time"})
+
+
+class NewApiKey(Input):
+    """A key to create."""
+
+    name = Text(required=True)
+    restrictions = fields.Nested(NewRestrictions, allow_none=True, load_default=None)
+
+
+class Restrictions(Answer):
+    """What a key may not do although its maker may; null: no restriction."""
+
+    readOnly = fields.Boolean()
+    permissions = fields.List(fields.String(), allow_none=True)
+    expiresAt = Moment(allow_none=True)
+
+
+class ApiKey(Answer):
+    """A key, without its secret."""
+
+    _id = Identifier()
+    coachId = Identifier(metadata={"description": "Whom the key acts as."})
+    name = fields.String()
+    prefix = fields.String()
+    lastFour = fields.String()
+    restrictions = fields.Nested(Restrictions)
+    lastUsedAt = Moment(allow_none=True)
+    createdAt = Moment()
+    updatedAt = Moment()
+    version = fields.Integer()
+
+
+class CreatedApiKey(ApiKey):
+    """A key just created, with its secret."""
+
+    key = fields.String()
+
+
+class Revealed(Answer):
+    """A key's secret."""
+
+    key = fields.String()

@@ -1,0 +1,20 @@
+"""What the operations on a client's access read and answer."""
+
+from __future__ import annotations
+
+from coaching_service.kernel.validation import Email, Input, Text
+from coaching_service.people.sessions.schemas import NewPassword
+
+
+class FirstAccess(Input):
+    """A client's first access."""
+
+    token = Text(longest=100, required=True)
+    password = NewPassword(required=True)
+    email = Email(allow_none=True)
+
+
+class CustomerPassword(Input):
+    """A password set by the coach."""
+
+    password = NewPassword(required=True)

@@ -1,0 +1,45 @@
+"""Passwords: argon2id, one at a time on a thread of lower priority, so that requests go on being answered."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+
+SHORTEST, LONGEST = 12, 200
+
+# RFC 9106, second recommended option (64 MiB, 3 passes), in one lane: a sign-in must not take every core.
+_hasher = PasswordHasher(time_cost=3, memory_cost=65_536, parallelism=1)
+
+
+def _lower_priority() -> None:
+    with suppress(OSError, AttributeError):
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
+
+
+_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="argon2", initializer=_lower_priority)
+# Verified against when there is nobody: an unknown address takes the time a wrong password takes.
+_NOBODY = _hasher.hash("nobody's password")
+
+
+async def hash_password(password: str) -> str:
+    """The argon2id hash of a password, computed off the event loop."""
+    return await asyncio.get_running_loop().run_in_executor(_thread, _hasher.hash, password)
+
+
+async def verify_password(password: str, password_hash: str | None) -> bool:
+    """Whether `password` is the one behind the hash. Without a hash the answer is no, after the same time."""
+    right = await asyncio.get_running_loop().run_in_executor(_thread, _matches, password_hash or _NOBODY, password)
+    return right and password_hash is not None
+
+
+def _matches(password_hash: str, password: str) -> bool:
+    try:
+        return _hasher.verify(password_hash, password)
+    except (VerificationError, InvalidHashError):
+        return False

@@ -1,0 +1,1 @@
+"""Sessions: signing up, in and out; passwords; who a bearer is."""

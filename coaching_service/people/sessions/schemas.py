@@ -1,0 +1,83 @@
+"""What the session operations read and answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from marshmallow import fields
+
+from coaching_service.kernel.validation import Answer, Choice, Email, Input, Text
+from coaching_service.people.identities.passwords import LONGEST, SHORTEST
+
+
+class NewPassword(Text):
+    """A password to set: 12 to 200 characters, kept as typed."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(longest=LONGEST, trim=False, metadata={"minLength": SHORTEST}, **options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> str:
+        text = super()._deserialize(value, attr, data)
+        if len(text) < SHORTEST:
+            raise self.make_error("short")
+        return text
+
+    default_error_messages = {"short": f"must be at least {SHORTEST} characters long"}
+
+
+class Credentials(Input):
+    """Who signs in."""
+
+    email = Text(longest=254, required=True)
+    password = Text(longest=LONGEST, trim=False, required=True)
+
+
+class SignUp(Input):
+    """A company and its owner."""
+
+    companyName = Text(required=True)
+    name = Text(required=True)
+    email = Email(required=True)
+    password = NewPassword(required=True)
+
+
+class RefreshToken(Input):
+    """A refresh token."""
+
+    refreshToken = Text(longest=500, required=True)
+
+
+class ForgottenPassword(Input):
+    """Whose password is forgotten."""
+
+    email = Text(longest=254, required=True)
+
+
+class PasswordReset(Input):
+    """A new password, and the right to set it."""
+
+    token = Text(longest=500, required=True)
+    password = NewPassword(required=True)
+
+
+class Tokens(Answer):
+    """A session: `accessToken` goes into `Authorization: Bearer`, `expiresIn` counts seconds."""
+
+    accessToken = fields.String()
+    tokenType = Choice("Bearer")
+    expiresIn = fields.Integer()
+    refreshToken = fields.String()
+
+
+class AccessToken(Answer):
+    """A session that cannot be renewed."""
+
+    accessToken = fields.String()
+    tokenType = Choice("Bearer")
+    expiresIn = fields.Integer()
+
+
+class Done(Answer):
+    """It is done, or will be."""
+
+    message = fields.String()

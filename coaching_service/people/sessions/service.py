@@ -1,0 +1,194 @@
+"""Signing up, in and out; renewing; forgotten passwords; and who a bearer is."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import structlog
+
+from coaching_service.kernel.auth.principal import Company, Principal
+from coaching_service.kernel.auth.secrets import new_token, token_hash
+from coaching_service.kernel.background import jobs, mail, rate
+from coaching_service.kernel.background.jobs import Again, Job
+from coaching_service.kernel.errors import Forbidden, SignInRefused, Unauthorized
+from coaching_service.kernel.storage.context import Context, Services, in_transaction
+from coaching_service.kernel.storage.documents import Document
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.people.account import service as account
+from coaching_service.people.customers import service as customers
+from coaching_service.people.identities import service as identities
+from coaching_service.people.identities.passwords import hash_password
+from coaching_service.people.identities.service import Identity, Kind
+from coaching_service.people.sessions import store
+from coaching_service.people.team import service as team
+
+FORGOTTEN = "password_forgotten"
+IMPERSONATION_LIVES = timedelta(minutes=15)
+_MAILS_A_WINDOW = 3
+
+log = structlog.get_logger("coaching_service.sessions")
+
+
+async def sign_up(ctx: Context, company_name: str, name: str, email: str, password: str) -> Document:
+    """A new company with its owner signed in.
+
+    Raises Conflict when the address is already used to sign in, Forbidden when the operator has closed sign-up.
+    """
+    if not ctx.services.registration:
+        raise Forbidden("Sign-up is closed; ask the operator of this service")
+    password_hash = await hash_password(password)
+
+    async def founded(tx: Context) -> Document:
+        owner = await team.found_company(tx, company_name, name, email, password_hash)
+        return await begin(tx.acting_as(owner), owner.id, "coach")
+
+    return await in_transaction(ctx, founded)
+
+
+async def sign_in(ctx: Context, email: str, password: str) -> Document:
+    """The tokens of a new session. Raises SignInRefused, always the same; TooManyRequests after too many failures."""
+    identity = await identities.check(ctx, email, password)
+    if (principal := await _principal_of(ctx.services, identity)) is None:
+        raise identities.refused()
+    await identities.clear(ctx, email)
+    tokens = await begin(ctx.acting_as(principal), identity.subject_id, identity.kind)
+    if identity.kind == "customer":
+        await customers.signed_in(ctx.acting_as(principal), identity.subject_id)
+    return tokens
+
+
+async def _principal_of(services: Services, identity: Identity) -> Principal | None:
+    if identity.kind == "coach":
+        return await team.principal(services, identity.subject_id)
+    return await customers.principal(services, identity.company_id, identity.subject_id)
+
+
+async def begin(ctx: Context, subject_id: ObjectId, kind: Kind) -> Document:
+    """A new session of a coach or client of the company: `{accessToken, tokenType, expiresIn, refreshToken}`."""
+    access, family = new_token(), new_token()
+    refresh = f"{family}.{new_token()}"
+    session = {
+        "subjectId": subject_id,
+        "kind": kind,
+        "familyHash": token_hash(family),
+        "refreshHash": token_hash(refresh),
+        "impersonatedBy": None,
+    }
+    await store.add(ctx, session, token_hash(access), store.ACCESS_LIVES, store.FAMILY_LIVES)
+    return _tokens(access, store.ACCESS_LIVES) | {"refreshToken": refresh}
+
+
+async def impersonate(ctx: Context, customer_id: ObjectId) -> Document:
+    """A client's session of 15 minutes for the coach asking, marked as such; it cannot be renewed."""
+    access = new_token()
+    session = {"subjectId": customer_id, "kind": "customer", "impersonatedBy": ctx.who.id}
+    await store.add(ctx, session, token_hash(access), IMPERSONATION_LIVES, IMPERSONATION_LIVES)
+    return _tokens(access, IMPERSONATION_LIVES)
+
+
+def _tokens(access: str, lives: timedelta) -> Document:
+    return {"accessToken": access, "tokenType": "Bearer", "expiresIn": int(lives.total_seconds())}
+
+
+async def refresh(ctx: Context, token: str) -> Document:
+    """New tokens for a refresh token, which is then spent.
+
+    Raises SignInRefused for any other; a spent one ends its whole family at once.
+    """
+    family_hash = token_hash(token.partition(".")[0])
+    access, renewed = new_token(), f"{token.partition('.')[0]}.{new_token()}"
+    rotated = await store.rotate(ctx.services, family_hash, token_hash(token), token_hash(renewed), token_hash(access))
+    if rotated is None:
+        if (ended := await store.revoke_family(ctx.services, family_hash)) is not None:
+            log.warning("spent refresh token", session=str(ended["_id"]), company=str(ended["companyId"]))
+        raise SignInRefused("The refresh token is not valid; sign in again")
+    if await principal_by_session(ctx.services, token_hash(access)) is None:
+        raise SignInRefused("The refresh token is not valid; sign in again")
+    return _tokens(access, store.ACCESS_LIVES) | {"refreshToken": renewed}
+
+
+async def sign_out(ctx: Context) -> None:
+    """End the session asking, refresh tokens included."""
+    await store.remove(ctx, ctx.who.credential_id)
+
+
+async def end_all(ctx: Context, subject_id: ObjectId) -> None:
+    """End every session of a coach or client of the company, in the caller's transaction."""
+    await store.remove_all(ctx, subject_id)
+
+
+async def principal_of(services: Services, access_token: str) -> Principal:
+    """Whom a bearer's access token stands for. Raises Unauthorized when it is unknown, ended, or its bearer is gone."""
+    if (principal := await principal_by_session(services, token_hash(access_token))) is None:
+        raise Unauthorized()
+    return principal
+
+
+async def principal_by_session(services: Services, access_hash: str) -> Principal | None:
+    """Whom the session with this access token's hash stands for, or None."""
+    session = await store.resolve(services, access_hash)
+    if session is None or not session["company"]:
+        return None
+    company: Company = account.as_company(session["company"][0])
+    if session["kind"] == "coach":
+        if not session["coach"]:
+            return None
+        return team.as_principal(session["coach"][0], company, "session", session["_id"])
+    if not session["customer"] or session["customer"][0]["customerRoleData"]["isArchived"]:
+        return None
+    return customers.as_principal(session["customer"][0], company, session["_id"], session["impersonatedBy"])
+
+
+async def forgotten(ctx: Context, email: str) -> None:
+    """Queue the question whether anybody signs in by `email`; the worker asks it, so the answer takes no time here."""
+    await jobs.enqueue(ctx, FORGOTTEN, {"email": email})
+
+
+async def send_reset(services: Services, job: Job) -> Again | None:
+    """Send a token to set a new password to whoever signs in by the address, a few times an hour at most."""
+    email = job.arguments["email"]
+    identity = await identities.subject_of(services, email)
+    principal = await _principal_of(services, identity) if identity else None
+    if identity is None or principal is None:
+        return None
+    mails, _ = await rate.count(services, "reset mail", email.casefold())
+    if mails > _MAILS_A_WINDOW:
+        return None
+    ctx = Context(services).acting_as(principal)
+
+    async def queued(tx: Context) -> None:
+        token = await identities.allow_reset(tx, identity.subject_id, identity.kind)
+        text = (
+            f"Hello {principal.name},\n\nset a new password within the hour:\n\n"
+            f"{services.base_url}/app/reset-password?token={token}\n\n"
+            f"Or send it with this token to POST /auth/password/reset: {token}\n"
+            "If you did not ask for this, do nothing: your password stays as it is.\n"
+        )
+        about = identity.subject_id if identity.kind == "customer" else None
+        await mail.queue(tx, email, "Set a new password", text, about=about)
+
+    await in_transaction(ctx, queued)
+    return None
+
+
+async def reset(ctx: Context, token: str, password: str) -> None:
+    """Set a new password by a token; every session of its bearer ends.
+
+    Raises SignInRefused when the token is unknown, used, or older than an hour.
+    """
+    identity = await identities.whose_reset(ctx.services, token)
+    principal = await _principal_of(ctx.services, identity) if identity else None
+    if identity is None or principal is None:
+        raise _bad_reset()
+    password_hash = await hash_password(password)
+
+    async def changed(tx: Context) -> None:
+        if not await identities.use_reset(tx, identity.subject_id, token, password_hash):
+            raise _bad_reset()
+        await store.remove_all(tx, identity.subject_id)
+
+    await in_transaction(ctx.acting_as(principal), changed)
+
+
+def _bad_reset() -> SignInRefused:
+    return SignInRefused("The token is unknown, used or older than an hour; ask for another")

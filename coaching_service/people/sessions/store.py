@@ -1,0 +1,90 @@
+"""Sessions: tokens are stored as hashes only; each session is a family of refresh tokens of which one is good."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from coaching_service.kernel.storage.context import Context, Services
+from coaching_service.kernel.storage.documents import Document, Documents, now
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.kernel.storage.mongo import Index
+
+ACCESS_LIVES = timedelta(hours=1)
+FAMILY_LIVES = timedelta(days=30)
+_TOKENS_KEPT = 5
+
+sessions = Documents(
+    "sessions",
+    (Index(("subjectId",)),),
+    client_field="subjectId",
+    global_indexes=(
+        Index(("access.hash",), unique=True),
+        Index(("familyHash",), unique=True, only_where=(("familyHash", {"$exists": True}),)),
+        Index(("expiresAt",), expire_after=0),
+    ),
+    why_global="a session is found by the hash of its token before its company is known",
+)
+
+
+async def add(ctx: Context, session: Document, access_hash: str, lives: timedelta, family_lives: timedelta) -> Document:
+    """Store a new session whose first access token ends after `lives`."""
+    at = now()
+    access = [{"hash": access_hash, "until": at + lives}]
+    return await sessions.insert(ctx, {**session, "access": access, "expiresAt": at + family_lives})
+
+
+async def resolve(services: Services, access_hash: str) -> Document | None:
+    """The session whose access token has this hash and has not ended, with `company` and `coach` or `customer`
+    (each a list of one, or empty), in one round trip."""
+    at = now()
+    found = sessions.globally(services).aggregate(
+        [
+            {"$match": {"access": {"$elemMatch": {"hash": access_hash, "until": {"$gt": at}}}}},
+            {"$project": {"access": 0, "familyHash": 0, "refreshHash": 0}},
+            {"$lookup": {"from": "companies", "localField": "companyId", "foreignField": "_id", "as": "company"}},
+            {"$lookup": {"from": "coaches", "localField": "subjectId", "foreignField": "_id", "as": "coach"}},
+            {
+                "$lookup": {
+                    "from": "customers",
+                    "localField": "subjectId",
+                    "foreignField": "_id",
+                    "as": "customer",
+                    "pipeline": [{"$project": {"name": 1, "email": 1, "customerRoleData.isArchived": 1}}],
+                }
+            },
+        ]
+    )
+    return next(iter(await found.to_list(1)), None)
+
+
+async def rotate(
+    services: Services, family_hash: str, refresh_hash: str, new_refresh_hash: str, access_hash: str
+) -> Document | None:
+    """Exchange the good refresh token of a family for new tokens; None when this is not the good one."""
+    at = now()
+    fresh = {"hash": access_hash, "until": at + ACCESS_LIVES}
+    rotated: Document | None = await sessions.globally(services).find_one_and_update(
+        {"familyHash": family_hash, "refreshHash": refresh_hash, "expiresAt": {"$gt": at}},
+        {
+            "$set": {"refreshHash": new_refresh_hash, "expiresAt": at + FAMILY_LIVES, "updatedAt": at},
+            "$push": {"access": {"$each": [fresh], "$slice": -_TOKENS_KEPT}},
+            "$inc": {"version": 1},
+        },
+        return_document=True,
+    )
+    return rotated
+
+
+async def revoke_family(services: Services, family_hash: str) -> Document | None:
+    """End a whole family; gives what it was, or None."""
+    return await sessions.globally(services).find_one_and_delete({"familyHash": family_hash})
+
+
+async def remove(ctx: Context, session_id: ObjectId) -> None:
+    """End one session."""
+    await sessions.delete(ctx, {"_id": session_id})
+
+
+async def remove_all(ctx: Context, subject_id: ObjectId) -> None:
+    """End every session of a coach or client."""
+    await sessions.delete_many(ctx, {"subjectId": subject_id})

@@ -1,0 +1,85 @@
+"""The team over REST: the owner's session only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.kernel.auth.access import owner_session
+from coaching_service.kernel.errors import Conflict
+from coaching_service.kernel.rest.routes import Routes, list_of
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.kernel.validation import patch_of
+from coaching_service.people.team import service
+from coaching_service.people.team.schemas import Employee, EmployeePermissions, NewEmployee
+
+routes = Routes("/coach/employees", tag="Team")
+
+
+@routes.get("", access=owner_session(), returns=list_of(Employee))
+async def list_employees(ctx: Context) -> list[dict[str, Any]]:
+    """List the employees."""
+    return await service.employees(ctx)
+
+
+@routes.post(
+    "",
+    access=owner_session(),
+    body=NewEmployee(),
+    returns=Employee,
+    errors=(Conflict,),
+    example={
+        "name": "Eli",
+        "email": "eli@example.com",
+        "permissions": ["customers.view"],
+        "customersScope": "assigned",
+    },
+)
+async def create_employee(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+    """Add an employee.
+
+    A mail with a token to set a password is sent.
+    """
+    return await service.hire(ctx, body["name"], body["email"], body["permissions"], body["customersScope"])
+
+
+@routes.get("/{employeeId}", access=owner_session(), returns=Employee)
+async def get_employee(ctx: Context, employee_id: ObjectId) -> dict[str, Any]:
+    """Read an employee."""
+    return await service.employee(ctx, employee_id)
+
+
+@routes.patch(
+    "/{employeeId}",
+    access=owner_session(),
+    body=patch_of(NewEmployee, name="EmployeeChange"),
+    returns=Employee,
+    example={"name": "Eli Coach"},
+)
+async def change_employee(ctx: Context, employee_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+    """Change an employee."""
+    return await service.change(ctx, employee_id, body)
+
+
+@routes.put(
+    "/{employeeId}/permissions",
+    access=owner_session(),
+    body=EmployeePermissions(),
+    returns=Employee,
+    example={"permissions": ["customers.view", "customers.edit"], "customersScope": "assigned"},
+)
+async def set_permissions(ctx: Context, employee_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+    """Set what an employee may do.
+
+    It holds from the next request, for sessions and keys.
+    """
+    return await service.change(ctx, employee_id, body)
+
+
+@routes.delete("/{employeeId}", access=owner_session())
+async def delete_employee(ctx: Context, employee_id: ObjectId) -> None:
+    """Remove an employee.
+
+    Sessions and keys end at once; the employee's clients are assigned to nobody.
+    """
+    await service.remove(ctx, employee_id)

@@ -1,0 +1,56 @@
+"""What the team operations read and answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from marshmallow import fields
+
+from coaching_service.kernel.auth.permissions import ALL_PERMISSIONS
+from coaching_service.kernel.validation import Answer, Choice, Email, Identifier, Input, ListOf, Moment, Text
+
+SCOPES = ("all", "assigned")
+_PERMISSIONS = {
+    "description": "`area.action`; areas: customers, exercises, programs, forms, metrics, nutrition; "
+    "actions: view, create, edit, delete."
+}
+
+
+class Permissions(ListOf):
+    """Permissions by name, each once."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(Choice(*sorted(ALL_PERMISSIONS)), metadata=_PERMISSIONS, **options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
+        return sorted(set(super()._deserialize(value, attr, data, **kwargs)))
+
+
+class EmployeePermissions(Input):
+    """What an employee may do, and to which clients."""
+
+    permissions = Permissions(required=True)
+    customersScope = Choice(*SCOPES)
+
+
+class NewEmployee(Input):
+    """An employee to add."""
+
+    name = Text(required=True)
+    email = Email(required=True)
+    permissions = Permissions(load_default=list)
+    customersScope = Choice(*SCOPES, load_default="all")
+
+
+class Employee(Answer):
+    """An employee of the company's."""
+
+    _id = Identifier()
+    name = fields.String()
+    email = fields.String(metadata={"format": "email"})
+    role = Choice("EMPLOYEE")
+    permissions = fields.List(fields.String(), metadata=_PERMISSIONS)
+    customersScope = Choice(*SCOPES)
+    createdAt = Moment()
+    updatedAt = Moment()
+    version = fields.Integer()

@@ -1,0 +1,108 @@
+"""The bare handlers the service is measured against: what one would write for these three requests and nothing else.
+
+The same driver, database and indexes, uvloop and orjson; one look-up of the key, no validation, no permissions, no log.
+Started by the benchmark: `python -m tests.bench.bare`, told by MONGODB_URI, MONGODB_DATABASE, SECRET_KEYS and PORT.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+import uvloop
+from aiohttp import web
+from bson import ObjectId
+from motor.motor_asyncio import AsyncIOMotorClient
+
+from coaching_service.kernel.auth.secrets import Vault, parse_master_key
+
+_PAGE_HIDES = dict.fromkeys(("sortName", "sortSurname", "search", "suf", "firstAccessHash"), 0)
+_PAGE_ORDER = [("sortName", 1), ("sortSurname", 1), ("_id", 1)]
+_BLOCK_HIDES = {"companyId": 0, "position": 0}
+_BLOCK_ORDER = [("date", 1), ("position", 1), ("_id", 1)]
+_OPTIONS = orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z
+
+
+class Bare:
+    """The three handlers on one database."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        client = AsyncIOMotorClient(environment["MONGODB_URI"])
+        self.db = client[environment["MONGODB_DATABASE"]]
+        self.vault = Vault([parse_master_key(environment["SECRET_KEYS"])])
+
+    async def key(self, request: web.Request) -> dict[str, Any]:
+        """The record of the request's key."""
+        found = await self.db.apiKeys.find_one({"hash": self.vault.keyed_hash(request.headers["X-API-Key"])})
+        if found is None:
+            raise web.HTTPUnauthorized
+        return found
+
+    async def customers(self, request: web.Request) -> web.Response:
+        """A page of clients and their exact number."""
+        company = (await self.key(request))["companyId"]
+        where = {"companyId": company, "customerRoleData.isArchived": request.query["archived"] == "true"}
+        size, page = int(request.query["pageSize"]), int(request.query["pageNum"])
+        cursor = self.db.customers.find(where, _PAGE_HIDES, sort=_PAGE_ORDER, skip=(page - 1) * size, limit=size)
+        docs, total = await asyncio.gather(cursor.to_list(None), self.db.customers.count_documents(where))
+        return _json({"docs": docs, "totalDocs": total})
+
+    async def calendar(self, request: web.Request) -> web.Response:
+        """The blocks of a client's week."""
+        where = {
+            "companyId": (await self.key(request))["companyId"],
+            "customerId": ObjectId(request.match_info["customerId"]),
+            "date": {"$gte": request.query["startDate"], "$lte": request.query["endDate"]},
+        }
+        return _json(await self.db.workoutBlocks.find(where, _BLOCK_HIDES, sort=_BLOCK_ORDER).to_list(None))
+
+    async def add_item(self, request: web.Request) -> web.Response:
+        """An item at the end of a block, when its client and its exercise are there."""
+        company = (await self.key(request))["companyId"]
+        customer = ObjectId(request.match_info["customerId"])
+        body = orjson.loads(await request.read())
+        exercise = ObjectId(body["exerciseId"])
+        found = await asyncio.gather(
+            self.db.customers.find_one({"companyId": company, "_id": customer}, {"customerRoleData.assignedTo": 1}),
+            self.db.exercises.find_one({"companyId": {"$in": [None, company]}, "_id": exercise}, {"name": 1}),
+        )
+        if None in found:
+            raise web.HTTPNotFound
+        at = datetime.now(UTC).replace(tzinfo=None)
+        item = {"_id": ObjectId(), **body, "exerciseId": exercise, "createdAt": at, "updatedAt": at}
+        where = {"companyId": company, "customerId": customer, "_id": ObjectId(request.match_info["wblockId"])}
+        change = {"$push": {"items": item}, "$set": {"updatedAt": at}, "$inc": {"version": 1}}
+        if not (await self.db.workoutBlocks.update_one(where, change)).modified_count:
+            raise web.HTTPNotFound
+        return _json(item, status=201)
+
+
+def _json(value: Any, status: int = 200) -> web.Response:
+    return web.Response(
+        body=orjson.dumps(value, default=str, option=_OPTIONS), status=status, content_type="application/json"
+    )
+
+
+async def _app() -> web.Application:
+    bare = Bare(os.environ)
+    app = web.Application()
+    app.router.add_get("/coach/customers", bare.customers)
+    app.router.add_get("/coach/customers/{customerId}/wblock", bare.calendar)
+    app.router.add_post("/coach/customers/{customerId}/wblocks/{wblockId}/witems", bare.add_item)
+    return app
+
+
+def main() -> None:
+    """Serve until SIGTERM."""
+    loop = uvloop.new_event_loop()
+    web.run_app(
+        _app(), host="127.0.0.1", port=int(os.environ["PORT"]), access_log=None, print=lambda _: None, loop=loop
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""One slot: wrk on one server for a second, and what the server spent on it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+_TICK = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_UNITS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0}
+_SETTLE_SECONDS = 0.2
+
+
+class BadSlot(Exception):
+    """A slot that measured something else than answered requests."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """What one slot measured: requests a second, milliseconds, server and database CPU in microseconds a request."""
+
+    requests: int
+    rate: float
+    p50: float
+    p99: float
+    cpu: float
+    database_cpu: float
+
+
+def cpu_seconds(pid: int) -> float:
+    """The processor time a process and its threads have used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICK
+
+
+def resident_mb(pid: int) -> float:
+    """The memory a process holds, in MB."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE / 1e6
+
+
+def run(arguments: list[str], connections: int, server: int, database: int) -> Slot:
+    """Run wrk with `arguments` for one second on the processes `server` and `database`.
+
+    Raises BadSlot when an answer was no success, a socket failed, or nothing was answered.
+    """
+    time.sleep(_SETTLE_SECONDS)  # what the last slot left unfinished is done by then
+    before = cpu_seconds(server), cpu_seconds(database)
+    command = ["wrk", "-t1", f"-c{connections}", "-d1s", "--latency", *arguments]
+    told = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    spent = cpu_seconds(server) - before[0], cpu_seconds(database) - before[1]
+    return read(told.stdout + told.stderr, *spent)
+
+
+def read(told: str, cpu: float, database_cpu: float) -> Slot:
+    """The slot that wrk's words tell of, with the seconds of CPU spent in it."""
+    counted = re.search(r"(\d+) requests in", told)
+    rate = re.search(r"Requests/sec:\s+([\d.]+)", told)
+    shares = {share: re.search(rf"{share}%\s+([\d.]+)(us|ms|s|m)\b", told) for share in (50, 99)}
+    bad = re.search(r"Non-2xx|Socket errors|nan", told)
+    if bad or counted is None or rate is None or None in shares.values() or counted[1] == "0":
+        raise BadSlot(f"wrk tells of failures: {' '.join(told.split())[-400:]}")
+    requests = int(counted[1])
+    p50, p99 = (float(found[1]) * _UNITS[found[2]] for found in shares.values() if found)
+    return Slot(requests, float(rate[1]), p50, p99, cpu / requests * 1e6, database_cpu / requests * 1e6)
