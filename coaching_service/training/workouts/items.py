@@ -82,6 +82,14 @@ def metric_set_ids(items: Iterable[Document]) -> set[ObjectId]:
     return {item["metricsFields"]["metricsSetId"] for item in items if item.get("metricsFields")}
 
 
+def has_load(item: Document) -> bool:
+    """Whether an item plans or records a load, which fixes the company's unit."""
+    planned = [*(item.get("exerciseSets") or ()), *(item.get("customerSets") or ())]
+    for entry in item.get("circuitExercises") or ():
+        planned += entry["sets"]
+    return any(each.get("load") is not None for each in planned)
+
+
 def present(block: Document, named: Named, load_unit: str) -> list[Document]:
     """The items of a block as they are read, in order."""
     return [present_one(block, at, named, load_unit) for at in range(len(block["items"]))]

@@ -7,6 +7,7 @@ from coaching_service.kernel.storage.context import Context, in_transaction, tog
 from coaching_service.kernel.storage.documents import Document
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.kernel.variants import Unjudged
+from coaching_service.people.account import service as account
 from coaching_service.training.workouts import items, references, store
 from coaching_service.training.workouts.owners import Owner
 
@@ -45,6 +46,7 @@ async def add_many(ctx: Context, owner: Owner, plans: list[Document]) -> int:
 
     async def added(tx: Context) -> None:
         blocks = [_fresh(owner, plan) | {"items": [items.fresh(item) for item in plan["items"]]} for plan in plans]
+        await _keep_unit(tx, [item for block in blocks for item in block["items"]])
         await store.add_many(tx, blocks)
         await owner.rescheduled(tx)
 
@@ -99,6 +101,7 @@ async def add_item(ctx: Context, owner: Owner, block_id: ObjectId, details: Docu
     """A new item at the end of a block. Raises NotFound for the block or what the item names."""
     _, (whole, named) = await together(ctx, owner.check(ctx), references.settled(ctx, details))
     item = items.fresh(whole)
+    await _keep_unit(ctx, [item])
     block = await store.push_item(ctx, owner.where, block_id, item)
     if block is None:
         if await store.one(ctx, owner.where, block_id) is None:
@@ -119,6 +122,7 @@ async def change_item(ctx: Context, owner: Owner, block_id: ObjectId, item_id: O
     details = change.as_type(stored["type"])
     version = details.pop("version", None)
     details, _ = await references.settled(ctx, details, but=stored)
+    await _keep_unit(ctx, [details])
 
     def mutate(block: Document) -> Document:
         at = items.find(block["items"], item_id)
@@ -151,6 +155,12 @@ async def present(ctx: Context, blocks: list[Document]) -> list[Document]:
         block["isCompleted"] = bool(done) and all(done)
         block["items"] = items.present(block, named, unit)
     return blocks
+
+
+async def _keep_unit(ctx: Context, written: list[Document]) -> None:
+    """Loads are about to be stored: the company's unit of load stays from now on."""
+    if any(items.has_load(item) for item in written):
+        await account.keep_unit(ctx)
 
 
 def _fresh(owner: Owner, details: Document) -> Document:

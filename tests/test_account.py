@@ -1,0 +1,77 @@
+"""The company: its name, zone and unit, and its end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.client import CoachClient
+from tests.conftest import PASSWORD
+from tests.reliability.service import until
+
+
+async def test_the_company_is_read_and_changed(coach: CoachClient) -> None:
+    account = (await coach.get("/coach/account")).ok()
+    assert (account["_id"], account["timezone"], account["loadUnit"]) == (str(coach.ctx.company_id), "UTC", "kg")
+
+    changed = (await coach.patch("/coach/account", {"timezone": "Asia/Tokyo", "version": 0})).ok()
+
+    assert (changed["timezone"], changed["companyName"]) == ("Asia/Tokyo", account["companyName"])
+    (await coach.patch("/coach/account", {"companyName": "x", "version": 0})).refused(409)
+    assert (await coach.patch("/coach/account", {})).ok() == changed
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [({"timezone": "Moon"}, "timezone"), ({"loadUnit": "stone"}, "loadUnit"), ({"companyName": " "}, "companyName")],
+)
+async def test_bad_fields_are_named(coach: CoachClient, body: dict[str, Any], field: str) -> None:
+    (await coach.patch("/coach/account", body)).refused(400, field)
+
+
+async def test_the_unit_of_load_stays_once_a_load_is_stored(coach: CoachClient) -> None:
+    """Contract 2: `loadUnit` 409 once any load is stored."""
+    ana, squat = await coach.create_customer(), await coach.create_exercise()
+    block = await coach.schedule(ana)
+    items = f"/coach/customers/{ana['_id']}/wblocks/{block['_id']}/witems"
+    item: dict[str, Any] = {"type": "EXERCISE", "exerciseId": squat["_id"], "exerciseSets": [{"type": "reps"}]}
+    (await coach.post(items, item)).ok(201)
+    assert (await coach.patch("/coach/account", {"loadUnit": "lb"})).ok()["loadUnit"] == "lb", "no load yet"
+
+    item["exerciseSets"] = [{"type": "reps_load", "load": 100}]
+    made = (await coach.post(items, item)).ok(201)
+
+    assert made["exerciseSets"][0]["variables"][0]["unit"] == "lb"
+    (await coach.patch("/coach/account", {"loadUnit": "kg"})).refused(409, "loadUnit")
+    (await coach.patch("/coach/account", {"loadUnit": "lb", "companyName": "Same unit"})).ok()
+
+
+async def test_erasing_the_company_locks_it_at_once_and_removes_everything(
+    coach: CoachClient, other_company: CoachClient, interactive: CoachClient, nobody: CoachClient
+) -> None:
+    ana = await coach.create_customer("Ana", email="ana@example.com")
+    await coach.schedule(ana)
+    client = await coach.as_client(ana)
+    kept = await other_company.create_customer("Kept")
+    email = coach.ctx.who.email
+
+    (await interactive.send("DELETE", "/coach/account", json={"password": "not the password"})).refused(403)
+    (await coach.get("/me")).ok()
+    (await interactive.send("DELETE", "/coach/account", json={"password": PASSWORD})).ok(204)
+
+    for somebody in (coach, interactive, client):
+        (await somebody.get("/me")).refused(401)
+    (await nobody.post("/auth/login", {"email": email, "password": PASSWORD})).refused(401)
+
+    async def left() -> list[str]:
+        db = coach.ctx.db
+        names = [name for name in await db.list_collection_names() if not name.startswith("system.")]
+        of_theirs = {"companyId": coach.ctx.company_id, "kind": {"$ne": "erase_company"}}
+        return [name for name in names if await db[name].count_documents(of_theirs)]
+
+    async def nothing_left() -> bool:
+        return await left() == []
+
+    await until(nothing_left, "the company is erased")
+    assert (await other_company.customers())["docs"][0]["_id"] == kept["_id"]

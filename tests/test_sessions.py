@@ -1,0 +1,189 @@
+"""Signing up, in and out; renewing; forgotten passwords (contract 2)."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coaching_service.kernel.storage.documents import now
+from coaching_service.settings import Settings
+from tests.client import CoachClient
+from tests.conftest import PASSWORD
+from tests.reliability.service import until
+
+
+async def sign_in(nobody: CoachClient, email: str, password: str = PASSWORD) -> Any:
+    return await nobody.post("/auth/login", {"email": email, "password": password})
+
+
+def address(coach: CoachClient) -> str:
+    return str(coach.ctx.who.email)
+
+
+async def forgive_everybody(coach: CoachClient) -> None:
+    await coach.ctx.db["rateCounters"].delete_many({})
+
+
+@pytest.fixture(autouse=True)
+async def nobody_has_failed_yet(coach: CoachClient) -> None:
+    """All tests come from one network address."""
+    await forgive_everybody(coach)
+
+
+async def test_a_company_signs_up_and_its_owner_is_in(nobody: CoachClient) -> None:
+    email = "new.owner@signup.test"
+    body = {"companyName": "New Gym", "name": "Nora", "email": email, "password": PASSWORD}
+    tokens = (await nobody.post("/auth/register", body)).ok(201)
+
+    owner = nobody.with_bearer(tokens["accessToken"])
+    me = (await owner.get("/me")).ok()
+    assert (me["role"], me["via"], me["email"]) == ("OWNER", "session", email)
+    assert (tokens["tokenType"], tokens["expiresIn"]) == ("Bearer", 3600)
+    assert (await owner.customers())["totalDocs"] == 0, "a new company has no clients"
+    assert (await owner.get("/coach/account")).ok()["companyName"] == "New Gym"
+    (await nobody.post("/auth/register", body | {"email": email.upper()})).refused(409)
+    (await nobody.post("/auth/register", body | {"email": "x@y.test", "password": "short"})).refused(
+        400, "password", "12"
+    )
+
+
+async def test_signing_in_and_out(coach: CoachClient, nobody: CoachClient) -> None:
+    tokens = (await sign_in(nobody, address(coach).upper())).ok()
+    session = nobody.with_bearer(tokens["accessToken"])
+    assert (await session.get("/me")).ok()["_id"] == str(coach.ctx.who.id)
+
+    (await session.post("/auth/logout")).ok()
+
+    assert (await session.get("/me")).refused(401) == {"statusCode": 401, "message": "Unauthorized"}
+    (await nobody.post("/auth/refresh", {"refreshToken": tokens["refreshToken"]})).refused(401)
+    (await coach.post("/auth/logout")).refused(403)
+
+
+async def test_an_unknown_address_and_a_wrong_password_are_answered_alike(
+    coach: CoachClient, nobody: CoachClient
+) -> None:
+    wrong = (await sign_in(nobody, address(coach), "not this one, sorry")).refused(401)
+    unknown = (await sign_in(nobody, "nobody@nowhere.test")).refused(401)
+    assert wrong == unknown
+    assert set(wrong) == {"statusCode", "message", "error"}
+
+
+async def test_from_the_sixth_failure_an_account_has_to_wait(coach: CoachClient, nobody: CoachClient) -> None:
+    """Contract 2: from the 6th failure of an account in 15 minutes 429 with `Retry-After`; a success clears it."""
+    email = address(coach)
+    for _ in range(4):
+        (await sign_in(nobody, email, "wrong password")).refused(401)
+    (await sign_in(nobody, email)).ok()
+    for _ in range(5):
+        (await sign_in(nobody, email, "wrong password")).refused(401)
+    sixth = await sign_in(nobody, email, "wrong password")
+    sixth.refused(429)
+    assert 0 < int(sixth.headers["Retry-After"]) <= 901
+    (await sign_in(nobody, email)).refused(429), "not even the right one"
+
+    await coach.ctx.db["rateCounters"].update_many({}, {"$set": {"until": now() - timedelta(seconds=1)}})
+    (await sign_in(nobody, email)).ok()
+
+
+async def test_guesses_made_at_the_same_time_count_too(coach: CoachClient, nobody: CoachClient) -> None:
+    replies = await asyncio.gather(*(sign_in(nobody, address(coach), f"guess number {n}") for n in range(12)))
+    assert sorted(reply.status for reply in replies) == [401] * 5 + [429] * 7
+
+
+async def test_from_the_thirtieth_failure_a_network_address_has_to_wait(
+    coach: CoachClient, nobody: CoachClient
+) -> None:
+    for number in range(29):
+        (await sign_in(nobody, f"nobody{number}@nowhere.test", "x")).refused(401)
+    (await sign_in(nobody, "nobody29@nowhere.test", "x")).refused(429)
+    (await sign_in(nobody, address(coach))).refused(429)
+    await forgive_everybody(coach)
+    for _ in range(35):
+        (await sign_in(nobody, address(coach))).ok()
+
+
+async def test_a_session_is_renewed_and_a_spent_token_ends_it(coach: CoachClient, nobody: CoachClient) -> None:
+    """Contract 2: rotation; use of a spent refresh token is 401 and revokes the whole family at once."""
+    first = (await sign_in(nobody, address(coach))).ok()
+    second = (await nobody.post("/auth/refresh", {"refreshToken": first["refreshToken"]})).ok()
+    assert second["refreshToken"] != first["refreshToken"]
+    for tokens in (first, second):
+        (await nobody.with_bearer(tokens["accessToken"]).get("/me")).ok()
+
+    (await nobody.post("/auth/refresh", {"refreshToken": first["refreshToken"]})).refused(401)
+
+    (await nobody.post("/auth/refresh", {"refreshToken": second["refreshToken"]})).refused(401)
+    for tokens in (first, second):
+        (await nobody.with_bearer(tokens["accessToken"]).get("/me")).refused(401)
+
+
+@pytest.mark.parametrize("token", ["", "x", ".", "a.b", "é", "\u0000"])
+async def test_a_made_up_refresh_token_is_refused(nobody: CoachClient, token: str) -> None:
+    reply = await nobody.post("/auth/refresh", {"refreshToken": token})
+    assert reply.status in (400, 401)
+
+
+async def test_an_access_token_ends_after_its_time(coach: CoachClient, nobody: CoachClient) -> None:
+    tokens = (await sign_in(nobody, address(coach))).ok()
+    past = now() - timedelta(seconds=1)
+    await coach.ctx.db["sessions"].update_many({"companyId": coach.ctx.company_id}, {"$set": {"access.0.until": past}})
+    (await nobody.with_bearer(tokens["accessToken"]).get("/me")).refused(401)
+    (await nobody.post("/auth/refresh", {"refreshToken": tokens["refreshToken"]})).ok()
+
+
+async def test_tokens_are_stored_only_as_hashes(coach: CoachClient, nobody: CoachClient) -> None:
+    tokens = (await sign_in(nobody, address(coach))).ok()
+    stored = repr(await coach.ctx.db["sessions"].find({"companyId": coach.ctx.company_id}).to_list(None))
+    family, secret = tokens["refreshToken"].split(".")
+    for part in (tokens["accessToken"], family, secret):
+        assert part not in stored
+
+
+async def mailed_token(settings: Settings, email: str) -> str:
+    """The token in the newest mail to this address."""
+
+    def newest() -> str | None:
+        folder = Path(settings.data_dir / "mail")
+        mails = sorted(folder.glob("*.eml"), key=lambda file: file.stat().st_mtime_ns) if folder.exists() else []
+        for mail in reversed(mails):
+            text = mail.read_text("utf-8")
+            if f"To: {email}" in text:
+                text = text.replace("=\n", "").replace("=3D", "=")
+                return re.search(r"token=([\w-]+)", text)[1]  # type: ignore[index]
+        return None
+
+    return str(await until(newest, "a mail to " + email))
+
+
+async def test_a_forgotten_password_is_replaced_once(
+    coach: CoachClient, nobody: CoachClient, settings: Settings
+) -> None:
+    email, fresh = address(coach), "another long password"
+    session = await coach.interactive()
+    asked = (await nobody.post("/auth/password/forgot", {"email": email})).ok()
+    assert (await nobody.post("/auth/password/forgot", {"email": "nobody@nowhere.test"})).ok() == asked
+    token = await mailed_token(settings, email)
+
+    (await nobody.post("/auth/password/reset", {"token": token, "password": "short"})).refused(400, "password")
+    (await nobody.post("/auth/password/reset", {"token": token, "password": fresh})).ok()
+
+    (await session.get("/me")).refused(401), "every session ends"
+    (await sign_in(nobody, email)).refused(401)
+    (await sign_in(nobody, email, fresh)).ok()
+    (await nobody.post("/auth/password/reset", {"token": token, "password": PASSWORD})).refused(401)
+    (await nobody.post("/auth/password/reset", {"token": "made up", "password": PASSWORD})).refused(401)
+
+
+async def test_the_right_to_reset_ends_after_an_hour(
+    coach: CoachClient, nobody: CoachClient, settings: Settings
+) -> None:
+    await nobody.post("/auth/password/forgot", {"email": address(coach)})
+    token = await mailed_token(settings, address(coach))
+    old = now() - timedelta(hours=1, seconds=1)
+    await coach.ctx.db["passwordResets"].update_many({"companyId": coach.ctx.company_id}, {"$set": {"createdAt": old}})
+    (await nobody.post("/auth/password/reset", {"token": token, "password": PASSWORD})).refused(401)

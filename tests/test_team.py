@@ -1,0 +1,191 @@
+"""The owner's team: who may do what, to whose clients, and for how long."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.sessions import service as sessions
+from coaching_service.people.team import service as team
+from tests.client import UNKNOWN, CoachClient
+from tests.conftest import PASSWORD
+
+EVERYTHING = ["customers.view", "customers.create", "customers.edit", "customers.delete", "exercises.view"]
+
+
+@pytest.fixture
+async def eli(coach: CoachClient, password_hash: str) -> dict[str, Any]:
+    """An employee who sees only their own clients."""
+    email = f"eli@{coach.ctx.company_id}.test"
+    return await team.hire(coach.ctx, "Eli", email, EVERYTHING, "assigned", password_hash)
+
+
+@pytest.fixture
+async def as_eli(coach: CoachClient, eli: dict[str, Any]) -> CoachClient:
+    return coach.with_bearer((await sessions.begin(coach.ctx, eli["_id"], "coach"))["accessToken"])
+
+
+async def test_the_owner_adds_changes_and_removes_employees(interactive: CoachClient, nobody: CoachClient) -> None:
+    email = f"fay@{interactive.ctx.company_id}.test"
+    body = {"name": "Fay", "email": email, "permissions": ["forms.view"], "customersScope": "assigned"}
+    fay = (await interactive.post("/coach/employees", body)).ok(201)
+    path = f"/coach/employees/{fay['_id']}"
+
+    assert (fay["role"], fay["permissions"], fay["customersScope"]) == ("EMPLOYEE", ["forms.view"], "assigned")
+    assert (await interactive.get("/coach/employees")).ok() == [fay]
+    assert (await interactive.get(path)).ok() == fay
+    assert (await interactive.patch(path, {"name": "Faye", "version": 0})).ok()["name"] == "Faye"
+    set_to = {"permissions": ["metrics.view", "forms.view", "forms.view"], "customersScope": "all"}
+    changed = (await interactive.put(f"{path}/permissions", set_to)).ok()
+    assert (changed["permissions"], changed["customersScope"]) == (["forms.view", "metrics.view"], "all")
+    (await interactive.post("/coach/employees", body)).refused(409)
+    (await interactive.post("/coach/employees", body | {"permissions": ["made.up"]})).refused(400, "permissions")
+    (await interactive.patch(path, {"name": "x", "version": 0})).refused(409)
+    (await interactive.delete(path)).ok(204)
+    (await interactive.get(path)).refused(404)
+    (await interactive.get(f"/coach/employees/{interactive.ctx.who.id}")).refused(404), "the owner is no employee"
+
+
+async def test_the_team_is_the_owner_s_alone(coach: CoachClient, as_eli: CoachClient) -> None:
+    (await as_eli.get("/coach/employees")).refused(403, "owner")
+    (await coach.get("/coach/employees")).refused(403, "session")
+
+
+async def test_an_employee_sees_only_assigned_clients(
+    coach: CoachClient, eli: dict[str, Any], as_eli: CoachClient
+) -> None:
+    """Issue: a colleague's client is 403 by path and absent from lists and counts; another company's is 404."""
+    mine = await coach.create_customer("Mine", groups=["A"], assignedTo=str(eli["_id"]))
+    theirs = await coach.create_customer("Theirs", groups=["A", "B"], assignedTo=str(coach.ctx.who.id))
+    await coach.create_customer("Nobody's", groups=["B"])
+
+    page = await as_eli.customers()
+    assert ([c["_id"] for c in page["docs"]], page["totalDocs"]) == ([mine["_id"]], 1)
+    assert await as_eli.names(contains="e") == ["Mine"]
+    assert await as_eli.names(assignedTo=["none", str(coach.ctx.who.id)]) == []
+    assert await as_eli.names(groups=["A", "B"]) == ["Mine"]
+    assert (await as_eli.get("/coach/customers/groups")).ok() == [{"name": "A", "count": 1}]
+    (await as_eli.get(f"/coach/customers/{mine['_id']}")).ok()
+    path = f"/coach/customers/{theirs['_id']}"
+    for reply in (
+        await as_eli.get(path),
+        await as_eli.patch(path, {"name": "x"}),
+        await as_eli.delete(path),
+        await as_eli.put("/coach/customers/archive", {"id": theirs["_id"]}),
+        await as_eli.get(f"{path}/wblock", startDate="2026-03-01", endDate="2026-03-02"),
+        await as_eli.post(f"{path}/wblocks", {"name": "A", "date": "2026-03-02"}),
+    ):
+        reply.refused(403)
+    (await as_eli.get(f"/coach/customers/{UNKNOWN}")).refused(404)
+
+
+async def test_a_client_created_by_an_employee_is_theirs(as_eli: CoachClient, eli: dict[str, Any]) -> None:
+    made = await as_eli.create_customer("New")
+    assert made["customerRoleData"]["assignedTo"] == str(eli["_id"])
+    assert await as_eli.names() == ["New"]
+
+
+async def test_permissions_hold_from_the_next_request(
+    interactive: CoachClient, as_eli: CoachClient, eli: dict[str, Any]
+) -> None:
+    (await as_eli.get("/muscle-groups")).ok()
+    body = {"permissions": ["customers.view"]}
+    (await interactive.put(f"/coach/employees/{eli['_id']}/permissions", body)).ok()
+    (await as_eli.get("/muscle-groups")).refused(403, "exercises.view")
+    assert (await as_eli.get("/me")).ok()["permissions"] == ["customers.view"]
+
+
+async def test_a_key_never_holds_more_than_its_maker(
+    interactive: CoachClient, coach: CoachClient, as_eli: CoachClient, eli: dict[str, Any]
+) -> None:
+    made = (await as_eli.post("/coach/api-keys", {"name": "Eli's"})).ok(201)
+    backend = coach.with_key(made["key"])
+    assert (await backend.get("/me")).ok()["permissions"] == sorted(EVERYTHING)
+    await coach.create_customer("Not Eli's")
+    assert (await backend.customers())["totalDocs"] == 0
+
+    await interactive.put(f"/coach/employees/{eli['_id']}/permissions", {"permissions": ["forms.view"]})
+    assert (await backend.get("/me")).ok()["permissions"] == ["forms.view"]
+
+
+async def test_a_removed_employee_is_out_at_once(
+    interactive: CoachClient, coach: CoachClient, nobody: CoachClient, as_eli: CoachClient, eli: dict[str, Any]
+) -> None:
+    key = (await as_eli.post("/coach/api-keys", {"name": "Eli's"})).ok(201)["key"]
+    active = await coach.create_customer("Ana", assignedTo=str(eli["_id"]))
+    archived = await coach.create_customer("Bo", assignedTo=str(eli["_id"]))
+    await coach.put("/coach/customers/archive", {"id": archived["_id"]})
+
+    (await interactive.delete(f"/coach/employees/{eli['_id']}")).ok(204)
+
+    (await as_eli.get("/me")).refused(401)
+    (await coach.with_key(key).get("/me")).refused(401)
+    (await nobody.post("/auth/login", {"email": eli["email"], "password": PASSWORD})).refused(401)
+    for client in (active, archived):
+        read = (await coach.get(f"/coach/customers/{client['_id']}")).ok()
+        assert read["customerRoleData"]["assignedTo"] is None
+    assert await coach.names(assignedTo="none") == ["Ana"]
+
+
+class TestKeys:
+    """Contract 2: API keys, in a session only."""
+
+    async def test_a_key_is_made_listed_revealed_and_revoked(
+        self, interactive: CoachClient, coach: CoachClient
+    ) -> None:
+        made = (await interactive.post("/coach/api-keys", {"name": "Backend"})).ok(201)
+        key, listed = made.pop("key"), (await interactive.get("/coach/api-keys")).ok()
+
+        assert key.startswith("cs_ak_")
+        assert (made["prefix"], made["lastFour"]) == ("cs_ak_", key[-4:])
+        assert made in listed
+        assert "key" not in listed[0]
+        assert (await interactive.get(f"/coach/api-keys/{made['_id']}/reveal")).ok() == {"key": key}
+        (await coach.with_key(key).get("/me")).ok()
+
+        (await interactive.delete(f"/coach/api-keys/{made['_id']}")).ok(204)
+
+        assert (await coach.with_key(key).get("/me")).refused(401) == {"message": "Invalid API key"}
+        (await interactive.get(f"/coach/api-keys/{made['_id']}/reveal")).refused(404)
+        actions = await coach.ctx.db["audit"].find({"companyId": coach.ctx.company_id}).to_list(None)
+        assert [record["action"] for record in actions] == ["apiKey.revealed", "apiKey.revoked"]
+
+    async def test_a_coach_sees_only_their_own_keys_the_owner_all(
+        self, interactive: CoachClient, coach: CoachClient, as_eli: CoachClient
+    ) -> None:
+        theirs = (await interactive.get("/coach/api-keys")).ok()[0]["_id"]
+        made = (await as_eli.post("/coach/api-keys", {"name": "Eli's"})).ok(201)
+
+        assert [k["name"] for k in (await as_eli.get("/coach/api-keys")).ok()] == ["Eli's"]
+        assert {k["name"] for k in (await interactive.get("/coach/api-keys")).ok()} == {"Test", "Eli's"}
+        (await as_eli.get(f"/coach/api-keys/{theirs}/reveal")).refused(404)
+        (await as_eli.delete(f"/coach/api-keys/{theirs}")).refused(404)
+        (await interactive.delete(f"/coach/api-keys/{made['_id']}")).ok(204)
+
+    @pytest.mark.parametrize(
+        ("body", "field"),
+        [
+            ({}, "name"),
+            ({"name": "A", "restrictions": {"readOnly": "yes"}}, "restrictions.readOnly"),
+            ({"name": "A", "restrictions": {"permissions": ["customers.fly"]}}, "restrictions.permissions.0"),
+            ({"name": "A", "restrictions": {"expiresAt": "tomorrow"}}, "restrictions.expiresAt"),
+            ({"name": "A", "restrictions": {"expiresAt": 5}}, "restrictions.expiresAt"),
+        ],
+    )
+    async def test_a_bad_key_is_refused_by_the_name_of_its_field(
+        self, interactive: CoachClient, body: dict[str, Any], field: str
+    ) -> None:
+        error = (await interactive.post("/coach/api-keys", body)).refused(400)
+        assert [message for message in error["message"] if message.startswith(field)]
+
+    async def test_restrictions_are_kept_as_they_were_sent(self, interactive: CoachClient) -> None:
+        sent = {"readOnly": True, "permissions": ["forms.view"], "expiresAt": "2030-01-01T01:00:00+01:00"}
+        made = (await interactive.post("/coach/api-keys", {"name": "A", "restrictions": sent})).ok(201)
+        assert made["restrictions"] == sent | {"expiresAt": "2030-01-01T00:00:00.000Z"}
+
+    async def test_a_restricted_key_of_the_owner_is_not_the_owner(self, coach: CoachClient) -> None:
+        key = (await api_keys.create(coach.ctx, "Narrow", {"permissions": ["customers.view"]}))["key"]
+        (await coach.with_key(key).patch("/coach/account", {"companyName": "Mine"})).refused(403)
+        (await coach.patch("/coach/account", {"companyName": "Ours"})).ok()
