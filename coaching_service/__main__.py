@@ -215,6 +215,30 @@ def ensure_indexes(data: Path | None) -> None:
     _with_services(_settings(data), work)
 
 
+@main.command("rotate-secrets")
+@_data
+def rotate_secrets(data: Path | None) -> None:
+    """Encrypt every API key anew under the newest of SECRET_KEYS.
+
+    \b
+    To change the master key without anybody noticing:
+      1. coaching-service new-secret-key, and put it before the old one: SECRET_KEYS=new,old
+      2. restart every process with both
+      3. coaching-service rotate-secrets (may be interrupted and repeated)
+      4. after 24 hours, when no kept answer needs the old one: SECRET_KEYS=new, and restart
+    """
+
+    async def work(services: Services) -> None:
+        seen = changed = 0
+        with _console.status("Rotating ...") as status:
+            async for is_new in api_keys.rotate(services):
+                seen, changed = seen + 1, changed + is_new
+                status.update(f"Rotating ... {seen} keys")
+        click.echo(f"{seen} keys, {changed} of them encrypted anew")
+
+    _with_services(_settings(data), work)
+
+
 @main.command("new-secret-key")
 def new_secret_key() -> None:
     """Print a new master key for SECRET_KEYS. Keep it: what it encrypts is lost with it."""

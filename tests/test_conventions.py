@@ -230,3 +230,23 @@ class TestSafeRetries:
         await replays.update_one({"_id": kept["_id"]}, {"$set": {"createdAt": yesterday}})
 
         assert (await self.create(coach, "k", {"name": "Ana"})).ok(201)["_id"] != first["_id"]
+
+
+async def test_a_fixed_path_is_no_place_for_an_identifier(coach: CoachClient) -> None:
+    for method, path, allowed in [
+        ("GET", "/coach/customers/archive", "PUT"),
+        ("DELETE", "/coach/customers/groups", "GET, HEAD"),
+        ("POST", "/exercises/unified", "GET, HEAD"),
+        ("PATCH", "/exercises/unified", "GET, HEAD"),
+    ]:
+        reply = await coach.send(method, path)
+        reply.refused(405)
+        assert reply.headers["Allow"] == allowed
+
+
+async def test_a_key_for_retries_is_bound_to_what_the_path_names(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    body, key = {"name": "A", "date": "2026-03-02"}, {"Idempotency-Key": "k"}
+    first = await coach.post(f"/coach/customers/{ana['_id']}/wblocks", body, headers=key)
+    again = await coach.post(f"/coach/customers/{ana['_id'].upper()}/wblocks", body, headers=key)
+    assert first.ok(201) == again.ok(201)

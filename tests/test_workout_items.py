@@ -194,3 +194,38 @@ async def test_a_deleted_exercise_keeps_its_name_in_blocks_already_scheduled(coa
 
     assert (await coach.calendar(ana))[0]["items"][0]["exercise"]["name"] == "Garage Squat"
     (await coach.post(items_path(ana, block), exercise_item(squat))).refused(404, "Exercise")
+
+
+async def test_nested_objects_are_replaced_whole_and_must_be_whole(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    block = await coach.schedule(ana)
+    task = {"title": "Stretch", "description": "10 min"}
+    item = (await coach.post(items_path(ana, block), {"type": "TASK", "taskFields": task})).ok(201)
+    path = f"{items_path(ana, block)}/{item['_id']}"
+
+    (await coach.patch(path, {"taskFields": {"description": "new"}})).refused(400, "taskFields.title")
+    (await coach.patch(path, {"taskFields": None})).refused(400, "taskFields")
+    changed = (await coach.patch(path, {"taskFields": {"title": "Walk"}})).ok()
+    assert changed["taskFields"] == {"title": "Walk", "description": None}
+
+
+async def test_fields_of_other_types_are_ignored_however_wrong(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    block = await coach.schedule(ana)
+    item = (await coach.post(items_path(ana, block), {"type": "TASK", "taskFields": {"title": "A"}})).ok(201)
+    path = f"{items_path(ana, block)}/{item['_id']}"
+
+    for wrong in ({"exerciseId": "zz"}, {"exerciseSets": []}, {"exerciseId": UNKNOWN}, {"type": "EXERCISE"}):
+        assert (await coach.patch(path, wrong)).ok() == item
+
+
+async def test_an_item_whose_exercise_was_deleted_can_still_be_changed(coach: CoachClient) -> None:
+    ana, squat = await coach.create_customer(), await coach.create_exercise()
+    block = await coach.schedule(ana)
+    item = (await coach.post(items_path(ana, block), exercise_item(squat))).ok(201)
+    (await coach.delete(f"/exercises/{squat['_id']}")).ok(204)
+
+    change = {"exerciseId": squat["_id"], "exerciseInstructions": "slowly"}
+    assert (await coach.patch(f"{items_path(ana, block)}/{item['_id']}", change)).ok()[
+        "exerciseInstructions"
+    ] == "slowly"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from tests.client import MONDAY, SUNDAY, TUESDAY, UNKNOWN, CoachClient
@@ -126,3 +127,31 @@ async def test_blocks_of_one_client_are_not_found_under_another(coach: CoachClie
     (await coach.patch(f"{wrong}/witems/{UNKNOWN}", {"supersetId": "x"})).refused(404)
     (await coach.delete(f"{wrong}/witems/{UNKNOWN}")).refused(404, "Workout block")
     assert [b["name"] for b in await coach.calendar(ana)] == ["Legs"]
+
+
+async def test_concurrent_changes_leave_the_last_scheduled_day_right(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    days = [f"2026-01-{day:02}" for day in range(1, 13)]
+    blocks = [await coach.schedule(ana, day) for day in days]
+    path = f"/coach/customers/{ana['_id']}/wblocks"
+
+    await asyncio.gather(*(coach.delete(f"{path}/{block['_id']}") for block in blocks[2:]))
+    read = (await coach.get(f"/coach/customers/{ana['_id']}")).ok()
+    assert read["customerRoleData"]["lastWorkoutDate"] == days[1]
+
+    await asyncio.gather(
+        *(coach.delete(f"{path}/{block['_id']}") for block in blocks[:2]), coach.schedule(ana, days[0])
+    )
+    read = (await coach.get(f"/coach/customers/{ana['_id']}")).ok()
+    assert read["customerRoleData"]["lastWorkoutDate"] == days[0]
+
+
+async def test_blocks_made_at_the_same_time_are_told_their_own_place(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+
+    made = await asyncio.gather(*(coach.schedule(ana, MONDAY, str(n)) for n in range(12)))
+
+    assert sorted(block["order"] for block in made) == list(range(12))
+    assert [(b["_id"], b["order"]) for b in await coach.calendar(ana)] == [
+        (b["_id"], b["order"]) for b in sorted(made, key=lambda block: block["order"])
+    ]

@@ -1,0 +1,168 @@
+"""Secrets: encrypted at rest, rotated without anybody noticing, and never let out."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+from aiohttp.test_utils import TestServer
+from click.testing import CliRunner
+
+from coaching_service import features, runtime
+from coaching_service.__main__ import main
+from coaching_service.app import create_app
+from coaching_service.kernel.auth.secrets import SecretUnreadable, Vault, new_master_key, parse_master_key
+from coaching_service.kernel.rest.routes import routes_of
+from coaching_service.kernel.storage.context import Context
+from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.team import service as team
+from coaching_service.settings import Settings
+from tests.client import CoachClient
+from tests.conftest import PASSWORD
+from tests.contract.test_declared import call, filled
+from tests.contract.world import make_world
+
+OLD, NEW = parse_master_key(new_master_key()), parse_master_key(new_master_key())
+
+
+def test_what_is_sealed_opens_only_whole_and_for_its_record() -> None:
+    vault = Vault([NEW])
+    sealed = vault.seal(b"secret", "apiKey:1")
+    assert b"secret" not in sealed
+    assert vault.open(sealed, "apiKey:1") == b"secret"
+    for broken, bound_to in ((sealed, "apiKey:2"), (sealed[:-1], "apiKey:1"), (b"", "apiKey:1")):
+        with pytest.raises(SecretUnreadable):
+            vault.open(broken, bound_to)
+    with pytest.raises(SecretUnreadable):
+        Vault([OLD]).open(sealed, "apiKey:1")
+
+
+def test_the_newest_key_writes_and_all_read() -> None:
+    before, both = Vault([OLD]), Vault([NEW, OLD])
+    sealed = before.seal(b"secret", "x")
+    assert both.open(sealed, "x") == b"secret"
+    assert (both.is_current(sealed), both.is_current(both.seal(b"", "x"))) == (False, True)
+    assert before.keyed_hash("k") in both.keyed_hashes("k")
+    assert both.signed("text", before.sign("text"))
+    assert not both.signed("text", before.sign("other"))
+
+
+async def test_rotation_goes_unnoticed(settings: Settings, password_hash: str) -> None:
+    old, new = new_master_key(), new_master_key()
+    name = f"{settings.mongodb_database}_rotation"
+
+    def at(*keys: str) -> Settings:
+        return replace(settings, secret_keys=keys, mongodb_database=name)
+
+    async with runtime.open_services(at(old)) as services:
+        await runtime.make_indexes(services)
+        owner = await team.found_company(Context(services), "C", "O", "o@rotation.test", password_hash)
+        key = (await api_keys.create(Context(services, owner), "K"))["key"]
+
+    async with runtime.open_services(at(new, old)) as services:
+        assert (await api_keys.principal_of(services, key)).id == owner.id
+        assert [changed async for changed in api_keys.rotate(services)] == [True]
+        assert [changed async for changed in api_keys.rotate(services)] == [False]
+
+    async with runtime.open_services(at(new)) as services:
+        assert (await api_keys.principal_of(services, key)).id == owner.id
+        assert await api_keys.secret_of(Context(services, owner), "K") == key
+        await services.db.client.drop_database(name)
+
+
+def test_the_command_rotates(settings: Settings) -> None:
+    given = {
+        "MONGODB_URI": str(settings.mongodb_uri),
+        "MONGODB_DATABASE": f"{settings.mongodb_database}_rotated",
+        "SECRET_KEYS": ",".join([new_master_key(), new_master_key()]),
+    }
+    told = CliRunner().invoke(main, ["rotate-secrets"], env=given)
+    assert (told.exit_code, told.output) == (0, "0 keys, 0 of them encrypted anew\n")
+
+
+async def test_a_revoked_key_fails_on_the_next_request_of_every_process(settings: Settings, coach: CoachClient) -> None:
+    """Two processes' worth of service on one database: nothing about keys is kept in memory."""
+    async with runtime.open_services(settings) as services, TestServer(create_app(settings, services)) as second:
+        there = CoachClient(second, coach.key, None)
+        session = await coach.interactive()
+        for _ in range(3):
+            (await there.get("/me")).ok()
+        [key] = (await session.get("/coach/api-keys")).ok()
+        (await session.delete(f"/coach/api-keys/{key['_id']}")).ok(204)
+        (await there.get("/me")).refused(401)
+        await there.close()
+
+
+@pytest.fixture
+def log() -> Iterator[io.StringIO]:
+    """What the service writes to its log, everything included."""
+    told = io.StringIO()
+    before = structlog.get_config()
+    structlog.configure(
+        processors=[structlog.processors.format_exc_info, structlog.processors.JSONRenderer()],
+        wrapper_class=structlog.make_filtering_bound_logger(0),
+        logger_factory=structlog.PrintLoggerFactory(told),
+        cache_logger_on_first_use=False,
+    )
+    yield told
+    structlog.configure(**before)
+
+
+async def test_no_answer_and_no_log_line_holds_a_secret(
+    coach: CoachClient, nobody: CoachClient, settings: Settings, log: io.StringIO
+) -> None:
+    """Issue: no answer, log line or error holds a password, hash, key (but for create and reveal), token or master key."""
+    world = await make_world(coach)
+    email = "very.private@example.com"
+    answers: list[tuple[str, bytes]] = []
+    for route in sorted(routes_of(features.ROUTES), key=lambda route: route.method == "DELETE"):
+        if route.path in ("/coach/account", "/auth/logout") and route.method != "GET":
+            continue
+        for speaker in (coach, nobody):
+            reply = (
+                await call(speaker, route, filled(route, world), world)
+                if speaker is coach
+                else await _bare(speaker, route)
+            )
+            answers.append((f"{route.method} {route.path}", reply.raw))
+    await nobody.post("/auth/login", {"email": email, "password": "a wrong password"})
+    await nobody.post("/auth/login", {"email": coach.ctx.who.email, "password": PASSWORD})
+
+    stored = await _stored_secrets(coach)
+    secrets_of_ours = {*stored, *settings.secret_keys, "argon2id"}
+    for where, raw in answers:
+        told = {secret for secret in secrets_of_ours if secret.encode() in raw}
+        assert not told, where
+    lines = log.getvalue()
+    assert "/coach/customers/{customerId}" in lines
+    for secret in {*secrets_of_ours, str(coach.key), PASSWORD, "a wrong password", email, str(coach.ctx.who.email)}:
+        assert secret not in lines
+
+
+async def _bare(nobody: CoachClient, route: Any) -> Any:
+    return await nobody.send(route.method, filled(route, {}), json=route.example or {})
+
+
+async def _stored_secrets(coach: CoachClient) -> set[str]:
+    """Every hash kept for the company."""
+    found: set[str] = set()
+    for collection in ("apiKeys", "identities", "sessions", "passwordResets", "customers"):
+        async for document in coach.ctx.db[collection].find({"companyId": coach.ctx.company_id}):
+            text = json.dumps(document, default=str)
+            found |= {part for part in text.split('"') if len(part) == 64 or part.startswith("$argon2")}
+    assert len(found) > 4
+    return found
+
+
+def test_the_key_file_is_its_owner_s_alone(tmp_path: Path) -> None:
+    ready = Settings(data_dir=tmp_path / "data").with_keys()
+    file = tmp_path / "data" / "secret.key"
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert ready.secret_keys == (file.read_text().strip(),)
+    assert Settings(data_dir=tmp_path / "data").with_keys() == ready
