@@ -11,6 +11,7 @@ from coaching_service.library.metric_sets import routes as metric_sets
 from coaching_service.lifecycle.erasure import service as erasure
 from coaching_service.people.account import routes as account
 from coaching_service.people.account import service as account_service
+from coaching_service.people.activity import routes as activity
 from coaching_service.people.api_keys import routes as api_keys
 from coaching_service.people.api_keys import service as api_keys_service
 from coaching_service.people.customer_access import routes as customer_access
@@ -21,7 +22,14 @@ from coaching_service.people.sessions import routes as sessions
 from coaching_service.people.sessions import service as sessions_service
 from coaching_service.people.team import routes as team
 from coaching_service.people.team import service as team_service
+from coaching_service.progress.form_responses import routes as form_responses
+from coaching_service.progress.logs import routes as logs
+from coaching_service.progress.metrics import routes as metrics
+from coaching_service.progress.metrics import service as metrics_service
+from coaching_service.progress.notes import routes as notes
 from coaching_service.training.programs import routes as programs
+from coaching_service.training.templates import routes as templates
+from coaching_service.training.visibility import routes as visibility
 from coaching_service.training.workouts import routes as workouts
 
 ROUTES: tuple[Routes, ...] = (
@@ -32,11 +40,19 @@ ROUTES: tuple[Routes, ...] = (
     customers.routes,
     customer_access.routes,
     workouts.routes,
+    logs.routes,
+    logs.own_routes,
+    visibility.routes,
     exercises.routes,
     programs.routes,
     programs.block_routes,
+    templates.routes,
     forms.routes,
     metric_sets.routes,
+    metrics.routes,
+    form_responses.routes,
+    notes.routes,
+    activity.routes,
 )
 
 TAGS = (
@@ -47,11 +63,19 @@ TAGS = (
     ("Customers", "Clients of the company."),
     ("Client access", "How clients get in."),
     ("Workouts", "Workout blocks on a client's calendar, and the items in them."),
+    ("Logs", "What clients did."),
+    ("The client's own", "What a client does in a session of their own."),
+    ("Visibility", "Which days of their calendar a client sees."),
     ("Exercises", "The shared exercise library and the company's own exercises."),
     ("Programs", "Workout blocks by day, to be put onto clients' calendars."),
     ("Program workouts", "The blocks of a program, and the items in them."),
+    ("Workout templates", "Blocks to be put onto any calendar."),
     ("Forms", "Questions the company asks its clients."),
     ("Metric sets", "What the company measures, and in which units."),
+    ("Metrics", "Which metric sets a client is assigned, and what was recorded."),
+    ("Form responses", "What clients answered."),
+    ("Notes", "A coach's notes on a client."),
+    ("Activity", "What happened with a client, newest first."),
 )
 
 STEPS: Steps = {
@@ -61,5 +85,5 @@ STEPS: Steps = {
     account_service.ERASE: erasure.erase_company,
 }
 
-customers_service.on_created[:] = [customer_access_service.invite_new]
+customers_service.on_created[:] = [customer_access_service.invite_new, metrics_service.assign_automatic]
 team_service.on_removed[:] = [sessions_service.end_all, api_keys_service.end_all, customers_service.unassign]

@@ -68,15 +68,20 @@ def filled(route: Route, identifiers: dict[str, str]) -> str:
 async def call(client: CoachClient, route: Route, path: str, own: World) -> Any:
     """Call a route with its example, naming things of the caller's `own`, and the least query it takes.
 
-    The caller is in a session where the route needs one.
+    The caller is in a session where the route needs one, in a client's where it is for clients.
     """
-    client = await client.interactive() if route.access.session_only else client
+    if route.access.who == "customer":
+        client = await client.as_client({"_id": own["customerId"]})
+    elif route.access.session_only:
+        client = await client.interactive()
     query = {
         name: {"integer": "1", "boolean": "false"}.get(_type(parameter), "2026-03-02")
         for name, parameter in _parameters(route).items()
         if parameter.get("required")
     }
-    body = {"json": _naming(route.example, own)} if route.body is not None else {}
+    owner = f"{route.path_parameters[0][0]}/" if route.path_parameters else "/"
+    named = own | {key.removeprefix(owner): value for key, value in own.items() if key.startswith(owner)}
+    body = {"json": _naming(route.example, named)} if route.body is not None else {}
     return await client.send(route.method, path, params=query, **body)
 
 
@@ -156,7 +161,7 @@ async def test_the_company_itself_finds_them(victim: CoachClient, world: World, 
 
 
 @each_route
-async def test_a_malformed_identifier_is_named(victim: CoachClient, route: Route) -> None:
+async def test_a_malformed_identifier_is_named(victim: CoachClient, world: World, route: Route) -> None:
     for wire, _ in route.path_parameters:
-        error = (await call(victim, route, filled(route, {wire: "malformed"}), {})).refused(400)
+        error = (await call(victim, route, filled(route, {wire: "malformed"}), world)).refused(400)
         assert wire in error["message"]

@@ -29,7 +29,14 @@ async def make_world(coach: CoachClient) -> World:
     number = secrets.token_hex(6)
     employee = (await session.post("/coach/employees", {"name": "Eli", "email": f"eli{number}@example.com"})).ok(201)
     key = (await session.post("/coach/api-keys", {"name": "Extra"})).ok(201)
+    client = f"/coach/customers/{customer['_id']}"
+    (await coach.post(f"{client}/metrics-sets", {"metricsSetId": metric_set["_id"]})).ok(201)
+    note = (await coach.post(f"{client}/notes", {"content": "Hello"})).ok(201)
+    template = (await coach.post("/coach/workout-templates", {"name": "Short"})).ok(201)
     return {
+        "metricId": metric_set["metrics"][0]["_id"],
+        "noteId": note["_id"],
+        "templateId": template["_id"],
         "employeeId": employee["_id"],
         "keyId": key["_id"],
         "programId/wblockId": program_block["_id"],

@@ -59,7 +59,7 @@ class Route:
     @property
     def name(self) -> str:
         """The operation's identifier in the document, e.g. `workouts.add_item`."""
-        return f"{self.tag.lower().replace(' ', '_')}.{self.handler.__name__}"
+        return re.sub(r"\W+", "_", self.tag.lower()) + f".{self.handler.__name__}"
 
     @property
     def summary(self) -> str:

@@ -219,6 +219,20 @@ class Documents:
         result = await ctx.db[self.name].update_many(self.own(ctx, where), change, session=ctx.session)
         return result.matched_count
 
+    async def put(self, ctx: Context, where: Where, fields: Document) -> Document:
+        """Set `fields` of the document that `where` (equalities only) names, made if it is missing; gives it."""
+        at = now()
+        fresh = {"_id": ObjectId(), "createdAt": at}
+        stored: Document = await ctx.db[self.name].find_one_and_update(
+            self.own(ctx, where),
+            {"$set": {**fields, "updatedAt": at}, "$setOnInsert": fresh, "$inc": {"version": 1}},
+            upsert=True,
+            projection=self.projection(None),
+            return_document=ReturnDocument.AFTER,
+            session=ctx.session,
+        )
+        return stored
+
     async def tally(self, ctx: Context, where: Where, counts: Document) -> None:
         """Add `counts` to the numbers of one document, which is made if it is missing."""
         await ctx.db[self.name].update_one(self.own(ctx, where), {"$inc": counts}, upsert=True, session=ctx.session)
@@ -227,6 +241,11 @@ class Documents:
         """Apply `change` to every document that `where` names, counting up each version; gives how many."""
         result = await ctx.db[self.name].update_many(self.own(ctx, where), _touched(change), session=ctx.session)
         return result.modified_count
+
+    async def update_each(self, ctx: Context, where: Where, computed: Document) -> int:
+        """Set fields of every document that `where` names to expressions of its own; counts up each version."""
+        stages = [{"$set": {**computed, "updatedAt": now(), "version": {"$add": ["$version", 1]}}}]
+        return (await ctx.db[self.name].update_many(self.own(ctx, where), stages, session=ctx.session)).modified_count
 
     async def delete(self, ctx: Context, where: Where) -> Document | None:
         """Remove one document; gives what it was, or None."""

@@ -25,10 +25,23 @@ async def read(ctx: Context, set_id: ObjectId) -> Document:
     return present(found)
 
 
+async def read_any(ctx: Context, set_id: ObjectId) -> Document:
+    """One metric set, deleted or not, with its `archivedMetrics` (identifiers). Raises NotFound."""
+    found = await store.some(ctx, [set_id])
+    if not found:
+        raise not_found("Metrics set")
+    return _with_archived(found[0])
+
+
+async def automatic(ctx: Context) -> list[Document]:
+    """The sets that every new client is assigned."""
+    return [present(found) for found in await store.automatic(ctx)]
+
+
 async def named(ctx: Context, set_ids: Iterable[ObjectId]) -> dict[ObjectId, Document]:
-    """The metric sets by identifier, deleted ones included."""
+    """The metric sets by identifier, deleted ones included, each with its `archivedMetrics` (identifiers)."""
     wanted = set(set_ids)
-    return {found["_id"]: present(found) for found in await store.some(ctx, list(wanted))} if wanted else {}
+    return {found["_id"]: _with_archived(found) for found in await store.some(ctx, list(wanted))} if wanted else {}
 
 
 async def create(ctx: Context, details: Document) -> Document:
@@ -80,6 +93,11 @@ def present(stored: Document) -> Document:
         if not metric["isArchived"]
     ]
     return {**stored, "metrics": metrics}
+
+
+def _with_archived(stored: Document) -> Document:
+    archived = [metric["_id"] for metric in stored["metrics"] if metric["isArchived"]]
+    return present(stored) | {"archivedMetrics": archived}
 
 
 def _merged(stored: list[Document], sent: list[Document]) -> list[Document]:

@@ -79,6 +79,8 @@ async def visible(ctx: Context, customer_id: ObjectId, fields: tuple[str, ...] |
 
 
 def _in_scope(ctx: Context, customer: Document) -> None:
+    if not ctx.who.is_coach and customer["_id"] != ctx.who.id:
+        raise not_found("Customer")
     scoped = ctx.who.customers_scope == "assigned"
     if scoped and customer["customerRoleData"]["assignedTo"] != ctx.who.id:
         raise Forbidden("This client is assigned to another coach")
@@ -229,6 +231,11 @@ async def principal(services: Services, company_id: ObjectId, customer_id: Objec
 async def signed_in(ctx: Context, customer_id: ObjectId) -> None:
     """Remember that a client has signed in."""
     await store.set_signed_in(ctx, customer_id)
+
+
+async def was_active(ctx: Context, customer_id: ObjectId) -> None:
+    """Remember that the client has just done something."""
+    await store.set_active(ctx, customer_id)
 
 
 async def unassign(ctx: Context, coach_id: ObjectId) -> None:

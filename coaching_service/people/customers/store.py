@@ -155,6 +155,11 @@ async def set_signed_in(ctx: Context, customer_id: ObjectId) -> None:
     await customers.set_derived(ctx, {"_id": customer_id}, {"$set": {"lastActivityDate": at}})
 
 
+async def set_active(ctx: Context, customer_id: ObjectId) -> None:
+    """Remember that a client was active just now."""
+    await customers.set_derived(ctx, {"_id": customer_id}, {"$set": {"lastActivityDate": now()}})
+
+
 async def unassign(ctx: Context, coach_id: ObjectId) -> None:
     """A removed coach's clients are nobody's."""
     for archived in (False, True):

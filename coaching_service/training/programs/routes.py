@@ -5,14 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.auth.permissions import PROGRAMS
+from coaching_service.kernel.auth.permissions import CUSTOMERS, PROGRAMS
 from coaching_service.kernel.pagination import page_of
 from coaching_service.kernel.rest.routes import Routes
 from coaching_service.kernel.storage.context import Context
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.kernel.validation import patch_of
 from coaching_service.training.programs import service
-from coaching_service.training.programs.schemas import DayRange, NewProgram, Program, ProgramBlockDetails, ProgramQuery
+from coaching_service.training.programs.schemas import (
+    Assigned,
+    Assignment,
+    DayRange,
+    NewProgram,
+    Program,
+    ProgramBlockDetails,
+    ProgramBlockPlace,
+    ProgramQuery,
+)
 from coaching_service.training.workouts.routes import Kind, declare_blocks, declare_items
 
 routes = Routes("/coach/programs", tag="Programs")
@@ -87,6 +96,21 @@ async def unarchive_program(ctx: Context, program_id: ObjectId) -> dict[str, Any
     return await service.set_archived(ctx, program_id, archived=False)
 
 
+@routes.post(
+    "/{programId}/assign",
+    access=coach(CUSTOMERS.EDIT),
+    body=Assignment(),
+    returns=Assigned,
+    example={"customerId": "66f0c0ffee0000000000abcd", "startDate": "2026-03-02"},
+)
+async def assign_program(ctx: Context, program_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+    """Assign a program to a client.
+
+    Every block is copied onto the calendar, day 1 on `startDate`: all or none. The copies remember `programId`, `day`.
+    """
+    return {"blocks": await service.assign(ctx, program_id, body["customerId"], body["startDate"])}
+
+
 block_routes = Routes("/coach/programs/{programId}", tag="Program workouts")
 
 _PROGRAM = Kind(
@@ -97,6 +121,7 @@ _PROGRAM = Kind(
     when=("startDay", "endDay"),
     new=ProgramBlockDetails(),
     change=patch_of(ProgramBlockDetails, name="ProgramBlockChange"),
+    place=ProgramBlockPlace(),
     example={"name": "Full body A", "day": 1},
 )
 declare_blocks(block_routes, _PROGRAM)

@@ -12,6 +12,7 @@ from coaching_service.kernel.query import QueryBoolean, QueryInteger
 from coaching_service.kernel.validation import (
     TEXT_LENGTH,
     Answer,
+    Day,
     Flag,
     Identifier,
     Input,
@@ -66,6 +67,25 @@ class DayRange(Input):
         """The end is not before the start."""
         if data["endDay"] < data["startDay"]:
             raise ValidationError("must not be before startDay", "endDay")
+
+
+class ProgramBlockPlace(Input):
+    """Where a copy goes."""
+
+    day = Integer(least=1, most=LAST_DAY, required=True)
+
+
+class Assignment(Input):
+    """Whom a program is assigned to, and when its first day is."""
+
+    customerId = Identifier(required=True)
+    startDate = Day(required=True)
+
+
+class Assigned(Answer):
+    """How many blocks were put onto the calendar."""
+
+    blocks = fields.Integer()
 
 
 class ProgramBlockDetails(Input):

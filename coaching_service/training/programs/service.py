@@ -10,8 +10,10 @@ from coaching_service.kernel.storage.context import Context, in_transaction
 from coaching_service.kernel.storage.documents import Document, Where
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.kernel.text import plain
+from coaching_service.people.activity import service as activity
 from coaching_service.training.programs import store
 from coaching_service.training.workouts import service as workouts
+from coaching_service.training.workouts.owners import ClientCalendar
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,31 @@ async def set_archived(ctx: Context, program_id: ObjectId, *, archived: bool) ->
         return {} if stored["isArchived"] == archived else {"isArchived": archived}
 
     return await _one(ctx, await store.rewrite(ctx, program_id, mutate, None))
+
+
+async def assign(ctx: Context, program_id: ObjectId, customer_id: ObjectId, start: str) -> int:
+    """Copy every block of a program onto a client's calendar, day 1 on `start`: all or none. Gives how many.
+
+    Raises NotFound for the program or the client, Forbidden, BadRequest when a date would leave the calendar.
+    """
+    calendar = ClientCalendar(customer_id)
+    await calendar.check(ctx)
+    program = await require(ctx, program_id)
+
+    async def assigned(tx: Context) -> int:
+        blocks = await workouts.stored_blocks(tx, ProgramPlan(program_id))
+        plans = [block | {"date": workouts.later(start, block["day"] - 1)} for block in blocks]
+        count = await workouts.add_many(tx, calendar, plans)
+        await activity.happened(
+            *(tx, "program_assigned", customer_id, ObjectId()),
+            programId=program_id,
+            programName=program["name"],
+            startDate=start,
+            blocks=count,
+        )
+        return count
+
+    return await in_transaction(ctx, assigned)
 
 
 async def remove(ctx: Context, program_id: ObjectId) -> None:

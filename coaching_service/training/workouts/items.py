@@ -53,6 +53,21 @@ def fresh(details: Document) -> Document:
     }
 
 
+def logged(item: Document, done: Document) -> Document:
+    """`item` with what was done: isCompleted, comment, and its own type's logged fields; the log before is replaced."""
+    at = now()
+    recorded = {name: done.get(name) or copy.deepcopy(empty) for name, empty in LOGGED.get(item["type"], {}).items()}
+    completed_at = (item["completedAt"] or at) if done["isCompleted"] else None
+    return {
+        **item,
+        **recorded,
+        "isCompleted": done["isCompleted"],
+        "completedAt": completed_at,
+        "comment": done["comment"],
+        "updatedAt": at,
+    }
+
+
 def changed(item: Document, details: Document) -> Document:
     """`item` with what is sent of its own type's fields; other types' are ignored."""
     mine = {name: value for name, value in details.items() if name in FIELDS[item["type"]]}

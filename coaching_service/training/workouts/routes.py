@@ -10,16 +10,25 @@ from marshmallow import Schema
 
 from coaching_service.kernel.auth.access import Access, coach
 from coaching_service.kernel.auth.permissions import CUSTOMERS
+from coaching_service.kernel.errors import Conflict, LegacyFailure
 from coaching_service.kernel.query import DateRange
 from coaching_service.kernel.rest.routes import Routes, list_of
 from coaching_service.kernel.storage.context import Context
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.kernel.validation import patch_of
 from coaching_service.kernel.variants import Unjudged
-from coaching_service.training.workouts import service
+from coaching_service.training.workouts import item_service, service
 from coaching_service.training.workouts.item_schemas import ITEM_CHANGE, NEW_ITEM
 from coaching_service.training.workouts.owners import ClientCalendar, Owner
-from coaching_service.training.workouts.schemas import Block, BlockDetails, item_answer
+from coaching_service.training.workouts.schemas import (
+    Block,
+    BlockDetails,
+    BlockPlace,
+    Move,
+    Shift,
+    Shifted,
+    item_answer,
+)
 
 ITEM_EXAMPLE = {
     "type": "EXERCISE",
@@ -33,7 +42,7 @@ class Kind:
     """How blocks of one kind of owner are declared.
 
     `owner` makes the owner of the identifier in the path; `when` are the names of the query's two ends; `new` and
-    `change` are the schemas of a block's body, `example` a block's body.
+    `change` are the schemas of a block's body, `example` a block's body; `place` is the schema of where a copy goes.
     """
 
     owner: Callable[[ObjectId], Owner]
@@ -43,6 +52,7 @@ class Kind:
     when: tuple[str, str]
     new: Schema
     change: Schema
+    place: Schema
     example: dict[str, Any]
 
     def owner_of(self, path: dict[str, ObjectId]) -> Owner:
@@ -94,6 +104,21 @@ def declare_blocks(routes: Routes, kind: Kind) -> None:
         """Delete a workout block with its items."""
         await service.remove(ctx, kind.owner_of(owner), wblock_id)
 
+    @routes.post(
+        "/wblocks/{wblockId}/copy",
+        access=kind.edit,
+        body=kind.place,
+        returns=Block,
+        example={name: value for name, value in kind.example.items() if name != "name"},
+    )
+    async def copy_block(ctx: Context, wblock_id: ObjectId, body: dict[str, Any], **owner: ObjectId) -> dict[str, Any]:
+        """Copy a workout block to another day.
+
+        The plan is the same, with nothing done.
+        """
+        (when,) = body.values()
+        return await service.copy(ctx, kind.owner_of(owner), wblock_id, when)
+
 
 def declare_items(routes: Routes, kind: Kind) -> None:
     """Declare the operations on the items in the blocks of a kind of owner."""
@@ -106,7 +131,7 @@ def declare_items(routes: Routes, kind: Kind) -> None:
 
         It goes to the end; the answer is the item. A form is copied as it is now.
         """
-        return await service.add_item(ctx, kind.owner_of(owner), wblock_id, body)
+        return await item_service.add_item(ctx, kind.owner_of(owner), wblock_id, body)
 
     @routes.patch(
         "/wblocks/{wblockId}/witems/{witemId}",
@@ -122,12 +147,31 @@ def declare_items(routes: Routes, kind: Kind) -> None:
 
         Its type stays; fields of other types are ignored. `version` is the block's.
         """
-        return await service.change_item(ctx, kind.owner_of(owner), wblock_id, witem_id, body)
+        return await item_service.change_item(ctx, kind.owner_of(owner), wblock_id, witem_id, body)
 
     @routes.delete("/wblocks/{wblockId}/witems/{witemId}", access=kind.edit)
     async def delete_item(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, **owner: ObjectId) -> None:
         """Take an item out of a workout block."""
-        await service.remove_item(ctx, kind.owner_of(owner), wblock_id, witem_id)
+        await item_service.remove_item(ctx, kind.owner_of(owner), wblock_id, witem_id)
+
+    @routes.put(
+        "/witems/move",
+        access=kind.edit,
+        body=Move(),
+        returns=Block,
+        errors=(Conflict, LegacyFailure),
+        example={
+            "source": {"wblockId": "66f0c0ffee0000000000abcd", "witemId": "66f0c0ffee0000000000abce"},
+            "target": {"wblockId": "66f0c0ffee0000000000abcf", "index": 0},
+        },
+    )
+    async def move_item(ctx: Context, body: dict[str, Any], **owner: ObjectId) -> dict[str, Any]:
+        """Move an item within a block or to another.
+
+        Answers the target block. An item that is no longer in `source` is 409; without `source` or `target`: 500 with
+        `code` WITEM_MOVE_INCOMPLETE.
+        """
+        return await item_service.move_item(ctx, kind.owner_of(owner), body["source"], body["target"])
 
 
 routes = Routes("/coach/customers/{customerId}", tag="Workouts")
@@ -140,7 +184,24 @@ _CLIENT = Kind(
     when=("startDate", "endDate"),
     new=BlockDetails(),
     change=patch_of(BlockDetails, name="BlockChange"),
+    place=BlockPlace(),
     example={"name": "Lower body", "date": "2026-03-02"},
 )
 declare_blocks(routes, _CLIENT)
 declare_items(routes, _CLIENT)
+
+
+@routes.post(
+    "/wblocks/shift",
+    access=coach(CUSTOMERS.EDIT),
+    status=200,
+    body=Shift(),
+    returns=Shifted,
+    example={"from": "2026-03-02", "days": 7},
+)
+async def shift_blocks(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+    """Shift a client's blocks.
+
+    Every block from that date on that has nothing done moves by so many days, back where the number is negative.
+    """
+    return {"shifted": await service.shift(ctx, ClientCalendar(customer_id), body["from"], body["days"])}

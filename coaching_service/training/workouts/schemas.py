@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
-from coaching_service.kernel.validation import Answer, Choice, Day, Flag, Identifier, Input, Moment, Text
+from coaching_service.kernel.validation import Answer, Choice, Day, Flag, Identifier, Input, Integer, Moment, Text
 from coaching_service.kernel.variants import Variant
 from coaching_service.library.forms.schemas import Question
 from coaching_service.library.metric_sets.schemas import Metric
@@ -17,6 +17,48 @@ class BlockDetails(Input):
     name = Text(required=True)
     date = Day(required=True)
     isRest = Flag(load_default=False, metadata={"description": "A day of rest, with nothing to do."})
+
+
+class BlockPlace(Input):
+    """Where a copy goes."""
+
+    date = Day(required=True)
+
+
+class Shift(Input):
+    """Which blocks to shift, and how far."""
+
+    class Meta(Input.Meta):
+        include = {"from": Day(required=True)}
+
+    days = Integer(least=-3_660, most=3_660, required=True)
+
+
+class Shifted(Answer):
+    """How many blocks were shifted."""
+
+    shifted = fields.Integer()
+
+
+class MoveSource(Input):
+    """Where an item is."""
+
+    wblockId = Identifier(required=True)
+    witemId = Identifier(required=True)
+
+
+class MoveTarget(Input):
+    """Where an item goes: `index` from 0; past the end is the end."""
+
+    wblockId = Identifier(required=True)
+    index = Integer(least=0, required=True)
+
+
+class Move(Input):
+    """An item's move. Without `source` or `target` it is the documented 500."""
+
+    source = fields.Nested(MoveSource, allow_none=True, load_default=None)
+    target = fields.Nested(MoveTarget, allow_none=True, load_default=None)
 
 
 class ExerciseName(Answer):

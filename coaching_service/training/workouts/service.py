@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
+
 from coaching_service.kernel.errors import BadRequest, NotFound, not_found
 from coaching_service.kernel.storage.context import Context, in_transaction, together
 from coaching_service.kernel.storage.documents import Document
 from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.variants import Unjudged
 from coaching_service.people.account import service as account
 from coaching_service.training.workouts import items, references, store
 from coaching_service.training.workouts.owners import Owner
@@ -25,17 +26,22 @@ async def calendar(ctx: Context, owner: Owner, first: object, last: object) -> l
 async def read(ctx: Context, owner: Owner, block_id: ObjectId) -> Document:
     """One block. Raises NotFound."""
     _, block = await together(ctx, owner.check(ctx), store.one(ctx, owner.where, block_id))
-    return await _ordered(ctx, owner, block)
+    return await ordered(ctx, owner, block)
 
 
 async def create(ctx: Context, owner: Owner, details: Document) -> Document:
     """A new, empty block; `details`: name, `date` or `day`, isRest."""
     await owner.check(ctx)
+    return await add_one(ctx, owner, details | {"items": []})
+
+
+async def add_one(ctx: Context, owner: Owner, plan: Document) -> Document:
+    """Put a planned block, with its `items` as stored, onto the schedule of an owner that has been checked."""
 
     async def added(tx: Context) -> Document:
-        stored = await store.add(tx, _fresh(owner, details))
+        stored = await store.add(tx, _fresh(owner, plan))
         await owner.rescheduled(tx)
-        return await _ordered(tx, owner, stored)
+        return await ordered(tx, owner, stored)
 
     return await in_transaction(ctx, added)
 
@@ -45,13 +51,18 @@ async def add_many(ctx: Context, owner: Owner, plans: list[Document]) -> int:
     checked: all or none. Gives how many."""
 
     async def added(tx: Context) -> None:
-        blocks = [_fresh(owner, plan) | {"items": [items.fresh(item) for item in plan["items"]]} for plan in plans]
-        await _keep_unit(tx, [item for block in blocks for item in block["items"]])
+        blocks = [_fresh(owner, plan) for plan in plans]
+        await keep_unit(tx, [item for block in blocks for item in block["items"]])
         await store.add_many(tx, blocks)
         await owner.rescheduled(tx)
 
     await in_transaction(ctx, added)
     return len(plans)
+
+
+async def stored_blocks(ctx: Context, owner: Owner) -> list[Document]:
+    """Every block of an owner that has been checked, as stored, in the order they are done."""
+    return await store.everything(ctx, owner.where, owner.slot)
 
 
 async def change(ctx: Context, owner: Owner, block_id: ObjectId, details: Document) -> Document:
@@ -68,7 +79,7 @@ async def change(ctx: Context, owner: Owner, block_id: ObjectId, details: Docume
         block = await store.change(tx, owner.where, block_id, fields, version)
         if owner.slot in fields:
             await owner.rescheduled(tx)
-        return await _ordered(tx, owner, block)
+        return await ordered(tx, owner, block)
 
     return await in_transaction(ctx, moved)
 
@@ -79,7 +90,7 @@ async def remove(ctx: Context, owner: Owner, block_id: ObjectId) -> None:
 
     async def removed(tx: Context) -> None:
         if not await store.remove(tx, owner.where, block_id):
-            raise _no_block()
+            raise no_block()
         await owner.rescheduled(tx)
 
     await in_transaction(ctx, removed)
@@ -97,74 +108,76 @@ async def program_workout_days(ctx: Context, program_ids: list[ObjectId]) -> dic
     return {found["_id"]: found["days"] for found in await store.program_workout_days(ctx, program_ids)}
 
 
-async def add_item(ctx: Context, owner: Owner, block_id: ObjectId, details: Document) -> Document:
-    """A new item at the end of a block. Raises NotFound for the block or what the item names."""
-    _, (whole, named) = await together(ctx, owner.check(ctx), references.settled(ctx, details))
-    item = items.fresh(whole)
-    await _keep_unit(ctx, [item])
-    block = await store.push_item(ctx, owner.where, block_id, item)
+async def copy(ctx: Context, owner: Owner, block_id: ObjectId, when: object) -> Document:
+    """The same plan on another date or day, with nothing done. Raises NotFound."""
+    _, block = await together(ctx, owner.check(ctx), store.one(ctx, owner.where, block_id))
     if block is None:
-        if await store.one(ctx, owner.where, block_id) is None:
-            raise _no_block()
-        raise BadRequest(f"A workout block holds at most {store.MAX_ITEMS} items")
-    return items.present_one(block, items.find(block["items"], item["_id"]), named, ctx.who.company.load_unit)
+        raise no_block()
+    plan = {"name": block["name"], "isRest": block["isRest"], "items": block["items"], owner.slot: when}
+    return await add_one(ctx, owner, plan)
 
 
-async def change_item(ctx: Context, owner: Owner, block_id: ObjectId, item_id: ObjectId, change: Unjudged) -> Document:
-    """Change what is sent of an item, judged by the item's own type; fields of other types are ignored.
+async def shift(ctx: Context, owner: Owner, day: str, days: int) -> int:
+    """Move every block from `day` on that has nothing done by a number of days, back or forth; gives how many.
 
-    Raises BadRequest, NotFound, and Conflict when the block has moved on since the change's `version`.
+    Raises BadRequest when a date would leave the calendar.
     """
-    _, before = await together(ctx, owner.check(ctx), store.one(ctx, owner.where, block_id))
-    if before is None:
-        raise _no_block()
-    stored = before["items"][items.find(before["items"], item_id)]
-    details = change.as_type(stored["type"])
-    version = details.pop("version", None)
-    details, _ = await references.settled(ctx, details, but=stored)
-    await _keep_unit(ctx, [details])
-
-    def mutate(block: Document) -> Document:
-        at = items.find(block["items"], item_id)
-        item = items.changed(block["items"][at], details)
-        if item is block["items"][at]:
-            return {}
-        return {"items": [*block["items"][:at], item, *block["items"][at + 1 :]]}
-
-    block = await store.rewrite(ctx, owner.where, block_id, mutate, version)
-    if block is None:
-        raise _no_block()
-    at = items.find(block["items"], item_id)
-    named = await references.named_by(ctx, block["items"][at : at + 1])
-    return items.present_one(block, at, named, ctx.who.company.load_unit)
-
-
-async def remove_item(ctx: Context, owner: Owner, block_id: ObjectId, item_id: ObjectId) -> None:
-    """Take an item out of a block. Raises NotFound."""
     await owner.check(ctx)
-    if not await store.pull_item(ctx, owner.where, block_id, item_id):
-        raise _no_block() if await store.one(ctx, owner.where, block_id) is None else not_found("Workout item")
+
+    async def moved(tx: Context) -> int:
+        found = await store.untouched_from(tx, owner.where, day)
+        for block in found:
+            later(block["date"], days)
+        count = await store.shift(tx, owner.where, [block["_id"] for block in found], days)
+        await owner.rescheduled(tx)
+        return count
+
+    return await in_transaction(ctx, moved)
+
+
+def later(day: str, days: int) -> str:
+    """A date so many days later (or earlier). Raises BadRequest when it leaves the calendar."""
+    try:
+        return str(date.fromisoformat(day) + timedelta(days=days))
+    except OverflowError:
+        raise BadRequest(f"{day} moved by {days} days is no date") from None
+
+
+async def log_block(ctx: Context, owner: Owner, block_id: ObjectId, done: Document) -> Document:
+    """Store what was noted of a session: durationMinutes, sessionRpe, comment. Gives the block. Raises NotFound."""
+    await owner.check(ctx)
+    fields = {name: done[name] for name in ("durationMinutes", "sessionRpe", "comment")}
+    return await ordered(ctx, owner, await store.change(ctx, owner.where, block_id, fields, None))
+
+
+def is_completed(block: Document) -> bool:
+    """Whether a block has items and all of them are completed."""
+    return bool(block["items"]) and all(item["isCompleted"] for item in block["items"])
 
 
 async def present(ctx: Context, blocks: list[Document]) -> list[Document]:
     """Stored blocks (each with its `order`) as they are read."""
-    named = await references.named_by(ctx, [item for block in blocks for item in block["items"]])
-    unit = ctx.who.company.load_unit
     for block in blocks:
-        done = [item["isCompleted"] for item in block["items"]]
-        block["isCompleted"] = bool(done) and all(done)
-        block["items"] = items.present(block, named, unit)
-    return blocks
+        block["isCompleted"] = is_completed(block)
+    return await present_items(ctx, blocks)
 
 
-async def _keep_unit(ctx: Context, written: list[Document]) -> None:
+async def present_items(ctx: Context, holders: list[Document]) -> list[Document]:
+    """Stored blocks or templates with their items as they are read."""
+    named = await references.named_by(ctx, [item for holder in holders for item in holder["items"]])
+    for holder in holders:
+        holder["items"] = items.present(holder, named, ctx.who.company.load_unit)
+    return holders
+
+
+async def keep_unit(ctx: Context, written: list[Document]) -> None:
     """Loads are about to be stored: the company's unit of load stays from now on."""
     if any(items.has_load(item) for item in written):
         await account.keep_unit(ctx)
 
 
 def _fresh(owner: Owner, details: Document) -> Document:
-    """A new block without items; `details`: name, isRest, `date` or `day` (both where a program was assigned)."""
+    """A new block; `details`: name, isRest, items, `date` or `day` (both where a program was assigned)."""
     return {
         "customerId": None,
         "programId": details.get("programId"),
@@ -175,19 +188,20 @@ def _fresh(owner: Owner, details: Document) -> Document:
         "durationMinutes": None,
         "sessionRpe": None,
         "comment": None,
-        "items": [],
+        "items": [items.fresh(item) for item in details["items"]],
         **owner.where,
     }
 
 
-async def _ordered(ctx: Context, owner: Owner, block: Document | None) -> Document:
+async def ordered(ctx: Context, owner: Owner, block: Document | None) -> Document:
     """One stored block as it is read."""
     if block is None:
-        raise _no_block()
+        raise no_block()
     siblings = await store.same_day(ctx, owner.where, owner.slot, block[owner.slot])
     block["order"] = siblings.index(block["_id"]) if block["_id"] in siblings else len(siblings)
     return (await present(ctx, [block]))[0]
 
 
-def _no_block() -> NotFound:
+def no_block() -> NotFound:
+    """The error for a block that is not the owner's."""
     return not_found("Workout block")

@@ -31,6 +31,11 @@ async def between(ctx: Context, owner: Where, field: str, first: object, last: o
     return await blocks.find(ctx, where, sort=(field, "position", "_id"))
 
 
+async def everything(ctx: Context, owner: Where, field: str) -> list[Document]:
+    """Every block of the owner's, in the order they are done."""
+    return await blocks.find(ctx, owner, sort=(field, "position", "_id"))
+
+
 async def one(ctx: Context, owner: Where, block_id: ObjectId) -> Document | None:
     """The owner's block, or None."""
     return await blocks.find_one(ctx, owner | {"_id": block_id})
@@ -96,6 +101,41 @@ async def push_item(ctx: Context, owner: Where, block_id: ObjectId, item: Docume
     """Append an item to a block that has room; gives the block, or None."""
     room = {f"items.{MAX_ITEMS - 1}": {"$exists": False}}
     return await blocks.update(ctx, owner | {"_id": block_id} | room, {"$push": {"items": item}})
+
+
+async def put_item(ctx: Context, owner: Where, block_id: ObjectId, item: Document, at: int) -> Document | None:
+    """Put an item into a block that has room, at a place from 0; gives the block, or None."""
+    room = {f"items.{MAX_ITEMS - 1}": {"$exists": False}}
+    push = {"$push": {"items": {"$each": [item], "$position": at}}}
+    return await blocks.update(ctx, owner | {"_id": block_id} | room, push)
+
+
+async def holds_item(ctx: Context, owner: Where, item_id: ObjectId) -> bool:
+    """Whether any of the owner's blocks holds the item."""
+    return await blocks.find_one(ctx, owner | {"items._id": item_id}, ("_id",)) is not None
+
+
+async def untouched_from(ctx: Context, owner: Where, day: str) -> list[Document]:
+    """`_id` and `date` of the owner's blocks from a day on that have nothing done: no item, no log of the block."""
+    nothing_done = {"items.isCompleted": {"$ne": True}, "sessionRpe": None, "durationMinutes": None, "comment": None}
+    return await blocks.find(ctx, owner | {"date": {"$gte": day}} | nothing_done, fields=("date",))
+
+
+async def shift(ctx: Context, owner: Where, ids: Sequence[ObjectId], days: int) -> int:
+    """Move blocks by a number of days; gives how many. Their places on a day stay."""
+    moved = {
+        "$dateToString": {
+            "format": "%Y-%m-%d",
+            "date": {
+                "$dateAdd": {
+                    "startDate": {"$dateFromString": {"dateString": "$date", "format": "%Y-%m-%d"}},
+                    "unit": "day",
+                    "amount": days,
+                }
+            },
+        }
+    }
+    return await blocks.update_each(ctx, owner | {"_id": {"$in": list(ids)}}, {"date": moved})
 
 
 async def pull_item(ctx: Context, owner: Where, block_id: ObjectId, item_id: ObjectId) -> bool:

@@ -1,0 +1,1 @@
+"""The activity feed: what happened with a client, newest first."""

@@ -1,0 +1,22 @@
+"""The activity feed over REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.kernel.auth.access import coach
+from coaching_service.kernel.auth.permissions import CUSTOMERS
+from coaching_service.kernel.pagination import page_of
+from coaching_service.kernel.rest.routes import Routes
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.people.activity import service
+from coaching_service.people.activity.schemas import Event, FeedQuery
+
+routes = Routes("/coach/customers/{customerId}/activity-feed", tag="Activity")
+
+
+@routes.get("", access=coach(CUSTOMERS.VIEW), query=FeedQuery(), returns=page_of(Event))
+async def read_feed(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
+    """Read a client's activity feed, newest first."""
+    return await service.page(ctx, customer_id, page=query["page"], size=query["limit"])

@@ -1,0 +1,36 @@
+"""What the activity feed reads and answers."""
+
+from __future__ import annotations
+
+from marshmallow import fields
+
+from coaching_service.kernel.query import QueryInteger
+from coaching_service.kernel.validation import Answer, Choice, Identifier, Input, Moment
+
+TYPES = (
+    "workout_completed",
+    "item_logged",
+    "form_submitted",
+    "metric_recorded",
+    "photo_added",
+    "plan_uploaded",
+    "personal_record",
+    "note_added",
+    "program_assigned",
+)
+
+
+class FeedQuery(Input):
+    """`page` from 1 and `limit` from 1 to 100, both required."""
+
+    page = QueryInteger(least=1, required=True)
+    limit = QueryInteger(least=1, most=100, required=True)
+
+
+class Event(Answer):
+    """Something that happened with a client; `data` says to what."""
+
+    _id = Identifier()
+    type = Choice(*TYPES)
+    date = Moment()
+    data = fields.Dict(metadata={"description": "What the event is about: identifiers, names, the session's `day`."})

@@ -1,0 +1,41 @@
+"""Events in the database: at most one of a type for one source, so that repeating what caused it adds nothing."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from coaching_service.kernel.storage.context import Context, together
+from coaching_service.kernel.storage.documents import Document, Documents
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.kernel.storage.mongo import Index
+
+events = Documents(
+    "activity",
+    (Index(("customerId", "-date", "-_id")), Index(("customerId", "sourceId", "type"), unique=True)),
+    client_field="customerId",
+)
+_WIRE = ("type", "date", "data")
+
+
+async def put(
+    ctx: Context, customer_id: ObjectId, source_id: ObjectId, kind: str, date: datetime, data: Document
+) -> None:
+    """Store an event, or bring the one of this type and source up to date."""
+    where = {"customerId": customer_id, "sourceId": source_id, "type": kind}
+    await events.put(ctx, where, {"date": date, "data": data})
+
+
+async def drop(ctx: Context, customer_id: ObjectId, source_id: ObjectId, kinds: tuple[str, ...]) -> None:
+    """Remove the events of these types and this source."""
+    await events.delete_many(ctx, {"customerId": customer_id, "sourceId": source_id, "type": {"$in": list(kinds)}})
+
+
+async def page(ctx: Context, customer_id: ObjectId, *, skip: int, limit: int) -> tuple[list[Document], int]:
+    """One page of a client's events, newest first, and how many there are."""
+    where = {"customerId": customer_id}
+    docs, total = await together(
+        ctx,
+        events.find(ctx, where, sort=("-date", "-_id"), skip=skip, limit=limit, fields=_WIRE),
+        events.count(ctx, where),
+    )
+    return docs, total

@@ -1,0 +1,43 @@
+"""What the form responses read and answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from marshmallow import ValidationError, fields, validates_schema
+
+from coaching_service.kernel.validation import Answer, Day, Identifier, Input
+
+
+class OpenRange(Input):
+    """`from` and `to`, both included, either may be left open."""
+
+    class Meta(Input.Meta):
+        include = {"from": Day()}
+
+    to = Day()
+
+    @validates_schema
+    def in_order(self, data: Mapping[str, str], **_: Any) -> None:
+        """The end is not before the start."""
+        if "from" in data and "to" in data and data["to"] < data["from"]:
+            raise ValidationError("must not be before from", "to")
+
+
+class AnswerGiven(Answer):
+    """An answer with its question as it was worded then."""
+
+    questionId = Identifier()
+    label = fields.String()
+    value = fields.Raw(allow_none=True)
+
+
+class FormResponse(Answer):
+    """What a client answered to a form."""
+
+    _id = Identifier()
+    formId = Identifier(allow_none=True, metadata={"description": "null: the form was made for this item."})
+    formName = fields.String()
+    date = Day()
+    answers = fields.List(fields.Nested(AnswerGiven))

@@ -1,0 +1,60 @@
+"""What a client answered to forms."""
+
+from __future__ import annotations
+
+from coaching_service.kernel.errors import BadRequest, not_found
+from coaching_service.kernel.storage.context import Context, together
+from coaching_service.kernel.storage.documents import Document
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.people.customers import service as customers
+from coaching_service.progress.form_responses import store
+from coaching_service.progress.form_responses.answers import objection
+
+
+def checked(form: Document, answers: list[Document], *, whole: bool) -> list[Document]:
+    """`answers` when each fits its question; with `whole` every required question must be answered.
+
+    Raises NotFound for a question that is not of the form, BadRequest naming the answer that does not fit.
+    """
+    questions = {question["_id"]: question for question in form["questions"]}
+    given = [answer["questionId"] for answer in answers]
+    if not set(given) <= questions.keys():
+        raise not_found("Question")
+    wrong = [
+        f"answers.{at}.value {reason}"
+        for at, answer in enumerate(answers)
+        if (reason := objection(questions[answer["questionId"]], answer["value"])) is not None
+    ]
+    if len(set(given)) < len(given):
+        wrong.append("answers must answer each question only once")
+    if whole:
+        unanswered = {answer["questionId"] for answer in answers if answer["value"] in (None, "", [])}
+        for identifier, question in questions.items():
+            if question["required"] and (identifier not in given or identifier in unanswered):
+                wrong.append(f"answers must answer the required question {identifier}")
+    if wrong:
+        raise BadRequest(wrong)
+    return answers
+
+
+async def log(
+    ctx: Context, customer_id: ObjectId, witem_id: ObjectId, form: Document, date: str, answers: list[Document]
+) -> None:
+    """What was answered with a FORM item becomes a response, in the log's transaction; without answers there is none.
+
+    The response keeps the questions' text as it is now.
+    """
+    labels = {question["_id"]: question["label"] for question in form["questions"]}
+    if not answers:
+        await store.drop(ctx, customer_id, witem_id)
+        return
+    written = [{**answer, "label": labels[answer["questionId"]]} for answer in answers]
+    response = {"formId": form["formId"], "formName": form["name"], "date": date, "answers": written}
+    await store.put(ctx, customer_id, witem_id, response)
+
+
+async def between(ctx: Context, customer_id: ObjectId, first: str | None, last: str | None) -> list[Document]:
+    """A client's responses from `first` to `last` (dates, both included, either may be open), newest first."""
+    _, found = await together(ctx, customers.visible(ctx, customer_id), store.between(ctx, customer_id, first, last))
+    responses: list[Document] = found
+    return responses

@@ -1,0 +1,1 @@
+"""Logs: what a client did, and all that follows from it."""

@@ -1,0 +1,113 @@
+"""What the logs read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from marshmallow import ValidationError, fields
+
+from coaching_service.kernel.validation import TEXT_LENGTH, Flag, Identifier, Input, Integer, ListOf, Number, Text
+from coaching_service.kernel.variants import ChangeByStoredType
+
+
+def _amount(most: float) -> Number:
+    return Number(least=0, most=most, allow_none=True, load_default=None)
+
+
+class CustomerSetDone(Input):
+    """A set as the client did it."""
+
+    index = Integer(least=1, most=1000, metadata={"description": "Which set, from 1; absent: as sent."})
+    reps = Integer(least=0, most=100_000, allow_none=True, load_default=None)
+    load = Number(least=0, most=100_000, allow_none=True, load_default=None)  # type: ignore[assignment]  # a field may be called so
+    seconds = _amount(86_400)
+    meters = _amount(10_000_000)
+    rpe = Number(least=1, most=10, allow_none=True, load_default=None)
+    rir = _amount(100)
+    isCompleted = Flag(load_default=True)
+
+
+class CircuitSetDone(CustomerSetDone):
+    """A set of a circuit as the client did it."""
+
+    exerciseId = Identifier(required=True)
+    round = Integer(least=1, most=1000, load_default=1)
+
+
+class SetsDone(ListOf):
+    """Sets as they were done; each index (of an exercise and round) once."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
+        done = super()._deserialize(value, attr, data, **kwargs)
+        numbered = [
+            {"exerciseId": None, "round": None, **each, "index": each.get("index", at)}
+            for at, each in enumerate(done, 1)
+        ]
+        if len({(each["exerciseId"], each["round"], each["index"]) for each in numbered}) < len(numbered):
+            raise ValidationError("must have each index only once")
+        return numbered
+
+
+class TaskDone(Input):
+    """What was done: of a task or a reminder no more than that."""
+
+    isCompleted = Flag(load_default=True, metadata={"description": "false takes back what was logged."})
+    comment = Text(longest=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
+
+
+class ExerciseDone(TaskDone):
+    """What was done of an exercise."""
+
+    customerSets = SetsDone(fields.Nested(CustomerSetDone), most=200, allow_none=True, load_default=list)
+
+
+class CircuitDone(TaskDone):
+    """What was done of a circuit."""
+
+    customerSets = SetsDone(fields.Nested(CircuitSetDone), most=2_000, allow_none=True, load_default=list)
+
+
+class AnswerSent(Input):
+    """An answer; null is none."""
+
+    questionId = Identifier(required=True)
+    value = fields.Raw(allow_none=True, required=True)
+
+
+class FormDone(TaskDone):
+    """What was answered."""
+
+    answers = ListOf(fields.Nested(AnswerSent), allow_none=True, load_default=list)
+
+
+class ValueSent(Input):
+    """A metric's value."""
+
+    metricId = Identifier(required=True)
+    value = Number(least=-1e12, required=True)
+
+
+class MetricsDone(TaskDone):
+    """What was measured."""
+
+    values = ListOf(fields.Nested(ValueSent), allow_none=True, load_default=list)
+
+
+ITEM_LOG = ChangeByStoredType(
+    {
+        "EXERCISE": ExerciseDone(),
+        "CIRCUIT": CircuitDone(),
+        "TASK": TaskDone(),
+        "FORM": FormDone(),
+        "METRICS": MetricsDone(),
+        "REMINDER": TaskDone(),
+    }
+)
+
+
+class BlockLog(Input):
+    """What was noted of a session."""
+
+    durationMinutes = Number(least=0, most=1_440, allow_none=True, load_default=None)
+    sessionRpe = Number(least=0, most=10, allow_none=True, load_default=None)
+    comment = Text(longest=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)

@@ -1,0 +1,116 @@
+"""What a client did, and all that follows from it in the same transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from coaching_service.kernel.errors import BadRequest
+from coaching_service.kernel.storage.context import Context, in_transaction
+from coaching_service.kernel.storage.documents import Document
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.kernel.variants import Unjudged
+from coaching_service.people.activity import service as activity
+from coaching_service.people.customers import service as customers
+from coaching_service.progress.form_responses import service as form_responses
+from coaching_service.progress.metrics import service as metrics
+from coaching_service.training.visibility import service as visibility
+from coaching_service.training.workouts import item_service
+from coaching_service.training.workouts import service as workouts
+from coaching_service.training.workouts.items import exercise_ids
+from coaching_service.training.workouts.owners import ClientCalendar
+
+_EVENT = {"FORM": "form_submitted", "METRICS": "metric_recorded"}
+# What else follows from a log, in its transaction; features.py fills it. Each is given the block and item as stored.
+on_logged: list[Callable[[Context, Document, Document], Awaitable[None]]] = []
+
+
+async def log_item(
+    ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, log: Unjudged
+) -> Document:
+    """Record what was done of an item, in place of what was recorded before; gives the item.
+
+    What it implies follows or is taken back with it: metric values, the form's response, the activity feed. Raises
+    BadRequest, NotFound, Forbidden.
+    """
+    calendar = ClientCalendar(customer_id)
+    await calendar.check(ctx)
+    await _require_shown(ctx, customer_id, block_id)
+
+    def judge(item: Document) -> Document:
+        done = log.as_type(item["type"])
+        if item["type"] == "FORM":
+            form_responses.checked(item["form"], done["answers"], whole=done["isCompleted"])
+        if item["type"] == "CIRCUIT":
+            _require_of_circuit(item, done["customerSets"])
+        return done
+
+    async def logged(tx: Context) -> Document:
+        block, item = await item_service.log_item(tx, calendar, block_id, item_id, judge)
+        await _follow(tx, customer_id, block, item)
+        for then in on_logged:
+            await then(tx, block, item)
+        return await item_service.present_item(tx, block, item_id)
+
+    return await in_transaction(ctx, logged)
+
+
+async def _follow(ctx: Context, customer_id: ObjectId, block: Document, item: Document) -> None:
+    kind, item_id, day = item["type"], item["_id"], block["date"]
+    if kind == "METRICS":
+        set_id = item["metricsFields"]["metricsSetId"]
+        await metrics.log(ctx, customer_id, item_id, set_id, day, item["values"])
+    if kind == "FORM":
+        await form_responses.log(ctx, customer_id, item_id, item["form"], day, item["answers"])
+    event = _EVENT.get(kind, "item_logged")
+    about = {"wblockId": block["_id"], "blockName": block["name"], "day": day}
+    if item["isCompleted"]:
+        await activity.happened(ctx, event, customer_id, item_id, **about, witemId=item_id, itemType=kind)
+    else:
+        await activity.undone(ctx, customer_id, item_id, event)
+    if workouts.is_completed(block):
+        await activity.happened(ctx, "workout_completed", customer_id, block["_id"], **about)
+    else:
+        await activity.undone(ctx, customer_id, block["_id"], "workout_completed")
+    await customers.was_active(ctx, customer_id)
+
+
+def _require_of_circuit(item: Document, done: list[Document]) -> None:
+    known = exercise_ids([item])
+    for at, each in enumerate(done):
+        if each["exerciseId"] not in known:
+            raise BadRequest([f"customerSets.{at}.exerciseId must be an exercise of the circuit"])
+        if each["round"] > item["rounds"]:
+            raise BadRequest([f"customerSets.{at}.round must not be greater than {item['rounds']}"])
+
+
+async def log_block(ctx: Context, customer_id: ObjectId, block_id: ObjectId, done: Document) -> Document:
+    """Record what was noted of a session: durationMinutes, sessionRpe (0 to 10), comment; gives the block.
+
+    Raises NotFound, Forbidden.
+    """
+    calendar = ClientCalendar(customer_id)
+    await calendar.check(ctx)
+    await _require_shown(ctx, customer_id, block_id)
+
+    async def logged(tx: Context) -> Document:
+        block = await workouts.log_block(tx, calendar, block_id, done)
+        await customers.was_active(tx, customer_id)
+        return block
+
+    return await in_transaction(ctx, logged)
+
+
+async def own_calendar(ctx: Context, first: str, last: str) -> list[Document]:
+    """The asking client's own blocks from `first` to `last` on the days they may see."""
+    hidden = await visibility.hidden_days(ctx, ctx.who.id, first, last)
+    blocks = await workouts.calendar(ctx, ClientCalendar(ctx.who.id), first, last)
+    return [block for block in blocks if block["date"] not in hidden]
+
+
+async def _require_shown(ctx: Context, customer_id: ObjectId, block_id: ObjectId) -> None:
+    """A client does not find a block on a day that is hidden from them."""
+    if ctx.who.is_coach:
+        return
+    block = await workouts.read(ctx, ClientCalendar(customer_id), block_id)
+    if await visibility.hidden_days(ctx, customer_id, block["date"], block["date"]):
+        raise workouts.no_block()

@@ -1,0 +1,1 @@
+"""A client's metrics: which sets are assigned, and what was recorded."""

@@ -1,0 +1,87 @@
+"""A client's metrics over REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.kernel.auth.access import coach
+from coaching_service.kernel.auth.permissions import METRICS
+from coaching_service.kernel.errors import Conflict, LegacyFailure
+from coaching_service.kernel.rest.routes import Routes, list_of
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.progress.metrics import service
+from coaching_service.progress.metrics.schemas import (
+    AssignedMetricsSet,
+    Entry,
+    HistoryEntry,
+    MetricsSetReference,
+    NewEntry,
+)
+
+routes = Routes("/coach/customers/{customerId}/metrics-sets", tag="Metrics")
+
+
+@routes.get("", access=coach(METRICS.VIEW), returns=list_of(AssignedMetricsSet))
+async def list_assigned(ctx: Context, customer_id: ObjectId) -> list[dict[str, Any]]:
+    """List the metric sets a client is assigned.
+
+    With each metric's earliest and latest value by date.
+    """
+    return await service.assigned(ctx, customer_id)
+
+
+@routes.post(
+    "",
+    access=coach(METRICS.EDIT),
+    body=MetricsSetReference(),
+    returns=AssignedMetricsSet,
+    errors=(LegacyFailure,),
+    example={"metricsSetId": "66f0c0ffee0000000000abcd"},
+)
+async def assign_set(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+    """Assign a metric set to a client.
+
+    Assigned again, its history is back. A set that does not exist: 500 with `code` METRICS_SET_MISSING.
+    """
+    return await service.assign(ctx, customer_id, body["metricsSetId"])
+
+
+@routes.delete("/{metricsSetId}", access=coach(METRICS.EDIT), errors=(LegacyFailure,))
+async def unassign_set(ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId) -> None:
+    """End the assignment of a metric set.
+
+    Its history stays readable; new values are 409.
+    """
+    await service.unassign(ctx, customer_id, metrics_set_id)
+
+
+@routes.post(
+    "/{metricsSetId}/entries",
+    access=coach(METRICS.EDIT),
+    body=NewEntry(),
+    returns=Entry,
+    errors=(LegacyFailure, Conflict),
+    example={"metricId": "66f0c0ffee0000000000abcd", "date": "2026-03-02", "value": 72.5},
+)
+async def record_value(
+    ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId, body: dict[str, Any]
+) -> dict[str, Any]:
+    """Record a metric's value on a date.
+
+    A second value for the date replaces the first.
+    """
+    return await service.record(ctx, customer_id, metrics_set_id, body["metricId"], body["date"], body["value"])
+
+
+@routes.get(
+    "/{metricsSetId}/metrics/{metricId}/history",
+    access=coach(METRICS.VIEW),
+    returns=list_of(HistoryEntry),
+    errors=(LegacyFailure,),
+)
+async def read_history(
+    ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId, metric_id: ObjectId
+) -> list[dict[str, Any]]:
+    """Read a metric's history by date."""
+    return await service.history(ctx, customer_id, metrics_set_id, metric_id)

@@ -1,0 +1,144 @@
+"""What a coach does with a client's metrics."""
+
+from __future__ import annotations
+
+from coaching_service.kernel.errors import Conflict, LegacyFailure, NotFound, not_found
+from coaching_service.kernel.storage.context import Context, in_transaction
+from coaching_service.kernel.storage.documents import Document
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.library.metric_sets import service as metric_sets
+from coaching_service.people.activity import service as activity
+from coaching_service.people.customers import service as customers
+from coaching_service.progress.metrics import store
+
+
+async def assigned(ctx: Context, customer_id: ObjectId) -> list[Document]:
+    """The metric sets a client is assigned, each metric with its earliest and latest value."""
+    await customers.visible(ctx, customer_id)
+    assignments = await store.assigned(ctx, customer_id)
+    sets = await metric_sets.named(ctx, [each["metricsSetId"] for each in assignments])
+    metric_ids = [metric["_id"] for found in sets.values() for metric in found["metrics"]]
+    ends = {each["_id"]: each for each in await store.first_and_last(ctx, customer_id, metric_ids)}
+    return [_present(each, sets[each["metricsSetId"]], ends) for each in assignments]
+
+
+def _present(assignment: Document, metric_set: Document, ends: dict[ObjectId, Document]) -> Document:
+    none: Document = {"first": None, "last": None}
+    metrics = [
+        {
+            "metric": metric,
+            "initialValue": ends.get(metric["_id"], none)["first"],
+            "currentValue": ends.get(metric["_id"], none)["last"],
+        }
+        for metric in metric_set["metrics"]
+    ]
+    return {
+        "_id": assignment["_id"],
+        "customerId": assignment["customerId"],
+        "metricsSet": {"_id": metric_set["_id"], "name": metric_set["name"]},
+        "metrics": metrics,
+    }
+
+
+async def assign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> Document:
+    """Assign a metric set to a client; assigned again, its history is back. Repeating is harmless.
+
+    Raises NotFound, Forbidden for the client, LegacyFailure for a missing set.
+    """
+    await customers.visible(ctx, customer_id)
+    await _existing(ctx, set_id)
+    await store.assign(ctx, customer_id, set_id)
+    return next(each for each in await assigned(ctx, customer_id) if each["metricsSet"]["_id"] == set_id)
+
+
+async def assign_automatic(ctx: Context, customer: Document, _token: str, _invited: bool) -> None:
+    """A new client is assigned the sets that are marked automatic, in the transaction of their creation."""
+    for metric_set in await metric_sets.automatic(ctx):
+        await store.assign(ctx, customer["_id"], metric_set["_id"])
+
+
+async def unassign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> None:
+    """End an assignment; the history stays.
+
+    Raises LegacyFailure for a missing set, NotFound when it is not assigned.
+    """
+    await customers.visible(ctx, customer_id)
+    await _existing(ctx, set_id, deleted_too=True)
+    if not await store.unassign(ctx, customer_id, set_id):
+        raise not_found("Assignment")
+
+
+async def record(
+    ctx: Context, customer_id: ObjectId, set_id: ObjectId, metric_id: ObjectId, date: str, value: float
+) -> Document:
+    """Record a metric's value on a date (`YYYY-MM-DD`, the client's); a second one replaces it.
+
+    Raises LegacyFailure for a missing set, NotFound for a metric that is not in it, Conflict when the set is not
+    assigned or the metric is archived.
+    """
+    await customers.visible(ctx, customer_id)
+    metric_set = await _existing(ctx, set_id, deleted_too=True)
+    if not await store.is_assigned(ctx, customer_id, set_id):
+        raise Conflict("This metric set is not assigned to the client; assign it before recording")
+    metric = _metric(metric_set, metric_id)
+
+    async def recorded(tx: Context) -> Document:
+        entry = await store.record(tx, customer_id, set_id, metric_id, date, value, None)
+        await activity.happened(
+            *(tx, "metric_recorded", customer_id, entry["_id"]),
+            metricId=metric_id,
+            metricName=metric["name"],
+            unit=metric["metricUnit"]["shortName"],
+            value=value,
+            day=date,
+        )
+        return entry
+
+    entry = await in_transaction(ctx, recorded)
+    return {"_id": entry["_id"], "metricsSetId": set_id, "metricId": metric_id, "date": date, "value": value}
+
+
+async def log(
+    ctx: Context, customer_id: ObjectId, witem_id: ObjectId, set_id: ObjectId, date: str, values: list[Document]
+) -> None:
+    """The values logged with a METRICS item enter the history, in the log's transaction; those it had before go.
+
+    Raises NotFound for a metric that is not in the item's set.
+    """
+    await store.forget_item(ctx, customer_id, witem_id)
+    metric_set = (await metric_sets.named(ctx, [set_id]))[set_id]
+    for each in values:
+        _metric(metric_set, each["metricId"])
+        await store.record(ctx, customer_id, set_id, each["metricId"], date, each["value"], witem_id)
+
+
+async def history(ctx: Context, customer_id: ObjectId, set_id: ObjectId, metric_id: ObjectId) -> list[Document]:
+    """What was recorded of a metric, `{date, value}` by date; readable after the set was unassigned.
+
+    Raises LegacyFailure for a missing set, NotFound for a metric that was never in it.
+    """
+    await customers.visible(ctx, customer_id)
+    metric_set = await _existing(ctx, set_id, deleted_too=True)
+    known = [metric["_id"] for metric in metric_set["metrics"]] + metric_set["archivedMetrics"]
+    if metric_id not in known:
+        raise not_found("Metric")
+    return await store.history(ctx, customer_id, metric_id)
+
+
+async def _existing(ctx: Context, set_id: ObjectId, *, deleted_too: bool = False) -> Document:
+    try:
+        if deleted_too:
+            return await metric_sets.read_any(ctx, set_id)
+        return await metric_sets.read(ctx, set_id)
+    except NotFound:
+        raise LegacyFailure("METRICS_SET_MISSING", "The metrics set does not exist") from None
+
+
+def _metric(metric_set: Document, metric_id: ObjectId) -> Document:
+    for metric in metric_set["metrics"]:
+        if metric["_id"] == metric_id:
+            found: Document = metric
+            return found
+    if metric_id in metric_set["archivedMetrics"]:
+        raise Conflict("This metric has been taken out of its set; nothing new is recorded")
+    raise not_found("Metric")

@@ -1,0 +1,84 @@
+"""Which metric sets a client is assigned, and one value a metric and date."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.documents import Document, Documents, now
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.kernel.storage.mongo import Index
+
+assignments = Documents(
+    "metricAssignments",
+    (Index(("customerId", "metricsSetId"), unique=True), Index(("customerId", "unassignedAt", "createdAt"))),
+    client_field="customerId",
+)
+entries = Documents(
+    "metricEntries",
+    (
+        Index(("customerId", "metricId", "date"), unique=True),
+        Index(("customerId", "witemId")),
+    ),
+    client_field="customerId",
+)
+
+
+async def assigned(ctx: Context, customer_id: ObjectId) -> list[Document]:
+    """What a client is assigned, the longest first."""
+    return await assignments.find(ctx, {"customerId": customer_id, "unassignedAt": None}, sort=("createdAt", "_id"))
+
+
+async def assign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> Document:
+    """Assign a set, again if it was before."""
+    return await assignments.put(ctx, {"customerId": customer_id, "metricsSetId": set_id}, {"unassignedAt": None})
+
+
+async def is_assigned(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> bool:
+    """Whether the client is assigned the set at present."""
+    where = {"customerId": customer_id, "metricsSetId": set_id}
+    found = await assignments.find_one(ctx, where, ("unassignedAt",))
+    return found is not None and found["unassignedAt"] is None
+
+
+async def unassign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> bool:
+    """End an assignment; whether there was one."""
+    where = {"customerId": customer_id, "metricsSetId": set_id, "unassignedAt": None}
+    return await assignments.update(ctx, where, {"$set": {"unassignedAt": now()}}) is not None
+
+
+async def record(
+    ctx: Context,
+    customer_id: ObjectId,
+    set_id: ObjectId,
+    metric_id: ObjectId,
+    date: str,
+    value: float,
+    witem_id: ObjectId | None,
+) -> Document:
+    """Store a value; one there already for the metric and date is replaced. `witem_id`: the item it was logged with."""
+    where = {"customerId": customer_id, "metricId": metric_id, "date": date}
+    return await entries.put(ctx, where, {"metricsSetId": set_id, "value": value, "witemId": witem_id})
+
+
+async def forget_item(ctx: Context, customer_id: ObjectId, witem_id: ObjectId) -> None:
+    """Remove the values logged with an item."""
+    await entries.delete_many(ctx, {"customerId": customer_id, "witemId": witem_id})
+
+
+async def history(ctx: Context, customer_id: ObjectId, metric_id: ObjectId) -> list[Document]:
+    """`{date, value}` of a metric, by date."""
+    where = {"customerId": customer_id, "metricId": metric_id}
+    found = await entries.find(ctx, where, sort=("date",), fields=("date", "value"))
+    return [{"date": entry["date"], "value": entry["value"]} for entry in found]
+
+
+async def first_and_last(ctx: Context, customer_id: ObjectId, metric_ids: Sequence[ObjectId]) -> list[Document]:
+    """`{_id: metricId, first, last}`: the earliest and the latest value by date."""
+    where = {"customerId": customer_id, "metricId": {"$in": list(metric_ids)}}
+    return await entries.aggregate(
+        ctx,
+        where,
+        {"$sort": {"metricId": 1, "date": 1}},
+        {"$group": {"_id": "$metricId", "first": {"$first": "$value"}, "last": {"$last": "$value"}}},
+    )

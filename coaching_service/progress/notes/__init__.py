@@ -1,0 +1,1 @@
+"""A coach's notes on a client."""

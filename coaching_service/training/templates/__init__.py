@@ -1,0 +1,1 @@
+"""Workout templates: blocks to be put onto any calendar."""

@@ -1,0 +1,87 @@
+"""Workout templates over REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.kernel.auth.access import coach
+from coaching_service.kernel.auth.permissions import CUSTOMERS, PROGRAMS
+from coaching_service.kernel.errors import NotFound
+from coaching_service.kernel.rest.routes import Routes, list_of
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.kernel.validation import patch_of
+from coaching_service.training.templates import service
+from coaching_service.training.templates.schemas import Application, NewTemplate, Template, TemplateQuery
+from coaching_service.training.workouts.schemas import Block
+
+routes = Routes("/coach/workout-templates", tag="Workout templates")
+
+
+@routes.get("", access=coach(PROGRAMS.VIEW), query=TemplateQuery(), returns=list_of(Template))
+async def list_templates(ctx: Context, query: dict[str, Any]) -> list[dict[str, Any]]:
+    """List workout templates by name."""
+    return await service.matching(ctx, kind=query.get("type"), tag=query.get("tag"), words=query.get("q", ""))
+
+
+@routes.post(
+    "",
+    access=coach(PROGRAMS.CREATE),
+    body=NewTemplate(),
+    returns=Template,
+    errors=(NotFound,),
+    example={
+        "name": "Morning mobility",
+        "type": "mobility",
+        "tags": ["short"],
+        "items": [{"type": "TASK", "taskFields": {"title": "Walk for ten minutes"}}],
+    },
+)
+async def create_template(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+    """Create a workout template."""
+    return await service.create(ctx, body)
+
+
+@routes.get("/{templateId}", access=coach(PROGRAMS.VIEW), returns=Template)
+async def get_template(ctx: Context, template_id: ObjectId) -> dict[str, Any]:
+    """Read a workout template."""
+    return await service.read(ctx, template_id)
+
+
+@routes.patch(
+    "/{templateId}",
+    access=coach(PROGRAMS.EDIT),
+    body=patch_of(NewTemplate, name="TemplateChange"),
+    returns=Template,
+    example={"tags": ["short", "home"], "version": 0},
+)
+async def change_template(ctx: Context, template_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+    """Change a workout template.
+
+    `items` are replaced whole.
+    """
+    return await service.change(ctx, template_id, body)
+
+
+@routes.delete("/{templateId}", access=coach(PROGRAMS.DELETE))
+async def delete_template(ctx: Context, template_id: ObjectId) -> None:
+    """Delete a workout template.
+
+    Blocks made from it stay.
+    """
+    await service.remove(ctx, template_id)
+
+
+@routes.post(
+    "/{templateId}/apply",
+    access=coach(CUSTOMERS.EDIT),
+    body=Application(),
+    returns=Block,
+    example={"customerId": "66f0c0ffee0000000000abcd", "date": "2026-03-02"},
+)
+async def apply_template(ctx: Context, template_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+    """Put a workout template onto a client's calendar.
+
+    Answers the block that is made.
+    """
+    return await service.apply(ctx, template_id, body["customerId"], body["date"])

@@ -1,0 +1,1 @@
+"""Which days of their calendar a client sees."""

@@ -1,0 +1,37 @@
+"""Visibility over REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.kernel.auth.access import coach
+from coaching_service.kernel.auth.permissions import CUSTOMERS
+from coaching_service.kernel.query import DateRange
+from coaching_service.kernel.rest.routes import Routes, list_of
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.training.visibility import service
+from coaching_service.training.visibility.schemas import DayVisibility, VisibilityChange
+
+routes = Routes("/coach/customers/{customerId}/visibility", tag="Visibility")
+
+
+@routes.get("", access=coach(CUSTOMERS.VIEW), query=DateRange(), returns=list_of(DayVisibility))
+async def read_visibility(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> list[dict[str, Any]]:
+    """List which days a client sees.
+
+    Every day of the range, at most three years; shown unless hidden.
+    """
+    return await service.between(ctx, customer_id, query["startDate"], query["endDate"])
+
+
+@routes.put(
+    "",
+    access=coach(CUSTOMERS.EDIT),
+    body=VisibilityChange(),
+    returns=list_of(DayVisibility),
+    example={"startDate": "2026-03-02", "endDate": "2026-03-08", "isVisible": False},
+)
+async def set_visibility(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> list[dict[str, Any]]:
+    """Show or hide days of a client's calendar."""
+    return await service.set_between(ctx, customer_id, body["startDate"], body["endDate"], visible=body["isVisible"])

@@ -1,0 +1,126 @@
+"""What a coach does with the items in workout blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from coaching_service.kernel.errors import BadRequest, Conflict, LegacyFailure, not_found
+from coaching_service.kernel.storage.context import Context, in_transaction, together
+from coaching_service.kernel.storage.documents import Document
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.kernel.variants import Unjudged
+from coaching_service.training.workouts import items, references, store
+from coaching_service.training.workouts.owners import Owner
+from coaching_service.training.workouts.service import keep_unit, no_block, ordered
+
+
+async def fresh_items(ctx: Context, sent: list[Document]) -> list[Document]:
+    """New items from what a coach sent of them, to be stored elsewhere. Raises NotFound for what one names."""
+    made = [items.fresh((await references.settled(ctx, details))[0]) for details in sent]
+    await keep_unit(ctx, made)
+    return made
+
+
+async def add_item(ctx: Context, owner: Owner, block_id: ObjectId, details: Document) -> Document:
+    """A new item at the end of a block. Raises NotFound for the block or what the item names."""
+    _, (whole, named) = await together(ctx, owner.check(ctx), references.settled(ctx, details))
+    item = items.fresh(whole)
+    await keep_unit(ctx, [item])
+    block = await store.push_item(ctx, owner.where, block_id, item)
+    if block is None:
+        if await store.one(ctx, owner.where, block_id) is None:
+            raise no_block()
+        raise BadRequest(f"A workout block holds at most {store.MAX_ITEMS} items")
+    return items.present_one(block, items.find(block["items"], item["_id"]), named, ctx.who.company.load_unit)
+
+
+async def change_item(ctx: Context, owner: Owner, block_id: ObjectId, item_id: ObjectId, change: Unjudged) -> Document:
+    """Change what is sent of an item, judged by the item's own type; fields of other types are ignored.
+
+    Raises BadRequest, NotFound, and Conflict when the block has moved on since the change's `version`.
+    """
+    _, before = await together(ctx, owner.check(ctx), store.one(ctx, owner.where, block_id))
+    if before is None:
+        raise no_block()
+    stored = before["items"][items.find(before["items"], item_id)]
+    details = change.as_type(stored["type"])
+    version = details.pop("version", None)
+    details, _ = await references.settled(ctx, details, but=stored)
+    await keep_unit(ctx, [details])
+
+    def mutate(block: Document) -> Document:
+        at = items.find(block["items"], item_id)
+        item = items.changed(block["items"][at], details)
+        if item is block["items"][at]:
+            return {}
+        return {"items": [*block["items"][:at], item, *block["items"][at + 1 :]]}
+
+    block = await store.rewrite(ctx, owner.where, block_id, mutate, version)
+    if block is None:
+        raise no_block()
+    return await present_item(ctx, block, item_id)
+
+
+async def remove_item(ctx: Context, owner: Owner, block_id: ObjectId, item_id: ObjectId) -> None:
+    """Take an item out of a block. Raises NotFound."""
+    await owner.check(ctx)
+    if not await store.pull_item(ctx, owner.where, block_id, item_id):
+        raise no_block() if await store.one(ctx, owner.where, block_id) is None else not_found("Workout item")
+
+
+async def move_item(ctx: Context, owner: Owner, source: Document | None, target: Document | None) -> Document:
+    """Move an item to a place in the same block or another of the owner's; gives the target block.
+
+    `source`: wblockId, witemId; `target`: wblockId, index from 0 (past the end is the end). Never lost, never twice:
+    raises LegacyFailure when either is missing, NotFound when a block or the item was never known, Conflict when the
+    item is no longer in `source`, BadRequest when the target is full.
+    """
+    await owner.check(ctx)
+    if source is None or target is None:
+        raise LegacyFailure("WITEM_MOVE_INCOMPLETE", "A move needs a source and a target")
+    item_id = source["witemId"]
+
+    async def moved(tx: Context) -> Document:
+        block = await store.one(tx, owner.where, source["wblockId"])
+        if block is None:
+            raise no_block()
+        item = next((each for each in block["items"] if each["_id"] == item_id), None)
+        if item is None:
+            if await store.holds_item(tx, owner.where, item_id):
+                raise Conflict("The item is no longer in the source block; read the calendar again")
+            raise not_found("Workout item")
+        await store.pull_item(tx, owner.where, source["wblockId"], item_id)
+        reached = await store.put_item(tx, owner.where, target["wblockId"], item, target["index"])
+        if reached is None and await store.one(tx, owner.where, target["wblockId"]) is not None:
+            raise BadRequest(f"A workout block holds at most {store.MAX_ITEMS} items")
+        return await ordered(tx, owner, reached)
+
+    return await in_transaction(ctx, moved)
+
+
+async def log_item(
+    ctx: Context, owner: Owner, block_id: ObjectId, item_id: ObjectId, judge: Callable[[Document], Document]
+) -> tuple[Document, Document]:
+    """Store what was done of an item, in the caller's transaction; gives the block and the item as stored.
+
+    `judge` is given the stored item and gives what was done (as items.logged takes it), or raises. Raises NotFound.
+    """
+
+    def mutate(block: Document) -> Document:
+        at = items.find(block["items"], item_id)
+        item = items.logged(block["items"][at], judge(block["items"][at]))
+        return {"items": [*block["items"][:at], item, *block["items"][at + 1 :]]}
+
+    block = await store.rewrite(ctx, owner.where, block_id, mutate, None)
+    if block is None:
+        raise no_block()
+    item = block["items"][items.find(block["items"], item_id)]
+    await keep_unit(ctx, [item])
+    return block, item
+
+
+async def present_item(ctx: Context, block: Document, item_id: ObjectId) -> Document:
+    """One item of a stored block as it is read."""
+    at = items.find(block["items"], item_id)
+    named = await references.named_by(ctx, block["items"][at : at + 1])
+    return items.present_one(block, at, named, ctx.who.company.load_unit)
