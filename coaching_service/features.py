@@ -22,15 +22,27 @@ from coaching_service.people.sessions import routes as sessions
 from coaching_service.people.sessions import service as sessions_service
 from coaching_service.people.team import routes as team
 from coaching_service.people.team import service as team_service
+from coaching_service.progress.compliance import daily as compliance_daily
+from coaching_service.progress.compliance import routes as compliance
+from coaching_service.progress.compliance import service as compliance_service
+from coaching_service.progress.exercise_history import routes as exercise_history
 from coaching_service.progress.form_responses import routes as form_responses
+from coaching_service.progress.form_responses import service as form_responses_service
 from coaching_service.progress.logs import routes as logs
+from coaching_service.progress.logs import service as logs_service
 from coaching_service.progress.metrics import routes as metrics
 from coaching_service.progress.metrics import service as metrics_service
 from coaching_service.progress.notes import routes as notes
+from coaching_service.progress.personal_records import routes as personal_records
+from coaching_service.progress.personal_records import service as personal_records_service
+from coaching_service.progress.volume import routes as volume
+from coaching_service.progress.workload import routes as workload
 from coaching_service.training.programs import routes as programs
 from coaching_service.training.templates import routes as templates
 from coaching_service.training.visibility import routes as visibility
+from coaching_service.training.workouts import owners
 from coaching_service.training.workouts import routes as workouts
+from coaching_service.training.workouts import service as workouts_service
 
 ROUTES: tuple[Routes, ...] = (
     sessions.routes,
@@ -53,6 +65,11 @@ ROUTES: tuple[Routes, ...] = (
     form_responses.routes,
     notes.routes,
     activity.routes,
+    exercise_history.routes,
+    personal_records.routes,
+    volume.routes,
+    workload.routes,
+    compliance.routes,
 )
 
 TAGS = (
@@ -76,6 +93,11 @@ TAGS = (
     ("Form responses", "What clients answered."),
     ("Notes", "A coach's notes on a client."),
     ("Activity", "What happened with a client, newest first."),
+    ("Exercise history", "What a client did of one exercise, session by session."),
+    ("Personal records", "A client's bests: typed in, and found in logs."),
+    ("Volume", "Which muscles a client trained, and how much."),
+    ("Workload", "How much a client trained, period by period."),
+    ("Compliance", "Whether a client did what was scheduled."),
 )
 
 STEPS: Steps = {
@@ -83,7 +105,14 @@ STEPS: Steps = {
     sessions_service.FORGOTTEN: sessions_service.send_reset,
     customers_service.ERASE: erasure.erase_customer,
     account_service.ERASE: erasure.erase_company,
+    compliance_daily.RENEW: compliance_daily.renew_some,
 }
+# Jobs that never end: one of each is kept in the queue.
+STANDING = (compliance_daily.RENEW,)
 
 customers_service.on_created[:] = [customer_access_service.invite_new, metrics_service.assign_automatic]
 team_service.on_removed[:] = [sessions_service.end_all, api_keys_service.end_all, customers_service.unassign]
+customers_service.figures[:] = [compliance_service.figures]
+owners.on_done_changed[:] = [personal_records_service.renew]
+workouts_service.on_redated[:] = [metrics_service.redated, form_responses_service.redated]
+logs_service.on_logged[:] = [compliance_service.renew]

@@ -163,5 +163,9 @@ async def test_the_company_itself_finds_them(victim: CoachClient, world: World, 
 @each_route
 async def test_a_malformed_identifier_is_named(victim: CoachClient, world: World, route: Route) -> None:
     for wire, _ in route.path_parameters:
+        if wire in route.malformed:  # one of the documented legacy failures
+            reply = await call(victim, route, filled(route, {wire: "malformed"}), world)
+            assert reply.refused(500)["code"] == route.malformed[wire][0]
+            continue
         error = (await call(victim, route, filled(route, {wire: "malformed"}), world)).refused(400)
         assert wire in error["message"]

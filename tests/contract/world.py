@@ -31,10 +31,13 @@ async def make_world(coach: CoachClient) -> World:
     key = (await session.post("/coach/api-keys", {"name": "Extra"})).ok(201)
     client = f"/coach/customers/{customer['_id']}"
     (await coach.post(f"{client}/metrics-sets", {"metricsSetId": metric_set["_id"]})).ok(201)
+    best = {"exerciseId": exercise["_id"], "type": "most_reps", "value": 20, "date": "2026-03-02"}
+    record = (await coach.post(f"{client}/personal-records", best)).ok(201)
     note = (await coach.post(f"{client}/notes", {"content": "Hello"})).ok(201)
     template = (await coach.post("/coach/workout-templates", {"name": "Short"})).ok(201)
     return {
         "metricId": metric_set["metrics"][0]["_id"],
+        "recordId": record["_id"],
         "noteId": note["_id"],
         "templateId": template["_id"],
         "employeeId": employee["_id"],

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Literal
-from zoneinfo import ZoneInfo
 
+from coaching_service.kernel.dates import local_date
 from coaching_service.kernel.storage.ids import ObjectId
 
 Via = Literal["session", "apiKey", "mcp"]
@@ -55,4 +55,4 @@ class Principal:
 
     def today(self, timezone: str | None = None) -> date:
         """Today's date where the client is: in `timezone`, else in the company's."""
-        return datetime.now(ZoneInfo(timezone or self.company.timezone)).date()
+        return local_date(datetime.now(UTC), timezone or self.company.timezone)

@@ -7,7 +7,7 @@ bounded step, and gives it back; a process that dies mid-step loses only its lea
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -18,11 +18,12 @@ import structlog
 from coaching_service.kernel.auth.secrets import new_token
 from coaching_service.kernel.storage.context import Context, Services
 from coaching_service.kernel.storage.documents import Document, Documents, now
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.kernel.storage.ids import ObjectId, stable_id
 from coaching_service.kernel.storage.mongo import Index
 
 LEASE = timedelta(seconds=60)
 POLL_SECONDS = 2.0
+_SOON_SECONDS = 0.05
 _RETRY_AFTER = (1, 5, 30, 120, 600)
 
 _jobs = Documents(
@@ -83,8 +84,20 @@ async def enqueue(
         "createdAt": at,
     }
     await _jobs.globally(ctx.services).insert_one(job, session=ctx.session)
-    ctx.services.wake.set()
+    if ctx.session is None:
+        ctx.services.wake.set()
+    else:  # the worker sees it once the transaction has ended
+        asyncio.get_running_loop().call_later(_SOON_SECONDS, ctx.services.wake.set)
     return identifier
+
+
+async def keep_standing(services: Services, kinds: Sequence[str]) -> None:
+    """Keep exactly one job of each of these kinds in the queue: work that comes back for ever."""
+    at = now()
+    for kind in kinds:
+        job: Document = {"kind": kind, "companyId": None, "about": None, "arguments": {}, "runAfter": at, "attempts": 0}
+        fresh = {**job, "lease": None, "createdAt": at}
+        await _jobs.globally(services).update_one({"_id": stable_id("job", kind)}, {"$setOnInsert": fresh}, upsert=True)
 
 
 async def run_due(services: Services, steps: Steps, *, at: datetime | None = None) -> int:

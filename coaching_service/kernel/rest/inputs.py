@@ -12,7 +12,7 @@ from marshmallow import Schema, ValidationError, fields
 from webargs.aiohttpparser import AIOHTTPParser
 from webargs.multidictproxy import MultiDictProxy
 
-from coaching_service.kernel.errors import BadRequest, RequestTimeout, TooLarge, UnsupportedMediaType
+from coaching_service.kernel.errors import BadRequest, LegacyFailure, RequestTimeout, TooLarge, UnsupportedMediaType
 from coaching_service.kernel.messages import body_messages, query_message
 from coaching_service.kernel.rest.routes import Route
 from coaching_service.kernel.storage.ids import ObjectId, parse_id
@@ -40,6 +40,8 @@ def path_identifiers(route: Route, request: web.Request) -> dict[str, ObjectId]:
     found = {}
     for wire, name in route.path_parameters:
         if (identifier := parse_id(request.match_info[wire])) is None:
+            if wire in route.malformed:
+                raise LegacyFailure(*route.malformed[wire])
             raise BadRequest(f"{wire} {IDENTIFIER_ADVICE}")
         found[name] = identifier
     return found

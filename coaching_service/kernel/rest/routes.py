@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,7 +37,8 @@ class Route:
 
     `query` and `body` are schema instances; `returns` is a schema, a Variant, `list_of(schema)`, or None for no body.
     `idempotent`: takes an `Idempotency-Key`. `body_limit`: bytes, None for the setting's default.
-    `example`: a request body for the document.
+    `example`: a request body for the document. `malformed`: path parameters whose malformed identifier is one of the
+    documented legacy failures, with its code and message.
     """
 
     method: str
@@ -54,6 +55,7 @@ class Route:
     body_limit: int | None = None
     body_optional: bool = False
     example: Any = None
+    malformed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     path_parameters: tuple[tuple[str, str], ...] = field(default=())
 
     @property

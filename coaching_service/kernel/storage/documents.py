@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from pymongo import ASCENDING, DESCENDING, ReturnDocument
+from pymongo import ASCENDING, DESCENDING, ReturnDocument, UpdateOne
 from pymongo.errors import DuplicateKeyError, OperationFailure
 
 from coaching_service.kernel.errors import Conflict
@@ -236,6 +236,12 @@ class Documents:
     async def tally(self, ctx: Context, where: Where, counts: Document) -> None:
         """Add `counts` to the numbers of one document, which is made if it is missing."""
         await ctx.db[self.name].update_one(self.own(ctx, where), {"$inc": counts}, upsert=True, session=ctx.session)
+
+    async def set_derived_each(self, ctx: Context, changes: Sequence[tuple[Where, Document]]) -> None:
+        """`set_derived` for several documents in one round trip: (`where`, change) for each."""
+        if changes:
+            writes = [UpdateOne(self.own(ctx, where), change) for where, change in changes]
+            await ctx.db[self.name].bulk_write(writes, ordered=False, session=ctx.session)
 
     async def update_many(self, ctx: Context, where: Where, change: Document) -> int:
         """Apply `change` to every document that `where` names, counting up each version; gives how many."""

@@ -24,6 +24,7 @@ from coaching_service.kernel.storage.context import Database
 
 Client = AsyncIOMotorClient[dict[str, Any]]
 WRITE_CONFLICT = 112
+_REFUSED = (13, 18)  # Unauthorized, AuthenticationFailed
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,8 @@ def as_service_error(error: Exception) -> ServiceError | None:
         return BadRequest("The record would grow larger than the service stores; split it")
     if isinstance(error, ConnectionFailure | WTimeoutError | ExecutionTimeout):
         return Unavailable("The database cannot be reached; try again shortly", {"Retry-After": "1"})
+    if isinstance(error, OperationFailure) and error.code in _REFUSED:
+        return Unavailable("The database refuses the service; its operator has to look at MONGODB_URI")
     if is_write_conflict(error):
         return Conflict("Somebody else is changing the same record; read it again and retry")
     if isinstance(error, PyMongoError) and error.has_error_label("TransientTransactionError"):

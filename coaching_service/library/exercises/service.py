@@ -61,6 +61,18 @@ async def names(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId
     return {found["_id"]: found for found in await store.names(ctx, list(wanted))} if wanted else {}
 
 
+async def require_any(ctx: Context, exercise_id: ObjectId) -> None:
+    """Raise NotFound unless the exercise is one this company has or had."""
+    if not await store.names(ctx, [exercise_id]):
+        raise not_found("Exercise")
+
+
+async def trained_muscles(ctx: Context, exercise_ids: list[ObjectId]) -> dict[ObjectId, list[Document]]:
+    """`[{_id, name, role}]` by exercise, deleted ones included."""
+    found = await store.muscles(ctx, exercise_ids) if exercise_ids else []
+    return {exercise["_id"]: exercise["muscleGroups"] for exercise in found}
+
+
 async def create(ctx: Context, details: Document) -> Document:
     """A new exercise of the company's own. Raises NotFound for an unknown muscle group."""
     exercise = {**_checked(details), "libraryId": ctx.company_id}

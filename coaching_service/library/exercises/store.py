@@ -84,6 +84,11 @@ async def names(ctx: Context, ids: Sequence[ObjectId]) -> list[Document]:
     return await exercises.find(ctx, {"_id": {"$in": list(ids)}}, fields=("name", "defaultInstructions"), hint="_id_")
 
 
+async def muscles(ctx: Context, ids: Sequence[ObjectId]) -> list[Document]:
+    """The muscles of the exercises, deleted ones included."""
+    return await exercises.find(ctx, {"_id": {"$in": list(ids)}}, fields=("muscleGroups",), hint="_id_")
+
+
 async def add(ctx: Context, exercise: Document) -> Document:
     """Store a new exercise of the company's own."""
     return await exercises.insert(ctx, exercise | search_fields(exercise) | {"deletedAt": None})

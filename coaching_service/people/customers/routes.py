@@ -113,8 +113,11 @@ async def unarchive_customer(ctx: Context, body: dict[str, Any]) -> dict[str, An
 
 @routes.get("/{customerId}", access=coach(CUSTOMERS.VIEW), returns=Customer)
 async def get_customer(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
-    """Read a client."""
-    return await service.read(ctx, customer_id)
+    """Read a client.
+
+    The compliance rates are computed as of the client's today; the list has those of the last log or local day.
+    """
+    return await service.read_with_figures(ctx, customer_id)
 
 
 @routes.patch(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
 from typing import Any
 
 from coaching_service.kernel.auth.principal import Company, Principal
@@ -12,7 +13,7 @@ from coaching_service.kernel.background import jobs
 from coaching_service.kernel.errors import Forbidden, not_found
 from coaching_service.kernel.pagination import page_document, skip_of
 from coaching_service.kernel.storage.context import Context, Services, in_transaction
-from coaching_service.kernel.storage.documents import Document, Where, moved_on
+from coaching_service.kernel.storage.documents import Document, Where, moved_on, now
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.people.account import service as account
 from coaching_service.people.customers import store
@@ -20,6 +21,9 @@ from coaching_service.people.customers.search import search_fields
 from coaching_service.people.team import service as team
 
 ERASE = "erase_customer"
+SCOPE_FIELDS = (store.TRAINER,)
+# Figures that are computed when one client is read; features.py fills it. Each gives fields of customerRoleData.
+figures: list[Callable[[Context, Document], Awaitable[Document]]] = []
 # What else happens for a new client, in the same transaction; features.py fills it. Each is given the stored client,
 # the first-access token and whether an invitation is wanted.
 on_created: list[Callable[[Context, Document, str, bool], Awaitable[None]]] = []
@@ -87,8 +91,26 @@ def _in_scope(ctx: Context, customer: Document) -> None:
 
 
 async def read(ctx: Context, customer_id: ObjectId) -> Document:
-    """One client, whole."""
+    """One client, whole. Raises NotFound, Forbidden."""
     return present(await visible(ctx, customer_id, None))
+
+
+async def read_with_figures(ctx: Context, customer_id: ObjectId) -> Document:
+    """One client, whole, with the derived figures as they are now. Raises NotFound, Forbidden."""
+    customer = await read(ctx, customer_id)
+    for figure in figures:
+        customer["customerRoleData"] |= await figure(ctx, customer)
+    return customer
+
+
+async def keep_figures(ctx: Context, figures_of: dict[ObjectId, Document], until: dict[ObjectId, datetime]) -> None:
+    """Keep derived fields of customerRoleData for the lists, and until when they hold, by client."""
+    await store.keep_figures(ctx, figures_of, until)
+
+
+async def with_stale_figures(services: Services, limit: int) -> list[Document]:
+    """At most `limit` active clients of any company whose local day has changed since their figures were made."""
+    return await store.with_stale_figures(services, limit)
 
 
 async def create(ctx: Context, details: Document, *, send_invitation: bool = False, sample: bool = False) -> Document:
@@ -135,6 +157,7 @@ def new_document(
             "firstLoginDate": None,
         },
         "firstAccessHash": token_hash(first_access_token),
+        "figuresUntil": now(),
         **search_fields(details["name"], details.get("surname"), details.get("email")),
     }
 

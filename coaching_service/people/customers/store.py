@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any
 
 from coaching_service.kernel.storage.context import Context, Services, together
@@ -25,10 +26,13 @@ _trainer = Index((ARCHIVED, TRAINER, *ORDER))
 customers = Documents(
     "customers",
     (_page, _suffix, _group, _trainer, Index((GROUPS,)), Index(("_id",))),
-    private=("sortName", "sortSurname", "search", "suf", "firstAccessHash", "scheduleChanges"),
+    private=("sortName", "sortSurname", "search", "suf", "firstAccessHash", "scheduleChanges", "figuresUntil"),
     client_field="_id",
-    global_indexes=(Index(("firstAccessHash",), unique=True, only_where=(("firstAccessHash", {"$exists": True}),)),),
-    why_global="a client's first access is found by the hash of its token before the company is known",
+    global_indexes=(
+        Index(("firstAccessHash",), unique=True, only_where=(("firstAccessHash", {"$exists": True}),)),
+        Index((ARCHIVED, "figuresUntil")),
+    ),
+    why_global="first access is found by the hash of a token, and stale figures by their time, in any company",
 )
 # The collection has prefixed its indexes with the company: these are their names.
 BY_ORDER, BY_SUFFIX, BY_GROUP, BY_TRAINER = (index.name for index in customers.indexes[:4])
@@ -153,6 +157,26 @@ async def set_signed_in(ctx: Context, customer_id: ObjectId) -> None:
     first = {"_id": customer_id, "customerRoleData.firstLoginDate": None}
     await customers.set_derived(ctx, first, {"$set": {"customerRoleData.firstLoginDate": at}})
     await customers.set_derived(ctx, {"_id": customer_id}, {"$set": {"lastActivityDate": at}})
+
+
+async def keep_figures(ctx: Context, figures: dict[ObjectId, Document], until: dict[ObjectId, datetime]) -> None:
+    """Set derived fields of customerRoleData by client, and until when they hold."""
+    changes = [
+        (
+            {"_id": client},
+            {"$set": {**{f"customerRoleData.{name}": v for name, v in of.items()}, "figuresUntil": until[client]}},
+        )
+        for client, of in figures.items()
+    ]
+    await customers.set_derived_each(ctx, changes)
+
+
+async def with_stale_figures(services: Services, limit: int) -> list[Document]:
+    """`_id, companyId, timezone` of at most `limit` active clients of any company whose figures no longer hold."""
+    stale = customers.globally(services).find(
+        {ARCHIVED: False, "figuresUntil": {"$lte": now()}}, {"companyId": 1, "timezone": 1}, limit=limit
+    )
+    return await stale.sort("figuresUntil", 1).to_list(None)
 
 
 async def set_active(ctx: Context, customer_id: ObjectId) -> None:

@@ -71,6 +71,14 @@ async def principal(services: Services, coach_id: ObjectId) -> Principal | None:
     return None if coach is None else as_principal(coach, account.as_company(coach["company"]), "session", coach_id)
 
 
+async def operator(services: Services, company_id: ObjectId) -> Principal:
+    """A company's owner as the principal of background work. Raises NotFound when the company is gone."""
+    owner = await store.owner(services, company_id)
+    if owner is None:
+        raise not_found("Company")
+    return as_principal(owner, account.as_company(owner["company"]), "session", owner["_id"])
+
+
 async def require(ctx: Context, coach_id: ObjectId) -> Document:
     """The coach of this company. Raises NotFound for any other identifier."""
     if (coach := await store.one(ctx, coach_id)) is None:

@@ -55,9 +55,18 @@ async def remove(ctx: Context, coach_id: ObjectId) -> bool:
 
 async def resolve(services: Services, coach_id: ObjectId) -> Document | None:
     """The coach with the `company`, in one round trip; None when either is gone."""
+    return await _with_company(services, {"_id": coach_id})
+
+
+async def owner(services: Services, company_id: ObjectId) -> Document | None:
+    """The company's owner with the `company`; None when either is gone."""
+    return await _with_company(services, {"companyId": company_id, "role": "OWNER"})
+
+
+async def _with_company(services: Services, where: Document) -> Document | None:
     found = coaches.globally(services).aggregate(
         [
-            {"$match": {"_id": coach_id}},
+            {"$match": where},
             {"$lookup": {"from": "companies", "localField": "companyId", "foreignField": "_id", "as": "company"}},
             {"$unwind": "$company"},
         ]

@@ -53,6 +53,11 @@ async def log(
     await store.put(ctx, customer_id, witem_id, response)
 
 
+async def redated(ctx: Context, customer_id: ObjectId, witem_ids: list[ObjectId], date: str) -> None:
+    """What was answered with items goes with them to another date, in the caller's transaction."""
+    await store.redate(ctx, customer_id, witem_ids, date)
+
+
 async def between(ctx: Context, customer_id: ObjectId, first: str | None, last: str | None) -> list[Document]:
     """A client's responses from `first` to `last` (dates, both included, either may be open), newest first."""
     _, found = await together(ctx, customers.visible(ctx, customer_id), store.between(ctx, customer_id, first, last))

@@ -25,6 +25,12 @@ async def drop(ctx: Context, customer_id: ObjectId, witem_id: ObjectId) -> None:
     await responses.delete_many(ctx, {"customerId": customer_id, "witemId": witem_id})
 
 
+async def redate(ctx: Context, customer_id: ObjectId, witem_ids: list[ObjectId], date: str) -> None:
+    """Bring what was answered with items to another date."""
+    where = {"customerId": customer_id, "witemId": {"$in": witem_ids}}
+    await responses.update_many(ctx, where, {"$set": {"date": date}})
+
+
 async def between(ctx: Context, customer_id: ObjectId, first: str | None, last: str | None) -> list[Document]:
     """A client's responses from `first` to `last` (either may be open), newest first."""
     ends = {"$gte": first, "$lte": last}

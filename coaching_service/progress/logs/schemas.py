@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from marshmallow import ValidationError, fields
@@ -17,7 +18,11 @@ def _amount(most: float) -> Number:
 class CustomerSetDone(Input):
     """A set as the client did it."""
 
-    index = Integer(least=1, most=1000, metadata={"description": "Which set, from 1; absent: as sent."})
+    index = Integer(
+        least=1,
+        most=1000,
+        metadata={"description": "Which set, from 1 (in a circuit: of its exercise and round); absent: as sent."},
+    )
     reps = Integer(least=0, most=100_000, allow_none=True, load_default=None)
     load = Number(least=0, most=100_000, allow_none=True, load_default=None)  # type: ignore[assignment]  # a field may be called so
     seconds = _amount(86_400)
@@ -39,10 +44,12 @@ class SetsDone(ListOf):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
         done = super()._deserialize(value, attr, data, **kwargs)
-        numbered = [
-            {"exerciseId": None, "round": None, **each, "index": each.get("index", at)}
-            for at, each in enumerate(done, 1)
-        ]
+        so_far: Counter[Any] = Counter()
+        numbered = []
+        for each in done:
+            whose = (each.get("exerciseId"), each.get("round"))
+            so_far[whose] += 1
+            numbered.append({"exerciseId": None, "round": None, **each, "index": each.get("index", so_far[whose])})
         if len({(each["exerciseId"], each["round"], each["index"]) for each in numbered}) < len(numbered):
             raise ValidationError("must have each index only once")
         return numbered
@@ -87,10 +94,20 @@ class ValueSent(Input):
     value = Number(least=-1e12, required=True)
 
 
+class ValuesSent(ListOf):
+    """Values of metrics; each metric once."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
+        sent = super()._deserialize(value, attr, data, **kwargs)
+        if len({each["metricId"] for each in sent}) < len(sent):
+            raise ValidationError("must name each metric only once")
+        return sent
+
+
 class MetricsDone(TaskDone):
     """What was measured."""
 
-    values = ListOf(fields.Nested(ValueSent), allow_none=True, load_default=list)
+    values = ValuesSent(fields.Nested(ValueSent), allow_none=True, load_default=list)
 
 
 ITEM_LOG = ChangeByStoredType(

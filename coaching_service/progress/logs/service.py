@@ -20,8 +20,8 @@ from coaching_service.training.workouts.items import exercise_ids
 from coaching_service.training.workouts.owners import ClientCalendar
 
 _EVENT = {"FORM": "form_submitted", "METRICS": "metric_recorded"}
-# What else follows from a log, in its transaction; features.py fills it. Each is given the block and item as stored.
-on_logged: list[Callable[[Context, Document, Document], Awaitable[None]]] = []
+# What else follows from a client's log, in its transaction; features.py fills it.
+on_logged: list[Callable[[Context, ObjectId], Awaitable[None]]] = []
 
 
 async def log_item(
@@ -48,7 +48,7 @@ async def log_item(
         block, item = await item_service.log_item(tx, calendar, block_id, item_id, judge)
         await _follow(tx, customer_id, block, item)
         for then in on_logged:
-            await then(tx, block, item)
+            await then(tx, customer_id)
         return await item_service.present_item(tx, block, item_id)
 
     return await in_transaction(ctx, logged)

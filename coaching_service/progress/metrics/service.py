@@ -112,6 +112,11 @@ async def log(
         await store.record(ctx, customer_id, set_id, each["metricId"], date, each["value"], witem_id)
 
 
+async def redated(ctx: Context, customer_id: ObjectId, witem_ids: list[ObjectId], date: str) -> None:
+    """The values logged with items go with them to another date, in the caller's transaction."""
+    await store.redate(ctx, customer_id, witem_ids, date)
+
+
 async def history(ctx: Context, customer_id: ObjectId, set_id: ObjectId, metric_id: ObjectId) -> list[Document]:
     """What was recorded of a metric, `{date, value}` by date; readable after the set was unassigned.
 

@@ -66,6 +66,15 @@ async def forget_item(ctx: Context, customer_id: ObjectId, witem_id: ObjectId) -
     await entries.delete_many(ctx, {"customerId": customer_id, "witemId": witem_id})
 
 
+async def redate(ctx: Context, customer_id: ObjectId, witem_ids: Sequence[ObjectId], date: str) -> None:
+    """Bring the values logged with items to another date, in place of what is there."""
+    where = {"customerId": customer_id, "witemId": {"$in": list(witem_ids)}, "date": {"$ne": date}}
+    for entry in await entries.find(ctx, where):
+        await entries.delete(ctx, {"customerId": customer_id, "_id": entry["_id"]})
+        named = (customer_id, entry["metricsSetId"], entry["metricId"])
+        await record(ctx, *named, date, entry["value"], entry["witemId"])
+
+
 async def history(ctx: Context, customer_id: ObjectId, metric_id: ObjectId) -> list[Document]:
     """`{date, value}` of a metric, by date."""
     where = {"customerId": customer_id, "metricId": metric_id}

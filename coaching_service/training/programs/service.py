@@ -36,6 +36,9 @@ class ProgramPlan:
         """Raise NotFound when the company has no such program."""
         await require(ctx, self.program_id)
 
+    async def done_changed(self, ctx: Context, items: list[Document]) -> None:
+        """Nothing is ever done of a program's own items."""
+
     async def rescheduled(self, ctx: Context) -> None:
         """Transactions that change one program's schedule run one after another."""
         if not await store.touch(ctx, self.program_id):

@@ -11,7 +11,7 @@ from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.kernel.variants import Unjudged
 from coaching_service.training.workouts import items, references, store
 from coaching_service.training.workouts.owners import Owner
-from coaching_service.training.workouts.service import keep_unit, no_block, ordered
+from coaching_service.training.workouts.service import keep_unit, no_block, ordered, redated
 
 
 async def fresh_items(ctx: Context, sent: list[Document]) -> list[Document]:
@@ -55,17 +55,29 @@ async def change_item(ctx: Context, owner: Owner, block_id: ObjectId, item_id: O
             return {}
         return {"items": [*block["items"][:at], item, *block["items"][at + 1 :]]}
 
-    block = await store.rewrite(ctx, owner.where, block_id, mutate, version)
-    if block is None:
-        raise no_block()
-    return await present_item(ctx, block, item_id)
+    async def changed(tx: Context) -> Document:
+        block = await store.rewrite(tx, owner.where, block_id, mutate, version)
+        if block is None:
+            raise no_block()
+        await owner.done_changed(tx, [stored, block["items"][items.find(block["items"], item_id)]])
+        return await present_item(tx, block, item_id)
+
+    return await in_transaction(ctx, changed)
 
 
 async def remove_item(ctx: Context, owner: Owner, block_id: ObjectId, item_id: ObjectId) -> None:
     """Take an item out of a block. Raises NotFound."""
     await owner.check(ctx)
-    if not await store.pull_item(ctx, owner.where, block_id, item_id):
-        raise no_block() if await store.one(ctx, owner.where, block_id) is None else not_found("Workout item")
+
+    async def removed(tx: Context) -> None:
+        block = await store.one(tx, owner.where, block_id)
+        if block is None:
+            raise no_block()
+        item = block["items"][items.find(block["items"], item_id)]
+        await store.pull_item(tx, owner.where, block_id, item_id)
+        await owner.done_changed(tx, [item])
+
+    await in_transaction(ctx, removed)
 
 
 async def move_item(ctx: Context, owner: Owner, source: Document | None, target: Document | None) -> Document:
@@ -93,6 +105,9 @@ async def move_item(ctx: Context, owner: Owner, source: Document | None, target:
         reached = await store.put_item(tx, owner.where, target["wblockId"], item, target["index"])
         if reached is None and await store.one(tx, owner.where, target["wblockId"]) is not None:
             raise BadRequest(f"A workout block holds at most {store.MAX_ITEMS} items")
+        await owner.done_changed(tx, [item])
+        if reached is not None and reached["date"] != block["date"]:
+            await redated(tx, reached, [item])
         return await ordered(tx, owner, reached)
 
     return await in_transaction(ctx, moved)
@@ -106,8 +121,11 @@ async def log_item(
     `judge` is given the stored item and gives what was done (as items.logged takes it), or raises. Raises NotFound.
     """
 
+    before: list[Document] = []
+
     def mutate(block: Document) -> Document:
         at = items.find(block["items"], item_id)
+        before[:] = [block["items"][at]]
         item = items.logged(block["items"][at], judge(block["items"][at]))
         return {"items": [*block["items"][:at], item, *block["items"][at + 1 :]]}
 
@@ -116,6 +134,7 @@ async def log_item(
         raise no_block()
     item = block["items"][items.find(block["items"], item_id)]
     await keep_unit(ctx, [item])
+    await owner.done_changed(ctx, [*before, item])
     return block, item
 
 

@@ -10,7 +10,9 @@ from typing import Any
 from coaching_service.kernel.errors import not_found
 from coaching_service.kernel.storage.documents import Document, now
 from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.training.workouts import tallies
 from coaching_service.training.workouts.sets import with_variables
+from coaching_service.training.workouts.tallies import derived
 
 # What a coach says of an item of each type, and what a client's log adds, with its empty value.
 FIELDS: dict[str, tuple[str, ...]] = {
@@ -40,7 +42,7 @@ class Named:
 def fresh(details: Document) -> Document:
     """A new item from what a coach said of it: nothing done yet."""
     kind, at = details["type"], now()
-    return {
+    item = {
         "_id": ObjectId(),
         "type": kind,
         "isCompleted": False,
@@ -51,6 +53,7 @@ def fresh(details: Document) -> Document:
         "createdAt": at,
         "updatedAt": at,
     }
+    return item | derived(item)
 
 
 def logged(item: Document, done: Document) -> Document:
@@ -58,7 +61,7 @@ def logged(item: Document, done: Document) -> Document:
     at = now()
     recorded = {name: done.get(name) or copy.deepcopy(empty) for name, empty in LOGGED.get(item["type"], {}).items()}
     completed_at = (item["completedAt"] or at) if done["isCompleted"] else None
-    return {
+    after = {
         **item,
         **recorded,
         "isCompleted": done["isCompleted"],
@@ -66,12 +69,16 @@ def logged(item: Document, done: Document) -> Document:
         "comment": done["comment"],
         "updatedAt": at,
     }
+    return after | derived(after)
 
 
 def changed(item: Document, details: Document) -> Document:
     """`item` with what is sent of its own type's fields; other types' are ignored."""
     mine = {name: value for name, value in details.items() if name in FIELDS[item["type"]]}
-    return {**item, **mine, "updatedAt": now()} if mine else item
+    if not mine:
+        return item
+    after = {**item, **mine, "updatedAt": now()}
+    return after | derived(after)
 
 
 def find(items: list[Document], item_id: ObjectId) -> int:
@@ -84,12 +91,7 @@ def find(items: list[Document], item_id: ObjectId) -> int:
 
 def exercise_ids(items: Iterable[Document]) -> set[ObjectId]:
     """The exercises that items name, those in circuits included."""
-    found = set()
-    for item in items:
-        if item.get("exerciseId"):
-            found.add(item["exerciseId"])
-        found.update(entry["exerciseId"] for entry in item.get("circuitExercises") or ())
-    return found
+    return {identifier for item in items for identifier in tallies.exercise_ids(item)}
 
 
 def metric_set_ids(items: Iterable[Document]) -> set[ObjectId]:
@@ -105,6 +107,12 @@ def has_load(item: Document) -> bool:
     return any(each.get("load") is not None for each in planned)
 
 
+def is_recorded(item: Document) -> bool:
+    """Whether anything was recorded of an item, be it only a part of what is to be done."""
+    logged = [item["comment"], *(item[name] for name in LOGGED.get(item["type"], ()))]
+    return item["isCompleted"] or any(logged)
+
+
 def present(block: Document, named: Named, load_unit: str) -> list[Document]:
     """The items of a block as they are read, in order."""
     return [present_one(block, at, named, load_unit) for at in range(len(block["items"]))]
@@ -114,6 +122,8 @@ def present_one(block: Document, at: int, named: Named, load_unit: str) -> Docum
     """One item of a block as it is read: with its order, what it names, and the variables of its sets."""
     item = block["items"][at]
     read: dict[str, Any] = {**item, "order": at, "version": block["version"]}
+    for name in tallies.PRIVATE:
+        read.pop(name, None)
     if item["type"] == "EXERCISE":
         read["exercise"] = named.exercises[item["exerciseId"]]
         read["exerciseSets"] = [with_variables(planned, load_unit) for planned in item["exerciseSets"]]

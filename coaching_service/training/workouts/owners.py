@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import Where
+from coaching_service.kernel.storage.documents import Document, Where
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts import store
@@ -28,6 +29,13 @@ class Owner(Protocol):
 
     async def rescheduled(self, ctx: Context) -> None:
         """Renew what is remembered of the owner's schedule, in the transaction that changed it."""
+
+    async def done_changed(self, ctx: Context, items: list[Document]) -> None:
+        """Renew what follows from what was done of `items`, which went, came, changed or got another date."""
+
+
+# What follows from what was done of exercises, in the same transaction; features.py fills it.
+on_done_changed: list[Callable[[Context, ObjectId, set[ObjectId]], Awaitable[None]]] = []
 
 
 @dataclass(frozen=True)
@@ -54,3 +62,9 @@ class ClientCalendar:
         """The client remembers the last day anything is scheduled on."""
         last = await store.last_day(ctx, self.where)
         await customers.scheduled_until(ctx, self.customer_id, last)
+
+    async def done_changed(self, ctx: Context, items: list[Document]) -> None:
+        """Whoever keeps what follows from done exercises is told of those in `items`."""
+        if touched := {identifier for item in items for identifier in item["doneExerciseIds"]}:
+            for renew in on_done_changed:
+                await renew(ctx, self.customer_id, touched)

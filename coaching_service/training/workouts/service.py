@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import date, timedelta
 
 from coaching_service.kernel.errors import BadRequest, NotFound, not_found
@@ -11,6 +12,10 @@ from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.people.account import service as account
 from coaching_service.training.workouts import items, references, store
 from coaching_service.training.workouts.owners import Owner
+
+# What else follows when items of which something was recorded come to stand on another date, in the transaction of
+# that change; features.py fills it. Each is given the client, the items' identifiers and the date.
+on_redated: list[Callable[[Context, ObjectId, list[ObjectId], str], Awaitable[None]]] = []
 
 
 async def calendar(ctx: Context, owner: Owner, first: object, last: object) -> list[Document]:
@@ -77,11 +82,20 @@ async def change(ctx: Context, owner: Owner, block_id: ObjectId, details: Docume
         if owner.slot in fields:
             fields["position"] = store.position()
         block = await store.change(tx, owner.where, block_id, fields, version)
-        if owner.slot in fields:
+        if owner.slot in fields and block is not None:
             await owner.rescheduled(tx)
+            await owner.done_changed(tx, block["items"])
+            await redated(tx, block, block["items"])
         return await ordered(tx, owner, block)
 
     return await in_transaction(ctx, moved)
+
+
+async def redated(ctx: Context, block: Document, moved: list[Document]) -> None:
+    """Items, as stored, have come to stand on the block's date: what was recorded of them follows."""
+    recorded = [item["_id"] for item in moved if items.is_recorded(item)]
+    for then in on_redated if recorded else ():
+        await then(ctx, block["customerId"], recorded, block["date"])
 
 
 async def remove(ctx: Context, owner: Owner, block_id: ObjectId) -> None:
@@ -89,9 +103,11 @@ async def remove(ctx: Context, owner: Owner, block_id: ObjectId) -> None:
     await owner.check(ctx)
 
     async def removed(tx: Context) -> None:
-        if not await store.remove(tx, owner.where, block_id):
+        block = await store.remove(tx, owner.where, block_id)
+        if block is None:
             raise no_block()
         await owner.rescheduled(tx)
+        await owner.done_changed(tx, block["items"])
 
     await in_transaction(ctx, removed)
 

@@ -14,7 +14,13 @@ MAX_ITEMS = 100
 
 blocks = Documents(
     "workoutBlocks",
-    (Index(("customerId", "date", "position", "_id")), Index(("programId", "customerId", "day", "position", "_id"))),
+    (
+        Index(("customerId", "date", "position", "_id")),
+        Index(("programId", "customerId", "day", "position", "_id")),
+        Index(("customerId", "items.doneExerciseIds", "-date", "-_id")),
+        Index(("customerId", "items.exerciseIds", "-date", "-_id")),
+        Index(("customerId", "items._id")),
+    ),
     private=("companyId", "position"),
     client_field="customerId",
 )
@@ -61,7 +67,7 @@ async def add(ctx: Context, block: Document) -> Document:
 async def add_many(ctx: Context, new: Sequence[Document]) -> None:
     """Store new blocks; those of one day are done in the order given."""
     at = position()
-    await blocks.insert_many(ctx, [{**block, "position": at} for block in new])
+    await blocks.insert_many(ctx, [{**block, "position": at + number} for number, block in enumerate(new)])
 
 
 async def change(
@@ -71,9 +77,9 @@ async def change(
     return await blocks.update(ctx, owner | {"_id": block_id}, {"$set": fields}, version=version)
 
 
-async def remove(ctx: Context, owner: Where, block_id: ObjectId) -> bool:
-    """Remove a block; whether there was one."""
-    return await blocks.delete(ctx, owner | {"_id": block_id}) is not None
+async def remove(ctx: Context, owner: Where, block_id: ObjectId) -> Document | None:
+    """Remove a block; gives what it was, or None."""
+    return await blocks.delete(ctx, owner | {"_id": block_id})
 
 
 async def remove_all(ctx: Context, owner: Where) -> None:
@@ -117,7 +123,12 @@ async def holds_item(ctx: Context, owner: Where, item_id: ObjectId) -> bool:
 
 async def untouched_from(ctx: Context, owner: Where, day: str) -> list[Document]:
     """`_id` and `date` of the owner's blocks from a day on that have nothing done: no item, no log of the block."""
-    nothing_done = {"items.isCompleted": {"$ne": True}, "sessionRpe": None, "durationMinutes": None, "comment": None}
+    no_item = {
+        "items.isCompleted": {"$ne": True},
+        "items.comment": {"$not": {"$type": "string"}},
+        **{f"items.{name}.0": {"$exists": False} for name in ("customerSets", "answers", "values")},
+    }
+    nothing_done = no_item | {"sessionRpe": None, "durationMinutes": None, "comment": None}
     return await blocks.find(ctx, owner | {"date": {"$gte": day}} | nothing_done, fields=("date",))
 
 

@@ -1,0 +1,1 @@
+"""Whether a client did what was scheduled."""

@@ -1,0 +1,26 @@
+"""Compliance over REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.kernel.auth.access import coach
+from coaching_service.kernel.auth.permissions import CUSTOMERS
+from coaching_service.kernel.rest.routes import Routes
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.progress.compliance import service
+from coaching_service.progress.compliance.schemas import Compliance
+from coaching_service.progress.form_responses.schemas import OpenRange
+
+routes = Routes("/coach/customers/{customerId}/compliance", tag="Compliance")
+
+
+@routes.get("", access=coach(CUSTOMERS.VIEW), query=OpenRange(), returns=Compliance)
+async def read_compliance(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
+    """Read what a client did of what was scheduled.
+
+    Without `from` and `to`: the last 30 days up to the client's today. A workout day has a block that is not rest and
+    holds an item; it is completed when all its items are.
+    """
+    return await service.between(ctx, customer_id, query.get("from"), query.get("to"))

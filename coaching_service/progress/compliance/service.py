@@ -1,0 +1,84 @@
+"""Whether a client did what was scheduled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+
+from coaching_service.kernel.dates import next_midnight
+from coaching_service.kernel.errors import BadRequest
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.documents import Document
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.people.customers import service as customers
+from coaching_service.progress.compliance.figures import daily, percentage
+from coaching_service.training.workouts import readings
+
+USUAL_DAYS, LONGEST_RANGE = 30, 1_100
+WINDOWS = {"complianceRate7d": 7, "complianceRate30d": 30, "complianceRate90d": 90}
+
+
+async def between(ctx: Context, customer_id: ObjectId, first: str | None, last: str | None) -> Document:
+    """What a client did of what was scheduled from `first` to `last`, day by day; without them the last 30 days.
+
+    "Today" is the client's. Raises NotFound, Forbidden, BadRequest for more than three years.
+    """
+    customer = await customers.visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
+    today = ctx.who.today(customer["timezone"])
+    end = date.fromisoformat(last) if last else max(today, date.fromisoformat(first) if first else today)
+    start = date.fromisoformat(first) if first else end - timedelta(days=USUAL_DAYS - 1)
+    if (end - start).days >= LONGEST_RANGE:
+        raise BadRequest(f"to must be less than {LONGEST_RANGE} days after from")
+    blocks = await readings.days_scheduled(ctx, [customer_id], str(start), str(end))
+    days = daily(blocks, start, end)
+    scheduled = [day for day in days if day["isWorkoutDay"]]
+    return {
+        "customerId": customer_id,
+        "totalWorkoutDays": len(scheduled),
+        "completedWorkoutDays": sum(day["isCompleted"] for day in scheduled),
+        "workoutCompletionPercentage": percentage(blocks, str(start), str(end)),
+        "dailyCompliance": days,
+    }
+
+
+async def rates(ctx: Context, clients: Sequence[Document]) -> dict[ObjectId, Document]:
+    """The compliance rates of clients (`_id`, `timezone`) for 7, 30 and 90 days up to their today.
+
+    `complianceDate` is that day; None where there is no rate.
+    """
+    todays = {client["_id"]: ctx.who.today(client["timezone"]) for client in clients}
+    if not todays:
+        return {}
+    longest = max(WINDOWS.values())
+    first, last = min(todays.values()) - timedelta(days=longest - 1), max(todays.values())
+    blocks = await readings.days_scheduled(ctx, list(todays), str(first), str(last))
+    of_client: dict[ObjectId, list[Document]] = {}
+    for block in blocks:
+        of_client.setdefault(block["customerId"], []).append(block)
+    return {client: _rates(of_client.get(client, []), today) for client, today in todays.items()}
+
+
+def _rates(blocks: list[Document], today: date) -> Document:
+    starts = {name: str(today - timedelta(days=days - 1)) for name, days in WINDOWS.items()}
+    found = {name: percentage(blocks, start, str(today)) for name, start in starts.items()}
+    told = any(rate is not None for rate in found.values())
+    return {**found, "complianceDate": str(today) if told else None}
+
+
+async def figures(ctx: Context, customer: Document) -> Document:
+    """The rates of one client who is being read."""
+    return (await rates(ctx, [customer]))[customer["_id"]]
+
+
+async def keep(ctx: Context, clients: Sequence[Document]) -> None:
+    """Keep the rates of clients (`_id`, `timezone`) for the lists; they hold until the client's next midnight."""
+    found = await rates(ctx, clients)
+    zones = {client["_id"]: client["timezone"] or ctx.who.company.timezone for client in clients}
+    until = {client: next_midnight(ctx.who.today(zone), zone) for client, zone in zones.items()}
+    await customers.keep_figures(ctx, found, until)
+
+
+async def renew(ctx: Context, customer_id: ObjectId) -> None:
+    """Keep a client's rates up to date for the lists, in the transaction that changed what they are made of."""
+    customer = await customers.visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
+    await keep(ctx, [customer])

@@ -1,0 +1,1 @@
+"""What a client did of one exercise, session by session."""

@@ -1,0 +1,34 @@
+"""Exercise history over REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.kernel.auth.access import coach
+from coaching_service.kernel.auth.permissions import CUSTOMERS
+from coaching_service.kernel.pagination import page_of
+from coaching_service.kernel.rest.routes import Routes
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.progress.exercise_history import service
+from coaching_service.progress.exercise_history.schemas import ExerciseSession, HistoryQuery
+
+routes = Routes("/coach/customers/{customerId}/exercise/{exerciseId}/history", tag="Exercise history")
+
+
+@routes.get("", access=coach(CUSTOMERS.VIEW), query=HistoryQuery(), returns=page_of(ExerciseSession))
+async def read_history(
+    ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, query: dict[str, Any]
+) -> dict[str, Any]:
+    """Read a client's history of an exercise, newest first.
+
+    A session an entry, on its block's date. Estimated 1RM: Epley for 2 to 12 reps, the load itself for 1.
+    """
+    return await service.page(
+        ctx,
+        customer_id,
+        exercise_id,
+        page=query["pageNum"],
+        size=query["pageSize"],
+        planned_too=query["includeIncomplete"],
+    )

@@ -1,0 +1,46 @@
+"""What the exercise history reads and answers."""
+
+from __future__ import annotations
+
+from marshmallow import fields
+
+from coaching_service.kernel.pagination import PageQuery
+from coaching_service.kernel.query import QueryBoolean
+from coaching_service.kernel.validation import Answer, Choice, Day, Identifier
+from coaching_service.training.workouts.schemas import CustomerSet
+from coaching_service.training.workouts.strength import EPLEY, LOAD
+
+
+class HistoryQuery(PageQuery):
+    """Which page, and whether sessions that were scheduled and not done are wanted too."""
+
+    includeIncomplete = QueryBoolean(load_default=False)
+
+
+class Estimate(Answer):
+    """An estimated one-repetition maximum, in the session's `loadUnit`."""
+
+    value = fields.Float()
+    formula = Choice(EPLEY, LOAD, metadata={"description": "`epley`: load x (1 + reps / 30); `load`: one repetition."})
+    setIndex = fields.Integer(metadata={"description": "The set it came from."})
+
+
+class ExerciseSession(Answer):
+    """A session of one exercise."""
+
+    date = Day()
+    wblockId = Identifier()
+    isCompleted = fields.Boolean()
+    sets = fields.List(fields.Nested(CustomerSet))
+    volumeLoad = fields.Float(
+        metadata={"description": "Sum of reps x load over completed sets that are not warm-up, in `loadUnit`."}
+    )
+    loadUnit = Choice("kg", "lb")
+    bestSet = fields.Nested(
+        CustomerSet,
+        allow_none=True,
+        metadata={"description": "Highest estimated 1RM, else highest load, else most reps; no warm-up."},
+    )
+    estimatedOneRepMax = fields.Nested(
+        Estimate, allow_none=True, metadata={"description": "The highest of its sets; none above 12 reps."}
+    )

@@ -1,0 +1,1 @@
+"""A client's personal records: typed in, and found in logs."""

@@ -1,0 +1,76 @@
+"""Personal records over REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.kernel.auth.access import coach
+from coaching_service.kernel.auth.permissions import CUSTOMERS
+from coaching_service.kernel.errors import Conflict, LegacyFailure, NotFound
+from coaching_service.kernel.rest.routes import Routes, list_of
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.kernel.validation import patch_of
+from coaching_service.progress.personal_records import service
+from coaching_service.progress.personal_records.schemas import NewRecord, PersonalRecord, RecordDetails
+
+routes = Routes("/coach/customers/{customerId}/personal-records", tag="Personal records")
+
+# The specification documents a malformed identifier here as a 500.
+_MALFORMED = {"recordId": ("PERSONAL_RECORD_ID_INVALID", "The personal record's identifier is malformed")}
+
+
+@routes.get("", access=coach(CUSTOMERS.VIEW), returns=list_of(PersonalRecord))
+async def list_records(ctx: Context, customer_id: ObjectId) -> list[dict[str, Any]]:
+    """List a client's personal records.
+
+    Those typed in, and the best of each kind and exercise found in logs (`source`).
+    """
+    return await service.of(ctx, customer_id)
+
+
+@routes.post(
+    "",
+    access=coach(CUSTOMERS.EDIT),
+    body=NewRecord(),
+    returns=PersonalRecord,
+    errors=(NotFound,),
+    example={
+        "exerciseId": "66f0c0ffee0000000000abcd",
+        "type": "heaviest_load",
+        "value": 120,
+        "reps": 1,
+        "date": "2026-03-02",
+    },
+)
+async def create_record(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+    """Type a personal record in."""
+    return await service.create(ctx, customer_id, body)
+
+
+@routes.patch(
+    "/{recordId}",
+    access=coach(CUSTOMERS.EDIT),
+    body=patch_of(RecordDetails, name="RecordChange"),
+    returns=PersonalRecord,
+    errors=(LegacyFailure, Conflict),
+    malformed=_MALFORMED,
+    example={"value": 122.5, "version": 0},
+)
+async def change_record(
+    ctx: Context, customer_id: ObjectId, record_id: ObjectId, body: dict[str, Any]
+) -> dict[str, Any]:
+    """Change a personal record that was typed in.
+
+    One found in a log is 409; a malformed identifier is 500 with `code` PERSONAL_RECORD_ID_INVALID.
+    """
+    return await service.change(ctx, customer_id, record_id, body)
+
+
+@routes.delete("/{recordId}", access=coach(CUSTOMERS.EDIT), errors=(LegacyFailure, Conflict), malformed=_MALFORMED)
+async def delete_record(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> None:
+    """Delete a personal record that was typed in.
+
+    One found in a log is 409; a malformed identifier is 500 with `code` PERSONAL_RECORD_ID_INVALID.
+    """
+    await service.remove(ctx, customer_id, record_id)

@@ -1,0 +1,42 @@
+"""What the personal-record operations read and answer."""
+
+from __future__ import annotations
+
+from marshmallow import fields
+
+from coaching_service.kernel.validation import Answer, Choice, Day, Identifier, Input, Integer, Moment, Number
+
+KINDS = ("heaviest_load", "most_reps", "estimated_1rm")
+
+
+class RecordDetails(Input):
+    """What can be changed of a record."""
+
+    value = Number(least=0, most=1_000_000, required=True)
+    reps = Integer(least=0, most=100_000, allow_none=True, load_default=None)
+    date = Day(required=True)
+
+
+class NewRecord(RecordDetails):
+    """A record to type in."""
+
+    exerciseId = Identifier(required=True)
+    type = Choice(*KINDS, required=True)
+
+
+class PersonalRecord(Answer):
+    """A client's best of an exercise."""
+
+    _id = Identifier()
+    exerciseId = Identifier()
+    exerciseName = fields.String()
+    type = Choice(*KINDS, metadata={"description": "estimated_1rm: Epley for 2 to 12 reps, the load itself for 1."})
+    value = fields.Float()
+    unit = Choice("kg", "lb", "count")
+    reps = fields.Integer(allow_none=True)
+    date = Day()
+    source = Choice("manual", "log")
+    witemId = Identifier(allow_none=True, metadata={"description": "The item whose log it was found in."})
+    createdAt = Moment()
+    updatedAt = Moment()
+    version = fields.Integer()

@@ -1,0 +1,1 @@
+"""Which muscles a client trained, and how much."""

@@ -1,0 +1,26 @@
+"""Muscle-group volume over REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.kernel.auth.access import coach
+from coaching_service.kernel.auth.permissions import CUSTOMERS
+from coaching_service.kernel.query import DateRange
+from coaching_service.kernel.rest.routes import Routes
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.progress.volume import service
+from coaching_service.progress.volume.schemas import Volume
+
+routes = Routes("/coach/customers/{customerId}/musclegroups/volume", tag="Volume")
+
+
+@routes.get("", access=coach(CUSTOMERS.VIEW), query=DateRange(), returns=Volume)
+async def read_volume(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
+    """Read which muscles a client trained, and how much.
+
+    Volume load is the sum of reps x load over completed sets that are not warm-up; a secondary muscle counts half.
+    The most trained first.
+    """
+    return await service.by_muscle(ctx, customer_id, query["startDate"], query["endDate"])

@@ -1,0 +1,1 @@
+"""How much a client trained, period by period."""

@@ -1,0 +1,25 @@
+"""Workload over REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.kernel.auth.access import coach
+from coaching_service.kernel.auth.permissions import CUSTOMERS
+from coaching_service.kernel.rest.routes import Routes
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.progress.workload import service
+from coaching_service.progress.workload.schemas import Workload, WorkloadQuery
+
+routes = Routes("/coach/customers/{customerId}/workload", tag="Workload")
+
+
+@routes.get("", access=coach(CUSTOMERS.VIEW), query=WorkloadQuery(), returns=Workload)
+async def read_workload(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
+    """Read how much a client trained.
+
+    Every period of the range, empty ones too. A session counts on its block's date. Session load is the rating of
+    perceived exertion x minutes; the acute:chronic ratio compares the mean of 7 days with that of 28.
+    """
+    return await service.periods(ctx, customer_id, query["startDate"], query["endDate"], query["groupBy"])

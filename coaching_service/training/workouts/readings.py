@@ -1,0 +1,90 @@
+"""What other features read of blocks that are scheduled or done, in bulk and compactly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from coaching_service.kernel.storage.context import Context, together
+from coaching_service.kernel.storage.documents import Document, Where
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.training.workouts.store import blocks
+
+_BY_DATE, _BY_DONE, _BY_PLANNED = (blocks.indexes[at].name for at in (0, 2, 3))
+
+
+async def exercise_sessions(
+    ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, *, planned_too: bool, skip: int, limit: int
+) -> tuple[list[Document], int]:
+    """One page of the client's blocks with this exercise done (or planned too), newest first, and how many there are:
+    `{_id, date, items}`, only the items with the exercise."""
+    field, hint = ("items.exerciseIds", _BY_PLANNED) if planned_too else ("items.doneExerciseIds", _BY_DONE)
+    where = {"customerId": customer_id, field: exercise_id}
+    only = {"$filter": {"input": "$items", "cond": {"$in": [exercise_id, "$$this.exerciseIds"]}}}
+    page: list[Document] = [{"$sort": {"date": -1, "_id": -1}}, {"$skip": skip}, {"$limit": limit}]
+    found, total = await together(
+        ctx,
+        blocks.aggregate(ctx, where, *page, {"$project": {"date": 1, "items": only}}, hint=hint),
+        blocks.count(ctx, where, hint=hint),
+    )
+    return found, total
+
+
+async def done_items(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId) -> list[Document]:
+    """Every item of the client's with this exercise done, the oldest first: `{date, item}`."""
+    where = {"customerId": customer_id, "items.doneExerciseIds": exercise_id}
+    only = {"$filter": {"input": "$items", "cond": {"$in": [exercise_id, "$$this.doneExerciseIds"]}}}
+    fields = dict.fromkeys(("_id", "type", "exerciseId", "exerciseSets", "circuitExercises", "customerSets"), 1)
+    stages: list[Document] = [
+        {"$sort": {"date": 1, "_id": 1}},
+        {"$project": {"date": 1, "item": only}},
+        {"$unwind": "$item"},
+        {"$project": {"_id": 0, "date": 1, "item": fields}},
+    ]
+    return await blocks.aggregate(ctx, where, *stages, hint=_BY_DONE)
+
+
+async def exercise_totals(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[Document]:
+    """`{_id: exerciseId, sets, reps, volumeLoad}` of what was done from `first` to `last`."""
+    sums = {name: {"$sum": f"$items.tally.exercises.{name}"} for name in ("sets", "reps", "volumeLoad")}
+    stages: list[Document] = [
+        {"$project": {"_id": 0, "items.tally.exercises": 1}},
+        {"$unwind": "$items"},
+        {"$unwind": "$items.tally.exercises"},
+        {"$group": {"_id": "$items.tally.exercises.exerciseId", **sums}},
+    ]
+    return await blocks.aggregate(ctx, _between(customer_id, first, last), *stages, hint=_BY_DATE)
+
+
+async def sessions_done(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[Document]:
+    """The client's blocks from `first` to `last` with anything done: `{date, sets, reps, volumeLoad, sessionRpe,
+    durationMinutes}`, by date."""
+    sums = {name: {"$sum": f"$items.tally.{name}"} for name in ("sets", "reps", "volumeLoad")}
+    where = _between(customer_id, first, last) | {"items.isCompleted": True}
+    project = {"$project": {"_id": 0, "date": 1, "sessionRpe": 1, "durationMinutes": 1, **sums}}
+    return await blocks.aggregate(ctx, where, {"$sort": {"date": 1}}, project, hint=_BY_DATE)
+
+
+async def first_session(ctx: Context, customer_id: ObjectId) -> str | None:
+    """The date of the first block with anything done, or None."""
+    where: Where = {"customerId": customer_id, "date": {"$gt": ""}, "items.isCompleted": True}
+    found = await blocks.find(ctx, where, sort=("date",), limit=1, fields=("date",), hint=_BY_DATE)
+    return found[0]["date"] if found else None
+
+
+async def days_scheduled(ctx: Context, customer_ids: Sequence[ObjectId], first: str, last: str) -> list[Document]:
+    """The clients' blocks from `first` to `last`: `{_id, customerId, date, name, isRest, totalItems, completedItems}`,
+    by date, in the order they are done."""
+    done = {"$size": {"$filter": {"input": "$items", "cond": "$$this.isCompleted"}}}
+    fields = dict.fromkeys(("customerId", "date", "name", "isRest"), 1)
+    where: Where = {"customerId": {"$in": list(customer_ids)}, "date": {"$gte": first, "$lte": last}}
+    return await blocks.aggregate(
+        ctx,
+        where,
+        {"$sort": {"customerId": 1, "date": 1, "position": 1, "_id": 1}},
+        {"$project": {**fields, "totalItems": {"$size": "$items"}, "completedItems": done}},
+        hint=_BY_DATE,
+    )
+
+
+def _between(customer_id: ObjectId, first: str, last: str) -> Where:
+    return {"customerId": customer_id, "date": {"$gte": first, "$lte": last}}

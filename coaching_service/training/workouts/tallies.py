@@ -1,0 +1,58 @@
+"""What the completed sets of an item amount to: kept with the item, so that no reader has to go through every set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from coaching_service.kernel.storage.documents import Document
+from coaching_service.kernel.storage.ids import ObjectId
+
+# The fields of an item that are derived and never leave.
+PRIVATE = ("exerciseIds", "doneExerciseIds", "tally")
+
+
+def derived(item: Document) -> Document:
+    """The private fields of an item: the exercises it names, those with anything done, and what was done.
+
+    `tally`: `sets`, `reps`, `volumeLoad` in all, and the same for each of `exercises`. Volume load is the sum of
+    reps x load over completed sets that are not warm-up.
+    """
+    named = exercise_ids(item)
+    by_exercise: dict[ObjectId, Document] = {}
+    for exercise_id, done in working_sets(item):
+        tally = by_exercise.setdefault(exercise_id, {"exerciseId": exercise_id, "sets": 0, "reps": 0, "volumeLoad": 0})
+        reps = done["reps"] or 0
+        tally["sets"] += 1
+        tally["reps"] += reps
+        tally["volumeLoad"] += reps * (done["load"] or 0)
+    tallies = list(by_exercise.values())
+    totals = {name: sum(tally[name] for tally in tallies) for name in ("sets", "reps", "volumeLoad")}
+    touched = [done["exerciseId"] or named[0] for done in item.get("customerSets") or () if done["isCompleted"]]
+    finished = touched or (named if item["isCompleted"] else [])
+    return {
+        "exerciseIds": named,
+        "doneExerciseIds": list(dict.fromkeys(finished)),
+        "tally": {**totals, "exercises": tallies},
+    }
+
+
+def exercise_ids(item: Document) -> list[ObjectId]:
+    """The exercises an item names, those of a circuit included, each once."""
+    named = [item["exerciseId"]] if item.get("exerciseId") else []
+    return list(dict.fromkeys([*named, *(entry["exerciseId"] for entry in item.get("circuitExercises") or ())]))
+
+
+def working_sets(item: Document) -> Iterator[tuple[ObjectId, Document]]:
+    """The completed sets of an item that are not warm-up, each with its exercise."""
+    warm_ups = _warm_ups(item)
+    for done in item.get("customerSets") or ():
+        exercise_id: ObjectId = done["exerciseId"] or item["exerciseId"]
+        if done["isCompleted"] and (exercise_id, done["index"]) not in warm_ups:
+            yield exercise_id, done
+
+
+def _warm_ups(item: Document) -> set[tuple[ObjectId, int]]:
+    planned = [(item.get("exerciseId"), each) for each in item.get("exerciseSets") or ()]
+    for entry in item.get("circuitExercises") or ():
+        planned += [(entry["exerciseId"], each) for each in entry["sets"]]
+    return {(exercise_id, each["index"]) for exercise_id, each in planned if exercise_id and each["isWarmup"]}

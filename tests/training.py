@@ -1,0 +1,150 @@
+"""Shorthand for the stories of the working week."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.client import MONDAY, CoachClient, Reply
+
+Json = dict[str, Any]
+
+QUESTIONS: list[Json] = [
+    {"label": "How was it?", "type": "text"},
+    {"label": "Hours of sleep?", "type": "number"},
+    {"label": "Energy?", "type": "rating"},
+    {"label": "Mood?", "type": "choice", "options": ["Good", "Bad"]},
+    {"label": "Where does it hurt?", "type": "multi", "options": ["Knee", "Back"]},
+]
+
+
+def task(title: str = "Walk") -> Json:
+    """A task to add."""
+    return {"type": "TASK", "taskFields": {"title": title}}
+
+
+def exercise_of(exercise: Json, *sets: Json, **fields: Any) -> Json:
+    """An exercise item to add; three times eight to ten with 60 unless the story says otherwise."""
+    planned = [{"type": "reps_load", "minPlannedReps": 8, "maxPlannedReps": 10, "load": 60}] * 3
+    return {"type": "EXERCISE", "exerciseId": exercise["_id"], "exerciseSets": list(sets) or planned, **fields}
+
+
+def circuit_of(*exercises: Json, rounds: int = 2) -> Json:
+    """A circuit of ten repetitions each to add."""
+    entries = [{"exerciseId": each["_id"], "sets": [{"type": "reps", "minPlannedReps": 10}]} for each in exercises]
+    return {"type": "CIRCUIT", "circuitName": "Finisher", "rounds": rounds, "circuitExercises": entries}
+
+
+def form_of(*questions: Json) -> Json:
+    """A form made for one item, to add."""
+    return {"type": "FORM", "form": {"name": "Check-in", "questions": list(questions) or QUESTIONS}}
+
+
+def metrics_of(metric_set: Json) -> Json:
+    """A metric set to record, to add."""
+    return {"type": "METRICS", "metricsFields": {"metricsSetId": metric_set["_id"]}}
+
+
+def reminder() -> Json:
+    """A reminder to add."""
+    return {"type": "REMINDER", "reminderFields": {"scheduledTime": "08:30", "message": "Drink water"}}
+
+
+async def one_of_each(coach: CoachClient) -> list[Json]:
+    """An item of every type, to add."""
+    squat, press = await coach.create_exercise("Squat"), await coach.create_exercise("Press")
+    body = await metric_set(coach)
+    return [exercise_of(squat), circuit_of(squat, press), task(), form_of(), metrics_of(body), reminder()]
+
+
+def path_of(block: Json) -> str:
+    """Where a block is."""
+    owner = f"customers/{block['customerId']}" if block["customerId"] else f"programs/{block['programId']}"
+    return f"/coach/{owner}/wblocks/{block['_id']}"
+
+
+def client_path(customer: Json, *rest: str) -> str:
+    """Where something of a client's is."""
+    return "/".join(["/coach/customers", customer["_id"], *rest])
+
+
+async def add(coach: CoachClient, block: Json, item: Json) -> Json:
+    """A new item of a block."""
+    added: Json = (await coach.post(f"{path_of(block)}/witems", item)).ok(201)
+    return added
+
+
+async def block_with(coach: CoachClient, customer: Json, *items: Json, date: str = MONDAY, name: str = "Legs") -> Json:
+    """A new block with items on a client's calendar."""
+    block = await coach.schedule(customer, date, name)
+    for item in items:
+        await add(coach, block, item)
+    return await read(coach, block)
+
+
+async def read(coach: CoachClient, block: Json) -> Json:
+    """A block as it is now."""
+    found: Json = (await coach.get(path_of(block))).ok()
+    return found
+
+
+async def log(coach: CoachClient, block: Json, item: Json, **done: Any) -> Reply:
+    """Record what was done of an item."""
+    return await coach.put(f"{path_of(block)}/witems/{item['_id']}/log", done)
+
+
+async def own_log(client: CoachClient, block: Json, item: Json, **done: Any) -> Reply:
+    """Record what was done of an item, as the client."""
+    return await client.put(f"/customer/wblocks/{block['_id']}/witems/{item['_id']}/log", done)
+
+
+async def move(coach: CoachClient, item: Json, source: Json, target: Json, index: int) -> Reply:
+    """Move an item."""
+    body = {
+        "source": {"wblockId": source["_id"], "witemId": item["_id"]},
+        "target": {"wblockId": target["_id"], "index": index},
+    }
+    return await coach.put(path_of(source).rpartition("/wblocks/")[0] + "/witems/move", body)
+
+
+async def metric_set(coach: CoachClient, *names: str, short: str = "kg", **fields: Any) -> Json:
+    """A new metric set of the company's."""
+    unit = next(u["_id"] for u in (await coach.get("/metrics-units")).ok() if u["shortName"] == short)
+    metrics = [{"name": name, "metricUnitId": unit} for name in names or ("Body weight",)]
+    made: Json = (await coach.post("/coach/metrics-sets", {"name": "Body", "metrics": metrics, **fields})).ok(201)
+    return made
+
+
+async def assigned_sets(coach: CoachClient, customer: Json) -> list[Json]:
+    """The metric sets a client is assigned."""
+    found: list[Json] = (await coach.get(client_path(customer, "metrics-sets"))).ok()
+    return found
+
+
+async def history(coach: CoachClient, customer: Json, body: Json, metric: Json | None = None) -> list[Json]:
+    """What was recorded of a metric (the set's first unless the story says otherwise), by date."""
+    metric_id = (metric or body["metrics"][0])["_id"]
+    path = client_path(customer, "metrics-sets", body["_id"], "metrics", metric_id, "history")
+    found: list[Json] = (await coach.get(path)).ok()
+    return found
+
+
+async def responses(coach: CoachClient, customer: Json, **query: str) -> list[Json]:
+    """What a client answered to forms, newest first."""
+    found: list[Json] = (await coach.get(client_path(customer, "form-responses"), **query)).ok()
+    return found
+
+
+async def feed(coach: CoachClient, customer: Json) -> list[Json]:
+    """A client's activity feed, newest first."""
+    found: list[Json] = (await coach.get(client_path(customer, "activity-feed"), page=1, limit=100)).ok()["docs"]
+    return found
+
+
+async def told(coach: CoachClient, customer: Json) -> list[str]:
+    """The types of the events in a client's feed, in the order of the alphabet."""
+    return sorted(event["type"] for event in await feed(coach, customer))
+
+
+def titles(block: Json) -> list[str]:
+    """The titles of the tasks in a block, in order."""
+    return [item["taskFields"]["title"] for item in block["items"]]
