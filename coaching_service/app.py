@@ -18,6 +18,7 @@ from coaching_service.kernel.storage.context import Services
 from coaching_service.settings import Settings
 
 SERVICES = web.AppKey("services", Services)
+_SLOW_AT_ONCE = 2
 MEASURES = web.AppKey("measures", Measures)
 
 
@@ -31,6 +32,7 @@ def create_app(settings: Settings, services: Services) -> web.Application:
         services,
         authenticate,
         asyncio.Semaphore(settings.database_concurrency),
+        asyncio.Semaphore(_SLOW_AT_ONCE),
         settings.max_body_bytes,
         settings.trusted_proxies,
     )

@@ -8,6 +8,7 @@ from coaching_service.kernel.rest.routes import Routes
 from coaching_service.library.exercises import routes as exercises
 from coaching_service.library.forms import routes as forms
 from coaching_service.library.metric_sets import routes as metric_sets
+from coaching_service.lifecycle.customer_bulk import routes as customer_bulk
 from coaching_service.lifecycle.erasure import service as erasure
 from coaching_service.people.account import routes as account
 from coaching_service.people.account import service as account_service
@@ -51,6 +52,7 @@ ROUTES: tuple[Routes, ...] = (
     team.routes,
     customers.routes,
     customer_access.routes,
+    customer_bulk.routes,
     workouts.routes,
     logs.routes,
     logs.own_routes,
@@ -79,6 +81,7 @@ TAGS = (
     ("Team", "The company's employees and what they may do."),
     ("Customers", "Clients of the company."),
     ("Client access", "How clients get in."),
+    ("Bulk", "One change to many clients at once; inspect `failed` even though the status is 200."),
     ("Workouts", "Workout blocks on a client's calendar, and the items in them."),
     ("Logs", "What clients did."),
     ("The client's own", "What a client does in a session of their own."),

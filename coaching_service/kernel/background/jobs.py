@@ -70,25 +70,42 @@ async def enqueue(
 
     It goes when the client it is `about` is erased.
     """
+    (identifier,) = await enqueue_many(ctx, kind, [arguments], after=after, about=about)
+    return identifier
+
+
+async def enqueue_many(
+    ctx: Context,
+    kind: str,
+    arguments: Sequence[Document],
+    *,
+    after: timedelta = timedelta(0),
+    about: ObjectId | None = None,
+) -> list[ObjectId]:
+    """Queue a job for each of `arguments` in the caller's transaction; gives their identifiers."""
     at = now()
-    identifier = ObjectId()
-    job = {
-        "_id": identifier,
-        "companyId": ctx.principal.company.id if ctx.principal else None,
-        "about": about,
-        "kind": kind,
-        "arguments": arguments,
-        "runAfter": at + after,
-        "attempts": 0,
-        "lease": None,
-        "createdAt": at,
-    }
-    await _jobs.globally(ctx.services).insert_one(job, session=ctx.session)
+    company_id = ctx.principal.company.id if ctx.principal else None
+    queued: list[Document] = [
+        {
+            "_id": ObjectId(),
+            "companyId": company_id,
+            "about": about,
+            "kind": kind,
+            "arguments": each,
+            "runAfter": at + after,
+            "attempts": 0,
+            "lease": None,
+            "createdAt": at,
+        }
+        for each in arguments
+    ]
+    if queued:
+        await _jobs.globally(ctx.services).insert_many(queued, session=ctx.session)
     if ctx.session is None:
         ctx.services.wake.set()
     else:  # the worker sees it once the transaction has ended
         asyncio.get_running_loop().call_later(_SOON_SECONDS, ctx.services.wake.set)
-    return identifier
+    return [job["_id"] for job in queued]
 
 
 async def keep_standing(services: Services, kinds: Sequence[str]) -> None:

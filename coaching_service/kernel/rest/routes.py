@@ -37,8 +37,9 @@ class Route:
 
     `query` and `body` are schema instances; `returns` is a schema, a Variant, `list_of(schema)`, or None for no body.
     `idempotent`: takes an `Idempotency-Key`. `body_limit`: bytes, None for the setting's default.
-    `example`: a request body for the document. `malformed`: path parameters whose malformed identifier is one of the
-    documented legacy failures, with its code and message.
+    `slow`: may work for long, and so stands in a line of its own. `example`: a request body for the document.
+    `malformed`: path parameters whose malformed identifier is one of the documented legacy failures, with its code
+    and message.
     """
 
     method: str
@@ -54,6 +55,7 @@ class Route:
     idempotent: bool = False
     body_limit: int | None = None
     body_optional: bool = False
+    slow: bool = False
     example: Any = None
     malformed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     path_parameters: tuple[tuple[str, str], ...] = field(default=())

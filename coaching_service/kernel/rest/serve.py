@@ -28,12 +28,14 @@ _JSON = "application/json; charset=utf-8"
 
 @dataclass(frozen=True)
 class Server:
-    """What every handler is served with: `gate` bounds how many work on the database at once; `proxies` of ours stand
+    """What every handler is served with: `gate` bounds how many work on the database at once,
+    `slow_gate` how many of those that take long; `proxies` of ours stand
     between the caller and the service."""
 
     services: Services
     authenticate: Authenticate
     gate: asyncio.Semaphore
+    slow_gate: asyncio.Semaphore
     body_limit: int
     proxies: int = 0
 
@@ -82,7 +84,7 @@ def handler_of(route: Route, server: Server) -> AiohttpHandler:
         if route.body is not None:
             raw = await read_json(request, route.body_limit or server.body_limit, optional=route.body_optional)
             arguments["body"] = judge_body(route.body, raw)
-        async with server.gate:
+        async with server.slow_gate if route.slow else server.gate:
             return await _answer(route, request, ctx, arguments, raw)
 
     return handle

@@ -90,9 +90,13 @@ async def in_transaction(ctx: Context, work: Callable[[Context], Coroutine[Any, 
 
 async def together(ctx: Context, *reads: Awaitable[Any]) -> list[Any]:
     """The results of independent `reads`: at the same time, or one after another inside a transaction,
-    where the server takes one operation at a time."""
+    where the server takes one operation at a time. Of several failures the first in order is raised."""
     if ctx.session is None:
-        return list(await asyncio.gather(*reads))
+        answers = await asyncio.gather(*reads, return_exceptions=True)
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+        return answers
     results = []
     pending = list(reads)
     try:

@@ -1,134 +1,27 @@
-"""Collections of coaching data: every query made here begins with the company."""
+"""Collections of coaching data, written: every change is one document or one transaction of the caller's."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from pymongo import ASCENDING, DESCENDING, ReturnDocument, UpdateOne
+from pymongo import ReturnDocument, UpdateOne
 from pymongo.errors import DuplicateKeyError, OperationFailure
 
 from coaching_service.kernel.errors import Conflict
-from coaching_service.kernel.storage.context import Collection, Context, Services
+from coaching_service.kernel.storage.collections import Document, Readable, Where, now, registry
+from coaching_service.kernel.storage.context import Context, Services
 from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.storage.mongo import Index, is_write_conflict
+from coaching_service.kernel.storage.mongo import is_write_conflict
 
-Document = dict[str, Any]
-Where = dict[str, Any]
+__all__ = ["Document", "Documents", "HeldByAnother", "Where", "declared", "moved_on", "now"]
 
 _REWRITES = 50
 
 
-def now() -> datetime:
-    """The present moment as it is stored: UTC, milliseconds, no zone attached."""
-    moment = datetime.now(UTC).replace(tzinfo=None)
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
-
-
-def order_by(fields: Sequence[str]) -> list[tuple[str, int]]:
-    """Field names (a leading `-` sorts down) as the driver takes them."""
-    return [(f.removeprefix("-"), DESCENDING if f.startswith("-") else ASCENDING) for f in fields]
-
-
 @dataclass(frozen=True)
-class Documents:
-    """One collection of coaching data.
-
-    `indexes` are prefixed with `companyId`. `private` fields never leave by the default projection.
-    `client_field` names the field that holds the client a document belongs to: what erasing that client removes.
-    `shared` collections also hold documents of nobody (`companyId: null`) that every company reads.
-    `expire` names a date field and the seconds after which MongoDB removes a document by itself.
-    `why_global` is the reason of the few collections that are also found without knowing the company.
-    """
-
-    name: str
-    indexes: tuple[Index, ...] = ()
-    private: tuple[str, ...] = ("companyId",)
-    client_field: str | None = None
-    shared: bool = False
-    expire: tuple[str, int] | None = None
-    global_indexes: tuple[Index, ...] = ()
-    why_global: str = ""
-
-    def __post_init__(self) -> None:
-        prefixed = tuple(replace(index, fields=("companyId", *index.fields)) for index in self.indexes)
-        if self.expire:
-            prefixed += (Index((self.expire[0],), expire_after=self.expire[1]),)
-        object.__setattr__(self, "indexes", prefixed + self.global_indexes)
-        _declared[self.name] = self
-
-    # --- reading -----------------------------------------------------------------------------------------------
-
-    def reach(self, ctx: Context, where: Where) -> Where:
-        """`where`, narrowed to what the company reads."""
-        company = {"$in": [None, ctx.company_id]} if self.shared else ctx.company_id
-        return {"companyId": company, **where}
-
-    def own(self, ctx: Context, where: Where) -> Where:
-        """`where`, narrowed to what the company may change."""
-        return {"companyId": ctx.company_id, **where}
-
-    def projection(self, fields: Sequence[str] | None) -> dict[str, Any] | None:
-        """Only `fields` (and `_id`); without them all but the private ones."""
-        if fields is not None:
-            return dict.fromkeys(fields, 1)
-        return dict.fromkeys(self.private, 0) or None
-
-    async def find_one(self, ctx: Context, where: Where, fields: Sequence[str] | None = None) -> Document | None:
-        """The document that `where` names, or None."""
-        return await ctx.db[self.name].find_one(self.reach(ctx, where), self.projection(fields), session=ctx.session)
-
-    async def find(
-        self,
-        ctx: Context,
-        where: Where,
-        *,
-        sort: Sequence[str] = (),
-        skip: int = 0,
-        limit: int = 0,
-        fields: Sequence[str] | None = None,
-        hint: str | None = None,
-    ) -> list[Document]:
-        """The documents that `where` names, in the order of `sort`."""
-        cursor = ctx.db[self.name].find(
-            self.reach(ctx, where), self.projection(fields), skip=skip, limit=limit, session=ctx.session
-        )
-        if sort:
-            cursor = cursor.sort(order_by(sort))
-        if hint:
-            cursor = cursor.hint(hint)
-        return await cursor.to_list(None)
-
-    async def stream(
-        self, ctx: Context, where: Where, sort: Sequence[str], fields: Sequence[str] | None = None, batch: int = 200
-    ) -> AsyncIterator[Document]:
-        """The same as `find`, a document at a time in bounded memory."""
-        cursor = ctx.db[self.name].find(
-            self.reach(ctx, where), self.projection(fields), batch_size=batch, session=ctx.session
-        )
-        async for document in cursor.sort(order_by(sort)):
-            yield document
-
-    async def count(self, ctx: Context, where: Where, *, limit: int | None = None, hint: str | None = None) -> int:
-        """How many documents `where` names, counting no further than `limit`."""
-        options: dict[str, Any] = {key: v for key, v in (("limit", limit), ("hint", hint)) if v is not None}
-        return await ctx.db[self.name].count_documents(self.reach(ctx, where), session=ctx.session, **options)
-
-    async def aggregate(self, ctx: Context, where: Where, *stages: Document, hint: str | None = None) -> list[Document]:
-        """The answer of a pipeline whose first stage is `where` within the company."""
-        options = {"hint": hint} if hint else {}
-        pipeline = [{"$match": self.reach(ctx, where)}, *stages]
-        return await ctx.db[self.name].aggregate(pipeline, session=ctx.session, **options).to_list(None)
-
-    def globally(self, services: Services) -> Collection:
-        """The driver's own collection, not narrowed to a company: only for those with a declared reason."""
-        if not self.why_global:
-            raise RuntimeError(f"{self.name} is only read within a company")
-        return services.db[self.name]
-
-    # --- writing -----------------------------------------------------------------------------------------------
+class Documents(Readable):
+    """One collection of coaching data: declared, read (see Readable) and written."""
 
     def stamped(self, ctx: Context, document: Document) -> Document:
         """A new document with what every stored document has: `_id`, `companyId`, times, `version` 0."""
@@ -233,6 +126,24 @@ class Documents:
         )
         return stored
 
+    async def put_each(self, ctx: Context, wheres: Sequence[Where], fields: Document) -> None:
+        """`put` the same fields for several documents in one round trip."""
+        at = now()
+        writes = [
+            UpdateOne(
+                self.own(ctx, where),
+                {
+                    "$set": {**fields, "updatedAt": at},
+                    "$setOnInsert": {"_id": ObjectId(), "createdAt": at},
+                    "$inc": {"version": 1},
+                },
+                upsert=True,
+            )
+            for where in wheres
+        ]
+        if writes:
+            await ctx.db[self.name].bulk_write(writes, ordered=False, session=ctx.session)
+
     async def tally(self, ctx: Context, where: Where, counts: Document) -> None:
         """Add `counts` to the numbers of one document, which is made if it is missing."""
         await ctx.db[self.name].update_one(self.own(ctx, where), {"$inc": counts}, upsert=True, session=ctx.session)
@@ -271,12 +182,9 @@ class Documents:
         return (await collection.delete_many({"companyId": company_id, "_id": {"$in": ids}})).deleted_count
 
 
-_declared: dict[str, Documents] = {}
-
-
 def declared() -> dict[str, Documents]:
     """Every collection the imported features declare, by name."""
-    return dict(_declared)
+    return {name: each for name, each in registry.items() if isinstance(each, Documents)}
 
 
 class HeldByAnother(Exception):

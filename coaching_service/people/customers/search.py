@@ -34,6 +34,12 @@ def containing(term: str) -> Where | None:
     return condition
 
 
+def holding_somewhere(term: str) -> Where | None:
+    """The condition of holding `term`, for a walk over all clients; None when nothing can hold it."""
+    sought = plain(term)
+    return None if "\0" in sought else {"search": {"$regex": literal(sought)}}
+
+
 async def found_page(
     ctx: Context,
     customers: Documents,

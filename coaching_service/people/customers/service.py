@@ -42,14 +42,14 @@ async def page(
     trainers: list[ObjectId | None] | None = None,
 ) -> Document:
     """One page of the clients this coach sees, by name. `trainers` may hold None: clients without one."""
-    where, whole = _matching(ctx, archived, groups, trainers)
+    where, whole = matching(ctx, archived, groups, trainers)
     docs, total = await store.page(
         ctx, where, contains=contains.strip(), skip=skip_of(page, size), limit=size, whole=whole
     )
     return page_document([present(doc) for doc in docs], total, page, size)
 
 
-def _matching(
+def matching(
     ctx: Context, archived: bool, groups: list[str] | None, trainers: list[ObjectId | None] | None
 ) -> tuple[Where, bool]:
     """The condition of a list, and whether it is the whole of the archived or of the active clients."""

@@ -36,6 +36,7 @@ customers = Documents(
 )
 # The collection has prefixed its indexes with the company: these are their names.
 BY_ORDER, BY_SUFFIX, BY_GROUP, BY_TRAINER = (index.name for index in customers.indexes[:4])
+BY_ID = customers.indexes[5].name
 
 
 async def page(
@@ -72,6 +73,55 @@ async def add_many(ctx: Context, new: Sequence[Document]) -> None:
 async def one(ctx: Context, customer_id: ObjectId, fields: tuple[str, ...] | None = None) -> Document | None:
     """The client, or None."""
     return await customers.find_one(ctx, {"_id": customer_id}, fields)
+
+
+async def some(ctx: Context, ids: Sequence[ObjectId]) -> list[Document]:
+    """`_id` and trainer of those of `ids` that are the company's clients."""
+    return await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=(TRAINER,))
+
+
+async def ids_after(ctx: Context, where: Where, last: ObjectId | None, limit: int) -> list[ObjectId]:
+    """The next identifiers of the clients of `where`, in their own order."""
+    beyond = where | ({"_id": {"$gt": last}} if last is not None else {})
+    found = await customers.find(ctx, beyond, sort=("_id",), limit=limit, fields=("_id",), hint=BY_ID)
+    return [customer["_id"] for customer in found]
+
+
+async def set_many_archived(ctx: Context, ids: Sequence[ObjectId], *, archived: bool) -> None:
+    """Archive or restore those that are not so already, counted."""
+    where = {"_id": {"$in": list(ids)}, ARCHIVED: not archived}
+    changed = await customers.update_many(ctx, where, {"$set": {ARCHIVED: archived}})
+    await totals.add(ctx, archived=not archived, count=-changed)
+    await totals.add(ctx, archived=archived, count=changed)
+
+
+async def add_groups(ctx: Context, ids: Sequence[ObjectId], groups: list[str]) -> None:
+    """Put those that are not in all the groups into them."""
+    where = {"_id": {"$in": list(ids)}, GROUPS: {"$not": {"$all": groups}}}
+    await customers.update_many(ctx, where, {"$addToSet": {GROUPS: {"$each": groups}}})
+
+
+async def remove_groups(ctx: Context, ids: Sequence[ObjectId], groups: list[str]) -> None:
+    """Take those that are in any of the groups out of them."""
+    where = {"_id": {"$in": list(ids)}, GROUPS: {"$in": groups}}
+    await customers.update_many(ctx, where, {"$pullAll": {GROUPS: groups}})
+
+
+async def assign_many(ctx: Context, ids: Sequence[ObjectId], coach_id: ObjectId | None) -> None:
+    """Assign those that are somebody else's to a coach, or to nobody."""
+    where = {"_id": {"$in": list(ids)}, TRAINER: {"$ne": coach_id}}
+    await customers.update_many(ctx, where, {"$set": {TRAINER: coach_id}})
+
+
+async def remove_many(ctx: Context, ids: Sequence[ObjectId]) -> list[ObjectId]:
+    """Remove clients, counted; gives those that were there."""
+    found = await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=(ARCHIVED,))
+    gone = [customer["_id"] for customer in found]
+    await customers.delete_many(ctx, {"_id": {"$in": gone}})
+    archived = sum(customer["customerRoleData"]["isArchived"] for customer in found)
+    await totals.add(ctx, archived=True, count=-archived)
+    await totals.add(ctx, archived=False, count=archived - len(gone))
+    return gone
 
 
 async def rewrite(

@@ -51,6 +51,11 @@ async def assign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> Docum
     return next(each for each in await assigned(ctx, customer_id) if each["metricsSet"]["_id"] == set_id)
 
 
+async def assign_many(ctx: Context, customer_ids: list[ObjectId], set_id: ObjectId) -> None:
+    """Assign a set that has been checked to clients who have been checked; those assigned already stay so."""
+    await store.assign_many(ctx, customer_ids, set_id)
+
+
 async def assign_automatic(ctx: Context, customer: Document, _token: str, _invited: bool) -> None:
     """A new client is assigned the sets that are marked automatic, in the transaction of their creation."""
     for metric_set in await metric_sets.automatic(ctx):

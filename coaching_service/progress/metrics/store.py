@@ -34,6 +34,12 @@ async def assign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> Docum
     return await assignments.put(ctx, {"customerId": customer_id, "metricsSetId": set_id}, {"unassignedAt": None})
 
 
+async def assign_many(ctx: Context, customer_ids: Sequence[ObjectId], set_id: ObjectId) -> None:
+    """Assign a set to many clients, again to those who had it before."""
+    wheres = [{"customerId": customer_id, "metricsSetId": set_id} for customer_id in customer_ids]
+    await assignments.put_each(ctx, wheres, {"unassignedAt": None})
+
+
 async def is_assigned(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> bool:
     """Whether the client is assigned the set at present."""
     where = {"customerId": customer_id, "metricsSetId": set_id}

@@ -91,19 +91,36 @@ async def assign(ctx: Context, program_id: ObjectId, customer_id: ObjectId, star
 
     Raises NotFound for the program or the client, Forbidden, BadRequest when a date would leave the calendar.
     """
-    calendar = ClientCalendar(customer_id)
-    await calendar.check(ctx)
+    await ClientCalendar(customer_id).check(ctx)
+    return await put(ctx, await plan(ctx, program_id, start), customer_id)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A program with dates: what is put onto a calendar."""
+
+    program: Document
+    start: str
+    blocks: list[Document]
+
+
+async def plan(ctx: Context, program_id: ObjectId, start: str) -> Plan:
+    """A program's blocks with dates, day 1 on `start`. Raises NotFound, BadRequest as `assign`."""
     program = await require(ctx, program_id)
+    blocks = await workouts.stored_blocks(ctx, ProgramPlan(program_id))
+    return Plan(program, start, [block | {"date": workouts.later(start, block["day"] - 1)} for block in blocks])
+
+
+async def put(ctx: Context, plan: Plan, customer_id: ObjectId) -> int:
+    """Put a plan onto the calendar of a client who has been checked: all of it or nothing. Gives how many blocks."""
 
     async def assigned(tx: Context) -> int:
-        blocks = await workouts.stored_blocks(tx, ProgramPlan(program_id))
-        plans = [block | {"date": workouts.later(start, block["day"] - 1)} for block in blocks]
-        count = await workouts.add_many(tx, calendar, plans)
+        count = await workouts.add_many(tx, ClientCalendar(customer_id), plan.blocks)
         await activity.happened(
             *(tx, "program_assigned", customer_id, ObjectId()),
-            programId=program_id,
-            programName=program["name"],
-            startDate=start,
+            programId=plan.program["_id"],
+            programName=plan.program["name"],
+            startDate=plan.start,
             blocks=count,
         )
         return count

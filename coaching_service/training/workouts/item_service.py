@@ -101,8 +101,7 @@ async def move_item(ctx: Context, owner: Owner, source: Document | None, target:
             if await store.holds_item(tx, owner.where, item_id):
                 raise Conflict("The item is no longer in the source block; read the calendar again")
             raise not_found("Workout item")
-        await store.pull_item(tx, owner.where, source["wblockId"], item_id)
-        reached = await store.put_item(tx, owner.where, target["wblockId"], item, target["index"])
+        reached = await _put(tx, owner, block, item, target)
         if reached is None and await store.one(tx, owner.where, target["wblockId"]) is not None:
             raise BadRequest(f"A workout block holds at most {store.MAX_ITEMS} items")
         await owner.done_changed(tx, [item])
@@ -111,6 +110,16 @@ async def move_item(ctx: Context, owner: Owner, source: Document | None, target:
         return await ordered(tx, owner, reached)
 
     return await in_transaction(ctx, moved)
+
+
+async def _put(ctx: Context, owner: Owner, block: Document, item: Document, target: Document) -> Document | None:
+    """Put an item of a block to its target; gives the target block, or None when it has no room or is not there."""
+    at = target["index"]
+    if target["wblockId"] == block["_id"]:
+        others = [each for each in block["items"] if each is not item]
+        return await store.change(ctx, owner.where, block["_id"], {"items": [*others[:at], item, *others[at:]]}, None)
+    await store.pull_item(ctx, owner.where, block["_id"], item["_id"])
+    return await store.put_item(ctx, owner.where, target["wblockId"], item, at)
 
 
 async def log_item(

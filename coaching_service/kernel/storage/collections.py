@@ -1,0 +1,127 @@
+"""Collections of coaching data, declared and read: every query made here begins with the company."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from pymongo import ASCENDING, DESCENDING
+
+from coaching_service.kernel.storage.context import Collection, Context, Services
+from coaching_service.kernel.storage.mongo import Index
+
+Document = dict[str, Any]
+Where = dict[str, Any]
+
+
+def now() -> datetime:
+    """The present moment as it is stored: UTC, milliseconds, no zone attached."""
+    moment = datetime.now(UTC).replace(tzinfo=None)
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+def order_by(fields: Sequence[str]) -> list[tuple[str, int]]:
+    """Field names (a leading `-` sorts down) as the driver takes them."""
+    return [(f.removeprefix("-"), DESCENDING if f.startswith("-") else ASCENDING) for f in fields]
+
+
+@dataclass(frozen=True)
+class Readable:
+    """One collection of coaching data, as it is declared and read.
+
+    `indexes` are prefixed with `companyId`. `private` fields never leave by the default projection.
+    `client_field` names the field that holds the client a document belongs to: what erasing that client removes.
+    `shared` collections also hold documents of nobody (`companyId: null`) that every company reads.
+    `expire` names a date field and the seconds after which MongoDB removes a document by itself.
+    `why_global` is the reason of the few collections that are also found without knowing the company.
+    """
+
+    name: str
+    indexes: tuple[Index, ...] = ()
+    private: tuple[str, ...] = ("companyId",)
+    client_field: str | None = None
+    shared: bool = False
+    expire: tuple[str, int] | None = None
+    global_indexes: tuple[Index, ...] = ()
+    why_global: str = ""
+
+    def __post_init__(self) -> None:
+        prefixed = tuple(replace(index, fields=("companyId", *index.fields)) for index in self.indexes)
+        if self.expire:
+            prefixed += (Index((self.expire[0],), expire_after=self.expire[1]),)
+        object.__setattr__(self, "indexes", prefixed + self.global_indexes)
+        registry[self.name] = self
+
+    # --- reading -----------------------------------------------------------------------------------------------
+
+    def reach(self, ctx: Context, where: Where) -> Where:
+        """`where`, narrowed to what the company reads."""
+        company = {"$in": [None, ctx.company_id]} if self.shared else ctx.company_id
+        return {"companyId": company, **where}
+
+    def own(self, ctx: Context, where: Where) -> Where:
+        """`where`, narrowed to what the company may change."""
+        return {"companyId": ctx.company_id, **where}
+
+    def projection(self, fields: Sequence[str] | None) -> dict[str, Any] | None:
+        """Only `fields` (and `_id`); without them all but the private ones."""
+        if fields is not None:
+            return dict.fromkeys(fields, 1)
+        return dict.fromkeys(self.private, 0) or None
+
+    async def find_one(self, ctx: Context, where: Where, fields: Sequence[str] | None = None) -> Document | None:
+        """The document that `where` names, or None."""
+        return await ctx.db[self.name].find_one(self.reach(ctx, where), self.projection(fields), session=ctx.session)
+
+    async def find(
+        self,
+        ctx: Context,
+        where: Where,
+        *,
+        sort: Sequence[str] = (),
+        skip: int = 0,
+        limit: int = 0,
+        fields: Sequence[str] | None = None,
+        hint: str | None = None,
+    ) -> list[Document]:
+        """The documents that `where` names, in the order of `sort`."""
+        cursor = ctx.db[self.name].find(
+            self.reach(ctx, where), self.projection(fields), skip=skip, limit=limit, session=ctx.session
+        )
+        if sort:
+            cursor = cursor.sort(order_by(sort))
+        if hint:
+            cursor = cursor.hint(hint)
+        return await cursor.to_list(None)
+
+    async def stream(
+        self, ctx: Context, where: Where, sort: Sequence[str], fields: Sequence[str] | None = None, batch: int = 200
+    ) -> AsyncIterator[Document]:
+        """The same as `find`, a document at a time in bounded memory."""
+        cursor = ctx.db[self.name].find(
+            self.reach(ctx, where), self.projection(fields), batch_size=batch, session=ctx.session
+        )
+        async for document in cursor.sort(order_by(sort)):
+            yield document
+
+    async def count(self, ctx: Context, where: Where, *, limit: int | None = None, hint: str | None = None) -> int:
+        """How many documents `where` names, counting no further than `limit`."""
+        options: dict[str, Any] = {key: v for key, v in (("limit", limit), ("hint", hint)) if v is not None}
+        return await ctx.db[self.name].count_documents(self.reach(ctx, where), session=ctx.session, **options)
+
+    async def aggregate(self, ctx: Context, where: Where, *stages: Document, hint: str | None = None) -> list[Document]:
+        """The answer of a pipeline whose first stage is `where` within the company."""
+        options = {"hint": hint} if hint else {}
+        pipeline = [{"$match": self.reach(ctx, where)}, *stages]
+        return await ctx.db[self.name].aggregate(pipeline, session=ctx.session, **options).to_list(None)
+
+    def globally(self, services: Services) -> Collection:
+        """The driver's own collection, not narrowed to a company: only for those with a declared reason."""
+        if not self.why_global:
+            raise RuntimeError(f"{self.name} is only read within a company")
+        return services.db[self.name]
+
+
+registry: dict[str, Readable] = {}

@@ -1,0 +1,1 @@
+"""One change to many clients at once."""

@@ -1,0 +1,100 @@
+"""What the bulk operations read and answer. Unknown fields are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from marshmallow import RAISE, ValidationError, fields, validates_schema
+
+from coaching_service.kernel.validation import Answer, Day, Flag, Identifier, Input, ListOf, Text, Words
+from coaching_service.people.customers.schemas import NO_TRAINER
+
+MOST = 20_000
+
+
+class Strict(Input):
+    """Reads an object in which an unknown field is refused."""
+
+    class Meta:
+        unknown = RAISE
+
+
+class TrainerOrNone(Identifier):
+    """A coach's identifier, or `none`: clients without a trainer."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        return None if value == NO_TRAINER else super()._deserialize(value, attr, data, **kwargs)
+
+
+class SelectionFilter(Strict):
+    """Clients by what they have in common."""
+
+    archived = Flag(required=True)
+    contains = Text(blank=True)
+    groups = Words(most=1_000)
+    assignedTo = ListOf(TrainerOrNone(), most=1_000)
+
+
+class Selection(Strict):
+    """Which clients: `ids`, or `filter` with optional `excludeIds`. `dryRun` writes nothing."""
+
+    ids = ListOf(Identifier(), most=MOST)
+    filter = fields.Nested(SelectionFilter)
+    excludeIds = ListOf(Identifier(), most=MOST)
+    dryRun = Flag(load_default=False)
+
+    @validates_schema
+    def one_or_the_other(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Either `ids` or `filter`; `excludeIds` only beside `filter`."""
+        if ("ids" in data) == ("filter" in data):
+            raise ValidationError("needs either ids or filter", "selection")
+        if "excludeIds" in data and "ids" in data:
+            raise ValidationError("may accompany filter only", "excludeIds")
+
+
+class GroupsChange(Selection):
+    """Groups to add or to remove."""
+
+    groups = Words(required=True)
+
+    @validates_schema
+    def some_groups(self, data: Mapping[str, Any], **_: Any) -> None:
+        """At least one group."""
+        if not data.get("groups"):
+            raise ValidationError("should not be empty", "groups")
+
+
+class TrainerChange(Selection):
+    """The coach to assign; null: nobody."""
+
+    coachId = Identifier(required=True, allow_none=True)
+
+
+class ProgramAssignment(Selection):
+    """The program to assign, and the date of its first day."""
+
+    programId = Identifier(required=True)
+    startDate = Day(required=True)
+
+
+class MetricsSetAssignment(Selection):
+    """The metric set to assign."""
+
+    metricsSetId = Identifier(required=True)
+
+
+class Failure(Answer):
+    """A client to whom nothing happened, and why."""
+
+    customerId = Identifier()
+    code = fields.String(metadata={"description": "NOT_FOUND, FORBIDDEN, CONFLICT or BAD_REQUEST."})
+    message = fields.String()
+
+
+class BulkResult(Answer):
+    """How it went: inspect it even though the status is 200."""
+
+    requested = fields.Integer(metadata={"description": "Distinct clients asked for."})
+    ok = fields.Integer(metadata={"description": "Clients it holds for now (or would, in a dry run)."})
+    failed = fields.List(fields.Nested(Failure))

@@ -1,0 +1,125 @@
+"""One change to many clients: in batches, each batch one transaction, so that every client succeeds or fails whole."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from coaching_service.kernel.errors import ServiceError
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.documents import Document
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.library.metric_sets import service as metric_sets
+from coaching_service.people.customers import bulk
+from coaching_service.people.team import service as team
+from coaching_service.progress.metrics import service as metrics
+from coaching_service.training.programs import service as programs
+
+BATCH = 1_000
+# Assigning a program writes many blocks for each client: fewer at a time.
+_CLIENT = 1
+
+Apply = Callable[[Context, list[ObjectId]], Awaitable[Any]]
+
+
+@dataclass
+class Result:
+    """What became of the clients asked for so far."""
+
+    requested: int = 0
+    ok: int = 0
+    failed: list[Document] = field(default_factory=list)
+
+    def fail(self, customer_id: ObjectId, code: str, message: object) -> None:
+        """A client to whom nothing happened."""
+        self.failed.append({"customerId": customer_id, "code": code, "message": str(message)})
+
+    def answer(self) -> Document:
+        """As it is sent."""
+        return {"requested": self.requested, "ok": self.ok, "failed": self.failed}
+
+
+async def archive(ctx: Context, selection: Document, *, archived: bool) -> Document:
+    """Archive or restore clients."""
+    return await _run(ctx, selection, lambda tx, ids: bulk.set_archived(tx, ids, archived=archived))
+
+
+async def add_groups(ctx: Context, selection: Document, groups: list[str]) -> Document:
+    """Put clients into groups."""
+    return await _run(ctx, selection, lambda tx, ids: bulk.add_groups(tx, ids, groups))
+
+
+async def remove_groups(ctx: Context, selection: Document, groups: list[str]) -> Document:
+    """Take clients out of groups."""
+    return await _run(ctx, selection, lambda tx, ids: bulk.remove_groups(tx, ids, groups))
+
+
+async def assign_trainer(ctx: Context, selection: Document, coach_id: ObjectId | None) -> Document:
+    """Assign clients to a coach, or to nobody. Raises NotFound for an unknown coach."""
+    if coach_id is not None:
+        await team.require(ctx, coach_id)
+    return await _run(ctx, selection, lambda tx, ids: bulk.assign_trainer(tx, ids, coach_id))
+
+
+async def assign_program(ctx: Context, selection: Document, program_id: ObjectId, start: str) -> Document:
+    """Assign a program to clients from a date on. Raises NotFound, BadRequest as programs.assign."""
+    plan = await programs.plan(ctx, program_id, start)
+
+    async def assign(tx: Context, ids: list[ObjectId]) -> None:
+        for customer_id in ids:
+            await programs.put(tx, plan, customer_id)
+
+    return await _run(ctx, selection, assign, batch=_CLIENT)
+
+
+async def assign_metrics_set(ctx: Context, selection: Document, set_id: ObjectId) -> Document:
+    """Assign a metric set to clients. Raises NotFound for an unknown set."""
+    await metric_sets.read(ctx, set_id)
+    return await _run(ctx, selection, lambda tx, ids: metrics.assign_many(tx, ids, set_id))
+
+
+async def erase(ctx: Context, selection: Document) -> Document:
+    """Erase clients: gone at once for every reader, all that is theirs removed in the background."""
+    return await _run(ctx, selection, bulk.erase)
+
+
+async def _run(ctx: Context, selection: Document, apply: Apply, batch: int = BATCH) -> Document:
+    result = Result()
+    async for ids in _selected(ctx, selection, result):
+        for at in range(0, len(ids), batch):
+            await _apply(ctx, ids[at : at + batch], apply, result, dry_run=selection["dryRun"])
+    return result.answer()
+
+
+async def _apply(ctx: Context, ids: list[ObjectId], apply: Apply, result: Result, *, dry_run: bool) -> None:
+    try:
+        if not dry_run:
+            await apply(ctx, ids)
+    except ServiceError as error:
+        code = error.reason.upper().replace(" ", "_")
+        for customer_id in ids:
+            result.fail(customer_id, code, error.message)
+    else:
+        result.ok += len(ids)
+
+
+async def _selected(ctx: Context, selection: Document, result: Result) -> AsyncIterator[list[ObjectId]]:
+    """The clients this coach may touch, in batches; the others are noted as failed."""
+    if "ids" in selection:
+        wanted = list(dict.fromkeys(selection["ids"]))
+        result.requested = len(wanted)
+        for at in range(0, len(wanted), BATCH):
+            found = await bulk.reachable(ctx, wanted[at : at + BATCH])
+            for customer_id in wanted[at : at + BATCH]:
+                if customer_id not in found:
+                    result.fail(customer_id, "NOT_FOUND", "Customer not found")
+                elif not found[customer_id]:
+                    result.fail(customer_id, "FORBIDDEN", "This client is assigned to another coach")
+            yield [customer_id for customer_id in wanted[at : at + BATCH] if found.get(customer_id)]
+        return
+    excluded = set(selection.get("excludeIds", ()))
+    async for ids in bulk.matching(ctx, selection["filter"], BATCH):
+        kept = [customer_id for customer_id in ids if customer_id not in excluded]
+        result.requested += len(kept)
+        yield kept

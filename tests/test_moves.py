@@ -1,0 +1,225 @@
+"""Moving items: within a block, to another block, to another day, in programs; never lost, never twice."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from tests.client import MONDAY, TUESDAY, UNKNOWN, CoachClient
+from tests.training import (
+    Json,
+    add,
+    block_with,
+    client_path,
+    exercise_of,
+    log,
+    move,
+    one_of_each,
+    read,
+    task,
+    titles,
+)
+
+
+@pytest.mark.parametrize(
+    ("index", "expected"), [(0, "cabd"), (1, "acbd"), (2, "abcd"), (3, "abdc"), (4, "abdc"), (1_000, "abdc")]
+)
+async def test_an_item_moves_within_its_block(coach: CoachClient, index: int, expected: str) -> None:
+    """Contract 5: `index` from 0; answers the target block. Contract 1: `version`: +1 a change."""
+    ana = await coach.create_customer()
+    block = await block_with(coach, ana, *(task(title) for title in "abcd"))
+
+    reached = (await move(coach, block["items"][2], block, block, index)).ok()
+
+    assert titles(reached) == list(expected)
+    assert [item["order"] for item in reached["items"]] == [0, 1, 2, 3]
+    assert reached["version"] == block["version"] + 1
+    assert await read(coach, block) == reached
+
+
+@pytest.mark.parametrize(("index", "expected"), [(0, "bxy"), (1, "xby"), (2, "xyb"), (99, "xyb")])
+async def test_an_item_moves_to_another_block_and_another_day(coach: CoachClient, index: int, expected: str) -> None:
+    ana = await coach.create_customer()
+    block = await block_with(coach, ana, *(task(title) for title in "abc"))
+    for date in (MONDAY, TUESDAY):
+        other = await block_with(coach, ana, *(task(title) for title in "xy"), date=date)
+
+        reached = (await move(coach, block["items"][1], block, other, index)).ok()
+
+        assert (reached["_id"], reached["date"], titles(reached)) == (other["_id"], date, list(expected))
+        assert [item["order"] for item in reached["items"]] == [0, 1, 2]
+        left = await read(coach, block)
+        assert (titles(left), [item["order"] for item in left["items"]]) == (["a", "c"], [0, 1])
+        assert (left["version"], reached["version"]) == (block["version"] + 1, other["version"] + 1)
+        block = (await move(coach, block["items"][1], other, block, 1)).ok()
+        assert titles(block) == ["a", "b", "c"]
+
+
+async def test_what_was_done_moves_along(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    block = await block_with(coach, ana, *await one_of_each(coach))
+    other = await coach.schedule(ana, TUESDAY)
+    for item in block["items"]:
+        logged = (await log(coach, block, item, comment="done")).ok()
+        reached = (await move(coach, item, block, other, 0)).ok()
+        assert reached["items"][0] == logged | {"order": 0, "version": reached["version"]}
+    assert (await read(coach, other))["isCompleted"] is True
+    assert ((await read(coach, block))["items"], (await read(coach, block))["isCompleted"]) == ([], False)
+
+
+async def test_items_move_in_a_program(coach: CoachClient) -> None:
+    """Contract 5: program blocks: the rest as for customers."""
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    path = f"/coach/programs/{program['_id']}/wblocks"
+    one, two = [(await coach.post(path, {"name": "A", "day": day})).ok(201) for day in (1, 2)]
+    items = [await add(coach, one, task(title)) for title in "ab"]
+
+    reached = (await move(coach, items[0], one, two, 0)).ok()
+
+    assert (reached["day"], titles(reached), titles(await read(coach, one))) == (2, ["a"], ["b"])
+    (await move(coach, items[0], one, two, 0)).refused(409)
+    ana = await coach.create_customer()
+    block = await block_with(coach, ana, task())
+    (await move(coach, items[0], two, block, 0)).refused(404, "Workout block")
+    (await move(coach, block["items"][0], block, two, 0)).refused(404, "Workout block")
+    assert titles(await read(coach, two)) == ["a"]
+
+
+@pytest.mark.parametrize("missing", ["source", "target", "both"])
+@pytest.mark.parametrize("null", [True, False])
+@pytest.mark.parametrize("owner", ["customers", "programs"])
+async def test_a_move_without_its_source_or_target_is_the_documented_500(
+    coach: CoachClient, missing: str, null: bool, owner: str
+) -> None:
+    """Contract 3: item move whose `source` or `target` is absent or null: 500, `WITEM_MOVE_INCOMPLETE`, nothing
+    written."""
+    ana = await coach.create_customer()
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    block = await block_with(coach, ana, task("a"), task("b"))
+    body: Json = {
+        "source": {"wblockId": block["_id"], "witemId": block["items"][0]["_id"]},
+        "target": {"wblockId": block["_id"], "index": 1},
+    }
+    for part in ("source", "target") if missing == "both" else (missing,):
+        del body[part]
+        body |= {part: None} if null else {}
+    owner_id = ana["_id"] if owner == "customers" else program["_id"]
+
+    error = (await coach.put(f"/coach/{owner}/{owner_id}/witems/move", body)).refused(500)
+
+    assert set(error) == {"code", "message"}
+    assert error["code"] == "WITEM_MOVE_INCOMPLETE"
+    assert await read(coach, block) == block
+
+
+@pytest.mark.parametrize(
+    ("part", "wrong", "field"),
+    [
+        ("source", "x", "source"),
+        ("source", {}, "source.wblockId"),
+        ("source", {"wblockId": "short", "witemId": UNKNOWN}, "source.wblockId"),
+        ("source", {"wblockId": UNKNOWN, "witemId": None}, "source.witemId"),
+        ("target", [], "target"),
+        ("target", {"index": 0}, "target.wblockId"),
+        ("target", {"wblockId": UNKNOWN}, "target.index"),
+        ("target", {"wblockId": UNKNOWN, "index": -1}, "target.index"),
+        ("target", {"wblockId": UNKNOWN, "index": "0"}, "target.index"),
+        ("target", {"wblockId": UNKNOWN, "index": 0.5}, "target.index"),
+    ],
+)
+async def test_a_malformed_move_is_refused_by_the_name_of_its_field(
+    coach: CoachClient, part: str, wrong: Any, field: str
+) -> None:
+    """Contract 3: malformed ones are 400."""
+    ana = await coach.create_customer()
+    whole = {"source": {"wblockId": UNKNOWN, "witemId": UNKNOWN}, "target": {"wblockId": UNKNOWN, "index": 0}}
+    error = (await coach.put(client_path(ana, "witems/move"), whole | {part: wrong})).refused(400)
+    assert [message for message in error["message"] if message.startswith(field + " ")], error
+
+
+async def test_what_was_never_known_is_not_found(coach: CoachClient, other_company: CoachClient) -> None:
+    """Contract 5: item no longer in `source`: 409, never known: 404."""
+    ana, bo = await coach.create_customer("Ana"), await coach.create_customer("Bo")
+    block, other = await block_with(coach, ana, task("a")), await block_with(coach, ana)
+    theirs = await block_with(coach, bo, task("z"))
+    stranger = await block_with(other_company, await other_company.create_customer(), task("s"))
+    [item], unknown = block["items"], {"_id": UNKNOWN}
+
+    (await move(coach, unknown, block, other, 0)).refused(404, "Workout item")
+    (await move(coach, item, block | unknown, other, 0)).refused(404, "Workout block")
+    (await move(coach, item, block, unknown, 0)).refused(404, "Workout block")
+    (await move(coach, item, block, theirs, 0)).refused(404, "Workout block")
+    (await move(coach, item, block, stranger, 0)).refused(404, "Workout block")
+    (await move(coach, theirs["items"][0], block, other, 0)).refused(404, "Workout item")
+    (await move(coach, stranger["items"][0], block, other, 0)).refused(404, "Workout item")
+    (await move(coach, item, block | {"customerId": UNKNOWN}, other, 0)).refused(404, "Customer")
+    (await move(coach, item, other, block, 0)).refused(409)
+    assert (await read(coach, block), await read(coach, theirs)) == (block, theirs)
+    (await coach.delete(f"/coach/customers/{ana['_id']}/wblocks/{block['_id']}/witems/{item['_id']}")).ok(204)
+    (await move(coach, item, block, other, 0)).refused(404, "Workout item")
+
+
+async def test_a_full_block_takes_nothing_and_the_item_stays(coach: CoachClient) -> None:
+    ana, squat = await coach.create_customer(), await coach.create_exercise()
+    block = await block_with(coach, ana, task("a"))
+    full = await coach.schedule(ana)
+    for _ in range(10):
+        await asyncio.gather(*(add(coach, full, task(str(n))) for n in range(10)))
+
+    (await move(coach, block["items"][0], block, full, 0)).refused(400, "100")
+
+    assert await read(coach, block) == block
+    assert len((await read(coach, full))["items"]) == 100
+    last = (await read(coach, full))["items"][99]
+    within = (await move(coach, last, full, full, 0)).ok()
+    assert (within["items"][0]["_id"], len(within["items"])) == (last["_id"], 100)
+    (await coach.post(client_path(ana, "wblocks", full["_id"], "witems"), exercise_of(squat))).refused(400, "100")
+
+
+async def test_two_coaches_moving_one_item(coach: CoachClient) -> None:
+    """Issue 5: two coaches moving one item: one wins, the other gets 409."""
+    ana = await coach.create_customer()
+    other_coach = await coach.interactive()
+    for _ in range(10):
+        source = await block_with(coach, ana, task("a"), task("b"))
+        one, two = await coach.schedule(ana, TUESDAY), await coach.schedule(ana, TUESDAY)
+        item = source["items"][0]
+
+        replies = await asyncio.gather(move(coach, item, source, one, 0), move(other_coach, item, source, two, 0))
+
+        assert sorted(reply.status for reply in replies) == [200, 409]
+        held = [block["_id"] for block in (one, two) if (await read(coach, block))["items"]]
+        assert held == [reply.json["_id"] for reply in replies if reply.status == 200]
+
+
+async def test_two_hundred_moves_at_once_leave_every_item_exactly_once(coach: CoachClient) -> None:
+    """Issue 5: 200 concurrent moves of items among five blocks; afterwards every item is found exactly once."""
+    ana = await coach.create_customer()
+    blocks = [await block_with(coach, ana, *(task(f"{b}{n}") for n in range(6)), name=b) for b in "abcde"]
+    everything = [item for block in blocks for item in block["items"]]
+    place = {item["_id"]: block for block in blocks for item in block["items"]}
+    dice = random.Random(7)
+    statuses: Counter[int] = Counter()
+
+    async def keep_moving() -> None:
+        for _ in range(10):
+            item, target = dice.choice(everything), dice.choice(blocks)
+            reply = await move(coach, item, place[item["_id"]], target, dice.randrange(8))
+            statuses[reply.status] += 1
+            if reply.status == 200:
+                place[item["_id"]] = target
+
+    await asyncio.gather(*(keep_moving() for _ in range(20)))
+
+    after = await coach.calendar(ana)
+    found = Counter(item["_id"] for block in after for item in block["items"])
+    assert found == Counter(item["_id"] for item in everything)
+    for block in after:
+        assert [item["order"] for item in block["items"]] == list(range(len(block["items"])))
+    assert statuses.keys() <= {200, 409}
+    assert statuses.total() == 200
+    assert statuses[200] >= 100
