@@ -166,9 +166,10 @@ async def test_what_was_never_known_is_not_found(coach: CoachClient, other_compa
 async def test_a_full_block_takes_nothing_and_the_item_stays(coach: CoachClient) -> None:
     ana, squat = await coach.create_customer(), await coach.create_exercise()
     block = await block_with(coach, ana, task("a"))
-    full = await coach.schedule(ana)
-    for _ in range(10):
-        await asyncio.gather(*(add(coach, full, task(str(n))) for n in range(10)))
+    template = {"name": "Full", "items": [task(str(n)) for n in range(100)]}
+    made = (await coach.post("/coach/workout-templates", template)).ok(201)
+    place = {"customerId": ana["_id"], "date": MONDAY}
+    full = (await coach.post(f"/coach/workout-templates/{made['_id']}/apply", place)).ok(201)
 
     (await move(coach, block["items"][0], block, full, 0)).refused(400, "100")
 
@@ -184,7 +185,7 @@ async def test_two_coaches_moving_one_item(coach: CoachClient) -> None:
     """Issue 5: two coaches moving one item: one wins, the other gets 409."""
     ana = await coach.create_customer()
     other_coach = await coach.interactive()
-    for _ in range(10):
+    for _ in range(5):
         source = await block_with(coach, ana, task("a"), task("b"))
         one, two = await coach.schedule(ana, TUESDAY), await coach.schedule(ana, TUESDAY)
         item = source["items"][0]

@@ -134,6 +134,22 @@ async def responses(coach: CoachClient, customer: Json, **query: str) -> list[Js
     return found
 
 
+async def hide(coach: CoachClient, customer: Json, start: str, end: str | None = None) -> list[Json]:
+    """Hide days of a calendar from the client."""
+    return await _set_visible(coach, customer, start, end or start, visible=False)
+
+
+async def show(coach: CoachClient, customer: Json, start: str, end: str | None = None) -> list[Json]:
+    """Show days of a calendar to the client."""
+    return await _set_visible(coach, customer, start, end or start, visible=True)
+
+
+async def _set_visible(coach: CoachClient, customer: Json, start: str, end: str, *, visible: bool) -> list[Json]:
+    body = {"startDate": start, "endDate": end, "isVisible": visible}
+    answered: list[Json] = (await coach.put(client_path(customer, "visibility"), body)).ok()
+    return answered
+
+
 async def feed(coach: CoachClient, customer: Json) -> list[Json]:
     """A client's activity feed, newest first."""
     found: list[Json] = (await coach.get(client_path(customer, "activity-feed"), page=1, limit=100)).ok()["docs"]
