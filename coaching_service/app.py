@@ -12,7 +12,7 @@ from coaching_service.authentication import authenticate
 from coaching_service.kernel.background import jobs
 from coaching_service.kernel.rest.operations import OperatorDoors
 from coaching_service.kernel.rest.routes import routes_of
-from coaching_service.kernel.rest.serve import Server, mount
+from coaching_service.kernel.rest.serve import Server, UploadLimits, mount
 from coaching_service.kernel.rest.traffic import Measures, traffic
 from coaching_service.kernel.storage.context import Services
 from coaching_service.settings import Settings
@@ -35,6 +35,7 @@ def create_app(settings: Settings, services: Services) -> web.Application:
         asyncio.Semaphore(_SLOW_AT_ONCE),
         settings.max_body_bytes,
         settings.trusted_proxies,
+        UploadLimits(settings.max_photo_bytes, settings.max_plan_bytes, settings.max_photo_pixels),
     )
     routes = routes_of(features.ROUTES)
     mount(app, routes, server)

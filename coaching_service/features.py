@@ -10,6 +10,7 @@ from coaching_service.library.forms import routes as forms
 from coaching_service.library.metric_sets import routes as metric_sets
 from coaching_service.lifecycle.customer_bulk import routes as customer_bulk
 from coaching_service.lifecycle.erasure import service as erasure
+from coaching_service.lifecycle.export import routes as export
 from coaching_service.people.account import routes as account
 from coaching_service.people.account import service as account_service
 from coaching_service.people.activity import routes as activity
@@ -19,6 +20,7 @@ from coaching_service.people.customer_access import routes as customer_access
 from coaching_service.people.customer_access import service as customer_access_service
 from coaching_service.people.customers import routes as customers
 from coaching_service.people.customers import service as customers_service
+from coaching_service.people.files import routes as files
 from coaching_service.people.sessions import routes as sessions
 from coaching_service.people.sessions import service as sessions_service
 from coaching_service.people.team import routes as team
@@ -34,8 +36,10 @@ from coaching_service.progress.logs import service as logs_service
 from coaching_service.progress.metrics import routes as metrics
 from coaching_service.progress.metrics import service as metrics_service
 from coaching_service.progress.notes import routes as notes
+from coaching_service.progress.nutrition_plans import routes as nutrition_plans
 from coaching_service.progress.personal_records import routes as personal_records
 from coaching_service.progress.personal_records import service as personal_records_service
+from coaching_service.progress.progress_photos import routes as progress_photos
 from coaching_service.progress.volume import routes as volume
 from coaching_service.progress.workload import routes as workload
 from coaching_service.training.programs import routes as programs
@@ -72,6 +76,10 @@ ROUTES: tuple[Routes, ...] = (
     volume.routes,
     workload.routes,
     compliance.routes,
+    progress_photos.routes,
+    nutrition_plans.routes,
+    files.routes,
+    export.routes,
 )
 
 TAGS = (
@@ -100,6 +108,10 @@ TAGS = (
     ("Personal records", "A client's bests: typed in, and found in logs."),
     ("Volume", "Which muscles a client trained, and how much."),
     ("Workload", "How much a client trained, period by period."),
+    ("Progress photos", "Front, back and side of a client on a date."),
+    ("Nutrition plans", "Numbered versions of a client's plan."),
+    ("Files", "What the `...Url` fields of records link to."),
+    ("Export", "Everything of a client's in one ZIP."),
     ("Compliance", "Whether a client did what was scheduled."),
 )
 

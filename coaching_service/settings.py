@@ -36,6 +36,9 @@ class Settings:
     max_body_bytes: int = 1_048_576
     database_concurrency: int = 8
     metrics_port: int | None = None
+    max_photo_bytes: int = 15_000_000
+    max_plan_bytes: int = 25_000_000
+    max_photo_pixels: int = 40_000_000
     trusted_proxies: int = 0
     registration: bool = True
     smtp_host: str | None = None
@@ -63,6 +66,17 @@ class Settings:
                 max_body_bytes=_integer(env, "MAX_BODY_BYTES", cls.max_body_bytes, 1, 1 << 30),
                 database_concurrency=_integer(env, "DATABASE_CONCURRENCY", cls.database_concurrency, 1, 1000),
                 metrics_port=_integer(env, "METRICS_PORT", 0, 1, 65_535) if env.str("METRICS_PORT", "") else None,
+                max_photo_bytes=_integer(env, "MAX_PHOTO_BYTES", cls.max_photo_bytes, 1, 1 << 30),
+                max_plan_bytes=_integer(env, "MAX_PLAN_BYTES", cls.max_plan_bytes, 1, 1 << 30),
+                max_photo_pixels=_integer(env, "MAX_PHOTO_PIXELS", cls.max_photo_pixels, 1, 1 << 30),
+                trusted_proxies=_integer(env, "TRUSTED_PROXIES", cls.trusted_proxies, 0, 10),
+                registration=env.bool("REGISTRATION", cls.registration),
+                smtp_host=env.str("SMTP_HOST", "") or None,
+                smtp_port=_integer(env, "SMTP_PORT", cls.smtp_port, 1, 65_535),
+                smtp_username=env.str("SMTP_USERNAME", "") or None,
+                smtp_password=env.str("SMTP_PASSWORD", "") or None,
+                smtp_encryption=_word(env, "SMTP_ENCRYPTION", cls.smtp_encryption, ("starttls", "tls", "none")),
+                mail_from=env.str("MAIL_FROM", cls.mail_from),
                 log_format=_word(env, "LOG_FORMAT", cls.log_format, ("auto", "json", "console")),
                 log_level=_word(env, "LOG_LEVEL", cls.log_level, ("debug", "info", "warning", "error", "critical")),
             )

@@ -187,7 +187,7 @@ def _validator(operation: str, status: str) -> Any:
         for declared in methods.values():
             if declared["operationId"] == operation:
                 answer = declared["responses"][status]
-                schema = answer["content"]["application/json"]["schema"] if "content" in answer else None
+                schema = answer.get("content", {}).get("application/json", {}).get("schema")
                 if schema is None:
                     return None
                 whole = {**schema, "components": {"schemas": _closed_schemas()}}

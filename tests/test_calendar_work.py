@@ -227,6 +227,16 @@ class TestShifting:
         assert (await told(coach, ana)).count("workout_completed") == 5
 
 
+async def test_a_change_based_on_an_older_version_is_refused_whatever_it_says(coach: CoachClient) -> None:
+    """Contract 1: a PATCH body may carry the `version` it was based on; if the document has moved on, 409."""
+    ana = await coach.create_customer()
+    block = await block_with(coach, ana, task())
+    for change in ({}, {"name": "x"}, {"date": TUESDAY}, {"isRest": True}):
+        (await coach.patch(path_of(block), {**change, "version": 0})).refused(409)
+    assert (await coach.patch(path_of(block), {"version": block["version"]})).ok() == block
+    assert (await coach.patch(path_of(block), {})).ok() == block
+
+
 async def test_items_of_a_superset_share_a_name_wherever_they_go(coach: CoachClient) -> None:
     """Contract 5: EXERCISE: also `supersetId`."""
     ana, squat, press = (

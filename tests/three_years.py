@@ -57,7 +57,7 @@ async def train(ctx: Context, customer_id: ObjectId) -> Years:
         part = calendar[at : at + _BATCH]
         await in_transaction(ctx, lambda tx, part=part: _follow(tx, customer_id, part))  # type: ignore[misc]
     await customers.scheduled_until(ctx, customer_id, str(LAST))
-    await personal_records.renew(ctx, customer_id, exercises)
+    await personal_records.renew(ctx, customer_id, [item for block in calendar for item in block["items"]])
     return Years(customer_id, exercises, calendar[-1]["_id"], calendar[-1]["items"][0]["_id"])
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.team import service as team
 from tests.client import MONDAY, CoachClient, Reply
 
 Json = dict[str, Any]
@@ -159,6 +162,15 @@ async def feed(coach: CoachClient, customer: Json) -> list[Json]:
 async def told(coach: CoachClient, customer: Json) -> list[str]:
     """The types of the events in a client's feed, in the order of the alphabet."""
     return sorted(event["type"] for event in await feed(coach, customer))
+
+
+async def employee_key(coach: CoachClient, *permissions: str, scope: str = "assigned") -> str:
+    """The API key of a new employee, who by default sees only clients assigned to them."""
+    email = f"eli-{ObjectId()}@example.com"
+    hired = await team.hire(coach.ctx, "Eli", email, list(permissions), scope, "no hash")
+    principal = await team.principal(coach.ctx.services, hired["_id"])
+    assert principal is not None
+    return str((await api_keys.create(coach.ctx.acting_as(principal), "Eli's"))["key"])
 
 
 def titles(block: Json) -> list[str]:

@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
@@ -15,7 +16,7 @@ from coaching_service.kernel.rest.inputs import judge_body
 from coaching_service.kernel.rest.routes import Route, routes_of
 from tests.client import UNKNOWN, CoachClient, document
 from tests.conftest import NewCompany
-from tests.contract.world import World, make_world
+from tests.contract.world import World, make_world, small_picture
 
 ROUTES = routes_of(features.ROUTES)
 SNAPSHOT = Path(__file__).parent / "openapi.json"
@@ -81,7 +82,12 @@ async def call(client: CoachClient, route: Route, path: str, own: World) -> Any:
     }
     owner = f"{route.path_parameters[0][0]}/" if route.path_parameters else "/"
     named = own | {key.removeprefix(owner): value for key, value in own.items() if key.startswith(owner)}
-    body = {"json": _naming(route.example, named)} if route.body is not None else {}
+    body: dict[str, Any] = {}
+    if route.form is not None:
+        body["data"] = aiohttp.FormData(route.example, default_to_multipart=True)
+        body["data"].add_field(route.form.file, small_picture(), filename="small.png")
+    elif route.body is not None:
+        body["json"] = _naming(route.example, named)
     return await client.send(route.method, path, params=query, **body)
 
 
@@ -136,7 +142,10 @@ async def stranger(new_company: NewCompany) -> tuple[CoachClient, World]:
 
 
 named = pytest.mark.parametrize(
-    "route", [r for r in ROUTES if r.path_parameters], ids=lambda route: f"{route.method} {route.path}"
+    "route",
+    # A file's link is its own credential.
+    [r for r in ROUTES if r.path_parameters and r.access.who != "public"],
+    ids=lambda route: f"{route.method} {route.path}",
 )
 
 

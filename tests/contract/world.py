@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+import io
 import secrets
+
+import aiohttp
+from PIL import Image
 
 from tests.client import CoachClient
 
 World = dict[str, str]
+
+
+def small_picture() -> bytes:
+    """A picture of nothing much."""
+    out = io.BytesIO()
+    Image.new("RGB", (8, 8), "teal").save(out, "PNG")
+    return out.getvalue()
+
+
+def _form(**fields: str | bytes) -> aiohttp.FormData:
+    form = aiohttp.FormData(default_to_multipart=True)
+    for name, value in fields.items():
+        form.add_field(name, value, filename="file" if isinstance(value, bytes) else None)
+    return form
+
+
 _TASK = {"type": "TASK", "taskFields": {"title": "Walk"}}
 
 
@@ -33,11 +53,18 @@ async def make_world(coach: CoachClient) -> World:
     (await coach.post(f"{client}/metrics-sets", {"metricsSetId": metric_set["_id"]})).ok(201)
     best = {"exerciseId": exercise["_id"], "type": "most_reps", "value": 20, "date": "2026-03-02"}
     record = (await coach.post(f"{client}/personal-records", best)).ok(201)
+    photo = (
+        await coach.send("POST", f"{client}/progress-photos", data=_form(createdAt="2026-03-02", imageSideIndex="1"))
+    ).ok(201)
+    plan = (await coach.send("POST", f"{client}/nutrition-plans", data=_form(file=b"%PDF-1.4 %%EOF"))).ok(201)
     note = (await coach.post(f"{client}/notes", {"content": "Hello"})).ok(201)
     template = (await coach.post("/coach/workout-templates", {"name": "Short"})).ok(201)
     return {
         "metricId": metric_set["metrics"][0]["_id"],
         "recordId": record["_id"],
+        "photoId": photo["_id"],
+        "planId": plan["_id"],
+        "fileId": plan["url"].split("/files/")[1].partition("?")[0],
         "noteId": note["_id"],
         "templateId": template["_id"],
         "employeeId": employee["_id"],

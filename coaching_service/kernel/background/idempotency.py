@@ -24,6 +24,7 @@ _replays = Documents(
     "replays",
     (Index(("about",)),),
     client_field="about",
+    secret=True,
     expire=("createdAt", int(KEPT.total_seconds())),
 )
 

@@ -30,6 +30,7 @@ _jobs = Documents(
     "jobs",
     (Index(("about",)),),
     client_field="about",
+    secret=True,
     global_indexes=(Index(("runAfter",)),),
     why_global="workers claim the next job of any company",
 )

@@ -8,11 +8,11 @@ from typing import Any
 from apispec import APISpec
 from apispec.ext.marshmallow import MarshmallowPlugin
 from apispec.ext.marshmallow.openapi import OpenAPIConverter
-from marshmallow import fields
+from marshmallow import Schema, fields
 
 from coaching_service import __version__
 from coaching_service.kernel import errors
-from coaching_service.kernel.rest.routes import ListAnswer, Route
+from coaching_service.kernel.rest.routes import Form, ListAnswer, Route
 from coaching_service.kernel.variants import ChangeByStoredType, Variant
 
 _ERROR = {
@@ -53,13 +53,13 @@ _KEYED_POST = "Send an Idempotency-Key; with it a retry is executed once."
 _READ_POST = "Safe to retry."
 
 _IMPLIED: tuple[tuple[type[errors.ServiceError], Callable[[Route], bool]], ...] = (
-    (errors.BadRequest, lambda route: bool(route.path_parameters or route.query or route.body)),
+    (errors.BadRequest, lambda route: bool(route.path_parameters or route.query or route.body or route.form)),
     (errors.Unauthorized, lambda route: route.access.who != "public"),
     (errors.Forbidden, lambda route: route.access.who not in ("public", "anyone")),
     (errors.NotFound, lambda route: bool(route.path_parameters)),
     (errors.Conflict, lambda route: route.method == "PATCH" or route.idempotent),
-    (errors.TooLarge, lambda route: route.body is not None),
-    (errors.UnsupportedMediaType, lambda route: route.body is not None),
+    (errors.TooLarge, lambda route: route.body is not None or route.form is not None),
+    (errors.UnsupportedMediaType, lambda route: route.body is not None or route.form is not None),
 )
 
 
@@ -109,7 +109,9 @@ def _operation(route: Route) -> dict[str, Any]:
         "x-access": str(route.access),
         "x-retry": _KEYED_POST if route.idempotent else _RETRY[route.method],
     }
-    if route.body is not None:
+    if route.form is not None:
+        operation["requestBody"] = _multipart(route.form)
+    elif route.body is not None:
         content: dict[str, Any] = {"schema": _schema(route.body)}
         if route.example is not None:
             content["example"] = route.example
@@ -118,6 +120,29 @@ def _operation(route: Route) -> dict[str, Any]:
             "content": {"application/json": content},
         }
     return operation
+
+
+def _multipart(form: Form) -> dict[str, Any]:
+    """The schema of a multipart body: the file and the text fields."""
+    texts = _text_properties(form.schema)
+    binary = {"type": "string", "format": "binary", "description": f"One of: {', '.join(form.kinds)}."}
+    properties = {form.file: binary, **texts}
+    required = [name for name, field in form.schema.fields.items() if field.required]
+    whole: dict[str, Any] = {"type": "object", "properties": properties}
+    return {
+        "required": True,
+        "content": {"multipart/form-data": {"schema": whole | ({"required": required} if required else {})}},
+    }
+
+
+def _text_properties(schema: Schema) -> dict[str, Any]:
+    """The text fields of a form: strings, with what their fields say of them."""
+    found = {}
+    for name, field in schema.fields.items():
+        about = {key: value for key, value in field.metadata.items() if key in ("description", "format", "example")}
+        words = getattr(field, "words", None)
+        found[name] = {"type": "string", **about, **({"enum": list(words)} if words else {})}
+    return found
 
 
 def _security(route: Route) -> list[dict[str, list[str]]]:
@@ -150,6 +175,8 @@ def _responses(route: Route) -> dict[str, Any]:
         success["headers"]["Idempotent-Replayed"] = _text("`true` when this is the first answer again.")
     if isinstance(route.returns, ListAnswer):
         success["content"] = {"application/json": {"schema": {"type": "array", "items": _schema(route.returns.schema)}}}
+    elif route.returns is bytes:
+        success["content"] = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
     elif route.returns is not None:
         success["content"] = {"application/json": {"schema": _schema(route.returns)}}
     answers: dict[str, Any] = {str(route.status): success}

@@ -26,6 +26,24 @@ class ListAnswer:
     schema: type[Schema]
 
 
+@dataclass(frozen=True)
+class Form:
+    """A multipart body: the field of the file, the kinds of file it takes, and the schema of its text fields.
+
+    `plan`: the larger limit of plans, not that of photos.
+    """
+
+    file: str
+    kinds: tuple[str, ...]
+    schema: Schema
+    plan: bool = False
+
+    @property
+    def texts(self) -> frozenset[str]:
+        """The names of the text fields."""
+        return frozenset(self.schema.fields)
+
+
 def list_of(schema: type[Schema]) -> ListAnswer:
     """A plain array of `schema` as an answer."""
     return ListAnswer(schema)
@@ -35,7 +53,8 @@ def list_of(schema: type[Schema]) -> ListAnswer:
 class Route:
     """One operation: where it is, who may call it, what it reads and what it answers.
 
-    `query` and `body` are schema instances; `returns` is a schema, a Variant, `list_of(schema)`, or None for no body.
+    `query` and `body` are schema instances; `form` describes a multipart body instead.
+    `returns` is a schema, a Variant, `list_of(schema)`, `bytes` for a Stream, or None for no body.
     `idempotent`: takes an `Idempotency-Key`. `body_limit`: bytes, None for the setting's default.
     `slow`: may work for long, and so stands in a line of its own. `example`: a request body for the document.
     `malformed`: path parameters whose malformed identifier is one of the documented legacy failures, with its code
@@ -48,9 +67,10 @@ class Route:
     handler: Handler
     tag: str
     status: int
-    returns: type[Schema] | ListAnswer | Variant | None
+    returns: type[Schema] | ListAnswer | Variant | type[bytes] | None
     query: Schema | None = None
     body: Schema | Variant | ChangeByStoredType | None = None
+    form: Form | None = None
     errors: tuple[type[ServiceError], ...] = ()
     idempotent: bool = False
     body_limit: int | None = None

@@ -15,8 +15,11 @@ from coaching_service.kernel.auth.principal import Principal
 from coaching_service.kernel.background.idempotency import Claim, Kept, once
 from coaching_service.kernel.rest.answers import to_json
 from coaching_service.kernel.rest.inputs import judge_body, network_address, path_identifiers, read_json, read_query
-from coaching_service.kernel.rest.routes import Route
+from coaching_service.kernel.rest.routes import Form, Route
+from coaching_service.kernel.rest.streams import Stream, send
 from coaching_service.kernel.rest.traffic import REQUEST_ID, WHO
+from coaching_service.kernel.rest.uploads import keep, read_upload
+from coaching_service.kernel.storage import files
 from coaching_service.kernel.storage.context import Context, Services
 from coaching_service.kernel.storage.ids import ObjectId
 
@@ -24,6 +27,15 @@ Authenticate = Callable[[Services, web.Request], Awaitable[Principal]]
 AiohttpHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _JSON = "application/json; charset=utf-8"
+
+
+@dataclass(frozen=True)
+class UploadLimits:
+    """How large files may be: bytes of a photo and of a plan, pixels of a photo."""
+
+    photo_bytes: int = 15_000_000
+    plan_bytes: int = 25_000_000
+    photo_pixels: int = 40_000_000
 
 
 @dataclass(frozen=True)
@@ -38,6 +50,7 @@ class Server:
     slow_gate: asyncio.Semaphore
     body_limit: int
     proxies: int = 0
+    limits: UploadLimits = UploadLimits()
 
 
 def mount(app: web.Application, routes: Iterable[Route], server: Server) -> None:
@@ -84,15 +97,40 @@ def handler_of(route: Route, server: Server) -> AiohttpHandler:
         if route.body is not None:
             raw = await read_json(request, route.body_limit or server.body_limit, optional=route.body_optional)
             arguments["body"] = judge_body(route.body, raw)
+        if route.form is not None:
+            return await _with_upload(route, route.form, request, ctx, arguments, server)
         async with server.slow_gate if route.slow else server.gate:
-            return await _answer(route, request, ctx, arguments, raw)
+            result = await _answer(route, request, ctx, arguments, raw)
+        return await send(request, result, {"X-Request-Id": ctx.request_id}) if isinstance(result, Stream) else result
 
     return handle
 
 
-async def _answer(
-    route: Route, request: web.Request, ctx: Context, arguments: dict[str, Any], raw: Any
+async def _with_upload(
+    route: Route, form: Form, request: web.Request, ctx: Context, arguments: dict[str, Any], server: Server
 ) -> web.StreamResponse:
+    """Bytes first, then the document that names them; if that fails, or was done before, the bytes go again."""
+    limit = server.limits.plan_bytes if form.plan else server.limits.photo_bytes
+    upload = await read_upload(request, form, limit)
+    try:
+        arguments["body"] = judge_body(form.schema, upload.texts)
+        owner: ObjectId = arguments["customer_id"]
+        file = arguments["file"] = await keep(ctx, upload, form, owner, server.limits.photo_pixels)
+    finally:
+        upload.close()
+    raw = {"texts": upload.texts, "sha256": file.sha256 if file else None}
+    used = False
+    try:
+        async with server.gate:
+            answer: web.StreamResponse = await _answer(route, request, ctx, arguments, raw)
+        used = "Idempotent-Replayed" not in answer.headers
+    finally:
+        if file is not None and not used:
+            await asyncio.shield(files.discard(ctx.services, file.ids))
+    return answer
+
+
+async def _answer(route: Route, request: web.Request, ctx: Context, arguments: dict[str, Any], raw: Any) -> Any:
     key = request.headers.get("Idempotency-Key") if route.idempotent else None
     if key is None:
         result = await route.handler(ctx, **arguments)
@@ -112,8 +150,8 @@ async def _answer(
     return web.Response(body=kept.body, status=kept.status, headers={"Content-Type": _JSON, **headers})
 
 
-def _response(route: Route, result: Any) -> web.StreamResponse:
-    if isinstance(result, web.StreamResponse):
+def _response(route: Route, result: Any) -> Any:
+    if isinstance(result, Stream):
         return result
     if route.status == 204:
         return web.Response(status=204)

@@ -25,9 +25,9 @@ async def read(ctx: Context, set_id: ObjectId) -> Document:
     return present(found)
 
 
-async def read_any(ctx: Context, set_id: ObjectId) -> Document:
-    """One metric set, deleted or not, with its `archivedMetrics` (identifiers). Raises NotFound."""
-    found = await store.some(ctx, [set_id])
+async def read_whole(ctx: Context, set_id: ObjectId, *, deleted_too: bool) -> Document:
+    """One metric set, with `deleted_too` also a deleted one, with its `archivedMetrics` (identifiers). Raises NotFound."""
+    found = await store.some(ctx, [set_id], deleted_too=deleted_too)
     if not found:
         raise not_found("Metrics set")
     return _with_archived(found[0])

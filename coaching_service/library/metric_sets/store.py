@@ -31,9 +31,9 @@ async def one(ctx: Context, set_id: ObjectId) -> Document | None:
     return await sets.find_one(ctx, {"_id": set_id, "deletedAt": None})
 
 
-async def some(ctx: Context, ids: Sequence[ObjectId]) -> list[Document]:
-    """The metric sets, deleted ones included."""
-    return await sets.find(ctx, {"_id": {"$in": list(ids)}})
+async def some(ctx: Context, ids: Sequence[ObjectId], *, deleted_too: bool = True) -> list[Document]:
+    """The metric sets, deleted ones included unless the caller says otherwise."""
+    return await sets.find(ctx, {"_id": {"$in": list(ids)}} | ({} if deleted_too else {"deletedAt": None}))
 
 
 async def add(ctx: Context, metric_set: Document) -> Document:

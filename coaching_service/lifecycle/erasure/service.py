@@ -5,10 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 
 from coaching_service.kernel.background.jobs import Again, Job
+from coaching_service.kernel.storage import files
 from coaching_service.kernel.storage.context import Services
 from coaching_service.kernel.storage.documents import declared
 
 BATCH = 500
+FILES = 20
 # A request that had seen the client just before may still write: one more pass finds what it left.
 _SECOND_LOOK = timedelta(minutes=2)
 
@@ -16,6 +18,8 @@ _SECOND_LOOK = timedelta(minutes=2)
 async def erase_company(services: Services, job: Job) -> Again | None:
     """One step of erasing the company `companyId`: at most 500 documents of any collection."""
     company_id = job.arguments["companyId"]
+    if await files.erase_some(services, {"companyId": company_id}, FILES):
+        return Again()
     for collection in declared().values():
         if await collection.erase_some(services, company_id, {"_id": {"$ne": job.id}}, BATCH):
             return Again()
@@ -23,11 +27,13 @@ async def erase_company(services: Services, job: Job) -> Again | None:
 
 
 async def erase_customer(services: Services, job: Job) -> Again | None:
-    """One step of erasing the client `customerId` of `companyId`: at most 500 documents.
+    """One step of erasing the client `customerId` of `companyId`: at most 500 documents or 20 files.
 
     Every collection that declares a `client_field` is covered, so that a new feature cannot be forgotten.
     """
     company_id, customer_id = job.arguments["companyId"], job.arguments["customerId"]
+    if await files.erase_some(services, {"companyId": company_id, "customerId": customer_id}, FILES):
+        return Again()
     for collection in declared().values():
         if collection.client_field:
             where = {collection.client_field: customer_id}

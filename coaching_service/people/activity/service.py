@@ -20,6 +20,11 @@ async def happened(ctx: Context, kind: str, customer_id: ObjectId, source_id: Ob
     await store.put(ctx, customer_id, source_id, kind, now(), data)
 
 
+async def corrected(ctx: Context, kind: str, customer_id: ObjectId, source_id: ObjectId, **data: Any) -> None:
+    """Put right, in the caller's transaction, what was told of a source; when it was told stays."""
+    await store.correct(ctx, customer_id, source_id, kind, data)
+
+
 async def undone(ctx: Context, customer_id: ObjectId, source_id: ObjectId, *kinds: str) -> None:
     """Take back what was told of a source, in the caller's transaction."""
     await store.drop(ctx, customer_id, source_id, kinds)

@@ -25,6 +25,12 @@ async def put(
     await events.put(ctx, where, {"date": date, "data": data})
 
 
+async def correct(ctx: Context, customer_id: ObjectId, source_id: ObjectId, kind: str, data: Document) -> None:
+    """Replace what an event is about, if there is one of this type and source."""
+    where = {"customerId": customer_id, "sourceId": source_id, "type": kind}
+    await events.update(ctx, where, {"$set": {"data": data}})
+
+
 async def drop(ctx: Context, customer_id: ObjectId, source_id: ObjectId, kinds: tuple[str, ...]) -> None:
     """Remove the events of these types and this source."""
     await events.delete_many(ctx, {"customerId": customer_id, "sourceId": source_id, "type": {"$in": list(kinds)}})

@@ -7,6 +7,7 @@ from coaching_service.kernel.errors import BadRequest, Conflict, SignInRefused
 from coaching_service.kernel.storage.context import Context, in_transaction
 from coaching_service.kernel.storage.documents import Document
 from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.people.customers import entry
 from coaching_service.people.customers import service as customers
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
@@ -31,7 +32,7 @@ async def invite(ctx: Context, customer_id: ObjectId) -> None:
         raise Conflict("This client signs in already")
 
     async def queued(tx: Context) -> None:
-        await _queue(tx, customer, await customers.renew_first_access(tx, customer_id))
+        await _queue(tx, customer, await entry.renew_first_access(tx, customer_id))
 
     await in_transaction(ctx, queued)
 
@@ -53,8 +54,8 @@ async def first_access(ctx: Context, token: str, password: str, email: str | Non
     or used, BadRequest when there is no address at all, Conflict when the address signs somebody in already.
     """
     refused = SignInRefused("The token is unknown or has been used; ask your coach for another invitation")
-    found = await customers.whose_first_access(ctx.services, token)
-    principal = await customers.principal(ctx.services, found["companyId"], found["_id"]) if found else None
+    found = await entry.whose_first_access(ctx.services, token)
+    principal = await entry.principal(ctx.services, found["companyId"], found["_id"]) if found else None
     if found is None or principal is None:
         raise refused
     address = email or found["email"]
@@ -63,10 +64,10 @@ async def first_access(ctx: Context, token: str, password: str, email: str | Non
     password_hash = await hash_password(password)
 
     async def let_in(tx: Context) -> Document:
-        if not await customers.use_first_access(tx, principal.id, token, address):
+        if not await entry.use_first_access(tx, principal.id, token, address):
             raise refused
         await identities.add(tx, principal.id, "customer", address, password_hash)
-        await customers.signed_in(tx, principal.id)
+        await entry.signed_in(tx, principal.id)
         return await sessions.begin(tx, principal.id, "customer")
 
     return await in_transaction(ctx.acting_as(principal), let_in)

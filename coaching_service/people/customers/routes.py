@@ -7,9 +7,11 @@ from typing import Any
 from coaching_service.kernel.auth.access import coach
 from coaching_service.kernel.auth.permissions import CUSTOMERS
 from coaching_service.kernel.errors import BadRequest, Conflict, NotFound
+from coaching_service.kernel.media import PICTURES
 from coaching_service.kernel.pagination import page_of
-from coaching_service.kernel.rest.routes import Routes, list_of
+from coaching_service.kernel.rest.routes import Form, Routes, list_of
 from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.files import StoredFile
 from coaching_service.kernel.storage.ids import ObjectId, parse_id
 from coaching_service.kernel.validation import patch_of
 from coaching_service.people.customers import service
@@ -22,6 +24,7 @@ from coaching_service.people.customers.schemas import (
     CustomerReference,
     Group,
     NewCustomer,
+    NoTexts,
 )
 
 routes = Routes("/coach/customers", tag="Customers")
@@ -133,6 +136,24 @@ async def change_customer(ctx: Context, customer_id: ObjectId, body: dict[str, A
     Only the fields sent change; null clears one.
     """
     return await service.change(ctx, customer_id, body)
+
+
+@routes.put(
+    "/{customerId}/profile-photo",
+    access=coach(CUSTOMERS.EDIT),
+    form=Form("profilePhotoFile", PICTURES, NoTexts()),
+    returns=Customer,
+    example={},
+)
+async def set_profile_photo(
+    ctx: Context, customer_id: ObjectId, body: dict[str, Any], file: StoredFile | None
+) -> dict[str, Any]:
+    """Set a client's profile photo.
+
+    Without a file nothing changes.
+    """
+    del body
+    return await service.set_profile_photo(ctx, customer_id, file)
 
 
 @routes.delete("/{customerId}", access=coach(CUSTOMERS.DELETE))

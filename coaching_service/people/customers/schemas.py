@@ -54,6 +54,10 @@ class NewCustomer(CustomerDetails):
     sendInvitation = Flag(load_default=True)
 
 
+class NoTexts(Input):
+    """A form without fields beside its file."""
+
+
 class CustomerReference(Input):
     """The client an action is about."""
 

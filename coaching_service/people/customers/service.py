@@ -7,15 +7,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Any
 
-from coaching_service.kernel.auth.principal import Company, Principal
 from coaching_service.kernel.auth.secrets import token_hash
 from coaching_service.kernel.background import jobs
 from coaching_service.kernel.errors import Forbidden, not_found
+from coaching_service.kernel.links import file_url
 from coaching_service.kernel.pagination import page_document, skip_of
+from coaching_service.kernel.storage import files
 from coaching_service.kernel.storage.context import Context, Services, in_transaction
 from coaching_service.kernel.storage.documents import Document, Where, moved_on, now
+from coaching_service.kernel.storage.files import StoredFile
 from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.people.account import service as account
 from coaching_service.people.customers import store
 from coaching_service.people.customers.search import search_fields
 from coaching_service.people.team import service as team
@@ -46,7 +47,7 @@ async def page(
     docs, total = await store.page(
         ctx, where, contains=contains.strip(), skip=skip_of(page, size), limit=size, whole=whole
     )
-    return page_document([present(doc) for doc in docs], total, page, size)
+    return page_document([present(ctx, doc) for doc in docs], total, page, size)
 
 
 def matching(
@@ -64,9 +65,10 @@ def matching(
     return where, len(where) == 1
 
 
-def present(customer: Document) -> Document:
+def present(ctx: Context, customer: Document) -> Document:
     """A stored client as it is answered."""
-    customer["profilePhotoUrl"] = None
+    photo = customer.pop("profilePhoto", None)
+    customer["profilePhotoUrl"] = file_url(ctx.services, photo["fileId"]) if photo else None
     return customer
 
 
@@ -90,9 +92,30 @@ def _in_scope(ctx: Context, customer: Document) -> None:
         raise Forbidden("This client is assigned to another coach")
 
 
+async def exists(services: Services, company_id: ObjectId, customer_id: ObjectId) -> bool:
+    """Whether a company has this client."""
+    return await store.exists(services, company_id, customer_id)
+
+
+async def set_profile_photo(ctx: Context, customer_id: ObjectId, file: StoredFile | None) -> Document:
+    """Give a client another profile photo; without a file nothing changes. Gives the client.
+
+    Raises NotFound, Forbidden.
+    """
+    before = await visible(ctx, customer_id, (store.TRAINER, "profilePhoto"))
+    if file is None:
+        return await read(ctx, customer_id)
+    photo = {"fileId": file.id, "thumbnailId": file.thumbnail_id}
+    changed = await store.set_profile_photo(ctx, customer_id, photo)
+    if changed is None:
+        raise not_found("Customer")
+    await files.discard(ctx.services, [each for each in (before.get("profilePhoto") or {}).values() if each])
+    return present(ctx, changed)
+
+
 async def read(ctx: Context, customer_id: ObjectId) -> Document:
     """One client, whole. Raises NotFound, Forbidden."""
-    return present(await visible(ctx, customer_id, None))
+    return present(ctx, await visible(ctx, customer_id, None))
 
 
 async def read_with_figures(ctx: Context, customer_id: ObjectId) -> Document:
@@ -133,7 +156,7 @@ async def create(ctx: Context, details: Document, *, send_invitation: bool = Fal
         return stored
 
     stored = await in_transaction(ctx, created)
-    return {**present(stored), "firstAccessToken": token}
+    return {**present(ctx, stored), "firstAccessToken": token}
 
 
 def new_document(
@@ -143,6 +166,7 @@ def new_document(
     return {
         **{name: details.get(name) for name in ("name", "surname", "email", "phone", "birthday", "timezone")},
         "role": "CUSTOMER",
+        "profilePhoto": None,
         "lastActivityDate": None,
         "customerRoleData": {
             "isArchived": archived,
@@ -190,7 +214,7 @@ async def change(ctx: Context, customer_id: ObjectId, details: Document) -> Docu
     changed = await store.rewrite(ctx, customer_id, mutate, version)
     if changed is None:
         raise not_found("Customer")
-    return present(changed)
+    return present(ctx, changed)
 
 
 async def set_archived(ctx: Context, customer_id: ObjectId, *, archived: bool, version: int | None = None) -> Document:
@@ -204,7 +228,7 @@ async def set_archived(ctx: Context, customer_id: ObjectId, *, archived: bool, v
         if version is not None and (await visible(tx, customer_id, ("version", store.TRAINER)))["version"] != version:
             raise moved_on()
         changed = await store.set_archived(tx, customer_id, archived=archived)
-        return present(changed) if changed is not None else await read(tx, customer_id)
+        return present(ctx, changed) if changed is not None else await read(tx, customer_id)
 
     return await in_transaction(ctx, settled)
 
@@ -227,35 +251,6 @@ async def groups(ctx: Context) -> list[Document]:
     return await store.group_counts(ctx, where)
 
 
-def as_principal(
-    customer: Document, company: Company, credential_id: ObjectId, impersonated_by: ObjectId | None = None
-) -> Principal:
-    """A stored client as the principal of a request."""
-    return Principal(
-        id=customer["_id"],
-        company=company,
-        role="CUSTOMER",
-        via="session",
-        name=customer["name"],
-        email=customer["email"],
-        credential_id=credential_id,
-        impersonated_by=impersonated_by,
-    )
-
-
-async def principal(services: Services, company_id: ObjectId, customer_id: ObjectId) -> Principal | None:
-    """A client as a principal, for a sign-in; None when the client is gone or archived, or the company is gone."""
-    found = await store.principal_facts(services, company_id, customer_id)
-    if found is None or found["customerRoleData"]["isArchived"]:
-        return None
-    return as_principal(found, account.as_company(found["company"]), customer_id)
-
-
-async def signed_in(ctx: Context, customer_id: ObjectId) -> None:
-    """Remember that a client has signed in."""
-    await store.set_signed_in(ctx, customer_id)
-
-
 async def was_active(ctx: Context, customer_id: ObjectId) -> None:
     """Remember that the client has just done something."""
     await store.set_active(ctx, customer_id)
@@ -266,21 +261,10 @@ async def unassign(ctx: Context, coach_id: ObjectId) -> None:
     await store.unassign(ctx, coach_id)
 
 
-async def renew_first_access(ctx: Context, customer_id: ObjectId) -> str:
-    """Another first-access token for a client; the one before ends."""
-    token = str(uuid.uuid4())
-    await store.set_first_access(ctx, customer_id, token_hash(token))
-    return token
-
-
-async def whose_first_access(services: Services, token: str) -> Document | None:
-    """`{_id, companyId, name, email}` of the client whom a first-access token lets in, or None."""
-    return await store.by_first_access(services, token_hash(token))
-
-
-async def use_first_access(ctx: Context, customer_id: ObjectId, token: str, email: str) -> bool:
-    """Use a first-access token up in the caller's transaction; whether it was still there."""
-    return await store.use_first_access(ctx, customer_id, token_hash(token), email)
+async def one_at_a_time(ctx: Context, customer_id: ObjectId) -> None:
+    """Transactions that call this for one client run one after another. Raises NotFound when the client is gone."""
+    if not await store.touch(ctx, customer_id):
+        raise not_found("Customer")
 
 
 async def scheduled_until(ctx: Context, customer_id: ObjectId, day: str | None) -> None:

@@ -28,6 +28,7 @@ customers = Documents(
     (_page, _suffix, _group, _trainer, Index((GROUPS,)), Index(("_id",))),
     private=("sortName", "sortSurname", "search", "suf", "firstAccessHash", "scheduleChanges", "figuresUntil"),
     client_field="_id",
+    file_fields=("profilePhoto.fileId", "profilePhoto.thumbnailId"),
     global_indexes=(
         Index(("firstAccessHash",), unique=True, only_where=(("firstAccessHash", {"$exists": True}),)),
         Index((ARCHIVED, "figuresUntil")),
@@ -209,6 +210,17 @@ async def set_signed_in(ctx: Context, customer_id: ObjectId) -> None:
     await customers.set_derived(ctx, {"_id": customer_id}, {"$set": {"lastActivityDate": at}})
 
 
+async def exists(services: Services, company_id: ObjectId, customer_id: ObjectId) -> bool:
+    """Whether a company has this client."""
+    where = {"companyId": company_id, "_id": customer_id}
+    return await customers.globally(services).find_one(where, {"_id": 1}) is not None
+
+
+async def set_profile_photo(ctx: Context, customer_id: ObjectId, photo: Document) -> Document | None:
+    """Point the client at another profile photo; None when the client is gone."""
+    return await customers.update(ctx, {"_id": customer_id}, {"$set": {"profilePhoto": photo}})
+
+
 async def keep_figures(ctx: Context, figures: dict[ObjectId, Document], until: dict[ObjectId, datetime]) -> None:
     """Set derived fields of customerRoleData by client, and until when they hold."""
     changes = [
@@ -239,6 +251,11 @@ async def unassign(ctx: Context, coach_id: ObjectId) -> None:
     for archived in (False, True):
         where = {ARCHIVED: archived, TRAINER: coach_id}
         await customers.update_many(ctx, where, {"$set": {TRAINER: None}})
+
+
+async def touch(ctx: Context, customer_id: ObjectId) -> bool:
+    """Write to the client, so that two transactions that do collide and the second runs again; whether it is there."""
+    return await customers.set_derived(ctx, {"_id": customer_id}, {"$inc": {"scheduleChanges": 1}}) == 1
 
 
 async def set_last_workout(ctx: Context, customer_id: ObjectId, day: str | None) -> bool:

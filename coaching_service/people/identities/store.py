@@ -18,6 +18,7 @@ identities = Documents(
     "identities",
     (Index(("subjectId",), unique=True),),
     client_field="subjectId",
+    secret=True,
     global_indexes=(Index(("address",), unique=True),),
     why_global="who signs in is found by address before the company is known",
 )
@@ -25,6 +26,7 @@ resets = Documents(
     "passwordResets",
     (Index(("subjectId",)),),
     client_field="subjectId",
+    secret=True,
     expire=("createdAt", int(RESET_LIVES.total_seconds())),
     global_indexes=(Index(("tokenHash",), unique=True),),
     why_global="a reset is found by the hash of its token before the company is known",

@@ -15,7 +15,7 @@ from coaching_service.kernel.storage.context import Context, Services, in_transa
 from coaching_service.kernel.storage.documents import Document
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.people.account import service as account
-from coaching_service.people.customers import service as customers
+from coaching_service.people.customers import entry
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.identities.service import Identity, Kind
@@ -53,14 +53,14 @@ async def sign_in(ctx: Context, email: str, password: str) -> Document:
     await identities.clear(ctx, email)
     tokens = await begin(ctx.acting_as(principal), identity.subject_id, identity.kind)
     if identity.kind == "customer":
-        await customers.signed_in(ctx.acting_as(principal), identity.subject_id)
+        await entry.signed_in(ctx.acting_as(principal), identity.subject_id)
     return tokens
 
 
 async def _principal_of(services: Services, identity: Identity) -> Principal | None:
     if identity.kind == "coach":
         return await team.principal(services, identity.subject_id)
-    return await customers.principal(services, identity.company_id, identity.subject_id)
+    return await entry.principal(services, identity.company_id, identity.subject_id)
 
 
 async def begin(ctx: Context, subject_id: ObjectId, kind: Kind) -> Document:
@@ -136,7 +136,7 @@ async def principal_by_session(services: Services, access_hash: str) -> Principa
         return team.as_principal(session["coach"][0], company, "session", session["_id"])
     if not session["customer"] or session["customer"][0]["customerRoleData"]["isArchived"]:
         return None
-    return customers.as_principal(session["customer"][0], company, session["_id"], session["impersonatedBy"])
+    return entry.as_principal(session["customer"][0], company, session["_id"], session["impersonatedBy"])
 
 
 async def forgotten(ctx: Context, email: str) -> None:

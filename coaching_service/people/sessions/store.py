@@ -17,6 +17,7 @@ sessions = Documents(
     "sessions",
     (Index(("subjectId",)),),
     client_field="subjectId",
+    secret=True,
     global_indexes=(
         Index(("access.hash",), unique=True),
         Index(("familyHash",), unique=True, only_where=(("familyHash", {"$exists": True}),)),

@@ -10,45 +10,47 @@ from typing import Any
 from coaching_service.kernel.storage.documents import Document
 
 
-def is_workout(block: Document) -> bool:
-    """A block that makes its day a workout day: not rest, and with at least one item."""
-    return not block["isRest"] and block["totalItems"] > 0
+def by_day(blocks: Iterable[Document]) -> dict[str, list[Document]]:
+    """The blocks of each day that has any. `blocks` are in the order of dates."""
+    return {day: list(of_day) for day, of_day in groupby(blocks, key=lambda block: block["date"])}
 
 
-def is_done(block: Document) -> bool:
-    """Whether all items of a block are completed."""
-    return bool(block["totalItems"]) and block["completedItems"] == block["totalItems"]
+def is_workout_day(blocks: list[Document]) -> bool:
+    """Whether a day has a block that is not rest and holds at least one item."""
+    return any(not block["isRest"] and block["totalItems"] > 0 for block in blocks)
 
 
-def daily(blocks: Iterable[Document], first: date, last: date) -> list[dict[str, Any]]:
-    """Every day from `first` to `last` with what was scheduled and done on it. `blocks` are in the order of dates."""
-    by_day = {day: list(of_day) for day, of_day in groupby(blocks, key=lambda block: block["date"])}
+def is_done(blocks: list[Document]) -> bool:
+    """Whether there are items in the blocks and all of them are completed."""
+    total = sum(block["totalItems"] for block in blocks)
+    return bool(total) and total == sum(block["completedItems"] for block in blocks)
+
+
+def daily(blocks_of: dict[str, list[Document]], first: date, last: date) -> list[dict[str, Any]]:
+    """Every day from `first` to `last` with what was scheduled and done on it."""
     days = (str(first + timedelta(days=number)) for number in range((last - first).days + 1))
-    return [_day(day, by_day.get(day, [])) for day in days]
+    return [_day(day, blocks_of.get(day, [])) for day in days]
 
 
 def _day(day: str, blocks: list[Document]) -> dict[str, Any]:
-    workouts = [block for block in blocks if is_workout(block)]
+    workout = is_workout_day(blocks)
     return {
         "date": day,
-        "isWorkoutDay": bool(workouts),
-        "isRestDay": not workouts and any(block["isRest"] for block in blocks),
-        "isCompleted": bool(workouts) and all(is_done(block) for block in workouts),
+        "isWorkoutDay": workout,
+        "isRestDay": not workout and any(block["isRest"] for block in blocks),
+        "isCompleted": workout and is_done(blocks),
         "totalItems": sum(block["totalItems"] for block in blocks),
         "completedItems": sum(block["completedItems"] for block in blocks),
         "workoutBlocks": [
-            {"id": block["_id"], "name": block["name"], "isCompleted": is_done(block)} for block in blocks
+            {"id": block["_id"], "name": block["name"], "isCompleted": is_done([block])} for block in blocks
         ],
     }
 
 
-def percentage(blocks: Iterable[Document], first: str, last: str) -> float | None:
+def percentage(blocks_of: dict[str, list[Document]], first: str, last: str) -> float | None:
     """How many of the workout days from `first` to `last` were completed, in percent; None when there was none.
 
-    A workout day has a block that is not rest and holds an item; it is completed when all items of such blocks are.
+    A workout day has a block that is not rest and holds an item; it is completed when all its items are.
     """
-    days: dict[str, bool] = {}
-    for block in blocks:
-        if first <= block["date"] <= last and is_workout(block):
-            days[block["date"]] = days.get(block["date"], True) and is_done(block)
-    return round(100 * sum(days.values()) / len(days), 1) if days else None
+    days = [blocks for day, blocks in blocks_of.items() if first <= day <= last and is_workout_day(blocks)]
+    return round(100 * sum(map(is_done, days)) / len(days), 1) if days else None

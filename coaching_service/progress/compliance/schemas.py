@@ -21,7 +21,7 @@ class DayCompliance(Answer):
     date = Day()
     isWorkoutDay = fields.Boolean(metadata={"description": "There is a block that is not rest and holds an item."})
     isRestDay = fields.Boolean(metadata={"description": "A rest is scheduled, and no workout."})
-    isCompleted = fields.Boolean(metadata={"description": "A workout day all of whose workouts' items are completed."})
+    isCompleted = fields.Boolean(metadata={"description": "A workout day all of whose items are completed."})
     totalItems = fields.Integer()
     completedItems = fields.Integer()
     workoutBlocks = fields.List(fields.Nested(BlockCompliance))

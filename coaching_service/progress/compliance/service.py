@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import date
 
 from coaching_service.kernel.dates import next_midnight
 from coaching_service.kernel.errors import BadRequest
@@ -11,7 +11,7 @@ from coaching_service.kernel.storage.context import Context
 from coaching_service.kernel.storage.documents import Document
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.people.customers import service as customers
-from coaching_service.progress.compliance.figures import daily, percentage
+from coaching_service.progress.compliance.figures import by_day, daily, percentage
 from coaching_service.training.workouts import readings
 
 USUAL_DAYS, LONGEST_RANGE = 30, 1_100
@@ -26,17 +26,17 @@ async def between(ctx: Context, customer_id: ObjectId, first: str | None, last: 
     customer = await customers.visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
     today = ctx.who.today(customer["timezone"])
     end = date.fromisoformat(last) if last else max(today, date.fromisoformat(first) if first else today)
-    start = date.fromisoformat(first) if first else end - timedelta(days=USUAL_DAYS - 1)
+    start = date.fromisoformat(first) if first else _days_up_to(end, USUAL_DAYS)
     if (end - start).days >= LONGEST_RANGE:
         raise BadRequest(f"to must be less than {LONGEST_RANGE} days after from")
-    blocks = await readings.days_scheduled(ctx, [customer_id], str(start), str(end))
-    days = daily(blocks, start, end)
+    blocks_of = by_day(await readings.days_scheduled(ctx, [customer_id], str(start), str(end)))
+    days = daily(blocks_of, start, end)
     scheduled = [day for day in days if day["isWorkoutDay"]]
     return {
         "customerId": customer_id,
         "totalWorkoutDays": len(scheduled),
         "completedWorkoutDays": sum(day["isCompleted"] for day in scheduled),
-        "workoutCompletionPercentage": percentage(blocks, str(start), str(end)),
+        "workoutCompletionPercentage": percentage(blocks_of, str(start), str(end)),
         "dailyCompliance": days,
     }
 
@@ -49,8 +49,7 @@ async def rates(ctx: Context, clients: Sequence[Document]) -> dict[ObjectId, Doc
     todays = {client["_id"]: ctx.who.today(client["timezone"]) for client in clients}
     if not todays:
         return {}
-    longest = max(WINDOWS.values())
-    first, last = min(todays.values()) - timedelta(days=longest - 1), max(todays.values())
+    first, last = _days_up_to(min(todays.values()), max(WINDOWS.values())), max(todays.values())
     blocks = await readings.days_scheduled(ctx, list(todays), str(first), str(last))
     of_client: dict[ObjectId, list[Document]] = {}
     for block in blocks:
@@ -58,9 +57,14 @@ async def rates(ctx: Context, clients: Sequence[Document]) -> dict[ObjectId, Doc
     return {client: _rates(of_client.get(client, []), today) for client, today in todays.items()}
 
 
+def _days_up_to(end: date, days: int) -> date:
+    """The first of so many days up to `end`; the calendar's first where it begins later."""
+    return date.fromordinal(max(1, end.toordinal() - days + 1))
+
+
 def _rates(blocks: list[Document], today: date) -> Document:
-    starts = {name: str(today - timedelta(days=days - 1)) for name, days in WINDOWS.items()}
-    found = {name: percentage(blocks, start, str(today)) for name, start in starts.items()}
+    blocks_of = by_day(blocks)
+    found = {name: percentage(blocks_of, str(_days_up_to(today, days)), str(today)) for name, days in WINDOWS.items()}
     told = any(rate is not None for rate in found.values())
     return {**found, "complianceDate": str(today) if told else None}
 

@@ -22,7 +22,7 @@ class Estimate(Answer):
 
     value = fields.Float()
     formula = Choice(EPLEY, LOAD, metadata={"description": "`epley`: load x (1 + reps / 30); `load`: one repetition."})
-    setIndex = fields.Integer(metadata={"description": "The set it came from."})
+    setIndex = fields.Integer(metadata={"description": "The set it came from: `bestSet`."})
 
 
 class ExerciseSession(Answer):
@@ -42,5 +42,7 @@ class ExerciseSession(Answer):
         metadata={"description": "Highest estimated 1RM, else highest load, else most reps; no warm-up."},
     )
     estimatedOneRepMax = fields.Nested(
-        Estimate, allow_none=True, metadata={"description": "The highest of its sets; none above 12 reps."}
+        Estimate,
+        allow_none=True,
+        metadata={"description": "The highest of its sets, that of `bestSet`; none above 12 reps."},
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coaching_service.kernel.pagination import page_document, skip_of
 from coaching_service.kernel.storage.context import Context, together
 from coaching_service.kernel.storage.documents import Document
@@ -49,18 +47,16 @@ def _session(block: Document, exercise_id: ObjectId, load_unit: str) -> Document
         "wblockId": block["_id"],
         "isCompleted": all(item["isCompleted"] for item in items),
         "sets": sets,
-        "volumeLoad": sum((done["reps"] or 0) * (done["load"] or 0) for done in working),
+        "volumeLoad": tallies.exact(sum((done["reps"] or 0) * (done["load"] or 0) for done in working)),
         "loadUnit": load_unit,
         "bestSet": best,
-        "estimatedOneRepMax": _estimate(working),
+        "estimatedOneRepMax": None if best is None else _estimate(best),
     }
 
 
-def _estimate(working: list[Document]) -> dict[str, Any] | None:
-    """The highest estimate of a session's sets, the formula, and the index of the set it came from."""
-    found = [(estimated_one_rep_max(done["reps"], done["load"]), done["index"]) for done in working]
-    estimates = [(value, formula, index) for estimate, index in found if estimate for value, formula in [estimate]]
-    if not estimates:
+def _estimate(best: Document) -> Document | None:
+    """The highest estimate of a session, which is its best set's, with the formula and the index of the set."""
+    estimate = estimated_one_rep_max(best["reps"], best["load"])
+    if estimate is None:
         return None
-    value, formula, index = max(estimates, key=lambda estimate: estimate[0])
-    return {"value": round(value, 2), "formula": formula, "setIndex": index}
+    return {"value": round(estimate[0], 2), "formula": estimate[1], "setIndex": best["index"]}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from coaching_service.kernel.errors import BadRequest, not_found
 from coaching_service.kernel.storage.context import Context, together
 from coaching_service.kernel.storage.documents import Document
@@ -28,13 +30,17 @@ def checked(form: Document, answers: list[Document], *, whole: bool) -> list[Doc
     if len(set(given)) < len(given):
         wrong.append("answers must answer each question only once")
     if whole:
-        unanswered = {answer["questionId"] for answer in answers if answer["value"] in (None, "", [])}
+        unanswered = {answer["questionId"] for answer in answers if _is_blank(answer["value"])}
         for identifier, question in questions.items():
             if question["required"] and (identifier not in given or identifier in unanswered):
                 wrong.append(f"answers must answer the required question {identifier}")
     if wrong:
         raise BadRequest(wrong)
     return answers
+
+
+def _is_blank(value: Any) -> bool:
+    return value is None or value == [] or (isinstance(value, str) and not value.strip())
 
 
 async def log(

@@ -46,9 +46,13 @@ async def assign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> Docum
     Raises NotFound, Forbidden for the client, LegacyFailure for a missing set.
     """
     await customers.visible(ctx, customer_id)
-    await _existing(ctx, set_id)
-    await store.assign(ctx, customer_id, set_id)
-    return next(each for each in await assigned(ctx, customer_id) if each["metricsSet"]["_id"] == set_id)
+
+    async def settled(tx: Context) -> Document:
+        await _existing(tx, set_id)
+        await store.assign(tx, customer_id, set_id)
+        return next(each for each in await assigned(tx, customer_id) if each["metricsSet"]["_id"] == set_id)
+
+    return await in_transaction(ctx, settled)
 
 
 async def assign_many(ctx: Context, customer_ids: list[ObjectId], set_id: ObjectId) -> None:
@@ -78,11 +82,11 @@ async def record(
 ) -> Document:
     """Record a metric's value on a date (`YYYY-MM-DD`, the client's); a second one replaces it.
 
-    Raises LegacyFailure for a missing set, NotFound for a metric that is not in it, Conflict when the set is not
-    assigned or the metric is archived.
+    Raises LegacyFailure for a missing set, a deleted one too, NotFound for a metric that is not in it, Conflict when
+    the set is not assigned or the metric is archived.
     """
     await customers.visible(ctx, customer_id)
-    metric_set = await _existing(ctx, set_id, deleted_too=True)
+    metric_set = await _existing(ctx, set_id)
     if not await store.is_assigned(ctx, customer_id, set_id):
         raise Conflict("This metric set is not assigned to the client; assign it before recording")
     metric = _metric(metric_set, metric_id)
@@ -137,9 +141,7 @@ async def history(ctx: Context, customer_id: ObjectId, set_id: ObjectId, metric_
 
 async def _existing(ctx: Context, set_id: ObjectId, *, deleted_too: bool = False) -> Document:
     try:
-        if deleted_too:
-            return await metric_sets.read_any(ctx, set_id)
-        return await metric_sets.read(ctx, set_id)
+        return await metric_sets.read_whole(ctx, set_id, deleted_too=deleted_too)
     except NotFound:
         raise LegacyFailure("METRICS_SET_MISSING", "The metrics set does not exist") from None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html import unescape
+
 import nh3
 
 from coaching_service.kernel.errors import BadRequest, not_found
@@ -40,11 +42,8 @@ async def create(ctx: Context, customer_id: ObjectId, content: str) -> Document:
 async def change(ctx: Context, customer_id: ObjectId, note_id: ObjectId, details: Document) -> Document:
     """Change a note. Raises NotFound, Forbidden, BadRequest; Conflict when it has moved on since `version`."""
     await customers.visible(ctx, customer_id)
-    if "content" in details:
-        fields = {"content": harmless(details["content"])}
-        changed = await store.change(ctx, customer_id, note_id, fields, details.get("version"))
-    else:
-        changed = await store.one(ctx, customer_id, note_id)
+    fields = {"content": harmless(details["content"])} if "content" in details else {}
+    changed = await store.change(ctx, customer_id, note_id, fields, details.get("version"))
     if changed is None:
         raise not_found("Note")
     return changed
@@ -63,7 +62,7 @@ async def remove(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> None
 
 
 def harmless(html: str) -> str:
-    """`html` with nothing left that a browser would run or load. Raises BadRequest when nothing at all is left."""
+    """`html` with nothing left that a browser would run or load. Raises BadRequest when no text is left."""
     clean = nh3.clean(
         html,
         tags=_TAGS,
@@ -71,6 +70,6 @@ def harmless(html: str) -> str:
         url_schemes={"http", "https", "mailto", "tel"},
         link_rel="noopener noreferrer nofollow",
     ).strip()
-    if not clean:
+    if not unescape(nh3.clean(clean, tags=set())).strip():
         raise BadRequest(["content should not be empty"])
     return clean

@@ -24,12 +24,8 @@ async def change(
     ctx: Context, customer_id: ObjectId, note_id: ObjectId, fields: Document, version: int | None
 ) -> Document | None:
     """Set fields of a note; None when the client has no such note."""
-    return await notes.update(ctx, {"customerId": customer_id, "_id": note_id}, {"$set": fields}, version=version)
-
-
-async def one(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> Document | None:
-    """The note, or None."""
-    return await notes.find_one(ctx, {"customerId": customer_id, "_id": note_id})
+    where = {"customerId": customer_id, "_id": note_id}
+    return await notes.rewrite(ctx, where, lambda _: fields, version=version)
 
 
 async def remove(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from coaching_service.kernel.storage.documents import Document
 from coaching_service.kernel.storage.ids import ObjectId
@@ -10,22 +11,35 @@ from coaching_service.training.workouts.strength import estimated_one_rep_max
 from coaching_service.training.workouts.tallies import working_sets
 
 HEAVIEST, MOST_REPS, ESTIMATED = KINDS = ("heaviest_load", "most_reps", "estimated_1rm")
+FACTS = ("value", "reps", "date", "witemId")
 
 
 def best_of_each_kind(done: Iterable[Document], exercise_id: ObjectId) -> dict[str, Document]:
-    """`{value, reps, date, witemId}` of the best set of each kind there is; of equals the earliest.
+    """`{value, reps, date, witemId}` of the best set of each kind there is.
 
-    `done`: `{date, item}`, the oldest first. Warm-up sets and sets not completed do not count.
+    `done`: `{date, item}`. Warm-up sets and sets not completed do not count.
     """
     bests: dict[str, Document] = {}
     for entry in done:
         for named, each in working_sets(entry["item"]):
             if named == exercise_id:
+                facts = {"reps": each["reps"], "date": entry["date"], "witemId": entry["item"]["_id"]}
                 for kind, value in _values(each):
-                    if kind not in bests or value > bests[kind]["value"]:
-                        facts = {"reps": each["reps"], "date": entry["date"], "witemId": entry["item"]["_id"]}
-                        bests[kind] = {"value": value, **facts}
+                    found = {"value": value, **facts}
+                    bests[kind] = better(bests.get(kind), found) or found
     return bests
+
+
+def better(one: Document | None, other: Document | None) -> Document | None:
+    """The better of two bests of a kind, either of which may be None."""
+    if one is None or other is None:
+        return one or other
+    return min(one, other, key=rank)
+
+
+def rank(best: Document) -> tuple[Any, ...]:
+    """Less is better: the higher value, of equals the earlier date, then more reps; then whichever, always the same."""
+    return (-best["value"], best["date"], -best["reps"], best["witemId"])
 
 
 def _values(done: Document) -> list[tuple[str, float]]:

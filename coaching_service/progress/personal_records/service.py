@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from coaching_service.kernel.errors import Conflict, not_found
-from coaching_service.kernel.storage.context import Context, in_transaction
+from coaching_service.kernel.storage.context import Context, in_transaction, together
 from coaching_service.kernel.storage.documents import Document
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
@@ -13,36 +11,32 @@ from coaching_service.people.account import service as account
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.personal_records import store
-from coaching_service.progress.personal_records.bests import KINDS, best_of_each_kind
+from coaching_service.progress.personal_records.bests import FACTS, KINDS, MOST_REPS, best_of_each_kind, better, rank
 from coaching_service.training.workouts import readings
 
 REPS = "count"
+_EVENT = "personal_record"
 
 
 async def of(ctx: Context, customer_id: ObjectId) -> list[Document]:
-    """A client's records by exercise and type. Raises NotFound, Forbidden."""
-    await customers.visible(ctx, customer_id)
-    return await store.of(ctx, customer_id)
+    """A client's records by exercise and type, the latest first. Raises NotFound, Forbidden."""
+    _, records = await together(ctx, customers.visible(ctx, customer_id), store.of(ctx, customer_id))
+    named = await _named(ctx, records)
+    return sorted(named, key=lambda record: str(record["exerciseName"]).casefold())
 
 
 async def create(ctx: Context, customer_id: ObjectId, details: Document) -> Document:
     """Type a record in: exerciseId, type, value, reps, date. Raises NotFound for the client or the exercise."""
     await customers.visible(ctx, customer_id)
-    exercise = (await exercises.require(ctx, [details["exerciseId"]]))[details["exerciseId"]]
-    record = {
-        **details,
-        "exerciseName": exercise["name"],
-        "unit": await _unit(ctx, details["type"]),
-        "source": "manual",
-        "witemId": None,
-    }
+    await exercises.require(ctx, [details["exerciseId"]])
+    record = {**details, "unit": await _unit(ctx, details["type"]), "source": "manual", "witemId": None}
 
     async def added(tx: Context) -> Document:
         stored = await store.add(tx, customer_id, record)
-        await _tell(tx, customer_id, stored)
+        await activity.happened(tx, _EVENT, customer_id, stored["_id"], **await _about(tx, stored))
         return stored
 
-    return await in_transaction(ctx, added)
+    return (await _named(ctx, [await in_transaction(ctx, added)]))[0]
 
 
 async def change(ctx: Context, customer_id: ObjectId, record_id: ObjectId, details: Document) -> Document:
@@ -53,10 +47,15 @@ async def change(ctx: Context, customer_id: ObjectId, record_id: ObjectId, detai
     record = await _typed_in(ctx, customer_id, record_id)
     fields = dict(details)
     version = fields.pop("version", None)
-    changed = await store.change(ctx, customer_id, record_id, fields, version) if fields else record
-    if changed is None:
-        raise _no_record()
-    return changed
+
+    async def changed(tx: Context) -> Document:
+        stored = await store.change(tx, customer_id, record_id, fields, version)
+        if stored is None:
+            raise _no_record()
+        await activity.corrected(tx, _EVENT, customer_id, record_id, **await _about(tx, stored))
+        return stored
+
+    return (await _named(ctx, [await in_transaction(ctx, changed) if fields else record]))[0]
 
 
 async def remove(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> None:
@@ -66,27 +65,38 @@ async def remove(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> No
     async def removed(tx: Context) -> None:
         if not await store.remove(tx, customer_id, record_id):
             raise _no_record()
-        await activity.undone(tx, customer_id, record_id, "personal_record")
+        await activity.undone(tx, customer_id, record_id, _EVENT)
 
     await in_transaction(ctx, removed)
 
 
-async def renew(ctx: Context, customer_id: ObjectId, exercise_ids: Iterable[ObjectId]) -> None:
-    """Find the records of exercises in the logs anew, in the transaction that changed what was done of them."""
+async def renew(ctx: Context, customer_id: ObjectId, changed: list[Document]) -> None:
+    """Bring the records found in logs up to date, in the transaction that changed `changed`: items, as they were and
+    as they are. Such transactions of one client run one after another, so that what is kept holds for all others."""
+    item_ids = {item["_id"] for item in changed}
+    exercise_ids = {identifier for item in changed for identifier in item["doneExerciseIds"]}
+    found = await store.found_in_logs(ctx, customer_id, list(exercise_ids))
+    there = await readings.items_now(ctx, customer_id, list(item_ids))
     for exercise_id in exercise_ids:
-        done = await readings.done_items(ctx, customer_id, exercise_id)
-        bests = best_of_each_kind(done, exercise_id)
-        before = await store.found_in_logs(ctx, customer_id, exercise_id)
-        name = (await exercises.names(ctx, [exercise_id]))[exercise_id]["name"] if bests else ""
+        held = found.get(exercise_id, {})
+        new = best_of_each_kind(there, exercise_id)
+        if any(_lost(record, new.get(kind), item_ids) for kind, record in held.items()):
+            bests = best_of_each_kind(await readings.done_items(ctx, customer_id, exercise_id), exercise_id)
+        else:
+            bests = {kind: best for kind in KINDS if (best := better(new.get(kind), held.get(kind)))}
         for kind in KINDS:
-            await _settle(ctx, customer_id, exercise_id, name, kind, bests.get(kind), before.get(kind))
+            await _settle(ctx, customer_id, exercise_id, kind, bests.get(kind), held.get(kind))
+
+
+def _lost(record: Document, new: Document | None, changed: set[ObjectId]) -> bool:
+    """Whether a record was held by an item that changed and now has less to show: another may be the best."""
+    return record["witemId"] in changed and (new is None or rank(new) > rank(record))
 
 
 async def _settle(
     ctx: Context,
     customer_id: ObjectId,
     exercise_id: ObjectId,
-    name: str,
     kind: str,
     best: Document | None,
     before: Document | None,
@@ -94,25 +104,32 @@ async def _settle(
     if best is None:
         if before is not None:
             await store.drop_found(ctx, customer_id, exercise_id, kind)
-            await activity.undone(ctx, customer_id, before["_id"], "personal_record")
+            await activity.undone(ctx, customer_id, before["_id"], _EVENT)
         return
-    if before is not None and all(before[field] == best[field] for field in best):
+    if before is not None and all(before[fact] == best[fact] for fact in FACTS):
         return
-    fields = {**best, "exerciseName": name, "unit": await _unit(ctx, kind)}
+    fields = {**{fact: best[fact] for fact in FACTS}, "unit": await _unit(ctx, kind)}
     stored = await store.set_found(ctx, customer_id, exercise_id, kind, fields)
-    if before is None or best["value"] > before["value"]:
-        await _tell(ctx, customer_id, stored)
+    # A record that fell back, or came to stand on another date, is no news: what was told of it is put right.
+    news = before is None or best["value"] > before["value"]
+    tell = activity.happened if news else activity.corrected
+    await tell(ctx, _EVENT, customer_id, stored["_id"], **await _about(ctx, stored))
 
 
-async def _tell(ctx: Context, customer_id: ObjectId, record: Document) -> None:
-    facts = {name: record[name] for name in ("exerciseId", "exerciseName", "value", "unit", "reps")}
-    await activity.happened(
-        ctx, "personal_record", customer_id, record["_id"], **facts, recordType=record["type"], day=record["date"]
-    )
+async def _named(ctx: Context, records: list[Document]) -> list[Document]:
+    """Records with their exercises' names, those of deleted ones included."""
+    names = await exercises.names(ctx, {record["exerciseId"] for record in records})
+    return [{**record, "exerciseName": names[record["exerciseId"]]["name"]} for record in records]
+
+
+async def _about(ctx: Context, record: Document) -> Document:
+    [named] = await _named(ctx, [record])
+    facts = {name: named[name] for name in ("exerciseId", "exerciseName", "value", "unit", "reps")}
+    return {**facts, "recordType": record["type"], "day": record["date"]}
 
 
 async def _unit(ctx: Context, kind: str) -> str:
-    if kind == "most_reps":
+    if kind == MOST_REPS:
         return REPS
     await account.keep_unit(ctx)
     return ctx.who.company.load_unit

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from coaching_service.kernel.storage.context import Context
 from coaching_service.kernel.storage.documents import Document, Documents
 from coaching_service.kernel.storage.ids import ObjectId
@@ -9,7 +11,7 @@ from coaching_service.kernel.storage.mongo import Index
 
 records = Documents(
     "personalRecords",
-    (Index(("customerId", "exerciseName", "type", "-date", "_id")), Index(("customerId", "exerciseId", "source"))),
+    (Index(("customerId", "exerciseId", "type", "-date", "_id")),),
     private=("companyId", "customerId"),
     client_field="customerId",
 )
@@ -17,13 +19,18 @@ records = Documents(
 
 async def of(ctx: Context, customer_id: ObjectId) -> list[Document]:
     """A client's records by exercise and type, the latest first."""
-    return await records.find(ctx, {"customerId": customer_id}, sort=("exerciseName", "type", "-date", "_id"))
+    return await records.find(ctx, {"customerId": customer_id}, sort=("exerciseId", "type", "-date", "_id"))
 
 
-async def found_in_logs(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId) -> dict[str, Document]:
-    """The records of an exercise that were found in logs, by type."""
-    where = {"customerId": customer_id, "exerciseId": exercise_id, "source": "log"}
-    return {record["type"]: record for record in await records.find(ctx, where)}
+async def found_in_logs(
+    ctx: Context, customer_id: ObjectId, exercise_ids: Sequence[ObjectId]
+) -> dict[ObjectId, dict[str, Document]]:
+    """The records of exercises that were found in logs, by exercise and type."""
+    where = {"customerId": customer_id, "exerciseId": {"$in": list(exercise_ids)}, "source": "log"}
+    found: dict[ObjectId, dict[str, Document]] = {}
+    for record in await records.find(ctx, where):
+        found.setdefault(record["exerciseId"], {})[record["type"]] = record
+    return found
 
 
 async def set_found(

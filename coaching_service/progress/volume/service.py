@@ -7,7 +7,7 @@ from coaching_service.kernel.storage.documents import Document
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
-from coaching_service.training.workouts import readings
+from coaching_service.training.workouts import readings, tallies
 
 _SHARE = {"primary": 1.0, "secondary": 0.5}
 _FIGURES = ("sets", "reps", "volumeLoad")
@@ -30,6 +30,8 @@ async def by_muscle(ctx: Context, customer_id: ObjectId, first: str, last: str) 
             )
             for figure in _FIGURES:
                 found[figure] += total[figure] * _SHARE[muscle["role"]]
+    for found in trained.values():
+        found["volumeLoad"] = tallies.exact(found["volumeLoad"])
     return {
         "startDate": first,
         "endDate": last,

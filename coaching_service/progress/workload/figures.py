@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from datetime import date, timedelta
+from itertools import accumulate
 
 from coaching_service.kernel.storage.documents import Document
 
@@ -40,7 +41,7 @@ class LoadCurve:
     def __init__(self, sessions: Iterable[Document], begin: date, end: date) -> None:
         self._begin = begin
         days = (end - begin).days + 1
-        volume, load, unrated, count = ([0.0] * days for _ in range(4))
+        volume, load, unrated, count = [0.0] * days, [0.0] * days, [0] * days, [0] * days
         for session in sessions:
             at = (date.fromisoformat(session["date"]) - begin).days
             rated = session_load(session)
@@ -48,7 +49,9 @@ class LoadCurve:
             load[at] += rated or 0
             unrated[at] += rated is None
             count[at] += 1
-        self._volume, self._load, self._unrated, self._count = volume, load, unrated, count
+        self._volume, self._load = volume, load
+        # How many up to a day: of a window it is a difference.
+        self._unrated, self._count = (list(accumulate(counts, initial=0)) for counts in (unrated, count))
 
     def ratio(self, day: date, first_session: date | None) -> tuple[float | None, str]:
         """The mean daily load of the 7 days up to `day` over that of 28 (Hulin et al. 2014), and of which load.
@@ -56,15 +59,12 @@ class LoadCurve:
         Of session load if every session in the 28 days was rated, else of volume load. None in the first 28 days
         since the first session, or when the chronic mean is 0.
         """
-        at = (day - self._begin).days + 1
-        rated = self._sum(self._count, at, CHRONIC_DAYS) > 0 and self._sum(self._unrated, at, CHRONIC_DAYS) == 0
+        end = (day - self._begin).days + 1
+        begin = max(0, end - CHRONIC_DAYS)
+        rated = self._count[end] > self._count[begin] and self._unrated[end] == self._unrated[begin]
         curve, of = (self._load, SESSION_LOAD) if rated else (self._volume, VOLUME_LOAD)
-        chronic = self._sum(curve, at, CHRONIC_DAYS) / CHRONIC_DAYS
-        too_early = first_session is None or day < first_session + timedelta(days=CHRONIC_DAYS)
-        if too_early or chronic == 0:
+        if first_session is None or (day - first_session).days < CHRONIC_DAYS:
             return None, of
-        return round(self._sum(curve, at, ACUTE_DAYS) / ACUTE_DAYS / chronic, 2), of
-
-    @staticmethod
-    def _sum(curve: list[float], at: int, days: int) -> float:
-        return math.fsum(curve[max(0, at - days) : at])
+        chronic = math.fsum(curve[begin:end]) / CHRONIC_DAYS
+        acute = math.fsum(curve[max(0, end - ACUTE_DAYS) : end]) / ACUTE_DAYS
+        return (round(acute / chronic, 2), of) if chronic else (None, of)

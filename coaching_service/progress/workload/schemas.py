@@ -18,7 +18,7 @@ class Period(Answer):
     """What was done in a day, a week (from Monday) or a month."""
 
     date = Day(metadata={"description": "The period's first day."})
-    sessions = fields.Integer(metadata={"description": "Blocks with an item done."})
+    sessions = fields.Integer(metadata={"description": "Blocks with an item done, be it in part, or rated."})
     sets = fields.Integer(metadata={"description": "Completed sets that are not warm-up."})
     reps = fields.Integer()
     volumeLoad = fields.Float(metadata={"description": "Sum of reps x load, in `loadUnit`."})

@@ -17,7 +17,7 @@ from coaching_service.progress.workload.figures import (
     period_starts,
     session_load,
 )
-from coaching_service.training.workouts import readings
+from coaching_service.training.workouts import readings, tallies
 
 LONGEST_RANGE = 3_700
 
@@ -45,6 +45,7 @@ async def periods(ctx: Context, customer_id: ObjectId, first: str, last: str, gr
             _add(found[period_start(date.fromisoformat(session["date"]), group_by)], session)
     last_days = [day - timedelta(days=1) for day in list(found)[1:]] + [end]
     for period, day in zip(found.values(), last_days, strict=True):
+        period["volumeLoad"] = tallies.exact(period["volumeLoad"])
         period["acuteChronicRatio"], period["ratioOf"] = curve.ratio(day, since)
     return {"loadUnit": ctx.who.company.load_unit, "groupBy": group_by, "periods": list(found.values())}
 

@@ -64,14 +64,14 @@ class TaskItemDetails(Input):
 class NewFormReference(Input):
     """A form of the library, or one made for this item."""
 
-    formId = Identifier()
+    formId = Identifier(allow_none=True)
     name = Text()
     questions = questions_field()
 
     @validates_schema
     def one_or_the_other(self, data: Mapping[str, Any], **_: Any) -> None:
         """`formId`, or else name and questions."""
-        if "formId" in data:
+        if data.get("formId") is not None:
             return
         for needed in ("name", "questions"):
             if needed not in data:

@@ -48,8 +48,11 @@ async def change_item(ctx: Context, owner: Owner, block_id: ObjectId, item_id: O
     details, _ = await references.settled(ctx, details, but=stored)
     await keep_unit(ctx, [details])
 
+    was: list[Document] = []
+
     def mutate(block: Document) -> Document:
         at = items.find(block["items"], item_id)
+        was[:] = [block["items"][at]]
         item = items.changed(block["items"][at], details)
         if item is block["items"][at]:
             return {}
@@ -59,7 +62,7 @@ async def change_item(ctx: Context, owner: Owner, block_id: ObjectId, item_id: O
         block = await store.rewrite(tx, owner.where, block_id, mutate, version)
         if block is None:
             raise no_block()
-        await owner.done_changed(tx, [stored, block["items"][items.find(block["items"], item_id)]])
+        await owner.done_changed(tx, [*was, block["items"][items.find(block["items"], item_id)]])
         return await present_item(tx, block, item_id)
 
     return await in_transaction(ctx, changed)

@@ -31,11 +31,13 @@ class Owner(Protocol):
         """Renew what is remembered of the owner's schedule, in the transaction that changed it."""
 
     async def done_changed(self, ctx: Context, items: list[Document]) -> None:
-        """Renew what follows from what was done of `items`, which went, came, changed or got another date."""
+        """Renew what follows from what was done of `items`, which went, came, changed (then they are given as they were
+        and as they are) or got another date; in the transaction of that change."""
 
 
-# What follows from what was done of exercises, in the same transaction; features.py fills it.
-on_done_changed: list[Callable[[Context, ObjectId, set[ObjectId]], Awaitable[None]]] = []
+# What follows from what was done of exercises, in the same transaction; features.py fills it. Each is given the client
+# and the items that changed, as they were and as they are.
+on_done_changed: list[Callable[[Context, ObjectId, list[Document]], Awaitable[None]]] = []
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,8 @@ class ClientCalendar:
         await customers.scheduled_until(ctx, self.customer_id, last)
 
     async def done_changed(self, ctx: Context, items: list[Document]) -> None:
-        """Whoever keeps what follows from done exercises is told of those in `items`."""
-        if touched := {identifier for item in items for identifier in item["doneExerciseIds"]}:
+        """Whoever keeps what follows from done exercises is told of `items` with any, one change after another."""
+        if changed := [item for item in items if item["doneExerciseIds"]]:
+            await customers.one_at_a_time(ctx, self.customer_id)
             for renew in on_done_changed:
-                await renew(ctx, self.customer_id, touched)
+                await renew(ctx, self.customer_id, changed)

@@ -9,7 +9,16 @@ from coaching_service.kernel.storage.documents import Document, Where
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.training.workouts.store import blocks
 
-_BY_DATE, _BY_DONE, _BY_PLANNED = (blocks.indexes[at].name for at in (0, 2, 3))
+_BY_DATE, _, _BY_DONE, _BY_PLANNED, _BY_ITEM = (index.name for index in blocks.indexes)
+_FIGURES = ("sets", "reps", "volumeLoad")
+# What makes a block a session: something done in it, or a rating of it.
+_SESSION: Where = {
+    "$or": [
+        {"items.isCompleted": True},
+        {"items.doneExerciseIds.0": {"$exists": True}},
+        {"sessionRpe": {"$ne": None}, "durationMinutes": {"$ne": None}},
+    ]
+}
 
 
 async def exercise_sessions(
@@ -30,43 +39,52 @@ async def exercise_sessions(
 
 
 async def done_items(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId) -> list[Document]:
-    """Every item of the client's with this exercise done, the oldest first: `{date, item}`."""
+    """Every item of the client's with this exercise done: `{date, item}`."""
     where = {"customerId": customer_id, "items.doneExerciseIds": exercise_id}
-    only = {"$filter": {"input": "$items", "cond": {"$in": [exercise_id, "$$this.doneExerciseIds"]}}}
+    return await _items(ctx, where, {"$in": [exercise_id, "$$this.doneExerciseIds"]}, _BY_DONE)
+
+
+async def items_now(ctx: Context, customer_id: ObjectId, item_ids: Sequence[ObjectId]) -> list[Document]:
+    """The client's items of these identifiers that are still there: `{date, item}`."""
+    ids = list(item_ids)
+    return await _items(
+        ctx, {"customerId": customer_id, "items._id": {"$in": ids}}, {"$in": ["$$this._id", ids]}, _BY_ITEM
+    )
+
+
+async def _items(ctx: Context, where: Where, which: Document, hint: str) -> list[Document]:
     fields = dict.fromkeys(("_id", "type", "exerciseId", "exerciseSets", "circuitExercises", "customerSets"), 1)
     stages: list[Document] = [
-        {"$sort": {"date": 1, "_id": 1}},
-        {"$project": {"date": 1, "item": only}},
+        {"$project": {"date": 1, "item": {"$filter": {"input": "$items", "cond": which}}}},
         {"$unwind": "$item"},
         {"$project": {"_id": 0, "date": 1, "item": fields}},
     ]
-    return await blocks.aggregate(ctx, where, *stages, hint=_BY_DONE)
+    return await blocks.aggregate(ctx, where, *stages, hint=hint)
 
 
 async def exercise_totals(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[Document]:
     """`{_id: exerciseId, sets, reps, volumeLoad}` of what was done from `first` to `last`."""
-    sums = {name: {"$sum": f"$items.tally.exercises.{name}"} for name in ("sets", "reps", "volumeLoad")}
     stages: list[Document] = [
-        {"$project": {"_id": 0, "items.tally.exercises": 1}},
-        {"$unwind": "$items"},
-        {"$unwind": "$items.tally.exercises"},
-        {"$group": {"_id": "$items.tally.exercises.exerciseId", **sums}},
+        {"$project": {"_id": 0, "done": "$items.tally.exercises"}},  # of each item a list
+        {"$unwind": "$done"},
+        {"$unwind": "$done"},
+        {"$group": {"_id": "$done.exerciseId", **{name: {"$sum": f"$done.{name}"} for name in _FIGURES}}},
     ]
     return await blocks.aggregate(ctx, _between(customer_id, first, last), *stages, hint=_BY_DATE)
 
 
 async def sessions_done(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[Document]:
-    """The client's blocks from `first` to `last` with anything done: `{date, sets, reps, volumeLoad, sessionRpe,
-    durationMinutes}`, by date."""
-    sums = {name: {"$sum": f"$items.tally.{name}"} for name in ("sets", "reps", "volumeLoad")}
-    where = _between(customer_id, first, last) | {"items.isCompleted": True}
+    """The client's sessions from `first` to `last`: `{date, sets, reps, volumeLoad, sessionRpe, durationMinutes}`, by
+    date. A session is a block with an item done, be it in part, or one that was rated."""
+    sums = {name: {"$sum": f"$items.tally.{name}"} for name in _FIGURES}
+    where = _between(customer_id, first, last) | _SESSION
     project = {"$project": {"_id": 0, "date": 1, "sessionRpe": 1, "durationMinutes": 1, **sums}}
     return await blocks.aggregate(ctx, where, {"$sort": {"date": 1}}, project, hint=_BY_DATE)
 
 
 async def first_session(ctx: Context, customer_id: ObjectId) -> str | None:
-    """The date of the first block with anything done, or None."""
-    where: Where = {"customerId": customer_id, "date": {"$gt": ""}, "items.isCompleted": True}
+    """The date of the client's first session, or None."""
+    where: Where = {"customerId": customer_id, "date": {"$gt": ""}} | _SESSION
     found = await blocks.find(ctx, where, sort=("date",), limit=1, fields=("date",), hint=_BY_DATE)
     return found[0]["date"] if found else None
 

@@ -36,7 +36,7 @@ async def named_by(ctx: Context, items: list[Document]) -> Named:
 
 
 async def _written_out(ctx: Context, form: Document) -> Document:
-    if "formId" in form:
+    if form.get("formId") is not None:
         found = await forms.read(ctx, form["formId"])
         return {"formId": found["_id"], "name": found["name"], "questions": found["questions"]}
     return {"formId": None, "name": form["name"], "questions": forms.numbered(form["questions"])}

@@ -76,7 +76,7 @@ async def change(ctx: Context, owner: Owner, block_id: ObjectId, details: Docume
     fields = dict(details)
     version = fields.pop("version", None)
     if not fields:
-        return await read(ctx, owner, block_id)
+        return await ordered(ctx, owner, await store.rewrite(ctx, owner.where, block_id, lambda _: {}, version))
 
     async def moved(tx: Context) -> Document:
         if owner.slot in fields:

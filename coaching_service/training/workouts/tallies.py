@@ -12,10 +12,10 @@ PRIVATE = ("exerciseIds", "doneExerciseIds", "tally")
 
 
 def derived(item: Document) -> Document:
-    """The private fields of an item: the exercises it names, those with anything done, and what was done.
+    """The private fields of an item: the exercises it names or was logged with, those done, and what was done.
 
-    `tally`: `sets`, `reps`, `volumeLoad` in all, and the same for each of `exercises`. Volume load is the sum of
-    reps x load over completed sets that are not warm-up.
+    An exercise is done when the item is completed, or a set of it. `tally`: `sets`, `reps`, `volumeLoad` in all, and
+    the same for each of `exercises`. Volume load is the sum of reps x load over completed sets that are not warm-up.
     """
     named = exercise_ids(item)
     by_exercise: dict[ObjectId, Document] = {}
@@ -28,12 +28,17 @@ def derived(item: Document) -> Document:
     tallies = list(by_exercise.values())
     totals = {name: sum(tally[name] for tally in tallies) for name in ("sets", "reps", "volumeLoad")}
     touched = [done["exerciseId"] or named[0] for done in item.get("customerSets") or () if done["isCompleted"]]
-    finished = touched or (named if item["isCompleted"] else [])
+    finished = list(dict.fromkeys([*(named if item["isCompleted"] else ()), *touched]))
     return {
-        "exerciseIds": named,
-        "doneExerciseIds": list(dict.fromkeys(finished)),
+        "exerciseIds": list(dict.fromkeys([*named, *finished])),
+        "doneExerciseIds": finished,
         "tally": {**totals, "exercises": tallies},
     }
+
+
+def exact(figure: float) -> float:
+    """A sum of products as one would write it down: without the noise of binary fractions."""
+    return round(figure, 6)
 
 
 def exercise_ids(item: Document) -> list[ObjectId]:

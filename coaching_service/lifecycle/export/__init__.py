@@ -1,0 +1,1 @@
+"""Everything of a client's in one ZIP."""

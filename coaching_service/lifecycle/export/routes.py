@@ -1,0 +1,22 @@
+"""A client's export over REST."""
+
+from __future__ import annotations
+
+from coaching_service.kernel.auth.access import coach
+from coaching_service.kernel.auth.permissions import CUSTOMERS
+from coaching_service.kernel.rest.routes import Routes
+from coaching_service.kernel.rest.streams import Stream
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.lifecycle.export import service
+
+routes = Routes("/coach/customers/{customerId}/export", tag="Export")
+
+
+@routes.get("", access=coach(CUSTOMERS.VIEW), returns=bytes, slow=True)
+async def export_client(ctx: Context, customer_id: ObjectId) -> Stream:
+    """Export everything of a client's.
+
+    A ZIP, streamed: every record as JSON lines, every file, and `manifest.json` with sizes and SHA-256 checksums.
+    """
+    return await service.export(ctx, customer_id)

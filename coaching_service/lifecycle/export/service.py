@@ -1,0 +1,112 @@
+"""Everything of a client's in one ZIP, streamed: records as JSON lines, files, and a manifest with checksums."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+
+from coaching_service.kernel.rest.answers import to_json
+from coaching_service.kernel.rest.streams import Stream
+from coaching_service.kernel.storage import files
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.documents import Document, declared
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.people.customers import service as customers
+
+_PIECE = 256 * 1024
+_MEDIA_ENDINGS = {"image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp", "application/pdf": ".pdf"}
+
+
+async def export(ctx: Context, customer_id: ObjectId) -> Stream:
+    """A client's export. Raises NotFound, Forbidden before anything is sent."""
+    await customers.visible(ctx, customer_id)
+
+    def pieces(_start: int, _end: int) -> AsyncIterator[bytes]:
+        return _zip(ctx, customer_id)
+
+    return Stream("application/zip", f"client-{customer_id}.zip", pieces)
+
+
+class _Outlet(io.RawIOBase):
+    """Where the ZIP is written to, and taken from bit by bit: it never holds more than was written since."""
+
+    def __init__(self) -> None:
+        self._waiting = bytearray()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: object) -> int:
+        piece = bytes(data)  # type: ignore[call-overload]  # zipfile writes bytes-like objects
+        self._waiting += piece
+        return len(piece)
+
+    def take(self) -> bytes:
+        """What was written since it was last taken."""
+        taken = bytes(self._waiting)
+        self._waiting.clear()
+        return taken
+
+
+class _Package:
+    """A ZIP being written, and the manifest of what is in it."""
+
+    def __init__(self) -> None:
+        self.outlet = _Outlet()
+        self._zip = zipfile.ZipFile(self.outlet, "w", zipfile.ZIP_DEFLATED)
+        self.manifest: list[Document] = []
+
+    async def add(self, name: str, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """Write an entry; gives what can be sent meanwhile."""
+        digest, size = hashlib.sha256(), 0
+        with self._zip.open(name, "w", force_zip64=True) as entry:
+            async for piece in pieces:
+                digest.update(piece)
+                size += len(piece)
+                entry.write(piece)
+                if len(ready := self.outlet.take()) > 0:
+                    yield ready
+        self.manifest.append({"name": name, "bytes": size, "sha256": digest.hexdigest()})
+        yield self.outlet.take()
+
+    def close(self, customer_id: ObjectId) -> bytes:
+        """Write the manifest and the directory; gives the rest."""
+        facts = {
+            "customerId": str(customer_id),
+            "exportedAt": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "entries": self.manifest,
+        }
+        self._zip.writestr("manifest.json", json.dumps(facts, indent=2))
+        self._zip.close()
+        return self.outlet.take()
+
+
+async def _zip(ctx: Context, customer_id: ObjectId) -> AsyncIterator[bytes]:
+    package = _Package()
+    for name, collection in sorted(declared().items()):
+        if collection.client_field and not collection.secret:
+            where = {collection.client_field: customer_id}
+            documents = collection.stream(ctx, where, ("_id",))
+            async for ready in package.add(f"records/{name}.jsonl", _lines(documents)):
+                yield ready
+    async for file in files.files.stream(ctx, {"customerId": customer_id}, ("_id",)):
+        ending = _MEDIA_ENDINGS.get(file["contentType"], "")
+        bytes_of = files.read(ctx.services, file, 0, file["length"])
+        async for ready in package.add(f"files/{file['_id']}{ending}", bytes_of):
+            yield ready
+    yield package.close(customer_id)
+
+
+async def _lines(documents: AsyncIterator[Document]) -> AsyncIterator[bytes]:
+    """Documents as JSON lines, gathered to pieces."""
+    gathered = bytearray()
+    async for document in documents:
+        gathered += to_json(document) + b"\n"
+        if len(gathered) > _PIECE:
+            yield bytes(gathered)
+            gathered.clear()
+    yield bytes(gathered)

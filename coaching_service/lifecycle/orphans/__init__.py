@@ -1,0 +1,1 @@
+"""Files that no document names: found, reported and removed."""

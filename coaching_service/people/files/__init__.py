@@ -1,0 +1,1 @@
+"""Files behind signed links."""

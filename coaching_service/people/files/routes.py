@@ -1,0 +1,26 @@
+"""Files over REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.kernel.auth.access import public
+from coaching_service.kernel.errors import Forbidden
+from coaching_service.kernel.rest.routes import Routes
+from coaching_service.kernel.rest.streams import Stream
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.people.files import service
+from coaching_service.people.files.schemas import LinkQuery
+
+routes = Routes("/files", tag="Files")
+
+
+@routes.get("/{fileId}", access=public(), query=LinkQuery(), returns=bytes, errors=(Forbidden,))
+async def read_file(ctx: Context, file_id: ObjectId, query: dict[str, Any]) -> Stream:
+    """Read a file by a signed link.
+
+    The links are the `...Url` fields of records; they need no credential and end after two hours. `Range` and
+    `If-None-Match` are answered.
+    """
+    return await service.read(ctx, file_id, query["expires"], query["signature"])

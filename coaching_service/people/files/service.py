@@ -1,0 +1,39 @@
+"""Files behind signed links."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from coaching_service.kernel import links
+from coaching_service.kernel.errors import Forbidden, not_found
+from coaching_service.kernel.media import PICTURES
+from coaching_service.kernel.rest.streams import Stream
+from coaching_service.kernel.storage import files
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.people.customers import service as customers
+
+
+async def read(ctx: Context, file_id: ObjectId, expires: str, signature: str) -> Stream:
+    """The file of a signed link.
+
+    Raises Forbidden for a bad or ended link, NotFound when the file or its client is gone.
+    """
+    number = int(expires) if expires.isascii() and expires.isdecimal() and len(expires) < 16 else 0
+    if not links.is_good(ctx.services, file_id, number, signature):
+        raise Forbidden("The link is not valid or has expired; ask for the record again")
+    file = await files.find(ctx.services, file_id)
+    if file is None or not await customers.exists(ctx.services, file["companyId"], file["customerId"]):
+        raise not_found("File")
+
+    def pieces(start: int, end: int) -> AsyncIterator[bytes]:
+        return files.read(ctx.services, file, start, end)
+
+    return Stream(
+        content_type=file["contentType"],
+        name=file["filename"] or "file",
+        read=pieces,
+        size=file["length"],
+        etag=f'"{file["sha256"]}"',
+        inline=file["contentType"] in PICTURES,
+    )

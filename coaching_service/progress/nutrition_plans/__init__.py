@@ -1,0 +1,1 @@
+"""Nutrition plans: numbered versions of a client's plan."""

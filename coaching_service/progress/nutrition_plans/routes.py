@@ -1,0 +1,51 @@
+"""Nutrition plans over REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.kernel.auth.access import coach
+from coaching_service.kernel.auth.permissions import NUTRITION
+from coaching_service.kernel.errors import LegacyFailure
+from coaching_service.kernel.media import PDF, PICTURES
+from coaching_service.kernel.pagination import PageQuery, page_of
+from coaching_service.kernel.rest.routes import Form, Routes
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.files import StoredFile
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.people.customers.schemas import NoTexts
+from coaching_service.progress.nutrition_plans import service
+from coaching_service.progress.nutrition_plans.schemas import PlanVersion
+
+routes = Routes("/coach/customers/{customerId}", tag="Nutrition plans")
+
+
+@routes.get("/plan-versions", access=coach(NUTRITION.VIEW), query=PageQuery(), returns=page_of(PlanVersion))
+async def list_plans(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
+    """List the versions of a client's nutrition plan, newest first."""
+    return await service.page(ctx, customer_id, page=query["pageNum"], size=query["pageSize"])
+
+
+@routes.post(
+    "/nutrition-plans",
+    access=coach(NUTRITION.CREATE),
+    form=Form("file", (PDF, *PICTURES), NoTexts(), plan=True),
+    returns=PlanVersion,
+    errors=(LegacyFailure,),
+    example={},
+)
+async def upload_plan(
+    ctx: Context, customer_id: ObjectId, body: dict[str, Any], file: StoredFile | None
+) -> dict[str, Any]:
+    """Upload a nutrition plan.
+
+    A PDF or a picture; it becomes the next version. Without `file`: 500 with `code` NUTRITION_PLAN_FILE_MISSING.
+    """
+    del body
+    return await service.upload(ctx, customer_id, file)
+
+
+@routes.delete("/plan-versions/{planId}", access=coach(NUTRITION.DELETE))
+async def delete_plan(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> None:
+    """Delete a version of a client's nutrition plan."""
+    await service.remove(ctx, customer_id, plan_id)

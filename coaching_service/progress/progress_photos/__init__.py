@@ -1,0 +1,1 @@
+"""Progress photos: front, back and side of a client on a date."""

@@ -1,0 +1,107 @@
+"""A client's progress photos. Bytes are stored before the record that names them, and removed after it lets go."""
+
+from __future__ import annotations
+
+from coaching_service.kernel.errors import BadRequest, not_found
+from coaching_service.kernel.links import file_url
+from coaching_service.kernel.pagination import page_document, skip_of
+from coaching_service.kernel.storage import files
+from coaching_service.kernel.storage.context import Context, in_transaction, together
+from coaching_service.kernel.storage.documents import Document
+from coaching_service.kernel.storage.files import StoredFile
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.people.activity import service as activity
+from coaching_service.people.customers import service as customers
+from coaching_service.progress.progress_photos import store
+from coaching_service.progress.progress_photos.store import SIDES
+
+
+async def page(ctx: Context, customer_id: ObjectId, *, page: int, size: int) -> Document:
+    """One page of a client's photo records, newest first. Raises NotFound, Forbidden."""
+    _, (docs, total) = await together(
+        ctx,
+        customers.visible(ctx, customer_id),
+        store.page(ctx, customer_id, skip=skip_of(page, size), limit=size),
+    )
+    return page_document([present(ctx, record) for record in docs], total, page, size)
+
+
+async def add(ctx: Context, customer_id: ObjectId, date: str, side_index: str, file: StoredFile | None) -> Document:
+    """Put a photo (if there is one) to the record of a date, which is made if it is missing. Gives the record.
+
+    Raises NotFound, Forbidden.
+    """
+    await customers.visible(ctx, customer_id)
+    before = await store.of_date(ctx, customer_id, date)
+
+    async def added(tx: Context) -> Document:
+        record = await store.put(tx, customer_id, date, _side(side_index, file))
+        if file is not None:
+            facts = {"photoId": record["_id"], "side": SIDES[side_index], "day": date}
+            await activity.happened(tx, "photo_added", customer_id, record["_id"], **facts)
+            await customers.was_active(tx, customer_id)
+        return record
+
+    record = await in_transaction(ctx, added)
+    if file is not None:
+        await files.discard(ctx.services, _ids(before, SIDES[side_index]))
+    return present(ctx, record)
+
+
+async def replace(
+    ctx: Context, customer_id: ObjectId, record_id: ObjectId, side_index: str, file: StoredFile | None
+) -> Document:
+    """Put another photo in a side's place. Raises NotFound, Forbidden; BadRequest without a file."""
+    await customers.visible(ctx, customer_id)
+    if file is None:
+        raise BadRequest(["imageFile is required"])
+    before = await store.one(ctx, customer_id, record_id)
+    record = await store.change(ctx, record_id, _side(side_index, file)) if before is not None else None
+    if record is None:
+        raise not_found("Progress photo")
+    await files.discard(ctx.services, _ids(before, SIDES[side_index]))
+    return present(ctx, record)
+
+
+async def remove(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> None:
+    """Delete a record with its photos. Raises NotFound, Forbidden."""
+    await customers.visible(ctx, customer_id)
+
+    async def removed(tx: Context) -> Document:
+        record = await store.remove(tx, customer_id, record_id)
+        if record is None:
+            raise not_found("Progress photo")
+        await activity.undone(tx, customer_id, record_id, "photo_added")
+        return record
+
+    record = await in_transaction(ctx, removed)
+    await files.discard(ctx.services, [identifier for side in SIDES.values() for identifier in _ids(record, side)])
+
+
+def present(ctx: Context, record: Document) -> Document:
+    """A stored record as it is read, with links that are good for two hours."""
+    photos: Document = {}
+    for side in SIDES.values():
+        kept = record.get("sides", {}).get(side)
+        photos[f"{side}Key"] = str(kept["fileId"]) if kept else None
+        photos[f"{side}Url"] = file_url(ctx.services, kept["fileId"]) if kept else None
+        photos[f"{side}ThumbnailUrl"] = file_url(ctx.services, kept["thumbnailId"]) if kept else None
+    return {
+        "_id": record["_id"],
+        "customerId": record["customerId"],
+        "createdAt": record["date"],
+        "photos": photos,
+        "updatedAt": record["updatedAt"],
+        "version": record["version"],
+    }
+
+
+def _side(side_index: str, file: StoredFile | None) -> Document:
+    if file is None:
+        return {}
+    return {f"sides.{SIDES[side_index]}": {"fileId": file.id, "thumbnailId": file.thumbnail_id}}
+
+
+def _ids(record: Document | None, side: str) -> list[ObjectId]:
+    kept = (record or {}).get("sides", {}).get(side)
+    return [identifier for identifier in (kept or {}).values() if identifier is not None]
