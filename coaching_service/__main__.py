@@ -14,7 +14,9 @@ from marshmallow import ValidationError, fields
 from rich.console import Console
 from rich.table import Table
 
-from coaching_service import demo, features, logs, runtime
+from coaching_service import demo, features, logs, runtime, seeding
+from coaching_service.demo.company import EMAIL
+from coaching_service.kernel.auth.principal import Principal
 from coaching_service.kernel.auth.secrets import SecretUnreadable, new_master_key
 from coaching_service.kernel.errors import ServiceError
 from coaching_service.kernel.rest.answers import to_json
@@ -25,6 +27,7 @@ from coaching_service.kernel.storage.embedded import DatabaseUnavailable
 from coaching_service.kernel.storage.mongo import as_service_error
 from coaching_service.kernel.validation import Email, Text, Timezone
 from coaching_service.library.exercises import shared
+from coaching_service.lifecycle.orphans import service as orphans
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
@@ -109,6 +112,15 @@ def _with_services(settings: Settings, work: Callable[[Services], Awaitable[T]])
         return uvloop.run(run(ready))
 
 
+async def _coach(services: Services, email: str) -> Principal:
+    """The coach who signs in by `email`."""
+    found = await identities.subject_of(services, email)
+    coach = await team.principal(services, found.subject_id) if found else None
+    if coach is None:
+        raise click.ClickException(f"No coach signs in as {email}; create-company makes one")
+    return coach
+
+
 @main.command()
 @click.option("--host", help="Address to listen on [127.0.0.1].")
 @click.option("--port", type=click.IntRange(0, 65_535), help="Port to listen on; 0 takes a free one [8080].")
@@ -134,14 +146,21 @@ def serve(host: str | None, port: int | None, data: Path | None, with_demo: bool
 
 
 @main.command()
+@click.option("--clients", type=click.IntRange(1), help="Add so many clients more, to try large companies.")
+@click.option("--email", default=EMAIL, show_default=True, help="Of whose company --clients become.")
 @_data
-def seed(data: Path | None) -> None:
+def seed(clients: int | None, email: str, data: Path | None) -> None:
     """Publish the shared exercise library and make the demo company. Repeating changes nothing."""
 
     async def work(services: Services) -> None:
         written = await shared.publish(services)
-        facts = await demo.ensure_demo(services)
+        facts = await demo.ensure_demo(services, lambda what: _console.print(f"Making {what} ..."))
         click.echo(f"{written} shared exercises written; demo company {facts['companyId']} is there")
+        if clients:
+            ctx = Context(services).acting_as(await _coach(services, email))
+            with seeding.progress_bar(_console, clients) as told:
+                await seeding.seed_clients(services, ctx, clients, told)
+            click.echo(f"{clients} clients added to the company of {email}")
 
     _with_services(_settings(data), work)
 
@@ -192,12 +211,7 @@ def create_key(email: str, name: str, data: Path | None) -> None:
     """Print a new API key of a coach."""
 
     async def work(services: Services) -> None:
-        ctx = Context(services)
-        found = await identities.subject_of(services, email)
-        coach = await team.principal(services, found.subject_id) if found else None
-        if coach is None:
-            raise click.ClickException(f"No coach signs in as {email}; create-company makes one")
-        key = await api_keys.create(ctx.acting_as(coach), name)
+        key = await api_keys.create(Context(services).acting_as(await _coach(services, email)), name)
         click.echo(key["key"])
 
     _with_services(_settings(data), work)
@@ -211,6 +225,22 @@ def ensure_indexes(data: Path | None) -> None:
     async def work(services: Services) -> None:
         names = await runtime.make_indexes(services)
         click.echo(f"Indexes of {len(names)} collections are there: {', '.join(sorted(names))}")
+
+    _with_services(_settings(data), work)
+
+
+@main.command("gc-files")
+@click.option("--dry-run", is_flag=True, help="Only report.")
+@_data
+def gc_files(dry_run: bool, data: Path | None) -> None:
+    """Find files that no record names, and uploads that never ended, and remove them. Run it now and then."""
+
+    async def work(services: Services) -> None:
+        found = await orphans.collect(services, remove=not dry_run)
+        click.echo(
+            f"{found.files} files looked at; {found.orphans} named by no record ({found.orphan_bytes} bytes) and "
+            f"{found.broken_uploads} broken uploads {'found' if dry_run else 'removed'}"
+        )
 
     _with_services(_settings(data), work)
 

@@ -18,6 +18,7 @@ PICTURES = (JPEG, PNG, WEBP)
 THUMBNAIL = 320
 LONGEST_SIDE = 4096
 
+Image.MAX_IMAGE_PIXELS = None  # the limit is ours, and looked at before anything is decoded
 _FORMATS = {"JPEG": JPEG, "PNG": PNG, "WEBP": WEBP}
 # One at a time: a decoded picture takes many times the room of its file.
 _thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pictures")

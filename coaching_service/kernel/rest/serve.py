@@ -135,7 +135,7 @@ async def _answer(route: Route, request: web.Request, ctx: Context, arguments: d
     if key is None:
         result = await route.handler(ctx, **arguments)
         return _response(route, result)
-    identifiers = [str(value) for name, value in arguments.items() if name not in ("query", "body")]
+    identifiers = [str(arguments[name]) for _, name in route.path_parameters]
     claim = Claim.of(ctx, key, route.method, "/".join([route.path, *identifiers]), raw)
 
     async def work(tx: Context) -> tuple[Kept, ObjectId | None]:

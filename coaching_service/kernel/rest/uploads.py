@@ -7,7 +7,7 @@ import tempfile
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import IO
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote
 
 from aiohttp import BodyPartReader, MultipartReader, web
 
@@ -77,7 +77,7 @@ async def _read_parts(reader: MultipartReader, form: Form, limit: int, upload: U
         if not isinstance(part, BodyPartReader):
             raise BadRequest("The body is not valid multipart/form-data")
         if part.name == form.file and upload.file is None:
-            upload.name = PurePosixPath((part.filename or "").replace("\\", "/")).name[:200]
+            upload.name = PurePosixPath(unquote(part.filename or "").replace("\\", "/")).name[:200]
             upload.file = tempfile.TemporaryFile(prefix="coaching-upload-")  # noqa: SIM115 - closed with the upload
             if await _copy(part, upload.file, limit) == 0 and not upload.name:
                 upload.file.close()

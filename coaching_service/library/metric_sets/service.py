@@ -26,7 +26,7 @@ async def read(ctx: Context, set_id: ObjectId) -> Document:
 
 
 async def read_whole(ctx: Context, set_id: ObjectId, *, deleted_too: bool) -> Document:
-    """One metric set, with `deleted_too` also a deleted one, with its `archivedMetrics` (identifiers). Raises NotFound."""
+    """One metric set (`deleted_too`: or a deleted one) with its `archivedMetrics` (identifiers). Raises NotFound."""
     found = await store.some(ctx, [set_id], deleted_too=deleted_too)
     if not found:
         raise not_found("Metrics set")
