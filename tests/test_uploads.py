@@ -229,9 +229,10 @@ async def test_an_erased_client_s_links_are_dead_at_once_and_the_bytes_go(coach:
     (await fetch(coach, made["photos"]["frontUrl"])).refused(404)
 
     async def gone() -> bool:
-        return await stored(coach) == (0, 0)
+        return await coach.ctx.db["fs.files"].count_documents({"companyId": coach.ctx.company_id}) == 0
 
     await until(gone, "the bytes are gone")
+    assert await stored(coach) == (0, 0)
 
 
 async def test_many_uploads_at_once_all_arrive(coach: CoachClient, ana: str) -> None:
