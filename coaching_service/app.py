@@ -47,8 +47,7 @@ def create_app(settings: Settings, services: Services) -> web.Application:
 
 def _background(services: Services) -> Callable[[web.Application], AsyncIterator[None]]:
     async def run(_: web.Application) -> AsyncIterator[None]:
-        await jobs.keep_standing(services, features.STANDING)
-        async with jobs.working(services, features.STEPS):
+        async with jobs.working(services, features.STEPS, features.STANDING):
             yield
 
     return run

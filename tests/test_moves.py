@@ -15,10 +15,12 @@ from tests.training import (
     add,
     block_with,
     client_path,
+    employee_key,
     exercise_of,
     log,
     move,
     one_of_each,
+    own_log,
     read,
     task,
     titles,
@@ -184,7 +186,8 @@ async def test_a_full_block_takes_nothing_and_the_item_stays(coach: CoachClient)
 async def test_two_coaches_moving_one_item(coach: CoachClient) -> None:
     """Issue 5: two coaches moving one item: one wins, the other gets 409."""
     ana = await coach.create_customer()
-    other_coach = await coach.interactive()
+    key = await employee_key(coach, "customers.view", "customers.edit", scope="all")
+    other_coach = coach.with_key(key)
     for _ in range(5):
         source = await block_with(coach, ana, task("a"), task("b"))
         one, two = await coach.schedule(ana, TUESDAY), await coach.schedule(ana, TUESDAY)
@@ -195,6 +198,19 @@ async def test_two_coaches_moving_one_item(coach: CoachClient) -> None:
         assert sorted(reply.status for reply in replies) == [200, 409]
         held = [block["_id"] for block in (one, two) if (await read(coach, block))["items"]]
         assert held == [reply.json["_id"] for reply in replies if reply.status == 200]
+
+
+async def test_an_item_logged_while_it_is_moved_is_done_where_it_is(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    client = await coach.as_client(ana)
+    for _ in range(5):
+        source, target = await block_with(coach, ana, task()), await coach.schedule(ana, TUESDAY)
+        [item] = source["items"]
+        logged, moved = await asyncio.gather(own_log(client, source, item), move(coach, item, source, target, 0))
+        assert (moved.status, logged.status in (200, 404)) == (200, True)
+        [found] = (await read(coach, target))["items"]
+        assert (found["_id"], found["isCompleted"]) == (item["_id"], logged.status == 200)
+        assert (await read(coach, source))["items"] == []
 
 
 async def test_two_hundred_moves_at_once_leave_every_item_exactly_once(coach: CoachClient) -> None:

@@ -120,6 +120,31 @@ async def test_assigned_blocks_remember_where_they_came_from(coach: CoachClient)
     assert (await read(coach, second))["day"] == 8, "where it came from is not to be changed"
 
 
+async def test_everything_not_yet_done_is_shifted(coach: CoachClient) -> None:
+    """Issue 5: shift everything not yet done by N days."""
+    ana = await coach.create_customer()
+    program = await create(coach, 1, 2, 3)
+    [first, *_] = (await coach.get(f"/coach/programs/{program['_id']}/wblock", startDay=1, endDay=1)).ok()
+    await add(coach, first, task())
+    (await assign(coach, program, ana)).ok(201)
+    done = (await coach.calendar(ana))[0]
+    (await log(coach, done, done["items"][0])).ok()
+
+    assert (await coach.post(client_path(ana, "wblocks/shift"), {"from": MONDAY, "days": 30})).ok() == {"shifted": 2}
+
+    blocks = await coach.calendar(ana, *EVER)
+    assert [(block["date"], block["day"]) for block in blocks] == [(MONDAY, 1), ("2026-04-02", 2), ("2026-04-03", 3)]
+
+
+async def test_nothing_is_logged_of_a_program_s_own_blocks(coach: CoachClient) -> None:
+    """Contract 5: program blocks: the rest as for customers, without logs."""
+    program = await create(coach, 1)
+    [block] = (await coach.get(f"/coach/programs/{program['_id']}/wblock", startDay=1, endDay=1)).ok()
+    item = await add(coach, block, task())
+    for path in (f"{path_of(block)}/log", f"{path_of(block)}/witems/{item['_id']}/log"):
+        assert (await coach.put(path, {})).refused(404)["message"] == f"Cannot PUT {path}"
+
+
 async def test_a_program_deleted_or_changed_leaves_what_was_assigned(coach: CoachClient) -> None:
     """Blocks already assigned from a program stay when it is deleted (the operation's own description)."""
     ana = await coach.create_customer()

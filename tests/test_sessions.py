@@ -95,6 +95,11 @@ async def test_guesses_made_at_the_same_time_count_too(coach: CoachClient, nobod
     assert sorted(reply.status for reply in replies) == [401] * 5 + [429] * 7
 
 
+async def test_many_may_sign_in_at_the_same_time(coach: CoachClient, nobody: CoachClient) -> None:
+    replies = await asyncio.gather(*(sign_in(nobody, address(coach)) for _ in range(20)))
+    assert [reply.status for reply in replies] == [200] * 20
+
+
 async def test_from_the_thirtieth_failure_a_network_address_has_to_wait(
     coach: CoachClient, nobody: CoachClient
 ) -> None:

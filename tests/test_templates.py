@@ -50,6 +50,7 @@ async def test_templates_are_found_by_type_tag_and_words(coach: CoachClient, oth
         ({"q": "strength"}, []),
         ({"q": "  "}, everything),
         ({"q": ".*"}, []),
+        ({"q": "\0"}, []),
         ({"q": "legs", "tag": "home", "type": "strength"}, ["zeta Legs"]),
         ({"q": "legs", "tag": "home", "type": "mobility"}, []),
     ]:

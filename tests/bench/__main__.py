@@ -8,9 +8,10 @@ import shutil
 import sys
 import tempfile
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
@@ -23,10 +24,11 @@ from coaching_service.kernel.storage.embedded import DatabaseUnavailable, runnin
 from coaching_service.settings import Settings
 from tests.bench import slots, world
 from tests.bench.report import Match, Memory, show, write
-from tests.bench.servers import Server, child_named, running
+from tests.bench.servers import Server, child_named, running, wait_until_idle
 
 REPORT = Path("test-output/bench.json")
 KINDS = {"list": ("GET customers, page of 50", 1.2), "item": ("POST witems", 0.8), "week": ("GET calendar week", 0.8)}
+LIST = "/coach/customers?archived=false&pageSize=50&pageNum=1"
 _DATABASE = "bench"
 
 
@@ -38,30 +40,26 @@ class Bench:
     bare: Server
     mongod: int
     made: world.World
-    item_files: tuple[str, str]
-    items: int = 0
+    files: dict[str, list[str]]
+    asked: Counter[str] = field(default_factory=Counter)
 
     def slot(self, kind: str, connections: int, server: Server) -> slots.Slot:
         """One second of one kind of request."""
         arguments = ["-H", f"X-API-Key: {self.made.key}"]
-        if kind == "item":
-            script = str(Path(__file__).with_name("add_items.lua"))
-            arguments += ["-s", script, server.base_url, "--", *self.item_files, str(self.items)]
-        else:
-            arguments.append(server.base_url + self.path(kind))
-        found = slots.run(arguments, connections, server.pid, self.mongod)
-        self.items += found.requests if kind == "item" else 0
-        return found
-
-    def path(self, kind: str) -> str:
-        """Where a GET goes."""
         if kind == "list":
-            return "/coach/customers?archived=false&pageSize=50&pageNum=1"
-        return f"/coach/customers/{self.made.client}/wblock?startDate=2026-03-02&endDate=2026-03-08"
+            arguments.append(server.base_url + LIST)
+        else:
+            paths, *body = self.files[kind]
+            method = "POST" if body else "GET"
+            script = str(Path(__file__).with_name("in_turn.lua"))
+            arguments += ["-s", script, server.base_url, "--", method, paths, str(self.asked[kind]), *body]
+        found = slots.run(arguments, connections, server.pid, self.mongod)
+        self.asked[kind] += found.requests
+        return found
 
     def compare(self) -> None:
         """Assert that both servers give the same documents. Raises RuntimeError."""
-        answers = [[_get(server, self.path(kind), self.made.key) for kind in ("list", "week")] for server in self.both]
+        answers = [[_get(server, path, self.made.key) for path in (LIST, self.made.weeks[-1])] for server in self.both]
         seen = [
             ([doc["_id"] for doc in page["docs"]], page["totalDocs"], [(b["_id"], len(b["items"])) for b in week])
             for page, week in answers
@@ -104,6 +102,8 @@ def prepared(clients: int, cores: tuple[int, int], console: Console) -> Iterator
         made = uvloop.run(world.schedule(settings, arms[0].base_url, key))
         bench = Bench(*arms, child_named("mongod"), made, world.write_for_wrk(made, folder))
         bench.compare()
+        with console.status("Waiting until the service has nothing to do in the background ..."):
+            wait_until_idle([server.pid for server in arms])
         yield bench
 
 
@@ -136,7 +136,8 @@ def main(rounds: int, clients: int, connections: tuple[int, ...], only: tuple[st
     \b
       list   GET /coach/customers, page of 50 with its total      target 1.2
       item   POST an exercise to a workout block                  target 0.8
-      week   GET a client's calendar, 7 blocks with 6 items each  target 0.8
+      week   GET a week of 50 clients in turn, each 7 blocks with
+             6 items                                              target 0.8
 
     All servers run from the start, and are idle but for the one asked. A round is one slot of wrk (1 s) of each arm;
     the order is reversed every other round; the first round warms up and is dropped. Every slot is checked for

@@ -72,13 +72,33 @@ class Bare:
         )
         if None in found:
             raise web.HTTPNotFound
-        at = datetime.now(UTC).replace(tzinfo=None)
-        item = {"_id": ObjectId(), **body, "exerciseId": exercise, "createdAt": at, "updatedAt": at}
+        item = _stored(body, exercise)
+        at = item["updatedAt"]
         where = {"companyId": company, "customerId": customer, "_id": ObjectId(request.match_info["wblockId"])}
         change = {"$push": {"items": item}, "$set": {"updatedAt": at}, "$inc": {"version": 1}}
         if not (await self.db.workoutBlocks.update_one(where, change)).modified_count:
             raise web.HTTPNotFound
         return _json(item, status=201)
+
+
+def _stored(body: dict[str, Any], exercise: ObjectId) -> dict[str, Any]:
+    """The item as the service stores it: the same indexes have to be kept."""
+    at = datetime.now(UTC).replace(tzinfo=None)
+    none_done = {"sets": 0, "reps": 0, "volumeLoad": 0, "exercises": []}
+    return {
+        "_id": ObjectId(),
+        **body,
+        "exerciseId": exercise,
+        "isCompleted": False,
+        "completedAt": None,
+        "comment": None,
+        "customerSets": [],
+        "createdAt": at,
+        "updatedAt": at,
+        "exerciseIds": [exercise],
+        "doneExerciseIds": [],
+        "tally": none_done,
+    }
 
 
 def _json(value: Any, status: int = 200) -> web.Response:

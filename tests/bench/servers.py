@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.bench.slots import cpu_seconds
+
 _START_SECONDS = 30.0
 
 
@@ -59,6 +61,17 @@ def child_named(word: str) -> int:
         except OSError:  # it has ended since
             continue
     raise RuntimeError(f"no {word} is running")
+
+
+def wait_until_idle(pids: list[int], seconds: float = 120.0) -> None:
+    """Wait until the processes have used hardly any CPU for two seconds. Raises RuntimeError when they never do."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        before = sum(map(cpu_seconds, pids))
+        time.sleep(2.5)  # longer than the pause in which background work is looked for
+        if sum(map(cpu_seconds, pids)) - before < 0.05:
+            return
+    raise RuntimeError(f"the servers are not idle within {seconds:.0f} s")
 
 
 def _wait_for(process: subprocess.Popen[bytes], port: int, log: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the benchmark asks about: a company with many clients, one busy week, and many blocks to add items to."""
+"""What the benchmark asks about: a company with many clients, some busy weeks, and many blocks to add items to."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ from coaching_service.seeding import progress_bar, seed_clients
 from coaching_service.settings import Settings
 
 MONDAY = date(2026, 3, 2)
+BUSY_CLIENTS = 50
 CLIENTS_WITH_BLOCKS, BLOCKS_EACH = 100, 100
-ITEMS_A_DAY = 6
+DAYS, ITEMS_A_DAY = 7, 6
 
 
 @dataclass(frozen=True)
 class World:
-    """The company's key, the client with a busy week, an item to add, and the paths to add it at."""
+    """The company's key, the paths of busy weeks, an item to add, and the paths to add it at."""
 
     key: str
-    client: str
+    weeks: list[str]
     item: dict[str, Any]
     item_paths: list[str]
 
@@ -63,29 +64,54 @@ async def company(settings: Settings, clients: int, console: Console) -> str:
 
 
 async def schedule(settings: Settings, base_url: str, key: str) -> World:
-    """Fill calendars: one week through the service, and empty blocks that are copies of one it made."""
+    """Fill calendars: a week and an empty block through the service, and copies of them straight into the database."""
     api = Api(base_url, key)
     async with api.http, runtime.open_services(settings) as services:
         listed = await api.call("GET", "/exercises/unified?pageSize=50&pageNum=1")
         exercises = [exercise["_id"] for exercise in listed["docs"]]
         clients = []
-        for page in range(1, CLIENTS_WITH_BLOCKS // 50 + 2):
+        for page in range(1, (BUSY_CLIENTS + CLIENTS_WITH_BLOCKS) // 50 + 1):
             found = await api.call("GET", f"/coach/customers?archived=false&pageSize=50&pageNum={page}")
             clients += [client["_id"] for client in found["docs"]]
-        busy, *others = clients[: CLIENTS_WITH_BLOCKS + 1]
-        for day in range(7):
-            block = await _block(api, busy, MONDAY + timedelta(day))
+        busy, others = clients[:BUSY_CLIENTS], clients[BUSY_CLIENTS:]
+        for day in range(DAYS):
+            block = await _block(api, busy[0], MONDAY + timedelta(day))
             for at in range(ITEMS_A_DAY):
                 # One item a day is a task, the others are different exercises.
                 item = exercise_item(exercises[(day * 3 + at) % len(exercises)]) if at else _TASK
-                await api.call("POST", f"/coach/customers/{busy}/wblocks/{block}/witems", item)
+                await api.call("POST", f"/coach/customers/{busy[0]}/wblocks/{block}/witems", item)
+        weeks = await _copied_weeks(services, busy, [ObjectId(exercise) for exercise in exercises])
         paths = await _copies(services, await _block(api, others[0], MONDAY), others)
-        return World(key, busy, exercise_item(exercises[0]), paths)
+        return World(key, weeks, exercise_item(exercises[0]), paths)
 
 
 async def _block(api: Api, client: str, day: date) -> str:
     created = await api.call("POST", f"/coach/customers/{client}/wblocks", {"name": "Legs", "date": str(day)})
     return str(created["_id"])
+
+
+async def _copied_weeks(services: Services, clients: list[str], exercises: list[ObjectId]) -> list[str]:
+    """The first client's week for the others too, each with other exercises; the paths of all the weeks."""
+    blocks = services.db["workoutBlocks"]
+    week = await blocks.find({"customerId": ObjectId(clients[0])}).to_list(None)
+    for number, client in enumerate(clients[1:], 1):
+        another = dict(zip(exercises, exercises[number:] + exercises[:number], strict=True))
+        copies = [block | {"_id": ObjectId(), "customerId": ObjectId(client)} for block in week]
+        for block in copies:
+            block["items"] = [_with_others(item, another) for item in block["items"]]
+        await blocks.insert_many(copies)
+    last = MONDAY + timedelta(DAYS - 1)
+    return [f"/coach/customers/{client}/wblock?startDate={MONDAY}&endDate={last}" for client in clients]
+
+
+def _with_others(item: dict[str, Any], another: dict[ObjectId, ObjectId]) -> dict[str, Any]:
+    """A copy of a stored item with another exercise wherever it names one."""
+    copied = {
+        name: [another.get(each, each) for each in value] if name.endswith("xerciseIds") else value
+        for name, value in item.items()
+    }
+    exercise = {"exerciseId": another[item["exerciseId"]]} if "exerciseId" in item else {}
+    return copied | {"_id": ObjectId()} | exercise
 
 
 async def _copies(services: Services, block: str, clients: list[str]) -> list[str]:
@@ -119,9 +145,10 @@ def exercise_item(exercise: str) -> dict[str, Any]:
     return {"type": "EXERCISE", "exerciseId": exercise, "exerciseSets": sets, "exerciseInstructions": "Pause below"}
 
 
-def write_for_wrk(world: World, folder: Path) -> tuple[str, str]:
-    """The paths and the body of the items, as files that add_items.lua reads; gives their names."""
-    paths, body = folder / "paths.txt", folder / "item.json"
-    paths.write_text("\n".join(world.item_paths) + "\n")
-    body.write_text(json.dumps(world.item))
-    return str(paths), str(body)
+def write_for_wrk(world: World, folder: Path) -> dict[str, list[str]]:
+    """What in_turn.lua reads, as files: by kind of request the file of paths, and that of the body if there is one."""
+    files = {name: folder / name for name in ("weeks.txt", "items.txt", "item.json")}
+    files["weeks.txt"].write_text("\n".join(world.weeks) + "\n")
+    files["items.txt"].write_text("\n".join(world.item_paths) + "\n")
+    files["item.json"].write_text(json.dumps(world.item))
+    return {"week": [str(files["weeks.txt"])], "item": [str(files["items.txt"]), str(files["item.json"])]}

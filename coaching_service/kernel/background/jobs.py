@@ -128,9 +128,9 @@ async def run_due(services: Services, steps: Steps, *, at: datetime | None = Non
 
 
 @asynccontextmanager
-async def working(services: Services, steps: Steps) -> AsyncIterator[None]:
-    """Work on the queue in the background while the context is open."""
-    task = asyncio.create_task(_work(services, steps))
+async def working(services: Services, steps: Steps, standing: Sequence[str] = ()) -> AsyncIterator[None]:
+    """Work on the queue in the background while the context is open; `standing` kinds are kept in it for ever."""
+    task = asyncio.create_task(_work(services, steps, standing))
     try:
         yield
     finally:
@@ -139,10 +139,14 @@ async def working(services: Services, steps: Steps) -> AsyncIterator[None]:
             await task
 
 
-async def _work(services: Services, steps: Steps) -> None:
+async def _work(services: Services, steps: Steps, standing: Sequence[str]) -> None:
+    kept = False
     while True:
         services.wake.clear()
         try:
+            if not kept:
+                await keep_standing(services, standing)
+                kept = True
             await run_due(services, steps)
         except Exception:  # a lost database must not end the worker
             log.exception("worker")

@@ -30,12 +30,16 @@ async def count(services: Services, kind: str, name: str) -> tuple[int, int]:
     return found["count"], max(1, int((found["until"] - at).total_seconds()) + 1)
 
 
-async def forgive(services: Services, kind: str, name: str, *, all_of_them: bool = False) -> None:
-    """Take one attempt back, or forget all of them."""
-    if all_of_them:
-        await _counters.globally(services).delete_one({"key": _key(kind, name)})
-    else:
-        await _counters.globally(services).update_one({"key": _key(kind, name)}, {"$inc": {"count": -1}})
+async def seen(services: Services, kind: str, name: str) -> tuple[int, int]:
+    """How many attempts of `name` were counted in its 15 minutes, and the seconds until those end."""
+    at = now()
+    found = await _counters.globally(services).find_one({"key": _key(kind, name), "until": {"$gt": at}})
+    return (found["count"], max(1, int((found["until"] - at).total_seconds()) + 1)) if found else (0, 0)
+
+
+async def forget(services: Services, kind: str, name: str) -> None:
+    """Forget every attempt of `name`."""
+    await _counters.globally(services).delete_one({"key": _key(kind, name)})
 
 
 def too_many(seconds: int) -> TooManyRequests:

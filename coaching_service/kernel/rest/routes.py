@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from marshmallow import Schema
 
@@ -56,7 +56,8 @@ class Route:
     `query` and `body` are schema instances; `form` describes a multipart body instead.
     `returns` is a schema, a Variant, `list_of(schema)`, `bytes` for a Stream, or None for no body.
     `idempotent`: takes an `Idempotency-Key`. `body_limit`: bytes, None for the setting's default.
-    `slow`: may work for long, and so stands in a line of its own. `example`: a request body for the document.
+    `lane`: which line the request stands in: `database`, `long` (bulk work), or `own` (passwords have their own).
+    `example`: a request body for the document.
     `malformed`: path parameters whose malformed identifier is one of the documented legacy failures, with its code
     and message.
     """
@@ -75,7 +76,7 @@ class Route:
     idempotent: bool = False
     body_limit: int | None = None
     body_optional: bool = False
-    slow: bool = False
+    lane: Literal["database", "long", "own"] = "database"
     example: Any = None
     malformed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     path_parameters: tuple[tuple[str, str], ...] = field(default=())

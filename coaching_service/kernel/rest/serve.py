@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +53,12 @@ class Server:
     proxies: int = 0
     limits: UploadLimits = UploadLimits()
 
+    def lane(self, route: Route) -> AbstractAsyncContextManager[None]:
+        """The line a request stands in while it works."""
+        if route.lane == "own":
+            return nullcontext()
+        return self.slow_gate if route.lane == "long" else self.gate
+
 
 def mount(app: web.Application, routes: Iterable[Route], server: Server) -> None:
     """Serve `routes` on `app`."""
@@ -99,7 +106,7 @@ def handler_of(route: Route, server: Server) -> AiohttpHandler:
             arguments["body"] = judge_body(route.body, raw)
         if route.form is not None:
             return await _with_upload(route, route.form, request, ctx, arguments, server)
-        async with server.slow_gate if route.slow else server.gate:
+        async with server.lane(route):
             result = await _answer(route, request, ctx, arguments, raw)
         return await send(request, result, {"X-Request-Id": ctx.request_id}) if isinstance(result, Stream) else result
 
@@ -121,7 +128,7 @@ async def _with_upload(
     raw = {"texts": upload.texts, "sha256": file.sha256 if file else None}
     used = False
     try:
-        async with server.gate:
+        async with server.lane(route):
             answer: web.StreamResponse = await _answer(route, request, ctx, arguments, raw)
         used = "Idempotent-Replayed" not in answer.headers
     finally:

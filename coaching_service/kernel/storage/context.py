@@ -33,7 +33,8 @@ class Services:
     """What the running process offers every request: made once at start.
 
     `base_url` is the address clients know (no trailing slash); `post` sends mail; `registration`: companies may
-    sign up by themselves; `wake` tells the background worker that there is work.
+    sign up by themselves; `sign_in_line` is where sign-ins wait for one
+    another; `wake` tells the background worker that there is work.
     """
 
     db: Database
@@ -41,6 +42,7 @@ class Services:
     base_url: str
     post: Post
     registration: bool = True
+    sign_in_line: asyncio.Lock = field(default_factory=asyncio.Lock)
     wake: asyncio.Event = field(default_factory=asyncio.Event)
 
 

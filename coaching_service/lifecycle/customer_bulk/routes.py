@@ -26,7 +26,13 @@ _FILTER = {"filter": {"archived": False, "groups": ["Morning"]}, "excludeIds": [
 
 
 @routes.post(
-    "/archive", access=coach(CUSTOMERS.EDIT), status=200, body=Selection(), returns=BulkResult, slow=True, example=_IDS
+    "/archive",
+    access=coach(CUSTOMERS.EDIT),
+    status=200,
+    body=Selection(),
+    returns=BulkResult,
+    lane="long",
+    example=_IDS,
 )
 async def archive(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     """Archive clients."""
@@ -39,7 +45,7 @@ async def archive(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     status=200,
     body=Selection(),
     returns=BulkResult,
-    slow=True,
+    lane="long",
     example=_IDS,
 )
 async def unarchive(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
@@ -53,7 +59,7 @@ async def unarchive(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     status=200,
     body=GroupsChange(),
     returns=BulkResult,
-    slow=True,
+    lane="long",
     example={**_FILTER, "groups": ["Spring"]},
 )
 async def add_groups(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
@@ -67,7 +73,7 @@ async def add_groups(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     status=200,
     body=GroupsChange(),
     returns=BulkResult,
-    slow=True,
+    lane="long",
     example={**_FILTER, "groups": ["Winter"]},
 )
 async def remove_groups(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
@@ -82,7 +88,7 @@ async def remove_groups(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     body=TrainerChange(),
     returns=BulkResult,
     errors=(NotFound,),
-    slow=True,
+    lane="long",
     example={**_IDS, "coachId": None},
 )
 async def assign_trainer(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
@@ -100,7 +106,7 @@ async def assign_trainer(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     body=ProgramAssignment(),
     returns=BulkResult,
     errors=(NotFound,),
-    slow=True,
+    lane="long",
     example={**_IDS, "programId": "66f0c0ffee0000000000abcd", "startDate": "2026-03-02"},
 )
 async def assign_program(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
@@ -118,7 +124,7 @@ async def assign_program(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     body=MetricsSetAssignment(),
     returns=BulkResult,
     errors=(NotFound,),
-    slow=True,
+    lane="long",
     example={**_IDS, "metricsSetId": "66f0c0ffee0000000000abcd"},
 )
 async def assign_metrics_set(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
@@ -127,7 +133,13 @@ async def assign_metrics_set(ctx: Context, body: dict[str, Any]) -> dict[str, An
 
 
 @routes.post(
-    "/delete", access=coach(CUSTOMERS.DELETE), status=200, body=Selection(), returns=BulkResult, slow=True, example=_IDS
+    "/delete",
+    access=coach(CUSTOMERS.DELETE),
+    status=200,
+    body=Selection(),
+    returns=BulkResult,
+    lane="long",
+    example=_IDS,
 )
 async def delete(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     """Erase clients.

@@ -13,7 +13,7 @@ from coaching_service.lifecycle.export import service
 routes = Routes("/coach/customers/{customerId}/export", tag="Export")
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), returns=bytes, slow=True)
+@routes.get("", access=coach(CUSTOMERS.VIEW), returns=bytes, lane="long")
 async def export_client(ctx: Context, customer_id: ObjectId) -> Stream:
     """Export everything of a client's.
 

@@ -56,6 +56,7 @@ async def change_account(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
 
 @routes.delete(
     "/coach/account",
+    lane="own",
     access=owner_session(),
     body=Farewell(),
     errors=(TooManyRequests,),

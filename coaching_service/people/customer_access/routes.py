@@ -20,6 +20,7 @@ routes = Routes("", tag="Client access")
 
 @routes.post(
     "/auth/first-access",
+    lane="own",
     access=public(),
     status=200,
     body=FirstAccess(),
@@ -69,6 +70,7 @@ async def impersonate(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
 
 @routes.put(
     "/coach/customers/{customerId}/password",
+    lane="own",
     access=session_only(CUSTOMERS.EDIT),
     body=CustomerPassword(),
     returns=Customer,

@@ -187,7 +187,10 @@ def new_document(
 
 
 async def add_many(ctx: Context, documents: Sequence[Document]) -> None:
-    """Add clients made by `new_document`, all or none, for the operator: no coach they name is looked up."""
+    """Add clients made by `new_document`, all or none, for the operator.
+
+    No coach they name is looked up, and nothing of `on_created` happens: nobody is invited.
+    """
     await in_transaction(ctx, lambda tx: store.add_many(tx, documents))
 
 

@@ -47,23 +47,30 @@ async def check(ctx: Context, address: str, password: str) -> Identity:
     """Whom this address and password sign in.
 
     Raises SignInRefused, the same for an unknown address and a wrong password; and TooManyRequests from the 6th
-    failure of an account or the 30th of a network address within 15 minutes, counted before the password is looked at
-    so that attempts made at the same time count too.
+    failure of an account or the 30th of a network address within 15 minutes. Each process looks at one password at a
+    time, and at the failures before each, so that guesses made at the same time do not slip through.
     """
-    services, account = ctx.services, store.normal(address)
-    of_account, account_wait = await rate.count(services, _ACCOUNT, account)
-    of_address, address_wait = await rate.count(services, _ADDRESS, ctx.address)
-    if of_account > ACCOUNT_FAILURES or of_address > ADDRESS_FAILURES:
-        raise rate.too_many(max(account_wait, address_wait))
-    found = await store.by_address(services, address)
-    if not await verify_password(password, found["passwordHash"] if found else None) or found is None:
-        raise _refusal(of_account, of_address, max(account_wait, address_wait))
-    return _identity(found)
+    async with ctx.services.sign_in_line:
+        await _require_few_failures(ctx, address)
+        found = await store.by_address(ctx.services, address)
+        if await verify_password(password, found["passwordHash"] if found else None) and found is not None:
+            return _identity(found)
+        raise await _failed(ctx, address)
 
 
-def _refusal(of_account: int, of_address: int, wait: int) -> ServiceError:
+async def _require_few_failures(ctx: Context, address: str) -> None:
+    of_account, account_wait = await rate.seen(ctx.services, _ACCOUNT, store.normal(address))
+    of_address, address_wait = await rate.seen(ctx.services, _ADDRESS, ctx.address)
     if of_account >= ACCOUNT_FAILURES or of_address >= ADDRESS_FAILURES:
-        return rate.too_many(wait)
+        raise rate.too_many(max(account_wait, address_wait))
+
+
+async def _failed(ctx: Context, address: str) -> ServiceError:
+    """Count a failure; gives the error it is answered with."""
+    of_account, account_wait = await rate.count(ctx.services, _ACCOUNT, store.normal(address))
+    of_address, address_wait = await rate.count(ctx.services, _ADDRESS, ctx.address)
+    if of_account >= ACCOUNT_FAILURES or of_address >= ADDRESS_FAILURES:
+        return rate.too_many(max(account_wait, address_wait))
     return refused()
 
 
@@ -73,9 +80,8 @@ def refused() -> SignInRefused:
 
 
 async def clear(ctx: Context, address: str) -> None:
-    """Forget an account's failures, and this attempt of the network address: the sign-in succeeded."""
-    await rate.forgive(ctx.services, _ACCOUNT, store.normal(address), all_of_them=True)
-    await rate.forgive(ctx.services, _ADDRESS, ctx.address)
+    """Forget an account's failures: the sign-in succeeded."""
+    await rate.forget(ctx.services, _ACCOUNT, store.normal(address))
 
 
 async def is_right(ctx: Context, subject_id: ObjectId, password: str) -> bool:

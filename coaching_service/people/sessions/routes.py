@@ -26,6 +26,7 @@ _PASSWORD = "correct horse battery staple"  # noqa: S105 - the document's exampl
 
 @routes.post(
     "/register",
+    lane="own",
     access=public(),
     body=SignUp(),
     returns=Tokens,
@@ -42,6 +43,7 @@ async def register(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
 
 @routes.post(
     "/login",
+    lane="own",
     access=public(),
     status=200,
     body=Credentials(),
@@ -103,6 +105,7 @@ async def forgot(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
 
 @routes.post(
     "/password/reset",
+    lane="own",
     access=public(),
     status=200,
     body=PasswordReset(),

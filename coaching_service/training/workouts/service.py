@@ -44,7 +44,8 @@ async def add_one(ctx: Context, owner: Owner, plan: Document) -> Document:
     """Put a planned block, with its `items` as stored, onto the schedule of an owner that has been checked."""
 
     async def added(tx: Context) -> Document:
-        stored = await store.add(tx, _fresh(owner, plan))
+        at = await store.place(tx, owner.where, owner.slot, plan[owner.slot])
+        stored = await store.add(tx, _fresh(owner, plan), at)
         await owner.rescheduled(tx)
         return await ordered(tx, owner, stored)
 
@@ -80,7 +81,7 @@ async def change(ctx: Context, owner: Owner, block_id: ObjectId, details: Docume
 
     async def moved(tx: Context) -> Document:
         if owner.slot in fields:
-            fields["position"] = store.position()
+            fields["position"] = await store.place(tx, owner.where, owner.slot, fields[owner.slot])
         block = await store.change(tx, owner.where, block_id, fields, version)
         if owner.slot in fields and block is not None:
             await owner.rescheduled(tx)

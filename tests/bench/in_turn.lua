@@ -1,0 +1,20 @@
+-- For wrk: asks one path after another. Arguments: the method, a file of paths, how many requests have been made
+-- before, and for a POST a file with the body.
+local requests, made = {}, 0
+
+function init(args)
+  local body = nil
+  if args[4] then
+    wrk.headers["Content-Type"] = "application/json"
+    body = io.open(args[4]):read("*a")
+  end
+  for path in io.lines(args[2]) do
+    requests[#requests + 1] = wrk.format(args[1], path, nil, body)
+  end
+  made = tonumber(args[3])
+end
+
+function request()
+  made = made + 1
+  return requests[made % #requests + 1]
+end
