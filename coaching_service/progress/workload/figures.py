@@ -65,6 +65,6 @@ class LoadCurve:
         curve, of = (self._load, SESSION_LOAD) if rated else (self._volume, VOLUME_LOAD)
         if first_session is None or (day - first_session).days < CHRONIC_DAYS:
             return None, of
-        chronic = math.fsum(curve[begin:end]) / CHRONIC_DAYS
-        acute = math.fsum(curve[max(0, end - ACUTE_DAYS) : end]) / ACUTE_DAYS
-        return (round(acute / chronic, 2), of) if chronic else (None, of)
+        chronic = math.fsum(curve[begin:end])
+        acute = math.fsum(curve[max(0, end - ACUTE_DAYS) : end])
+        return (round(acute * (CHRONIC_DAYS / ACUTE_DAYS) / chronic, 2), of) if chronic else (None, of)
