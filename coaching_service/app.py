@@ -8,13 +8,17 @@ from collections.abc import AsyncIterator, Callable
 from aiohttp import web
 
 from coaching_service import features
-from coaching_service.authentication import authenticate
+from coaching_service.authentication import authenticate, authenticate_assistant
 from coaching_service.kernel.background import jobs
+from coaching_service.kernel.mcp.tools import tools_of
 from coaching_service.kernel.rest.operations import OperatorDoors
 from coaching_service.kernel.rest.routes import routes_of
 from coaching_service.kernel.rest.serve import Server, UploadLimits, mount
 from coaching_service.kernel.rest.traffic import Measures, traffic
 from coaching_service.kernel.storage.context import Services
+from coaching_service.mcp.door import Door
+from coaching_service.mcp.server import make_server
+from coaching_service.oauth.endpoints import Endpoints
 from coaching_service.settings import Settings
 
 SERVICES = web.AppKey("services", Services)
@@ -41,6 +45,17 @@ def create_app(settings: Settings, services: Services) -> web.Application:
     mount(app, routes, server)
     doors = OperatorDoors(services, routes, features.TAGS)
     app.add_routes(doors.routes(measures, with_metrics=settings.metrics_port is None))
+    app.add_routes(Endpoints(services, settings.trusted_proxies).routes())
+    app.add_routes(
+        Door(
+            make_server(tools_of(features.TOOLS), server.gate),
+            services,
+            authenticate_assistant,
+            settings.max_body_bytes,
+            settings.trusted_proxies,
+            frozenset(settings.mcp_origins),
+        ).routes()
+    )
     app.cleanup_ctx.append(_background(services))
     return app
 

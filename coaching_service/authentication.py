@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from aiohttp import web
 
 from coaching_service.kernel.auth.principal import Principal
 from coaching_service.kernel.errors import Unauthorized
 from coaching_service.kernel.storage.context import Services
 from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.assistants import service as assistants
 from coaching_service.people.sessions import service as sessions
 
 
@@ -17,11 +20,25 @@ async def authenticate(services: Services, request: web.Request) -> Principal:
     An `Authorization` header decides alone, even beside a good key. Raises Unauthorized without a credential or with
     a bad bearer, InvalidApiKey with a bad key.
     """
+    return await _principal(services, request, sessions.principal_of)
+
+
+async def authenticate_assistant(services: Services, request: web.Request) -> Principal:
+    """The principal of a request to /mcp: by a key, or by an access token of its OAuth, never by a session.
+
+    Raises as `authenticate`.
+    """
+    return await _principal(services, request, assistants.principal_of)
+
+
+async def _principal(
+    services: Services, request: web.Request, by_bearer: Callable[[Services, str], Awaitable[Principal]]
+) -> Principal:
     if (authorization := request.headers.get("Authorization")) is not None:
         scheme, _, token = authorization.partition(" ")
         if scheme.casefold() != "bearer" or not token.strip():
             raise Unauthorized()
-        return await sessions.principal_of(services, token.strip())
+        return await by_bearer(services, token.strip())
     if key := request.headers.get("X-API-Key"):
         return await api_keys.principal_of(services, key)
     raise Unauthorized()

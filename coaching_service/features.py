@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from coaching_service.kernel.background import mail
 from coaching_service.kernel.background.jobs import Steps
+from coaching_service.kernel.mcp.tools import Tools
 from coaching_service.kernel.rest.routes import Routes
 from coaching_service.library.exercises import routes as exercises
+from coaching_service.library.exercises import tools as exercises_tools
 from coaching_service.library.forms import routes as forms
 from coaching_service.library.metric_sets import routes as metric_sets
 from coaching_service.lifecycle.customer_bulk import routes as customer_bulk
@@ -14,12 +16,16 @@ from coaching_service.lifecycle.export import routes as export
 from coaching_service.people.account import routes as account
 from coaching_service.people.account import service as account_service
 from coaching_service.people.activity import routes as activity
+from coaching_service.people.activity import tools as activity_tools
 from coaching_service.people.api_keys import routes as api_keys
 from coaching_service.people.api_keys import service as api_keys_service
+from coaching_service.people.assistants import routes as assistants
+from coaching_service.people.assistants import service as assistants_service
 from coaching_service.people.customer_access import routes as customer_access
 from coaching_service.people.customer_access import service as customer_access_service
 from coaching_service.people.customers import routes as customers
 from coaching_service.people.customers import service as customers_service
+from coaching_service.people.customers import tools as customers_tools
 from coaching_service.people.files import routes as files
 from coaching_service.people.sessions import routes as sessions
 from coaching_service.people.sessions import service as sessions_service
@@ -28,13 +34,17 @@ from coaching_service.people.team import service as team_service
 from coaching_service.progress.compliance import daily as compliance_daily
 from coaching_service.progress.compliance import routes as compliance
 from coaching_service.progress.compliance import service as compliance_service
+from coaching_service.progress.compliance import tools as compliance_tools
 from coaching_service.progress.exercise_history import routes as exercise_history
+from coaching_service.progress.exercise_history import tools as exercise_history_tools
 from coaching_service.progress.form_responses import routes as form_responses
 from coaching_service.progress.form_responses import service as form_responses_service
+from coaching_service.progress.form_responses import tools as form_responses_tools
 from coaching_service.progress.logs import routes as logs
 from coaching_service.progress.logs import service as logs_service
 from coaching_service.progress.metrics import routes as metrics
 from coaching_service.progress.metrics import service as metrics_service
+from coaching_service.progress.metrics import tools as metrics_tools
 from coaching_service.progress.notes import routes as notes
 from coaching_service.progress.nutrition_plans import routes as nutrition_plans
 from coaching_service.progress.personal_records import routes as personal_records
@@ -42,17 +52,21 @@ from coaching_service.progress.personal_records import service as personal_recor
 from coaching_service.progress.progress_photos import routes as progress_photos
 from coaching_service.progress.volume import routes as volume
 from coaching_service.progress.workload import routes as workload
+from coaching_service.progress.workload import tools as workload_tools
 from coaching_service.training.programs import routes as programs
+from coaching_service.training.programs import tools as programs_tools
 from coaching_service.training.templates import routes as templates
 from coaching_service.training.visibility import routes as visibility
 from coaching_service.training.workouts import owners
 from coaching_service.training.workouts import routes as workouts
 from coaching_service.training.workouts import service as workouts_service
+from coaching_service.training.workouts import tools as workouts_tools
 
 ROUTES: tuple[Routes, ...] = (
     sessions.routes,
     account.routes,
     api_keys.routes,
+    assistants.routes,
     team.routes,
     customers.routes,
     customer_access.routes,
@@ -82,10 +96,24 @@ ROUTES: tuple[Routes, ...] = (
     export.routes,
 )
 
+TOOLS: tuple[Tools, ...] = (
+    customers_tools.tools,
+    workouts_tools.tools,
+    exercises_tools.tools,
+    programs_tools.tools,
+    metrics_tools.tools,
+    compliance_tools.tools,
+    exercise_history_tools.tools,
+    workload_tools.tools,
+    activity_tools.tools,
+    form_responses_tools.tools,
+)
+
 TAGS = (
     ("Sessions", "Signing up, in and out; forgotten passwords."),
     ("Account", "Who is asking, and the company."),
     ("API keys", "Secrets by which a backend acts as a coach."),
+    ("Assistants", "Assistants that coaches have let in over OAuth."),
     ("Team", "The company's employees and what they may do."),
     ("Customers", "Clients of the company."),
     ("Client access", "How clients get in."),
@@ -126,7 +154,12 @@ STEPS: Steps = {
 STANDING = (compliance_daily.RENEW,)
 
 customers_service.on_created[:] = [customer_access_service.invite_new, metrics_service.assign_automatic]
-team_service.on_removed[:] = [sessions_service.end_all, api_keys_service.end_all, customers_service.unassign]
+team_service.on_removed[:] = [
+    sessions_service.end_all,
+    api_keys_service.end_all,
+    assistants_service.end_all,
+    customers_service.unassign,
+]
 customers_service.figures[:] = [compliance_service.figures]
 owners.on_done_changed[:] = [personal_records_service.renew]
 workouts_service.on_redated[:] = [metrics_service.redated, form_responses_service.redated]

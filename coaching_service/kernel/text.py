@@ -47,3 +47,8 @@ def searchable(*texts: str) -> dict[str, Any]:
 def literal(text: str) -> str:
     """A regular expression that matches `text` itself."""
     return re.escape(text)
+
+
+def snake(camel: str) -> str:
+    """`wblockId` as `wblock_id`."""
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", camel).lower()

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "coaching_service"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 DRIVER = ("motor", "pymongo", "bson", "gridfs")
-AIOHTTP_ROOMS = ("kernel/rest/", "mcp/transport.py", "oauth/", "web/", "authentication.py", "app.py", "runtime.py")
+AIOHTTP_ROOMS = ("kernel/rest/", "mcp/", "oauth/", "web/", "authentication.py", "app.py", "runtime.py")
 FEATURE_FILES = {"__init__", "routes", "schemas", "service", "store", "tools"}
 
 

@@ -8,6 +8,7 @@ import secrets
 import aiohttp
 from PIL import Image
 
+from tests.assistants import let_in
 from tests.client import CoachClient
 
 World = dict[str, str]
@@ -49,6 +50,7 @@ async def make_world(coach: CoachClient) -> World:
     number = secrets.token_hex(6)
     employee = (await session.post("/coach/employees", {"name": "Eli", "email": f"eli{number}@example.com"})).ok(201)
     key = (await session.post("/coach/api-keys", {"name": "Extra"})).ok(201)
+    assistant = await let_in(session.ctx)
     client = f"/coach/customers/{customer['_id']}"
     (await coach.post(f"{client}/metrics-sets", {"metricsSetId": metric_set["_id"]})).ok(201)
     best = {"exerciseId": exercise["_id"], "type": "most_reps", "value": 20, "date": "2026-03-02"}
@@ -69,6 +71,7 @@ async def make_world(coach: CoachClient) -> World:
         "templateId": template["_id"],
         "employeeId": employee["_id"],
         "keyId": key["_id"],
+        "assistantId": str(assistant.grant["_id"]),
         "programId/wblockId": program_block["_id"],
         "programId/witemId": planned["_id"],
         "programId": program["_id"],

@@ -12,6 +12,7 @@ from marshmallow import Schema
 
 from coaching_service.kernel.auth.access import Access
 from coaching_service.kernel.errors import ServiceError
+from coaching_service.kernel.text import snake
 from coaching_service.kernel.variants import ChangeByStoredType, Variant
 
 Handler = Callable[..., Awaitable[Any]]
@@ -147,11 +148,6 @@ class Routes:
             return handler
 
         return declare
-
-
-def snake(camel: str) -> str:
-    """`wblockId` as `wblock_id`."""
-    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", camel).lower()
 
 
 def routes_of(groups: Sequence[Routes]) -> list[Route]:

@@ -26,7 +26,7 @@ async def read(ctx: Context, set_id: ObjectId) -> Document:
 
 
 async def read_whole(ctx: Context, set_id: ObjectId, *, deleted_too: bool) -> Document:
-    """One metric set (`deleted_too`: or a deleted one) with its `archivedMetrics` (identifiers). Raises NotFound."""
+    """One metric set (`deleted_too`: or a deleted one) with its `archivedMetrics`. Raises NotFound."""
     found = await store.some(ctx, [set_id], deleted_too=deleted_too)
     if not found:
         raise not_found("Metrics set")
@@ -39,7 +39,7 @@ async def automatic(ctx: Context) -> list[Document]:
 
 
 async def named(ctx: Context, set_ids: Iterable[ObjectId]) -> dict[ObjectId, Document]:
-    """The metric sets by identifier, deleted ones included, each with its `archivedMetrics` (identifiers)."""
+    """The metric sets by identifier, deleted ones included, each with its `archivedMetrics`."""
     wanted = set(set_ids)
     return {found["_id"]: _with_archived(found) for found in await store.some(ctx, list(wanted))} if wanted else {}
 
@@ -87,17 +87,19 @@ def units() -> list[Document]:
 
 def present(stored: Document) -> Document:
     """A stored metric set as it is read: archived metrics left out, units named."""
-    metrics = [
-        {"_id": metric["_id"], "name": metric["name"], "metricUnit": UNITS[metric["metricUnitId"]]}
-        for metric in stored["metrics"]
-        if not metric["isArchived"]
-    ]
-    return {**stored, "metrics": metrics}
+    return {**stored, "metrics": _read(stored["metrics"], archived=False)}
 
 
 def _with_archived(stored: Document) -> Document:
-    archived = [metric["_id"] for metric in stored["metrics"] if metric["isArchived"]]
-    return present(stored) | {"archivedMetrics": archived}
+    return present(stored) | {"archivedMetrics": _read(stored["metrics"], archived=True)}
+
+
+def _read(metrics: list[Document], *, archived: bool) -> list[Document]:
+    return [
+        {"_id": metric["_id"], "name": metric["name"], "metricUnit": UNITS[metric["metricUnitId"]]}
+        for metric in metrics
+        if metric["isArchived"] is archived
+    ]
 
 
 def _merged(stored: list[Document], sent: list[Document]) -> list[Document]:

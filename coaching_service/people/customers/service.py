@@ -84,6 +84,12 @@ async def visible(ctx: Context, customer_id: ObjectId, fields: tuple[str, ...] |
     return customer
 
 
+async def card(ctx: Context, customer_id: ObjectId) -> Document:
+    """`{_id, name}` of a client, the name with the surname. Raises as `visible`."""
+    found = await visible(ctx, customer_id, (*SCOPE_FIELDS, "name", "surname"))
+    return {"_id": customer_id, "name": " ".join(filter(None, (found["name"], found["surname"])))}
+
+
 def _in_scope(ctx: Context, customer: Document) -> None:
     if not ctx.who.is_coach and customer["_id"] != ctx.who.id:
         raise not_found("Customer")

@@ -15,6 +15,7 @@ from coaching_service.kernel.storage.context import Context, Services, in_transa
 from coaching_service.kernel.storage.documents import Document
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.people.account import service as account
+from coaching_service.people.assistants import service as assistants
 from coaching_service.people.customers import entry
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
@@ -172,7 +173,7 @@ async def send_reset(services: Services, job: Job) -> Again | None:
 
 
 async def reset(ctx: Context, token: str, password: str) -> None:
-    """Set a new password by a token; every session of its bearer ends.
+    """Set a new password by a token; every session of its bearer and every assistant they let in ends.
 
     Raises SignInRefused when the token is unknown, used, or older than an hour.
     """
@@ -186,6 +187,7 @@ async def reset(ctx: Context, token: str, password: str) -> None:
         if not await identities.use_reset(tx, identity.subject_id, token, password_hash):
             raise _bad_reset()
         await store.remove_all(tx, identity.subject_id)
+        await assistants.end_all(tx, identity.subject_id)
 
     await in_transaction(ctx.acting_as(principal), changed)
 

@@ -132,11 +132,18 @@ async def history(ctx: Context, customer_id: ObjectId, set_id: ObjectId, metric_
     Raises LegacyFailure for a missing set, NotFound for a metric that was never in it.
     """
     await customers.visible(ctx, customer_id)
-    metric_set = await _existing(ctx, set_id, deleted_too=True)
-    known = [metric["_id"] for metric in metric_set["metrics"]] + metric_set["archivedMetrics"]
-    if metric_id not in known:
-        raise not_found("Metric")
+    await metric_of(ctx, set_id, metric_id)
     return await store.history(ctx, customer_id, metric_id)
+
+
+async def metric_of(ctx: Context, set_id: ObjectId, metric_id: ObjectId) -> Document:
+    """A metric that is or was in a set, as it is called and measured. Raises as `history`."""
+    metric_set = await _existing(ctx, set_id, deleted_too=True)
+    for metric in (*metric_set["metrics"], *metric_set["archivedMetrics"]):
+        if metric["_id"] == metric_id:
+            found: Document = metric
+            return found
+    raise not_found("Metric")
 
 
 async def _existing(ctx: Context, set_id: ObjectId, *, deleted_too: bool = False) -> Document:
@@ -151,6 +158,6 @@ def _metric(metric_set: Document, metric_id: ObjectId) -> Document:
         if metric["_id"] == metric_id:
             found: Document = metric
             return found
-    if metric_id in metric_set["archivedMetrics"]:
+    if any(metric["_id"] == metric_id for metric in metric_set["archivedMetrics"]):
         raise Conflict("This metric has been taken out of its set; nothing new is recorded")
     raise not_found("Metric")

@@ -100,7 +100,7 @@ class ScheduledTime(Text):
     """A time of day `HH:MM` where the client is, or a moment in ISO 8601."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(longest=40, metadata={"example": "08:30"}, **options)
+        super().__init__(longest=40, metadata={"example": "08:30"} | options.pop("metadata", {}), **options)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> str:
         text = super()._deserialize(value, attr, data)

@@ -11,7 +11,7 @@ from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.kernel.variants import Unjudged
 from coaching_service.training.workouts import items, references, store
 from coaching_service.training.workouts.owners import Owner
-from coaching_service.training.workouts.service import keep_unit, no_block, ordered, redated
+from coaching_service.training.workouts.service import add_one, keep_unit, no_block, ordered, redated
 
 
 async def fresh_items(ctx: Context, sent: list[Document]) -> list[Document]:
@@ -19,6 +19,12 @@ async def fresh_items(ctx: Context, sent: list[Document]) -> list[Document]:
     made = [items.fresh((await references.settled(ctx, details))[0]) for details in sent]
     await keep_unit(ctx, made)
     return made
+
+
+async def create_block_with(ctx: Context, owner: Owner, details: Document, sent: list[Document]) -> Document:
+    """A new block with items as a coach sends them: all or nothing. Raises NotFound for what an item names."""
+    _, made = await together(ctx, owner.check(ctx), fresh_items(ctx, sent))
+    return await add_one(ctx, owner, details | {"items": made})
 
 
 async def add_item(ctx: Context, owner: Owner, block_id: ObjectId, details: Document) -> Document:

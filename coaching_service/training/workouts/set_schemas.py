@@ -10,6 +10,7 @@ from marshmallow import Schema, ValidationError, fields, validates_schema
 from coaching_service.kernel.validation import Answer, Choice, Flag, Input, Integer, ListOf, Number, Text
 from coaching_service.kernel.variants import Variant
 
+MOST_SETS = 100
 _DAY_SECONDS = 86_400
 _ENDS = (("minPlannedReps", "maxPlannedReps"), ("minPlannedSeconds", "maxPlannedSeconds"))
 
@@ -99,7 +100,7 @@ class PlannedSets(ListOf):
     """At least one planned set; each index once."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(Variant("PlannedSet", _BY_TYPE), least=1, most=100, **options)
+        super().__init__(Variant("PlannedSet", _BY_TYPE), least=1, most=MOST_SETS, **options)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
         planned = super()._deserialize(value, attr, data, **kwargs)

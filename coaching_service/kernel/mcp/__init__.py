@@ -1,0 +1,1 @@
+"""What a tool for assistants is declared with; knows no protocol."""

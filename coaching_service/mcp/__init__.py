@@ -1,0 +1,1 @@
+"""The door for assistants: the Model Context Protocol over stateless Streamable HTTP."""

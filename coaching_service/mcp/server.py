@@ -1,0 +1,146 @@
+"""The tools of the features, served by the official SDK."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+from mcp.server import Server
+from mcp.server.caching import CacheHint
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp.types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+    ToolAnnotations,
+)
+from mcp.types import Tool as WireTool
+
+from coaching_service import __version__
+from coaching_service.kernel.auth.access import refusal
+from coaching_service.kernel.errors import Conflict, Forbidden, NotFound, ServiceError, Unavailable
+from coaching_service.kernel.mcp.arguments import BadArguments, judged
+from coaching_service.kernel.mcp.tools import Tool
+from coaching_service.kernel.rest.answers import to_json
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.mongo import as_service_error
+
+Request = ServerRequestContext[Any, Context]
+
+INSTRUCTIONS = """\
+The clients of a coaching company, their training calendars, exercises, programs and progress. Begin with
+list_customers: most tools need a client's _id. Identifiers are 24 hexadecimal characters and come from other tools,
+never from guessing. Dates are YYYY-MM-DD in the client's time zone; get_customer tells today's. Loads are in the
+company's unit, which every answer with loads names. Lists come in pages: while hasNextPage is true, ask for nextPage.
+Before a tool that changes something, tell the coach what will change. Nothing can be deleted here.
+"""
+_LIST_LASTS_MS = 60_000
+_WHERE_TO_LOOK = {
+    "Customer": "list_customers gives the _id of each client.",
+    "Exercise": "list_exercises gives the _id of each exercise.",
+    "Program": "list_programs gives the _id of each program.",
+    "Workout block": "get_workouts gives the _id of each workout of the client.",
+    "Workout item": "get_workouts gives the _id of each item.",
+    "Metric": "list_metric_sets gives the metrics of each set the client is assigned.",
+}
+_NEXT: tuple[tuple[type[ServiceError], str], ...] = (
+    (NotFound, "Look the identifier up with the tool that lists such records, then try again."),
+    (Forbidden, "Tell the coach; the owner of the company can change permissions."),
+    (Conflict, "Read the record again, then try again."),
+    (Unavailable, "Try again in a moment; nothing was changed."),
+)
+_CORRECT = "Correct the arguments and call the tool again; nothing was changed."
+
+
+def make_server(tools: Iterable[Tool], gate: asyncio.Semaphore) -> Server[Any]:
+    """The SDK's server of `tools`; `gate` bounds how many work on the database at once."""
+    declared = {tool.name: tool for tool in tools}
+    listed = [(tool, _wire(tool)) for tool in declared.values()]
+
+    async def list_tools(request: Request, params: PaginatedRequestParams | None) -> ListToolsResult:
+        if params is not None and params.cursor is not None:
+            raise MCPError(code=INVALID_PARAMS, message="Unknown cursor: the list of tools is one page")
+        who = _context(request).who
+        return ListToolsResult(
+            tools=[wire for tool, wire in listed if refusal(tool.access, who, writes=tool.writes) is None]
+        )
+
+    async def call_tool(request: Request, params: CallToolRequestParams) -> CallToolResult:
+        tool = declared.get(params.name)
+        if tool is None:
+            raise MCPError(code=INVALID_PARAMS, message="Unknown tool: tools/list names the tools there are")
+        return await _call(tool, _context(request), params.arguments, gate)
+
+    server: Server[Any] = Server(
+        "coaching-service",
+        version=__version__,
+        title="Coaching service",
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        cache_hints={"tools/list": CacheHint(ttl_ms=_LIST_LASTS_MS, scope="private")},
+    )
+    server.middleware.clear()  # OpenTelemetry spans, which nobody collects and which cost half of a call
+    return server
+
+
+def _context(request: Request) -> Context:
+    if request.request is None:
+        raise RuntimeError("a tool was called outside the door")
+    return request.request
+
+
+def _wire(tool: Tool) -> WireTool:
+    return WireTool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=tool.input_schema,
+        annotations=ToolAnnotations(
+            title=tool.title,
+            read_only_hint=not tool.writes,
+            destructive_hint=tool.destructive,
+            idempotent_hint=tool.idempotent or not tool.writes,
+            open_world_hint=tool.open_world,
+        ),
+    )
+
+
+async def _call(tool: Tool, ctx: Context, given: Any, gate: asyncio.Semaphore) -> CallToolResult:
+    """The result of a tool: its answer, or what was wrong and what to do next."""
+    if (reason := refusal(tool.access, ctx.who, writes=tool.writes)) is not None:
+        return _failed(reason, _NEXT[1][1])
+    try:
+        arguments = judged(tool.takes, given)
+        async with gate:
+            answer = await tool.call(ctx, arguments)
+    except BadArguments as wrong:
+        return _failed("; ".join(wrong.sentences), _CORRECT)
+    except ServiceError as error:
+        return _failed(*_told(error))
+    except Exception as error:
+        if (known := as_service_error(error)) is None:
+            raise
+        return _failed(*_told(known))
+    body = to_json(answer)
+    return CallToolResult(content=[TextContent(text=body.decode())], structured_content=orjson.loads(body))
+
+
+def _told(error: ServiceError) -> tuple[str, str]:
+    """What a failure says to an assistant: what was wrong, and what to do next."""
+    message = error.message if isinstance(error.message, str) else "; ".join(error.message)
+    subject = message.removesuffix(" not found")
+    if isinstance(error, NotFound) and subject in _WHERE_TO_LOOK:
+        return f"{message}.", _WHERE_TO_LOOK[subject]
+    return message, next((advice for kind, advice in _NEXT if isinstance(error, kind)), _CORRECT)
+
+
+def _failed(what: str, advice: str) -> CallToolResult:
+    sentence = what if what.endswith(".") else f"{what}."
+    return CallToolResult(content=[TextContent(text=f"{sentence} {advice}")], is_error=True)

@@ -1,0 +1,178 @@
+"""One JSON-RPC message in, one answer out, in both eras of the protocol.
+
+The only file that reaches into the SDK beyond its documented surface: `serve_one` and what it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+from mcp.server import Server
+from mcp.server.connection import Connection
+from mcp.server.runner import modern_error_data, serve_one
+from mcp.shared.exceptions import NoBackChannelError
+from mcp.shared.inbound import (
+    ERROR_CODE_HTTP_STATUS,
+    MCP_PROTOCOL_VERSION_HEADER,
+    InboundLadderRejection,
+    classify_inbound_request,
+    find_duplicated_routing_header,
+)
+from mcp.shared.message import ServerMessageMetadata
+from mcp.shared.transport_context import TransportContext
+from mcp.types import (
+    HEADER_MISMATCH,
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    PROTOCOL_VERSION_META_KEY,
+    UNSUPPORTED_PROTOCOL_VERSION,
+    JSONRPCNotification,
+    JSONRPCRequest,
+)
+from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from multidict import CIMultiDictProxy
+from pydantic import ValidationError
+
+from coaching_service.kernel.storage.context import Context
+
+Headers = CIMultiDictProxy[str]
+# A request without the header comes from a client of this revision, the last before the header was asked for.
+UNNAMED_VERSION = "2025-03-26"
+MOST_IN_A_BATCH = 50
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What goes back: a JSON value, or nothing for what needs no answer; and the HTTP status."""
+
+    body: Any
+    status: int
+
+
+@dataclass
+class _OneShot:
+    """The SDK's view of one POST: there is no channel back."""
+
+    transport: TransportContext
+    request_id: Any
+    message_metadata: ServerMessageMetadata
+    cancel_requested: anyio.Event = field(default_factory=anyio.Event)
+    can_send_request: bool = False
+
+    async def send_raw_request(self, method: str, params: Mapping[str, Any] | None, opts: Any = None) -> dict[str, Any]:
+        """Refused: nobody would hear the answer."""
+        raise NoBackChannelError(method)
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: Any = None) -> None:
+        """Dropped."""
+
+    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Dropped."""
+
+
+def failure(code: int, message: str, status: int, identifier: Any = None, data: Any = None) -> Reply:
+    """A JSON-RPC error as an answer."""
+    error = {"code": code, "message": message} | ({} if data is None else {"data": data})
+    return Reply({"jsonrpc": "2.0", "id": identifier, "error": error}, status)
+
+
+def not_json() -> Reply:
+    """The answer to a body that is no JSON."""
+    return failure(PARSE_ERROR, "Parse error: the body is not valid JSON", 400)
+
+
+def _invalid(message: str) -> Reply:
+    return failure(INVALID_REQUEST, f"Invalid request: {message}", 400)
+
+
+async def answer(server: Server[Any], ctx: Context, decoded: Any, headers: Headers) -> Reply:
+    """The reply to a decoded body: one message or, from clients of 2025-03-26, several."""
+    version = headers.get(MCP_PROTOCOL_VERSION_HEADER)
+    if not isinstance(decoded, list):
+        return await _one(server, ctx, decoded, version, headers)
+    if version not in (None, UNNAMED_VERSION):
+        return _invalid("this revision of the protocol takes one message at a time")
+    if not 1 <= len(decoded) <= MOST_IN_A_BATCH:
+        return _invalid(f"a batch holds 1 to {MOST_IN_A_BATCH} messages")
+    if any(isinstance(each, dict) and each.get("method") == "initialize" for each in decoded):
+        return _invalid("initialize cannot be part of a batch")
+    replies = [await _one(server, ctx, each, version, headers) for each in decoded]
+    bodies = [reply.body for reply in replies if reply.body is not None]
+    return Reply(bodies, 200) if bodies else Reply(None, 202)
+
+
+async def _one(server: Server[Any], ctx: Context, decoded: Any, version: str | None, headers: Headers) -> Reply:
+    if not isinstance(decoded, dict):
+        return _invalid("a message is a JSON object")
+    if not isinstance(decoded.get("params", {}), dict):
+        return _invalid("params must be an object")
+    modern = _is_modern(decoded, version)
+    if modern and version not in (None, *MODERN_PROTOCOL_VERSIONS) and not _names_version(decoded):
+        data = {"supported": list(MODERN_PROTOCOL_VERSIONS), "requested": version}
+        return failure(UNSUPPORTED_PROTOCOL_VERSION, "Unsupported protocol version", 400, data=data)
+    if "id" not in decoded:
+        return _heard(decoded, modern=modern)
+    try:
+        message = JSONRPCRequest.model_validate(decoded)
+    except ValidationError:
+        return _invalid("it needs jsonrpc 2.0, a string or integer id, and a method")
+    return await _serve(server, ctx, message, decoded, headers, modern=modern, version=version or UNNAMED_VERSION)
+
+
+def _is_modern(decoded: dict[str, Any], version: str | None) -> bool:
+    return (version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS) or _names_version(decoded)
+
+
+def _names_version(decoded: dict[str, Any]) -> bool:
+    meta = decoded.get("params", {}).get("_meta")
+    return isinstance(meta, dict) and PROTOCOL_VERSION_META_KEY in meta
+
+
+def _heard(decoded: dict[str, Any], *, modern: bool) -> Reply:
+    """A notification, or in the older era an answer to a request we never make: taken and dropped."""
+    if not modern and "method" not in decoded and ("result" in decoded or "error" in decoded):
+        return Reply(None, 202)
+    try:
+        JSONRPCNotification.model_validate(decoded)
+    except ValidationError:
+        return _invalid("a notification needs jsonrpc 2.0 and a method")
+    return Reply(None, 202)
+
+
+async def _serve(
+    server: Server[Any],
+    ctx: Context,
+    message: JSONRPCRequest,
+    decoded: dict[str, Any],
+    headers: Headers,
+    *,
+    modern: bool,
+    version: str,
+) -> Reply:
+    info = capabilities = None
+    if modern:
+        if (twice := find_duplicated_routing_header(headers.items())) is not None:
+            return failure(HEADER_MISMATCH, f"The header {twice} must be sent once", 400, message.id)
+        route = classify_inbound_request(decoded, headers={name.lower(): value for name, value in headers.items()})
+        if isinstance(route, InboundLadderRejection):
+            status = ERROR_CODE_HTTP_STATUS.get(route.code, 400)
+            return failure(route.code, route.message, status, message.id, route.data)
+        version, info, capabilities = route.protocol_version, route.client_info, route.client_capabilities
+    exchange = _OneShot(
+        TransportContext(kind="streamable-http", can_send_request=False, headers=headers),
+        message.id,
+        ServerMessageMetadata(request_context=ctx),
+    )
+    connection = Connection.from_envelope(version, info, capabilities)
+    try:
+        result = await serve_one(
+            server, exchange, message.method, message.params, connection=connection, lifespan_state={}
+        )
+    except Exception as error:  # noqa: BLE001 - the SDK's own ladder from exceptions to errors, which tells nothing of ours
+        told = modern_error_data(error)
+        status = ERROR_CODE_HTTP_STATUS.get(told.code, 200) if modern else 200
+        return failure(told.code, told.message, status, message.id, told.data)
+    return Reply({"jsonrpc": "2.0", "id": message.id, "result": result}, 200)

@@ -1,0 +1,29 @@
+"""The activity feed for assistants."""
+
+from __future__ import annotations
+
+from coaching_service.kernel.auth.access import coach
+from coaching_service.kernel.auth.permissions import CUSTOMERS
+from coaching_service.kernel.mcp.arguments import ClientArgument, ToolPage
+from coaching_service.kernel.mcp.tools import Tools
+from coaching_service.kernel.storage.context import Context, together
+from coaching_service.kernel.storage.documents import Document
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.people.activity import service
+from coaching_service.people.customers import service as customers
+
+tools = Tools()
+
+
+class ActivityPage(ToolPage, ClientArgument):
+    """Whose feed, and which page of it."""
+
+
+@tools.tool("Read a client's activity", access=coach(CUSTOMERS.VIEW), takes=ActivityPage())
+async def get_activity(ctx: Context, customer_id: ObjectId, page: int, page_size: int) -> Document:
+    """Read what happened with a client lately, the newest first: workouts completed, records, forms, metrics, photos,
+    notes, programs. Gives docs, totalDocs, hasNextPage and nextPage."""
+    client, found = await together(
+        ctx, customers.card(ctx, customer_id), service.page(ctx, customer_id, page=page, size=page_size)
+    )
+    return {"customer": client, **found}

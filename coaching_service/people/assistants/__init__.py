@@ -1,0 +1,1 @@
+"""Assistants a coach has let in: grants with their codes and tokens."""

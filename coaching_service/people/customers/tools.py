@@ -1,0 +1,111 @@
+"""Clients for assistants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.kernel.auth.access import coach
+from coaching_service.kernel.auth.permissions import CUSTOMERS
+from coaching_service.kernel.mcp.arguments import Arguments, ClientArgument, ToolPage
+from coaching_service.kernel.mcp.tools import Tools
+from coaching_service.kernel.storage.context import Context, together
+from coaching_service.kernel.storage.documents import Document
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.kernel.validation import Email, Flag, ListOf, Text, Words
+from coaching_service.people.customers import service
+from coaching_service.people.team import service as team
+
+tools = Tools()
+_RATES = ("complianceRate7d", "complianceRate30d", "complianceRate90d")
+
+
+class ListCustomers(ToolPage):
+    """Which clients, and which page of them."""
+
+    search = Text(
+        blank=True, load_default="", metadata={"description": "Part of a name, surname or e-mail, taken literally."}
+    )
+    isArchived = Flag(load_default=False, metadata={"description": "true lists archived clients, false active ones."})
+    groups = ListOf(
+        Text(longest=100),
+        most=50,
+        load_default=None,
+        allow_none=True,
+        metadata={"description": "Only clients in any of these groups (names)."},
+    )
+
+
+@tools.tool("List clients", access=coach(CUSTOMERS.VIEW), takes=ListCustomers())
+async def list_customers(
+    ctx: Context, page: int, page_size: int, search: str, *, is_archived: bool, groups: list[str] | None
+) -> Document:
+    """List the coaching company's clients by name, a page at a time. Gives docs (one client each, with _id, name,
+    groups, trainer and compliance), totalDocs, hasNextPage and nextPage. Use it first: other tools need a client's
+    _id."""
+    found, coaches = await together(
+        ctx,
+        service.page(ctx, archived=is_archived, page=page, size=page_size, contains=search, groups=groups),
+        team.everybody(ctx),
+    )
+    names = {each["_id"]: each["name"] for each in coaches}
+    return {**found, "units": _UNITS, "docs": [_listed(customer, names) for customer in found["docs"]]}
+
+
+_UNITS = {"complianceRate7d": "percent", "complianceRate30d": "percent", "complianceRate90d": "percent"}
+
+
+def _listed(customer: Document, coaches: dict[ObjectId, str]) -> Document:
+    """A client as assistants read one: what identifies them, and how they are doing."""
+    role = customer["customerRoleData"]
+    trainer = role["assignedTo"]
+    return {
+        **{name: customer[name] for name in ("_id", "name", "surname", "email")},
+        "isArchived": role["isArchived"],
+        "groups": role["groups"],
+        "assignedTo": None if trainer is None else {"_id": trainer, "name": coaches.get(trainer)},
+        **{name: role[name] for name in _RATES},
+        "lastWorkoutDate": role["lastWorkoutDate"],
+        "lastActivityDate": customer["lastActivityDate"],
+    }
+
+
+@tools.tool("Read a client", access=coach(CUSTOMERS.VIEW), takes=ClientArgument())
+async def get_customer(ctx: Context, customer_id: ObjectId) -> Document:
+    """Read one client: contact details, groups, trainer, time zone with today's date there, and the share of
+    scheduled workouts completed in the last 7, 30 and 90 days (percent; null without any)."""
+    customer, coaches = await together(ctx, service.read_with_figures(ctx, customer_id), team.everybody(ctx))
+    return _whole(ctx, customer, {each["_id"]: each["name"] for each in coaches})
+
+
+def _whole(ctx: Context, customer: Document, coaches: dict[ObjectId, str]) -> Document:
+    return {
+        **_listed(customer, coaches),
+        **{name: customer[name] for name in ("phone", "birthday", "createdAt", "version")},
+        "timezone": customer["timezone"] or ctx.who.company.timezone,
+        "today": str(ctx.who.today(customer["timezone"])),
+        "units": _UNITS,
+    }
+
+
+class CreateCustomer(Arguments):
+    """A client to create."""
+
+    name = Text(required=True, metadata={"description": "First or full name."})
+    surname = Text(load_default=None, allow_none=True, metadata={"description": "Surname."})
+    email = Email(load_default=None, allow_none=True, metadata={"description": "E-mail address."})
+    sendInvitation = Flag(
+        load_default=True, metadata={"description": "Whether an e-mail invites the client; needs email."}
+    )
+    phone = Text(longest=50, load_default=None, allow_none=True, metadata={"description": "Phone number."})
+    groups = Words(load_default=list, metadata={"description": "Names of the groups the client is in."})
+
+
+@tools.tool("Create a client", access=coach(CUSTOMERS.CREATE), takes=CreateCustomer(), writes=True, open_world=True)
+async def create_customer(ctx: Context, send_invitation: bool, **details: Any) -> Document:
+    """Create a client. With an e-mail address an invitation is sent, unless sendInvitation is false. Two clients may
+    share a name or an address, so look with list_customers first. Not to be repeated blindly: each call creates
+    one more. Gives the client with the new _id."""
+    created, coaches = await together(
+        ctx, service.create(ctx, details, send_invitation=send_invitation), team.everybody(ctx)
+    )
+    return _whole(ctx, created, {each["_id"]: each["name"] for each in coaches})

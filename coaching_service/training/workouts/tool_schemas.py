@@ -1,0 +1,157 @@
+"""What the workout tools take, in an assistant's words, and what becomes of it in ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from marshmallow import ValidationError, fields, validates_schema
+
+from coaching_service.kernel.mcp.arguments import Arguments, ClientArgument, Dates
+from coaching_service.kernel.storage.documents import Document
+from coaching_service.kernel.validation import TEXT_LENGTH, Day, Flag, Identifier, Integer, ListOf, Number, Text
+from coaching_service.training.workouts.item_schemas import ScheduledTime
+from coaching_service.training.workouts.set_schemas import MOST_SETS
+
+_LONGEST_CALENDAR = 93
+
+
+class CalendarDates(Dates, ClientArgument):
+    """Whose workouts, and of which days: at most three months."""
+
+    longest = _LONGEST_CALENDAR
+
+
+def _optional(about: str, **options: Any) -> dict[str, Any]:
+    return {"load_default": None, "allow_none": True, "metadata": {"description": about}, **options}
+
+
+class ToolSet(Arguments):
+    """A planned set: repetitions, seconds or meters, with a load or without."""
+
+    reps = Integer(least=0, most=100_000, **_optional("Repetitions; with repsMax the low end."))
+    repsMax = Integer(least=0, most=100_000, **_optional("High end of the repetitions."))
+    load = Number(least=0, most=100_000, **_optional("In the company's loadUnit (get_workouts tells it)."))  # type: ignore[assignment]  # a field may be called so
+    seconds = Number(least=0, most=86_400, **_optional("Work for this time."))
+    meters = Number(least=0, most=10_000_000, **_optional("Work over this distance."))
+    rest = Number(least=0, most=86_400, **_optional("Seconds of rest after the set."))
+    rpe = Number(least=1, most=10, **_optional("Intended rating of perceived exertion."))
+    rir = Number(least=0, most=100, **_optional("Intended repetitions in reserve."))
+    tempo = Text(longest=20, **_optional("Such as 3-1-1-0."))
+    isWarmup = Flag(load_default=False, metadata={"description": "Warm-up sets do not count as volume."})
+    count = Integer(least=1, most=20, load_default=1, metadata={"description": "How many such sets."})
+
+    @validates_schema
+    def fits_together(self, data: Mapping[str, Any], **_: Any) -> None:
+        """One quantity that tells how much work, and ends in order."""
+        if sum(data[name] is not None for name in ("reps", "seconds", "meters")) != 1:
+            raise ValidationError("must have one of reps, seconds and meters")
+        if data["repsMax"] is not None and (data["reps"] is None or data["repsMax"] < data["reps"]):
+            raise ValidationError("must not be less than reps", "repsMax")
+        if data["meters"] is not None and data["load"] is not None:
+            raise ValidationError("does not go with meters", "load")
+
+
+class ToolExercise(Arguments):
+    """An exercise of a workout with its sets."""
+
+    exerciseId = Identifier(required=True, metadata={"description": "The exercise's _id, from list_exercises."})
+    sets = ListOf(
+        fields.Nested(ToolSet), least=1, most=50, required=True, metadata={"description": "The sets, in order."}
+    )
+    instructions = Text(longest=TEXT_LENGTH, **_optional("What the client should mind."))
+    superset = Text(longest=50, **_optional("A label: exercises of the workout that share it alternate."))
+
+    @validates_schema
+    def not_too_many(self, data: Mapping[str, Any], **_: Any) -> None:
+        """No more sets than an exercise takes."""
+        if sum(given["count"] for given in data["sets"]) > MOST_SETS:
+            raise ValidationError(f"must not be more than {MOST_SETS} in all", "sets")
+
+
+class NewWorkout(ClientArgument):
+    """A workout with its exercises."""
+
+    date = Day(required=True, metadata={"description": "The day it is scheduled on, YYYY-MM-DD, the client's date."})
+    name = Text(required=True, metadata={"description": "What the workout is called, such as Lower body."})
+    exercises = ListOf(
+        fields.Nested(ToolExercise),
+        least=1,
+        most=50,
+        required=True,
+        metadata={"description": "The exercises, in the order they are done."},
+    )
+
+
+class ToolTask(Arguments):
+    """Something to do that is no exercise."""
+
+    title = Text(required=True, metadata={"description": "What is to be done."})
+    description = Text(longest=TEXT_LENGTH, **_optional("More about it."))
+
+
+class ToolReminder(Arguments):
+    """Something to be reminded of."""
+
+    time = ScheduledTime(required=True, metadata={"description": "HH:MM where the client is."})
+    message = Text(longest=2_000, required=True, metadata={"description": "What the client is reminded of."})
+
+
+class NewWorkoutItem(ClientArgument):
+    """An item to add: an exercise, a task or a reminder."""
+
+    workoutId = Identifier(required=True, metadata={"description": "The workout's _id, from get_workouts."})
+    exercise = fields.Nested(ToolExercise, **_optional("An exercise with its sets."))
+    task = fields.Nested(ToolTask, **_optional("Something to do that is no exercise."))
+    reminder = fields.Nested(ToolReminder, **_optional("Something to be reminded of."))
+
+    @validates_schema
+    def exactly_one(self, data: Mapping[str, Any], **_: Any) -> None:
+        """One thing is added at a time."""
+        if sum(data[name] is not None for name in ("exercise", "task", "reminder")) != 1:
+            raise ValidationError("must have exactly one of exercise, task and reminder")
+
+
+class WorkoutMove(ClientArgument):
+    """An item's move."""
+
+    itemId = Identifier(required=True, metadata={"description": "The item's _id, from get_workouts."})
+    fromWorkoutId = Identifier(required=True, metadata={"description": "The _id of the workout it is in."})
+    toWorkoutId = Identifier(
+        required=True, metadata={"description": "The _id of the workout it goes to; may be the same."}
+    )
+    index = Integer(
+        least=0, most=1000, load_default=1000, metadata={"description": "Its new place from 0; left out: the end."}
+    )
+
+
+def as_item(kind: str, given: Document) -> Document:
+    """An `exercise`, `task` or `reminder` as the item operations take it."""
+    if kind == "exercise":
+        return {
+            "type": "EXERCISE",
+            "exerciseId": given["exerciseId"],
+            "exerciseSets": _numbered(given["sets"]),
+            "exerciseInstructions": given["instructions"],
+            "supersetId": given["superset"],
+        }
+    if kind == "task":
+        return {"type": "TASK", "taskFields": given}
+    return {"type": "REMINDER", "reminderFields": {"scheduledTime": given["time"], "message": given["message"]}}
+
+
+def _numbered(sets: Iterable[Document]) -> list[Document]:
+    each_once = [_planned(given) for given in sets for _ in range(given["count"])]
+    return [{**planned, "index": number} for number, planned in enumerate(each_once, 1)]
+
+
+def _planned(given: Document) -> Document:
+    shared = {name: given[name] for name in ("rest", "rpe", "rir", "tempo", "isWarmup")}
+    if given["meters"] is not None:
+        return {"type": "distance", "plannedMeters": given["meters"], **shared}
+    load = {} if given["load"] is None else {"load": given["load"]}
+    if given["seconds"] is not None:
+        ends = {"minPlannedSeconds": given["seconds"], "maxPlannedSeconds": given["seconds"]}
+        return {"type": "time_load" if load else "time", **ends, **load, **shared}
+    ends = {"minPlannedReps": given["reps"], "maxPlannedReps": given["repsMax"] or given["reps"]}
+    return {"type": "reps_load" if load else "reps", **ends, **load, **shared}

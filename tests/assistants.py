@@ -1,0 +1,40 @@
+"""An assistant that a coach has let in, without the browser in between."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+from coaching_service.kernel.storage.context import Context
+from coaching_service.people.assistants import service as assistants
+from coaching_service.people.assistants.service import Asked, Tokens
+
+
+@dataclass
+class LetIn:
+    """A grant as the coach sees it, and the tokens the assistant holds."""
+
+    grant: dict[str, Any]
+    tokens: Tokens
+
+
+def pkce() -> tuple[str, str]:
+    """A verifier and its S256 challenge."""
+    verifier = secrets.token_urlsafe(48)
+    digest = hashlib.sha256(verifier.encode()).digest()
+    return verifier, base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+
+
+async def let_in(ctx: Context, name: str = "Claude", *, read_only: bool = False) -> LetIn:
+    """Let an assistant in on behalf of the coach of `ctx`, up to its first tokens."""
+    verifier, challenge = pkce()
+    resource = f"{ctx.services.base_url}/mcp"
+    asked = Asked("a-client", name, "https://claude.ai/callback", "claude.ai", challenge, resource)
+    before = {grant["_id"] for grant in await assistants.everything(ctx)}
+    code = await assistants.consent(ctx, asked, read_only=read_only)
+    tokens = await assistants.exchange(ctx.services, code, "a-client", verifier, None, refreshable=True)
+    (grant,) = [grant for grant in await assistants.everything(ctx) if grant["_id"] not in before]
+    return LetIn(grant, tokens)
