@@ -24,7 +24,7 @@ from mcp.types import Tool as WireTool
 
 from coaching_service import __version__
 from coaching_service.kernel.auth.access import refusal
-from coaching_service.kernel.errors import Conflict, Forbidden, NotFound, ServiceError, Unavailable
+from coaching_service.kernel.errors import Conflict, Forbidden, LegacyFailure, NotFound, ServiceError, Unavailable
 from coaching_service.kernel.mcp.arguments import BadArguments, judged
 from coaching_service.kernel.mcp.tools import Tool
 from coaching_service.kernel.rest.answers import to_json
@@ -49,9 +49,11 @@ _WHERE_TO_LOOK = {
     "Workout item": "get_workouts gives the _id of each item.",
     "Metric": "list_metric_sets gives the metrics of each set the client is assigned.",
 }
+_ASK = "Tell the coach; the owner of the company can change permissions."
 _NEXT: tuple[tuple[type[ServiceError], str], ...] = (
     (NotFound, "Look the identifier up with the tool that lists such records, then try again."),
-    (Forbidden, "Tell the coach; the owner of the company can change permissions."),
+    (LegacyFailure, "list_metric_sets gives the sets the client is assigned."),
+    (Forbidden, _ASK),
     (Conflict, "Read the record again, then try again."),
     (Unavailable, "Try again in a moment; nothing was changed."),
 )
@@ -115,7 +117,7 @@ def _wire(tool: Tool) -> WireTool:
 async def _call(tool: Tool, ctx: Context, given: Any, gate: asyncio.Semaphore) -> CallToolResult:
     """The result of a tool: its answer, or what was wrong and what to do next."""
     if (reason := refusal(tool.access, ctx.who, writes=tool.writes)) is not None:
-        return _failed(reason, _NEXT[1][1])
+        return _failed(reason, _ASK)
     try:
         arguments = judged(tool.takes, given)
         async with gate:

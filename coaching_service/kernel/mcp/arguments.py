@@ -27,7 +27,7 @@ class Arguments(Input):
         if not isinstance(data, Mapping):
             return data
         if data.keys() - self.fields.keys():
-            raise ValidationError(f"has an unknown field; it knows: {', '.join(self.fields) or 'none'}")
+            raise ValidationError(f"unknown field given; the known ones are: {', '.join(self.fields)}")
         return {name: value for name, value in data.items() if value is not None}
 
 
