@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
 from aiohttp.test_utils import TestServer, unused_port
-from mcp import Client
 
 from coaching_service.app import create_app
 from coaching_service.kernel.storage.context import Services
 from coaching_service.settings import Settings
 from tests.client import CoachClient
-from tests.mcp.door import Knocker, official_client
+from tests.mcp.door import Knocker
 
 
 @pytest.fixture(scope="session")
@@ -40,13 +39,3 @@ async def stranger(house: TestServer) -> AsyncIterator[Knocker]:
     """POSTs to /mcp without a credential."""
     async with Knocker(house, {}) as knocker:
         yield knocker
-
-
-Connect = Callable[..., Awaitable[Client]]
-
-
-@pytest.fixture(params=["auto", "legacy"], ids=["2026-07-28", "2025-11-25"])
-async def assistant(request: pytest.FixtureRequest, house: TestServer, coach: CoachClient) -> AsyncIterator[Client]:
-    """The official client in each era of the protocol, with the coach's key."""
-    async with official_client(house, {"X-API-Key": coach.key or ""}, request.param) as client:
-        yield client

@@ -1,0 +1,146 @@
+"""Tools let in whom they declare: listed for those alone, refused to the others, and blind to other companies."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestServer
+
+from coaching_service import features
+from coaching_service.kernel.auth.permissions import CUSTOMERS, EXERCISES
+from coaching_service.kernel.mcp.tools import Tool, tools_of
+from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.team import service as team
+from tests.assistants import let_in
+from tests.client import MONDAY, UNKNOWN, CoachClient
+from tests.contract.world import World, make_world
+from tests.mcp.door import Knocker
+
+TOOLS = tools_of(features.TOOLS)
+EVERY_TOOL = pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+
+
+async def listed(door: Knocker) -> set[str]:
+    return {tool["name"] for tool in (await door.ask("tools/list")).ok()["result"]["tools"]}
+
+
+def arguments(tool: Tool, world: World) -> dict[str, Any]:
+    """Arguments that are right but for whose they are."""
+    of = {
+        "workoutId": world["wblockId"],
+        "fromWorkoutId": world["wblockId"],
+        "toWorkoutId": world["wblockId"],
+        "itemId": world["witemId"],
+        "startDate": MONDAY,
+        "endDate": MONDAY,
+        "date": MONDAY,
+        "name": "Ana",
+        "value": 7,
+        "exercises": [{"exerciseId": world["exerciseId"], "sets": [{"reps": 5}]}],
+        **world,
+    }
+    given = {name: of[name] for name in tool.input_schema.get("required", ())}
+    return given | ({"task": {"title": "Walk"}} if tool.name == "add_workout_item" else {})
+
+
+async def result(door: Knocker, tool: Tool, world: World) -> dict[str, Any]:
+    return await door.call(tool.name, **arguments(tool, world))
+
+
+@pytest.fixture
+async def with_key(house: TestServer, coach: CoachClient) -> AsyncIterator[Any]:
+    """Knocks with a key of the coach's that has these restrictions."""
+    knockers: list[Knocker] = []
+
+    async def make(**restrictions: Any) -> Knocker:
+        key = (await api_keys.create(coach.ctx, "Test", restrictions))["key"]
+        knockers.append(Knocker(house, {"X-API-Key": key}))
+        return knockers[-1]
+
+    yield make
+    for knocker in knockers:
+        await knocker.__aexit__()
+
+
+async def test_a_read_only_key_is_shown_and_may_use_only_what_reads(with_key: Any, coach: CoachClient) -> None:
+    door, world = await with_key(readOnly=True), await make_world(coach)
+    assert await listed(door) == {tool.name for tool in TOOLS if not tool.writes}
+    for tool in TOOLS:
+        said = await result(door, tool, world)
+        assert said.get("isError", False) is tool.writes, tool.name
+        if tool.writes:
+            assert "read-only" in said["content"][0]["text"]
+
+
+async def test_a_key_is_shown_and_may_use_only_what_it_is_permitted(with_key: Any, coach: CoachClient) -> None:
+    door, world = await with_key(permissions=[CUSTOMERS.VIEW, EXERCISES.VIEW]), await make_world(coach)
+    permitted = {tool.name for tool in TOOLS if tool.access.permission in (CUSTOMERS.VIEW, EXERCISES.VIEW)}
+    assert await listed(door) == permitted
+    for tool in TOOLS:
+        assert (await result(door, tool, world)).get("isError", False) is (tool.name not in permitted), tool.name
+
+
+async def test_every_tool_declares_a_permission(door: Knocker) -> None:
+    assert all(tool.access.who == "coach" and tool.access.permission for tool in TOOLS)
+
+
+@EVERY_TOOL
+async def test_the_company_itself_finds_its_own(door: Knocker, coach: CoachClient, tool: Tool) -> None:
+    said = await result(door, tool, await make_world(coach))
+    assert not said.get("isError"), said
+
+
+@EVERY_TOOL
+async def test_nobody_finds_another_companys(door: Knocker, other_company: CoachClient, tool: Tool) -> None:
+    world = await make_world(other_company)
+    said = await result(door, tool, world)
+    text = said["content"][0]["text"]
+    assert not any(identifier in text for identifier in world.values())
+    if tool.input_schema.get("required", ["name"]) != ["name"]:
+        assert said["isError"]
+        assert "not found" in text
+    assert (await door.call(tool.name, **arguments(tool, dict.fromkeys(world, UNKNOWN)))).get("isError") == said.get(
+        "isError"
+    )
+
+
+async def test_an_employee_is_held_to_the_clients_assigned_to_them(house: TestServer, coach: CoachClient) -> None:
+    email = f"eli-{coach.ctx.company_id}@example.com"
+    hired = await team.hire(coach.ctx, "Eli", email, [CUSTOMERS.VIEW], "assigned", "no hash")
+    mine = await coach.create_customer(name="Mine", assignedTo=str(hired["_id"]))
+    colleagues = await coach.create_customer(name="Colleague's")
+    eli = await team.principal(coach.ctx.services, hired["_id"])
+    assert eli is not None
+    grant = await let_in(coach.ctx.acting_as(eli))
+    async with Knocker(house, {"Authorization": f"Bearer {grant.tokens.access}"}) as door:
+        found = (await door.call("list_customers"))["structuredContent"]
+        assert [each["_id"] for each in found["docs"]] == [mine["_id"]]
+        said = await door.call("get_workouts", customerId=colleagues["_id"], startDate=MONDAY, endDate=MONDAY)
+        assert "assigned to another coach" in said["content"][0]["text"]
+
+
+async def test_an_assistant_let_in_to_read_cannot_write(house: TestServer, coach: CoachClient) -> None:
+    grant = await let_in(coach.ctx, read_only=True)
+    async with Knocker(house, {"Authorization": f"Bearer {grant.tokens.access}"}) as door:
+        assert await listed(door) == {tool.name for tool in TOOLS if not tool.writes}
+
+
+async def test_an_assistants_token_is_no_session(coach: CoachClient) -> None:
+    token = (await let_in(coach.ctx)).tokens.access
+    (await coach.with_bearer(token).get("/me")).refused(401)
+
+
+async def test_a_coach_sees_and_ends_their_own_assistants(house: TestServer, coach: CoachClient) -> None:
+    grant = await let_in(coach.ctx, "Claude")
+    session = await coach.interactive()
+    async with Knocker(house, {"Authorization": f"Bearer {grant.tokens.access}"}) as door:
+        await listed(door)
+        (seen,) = (await session.get("/coach/assistants")).ok()
+        assert (seen["clientName"], seen["redirectHost"], seen["readOnly"]) == ("Claude", "claude.ai", False)
+        assert seen["lastUsedAt"] is not None
+        (await session.delete(f"/coach/assistants/{seen['_id']}")).ok(204)
+        assert (await door.ask("tools/list")).status == 401
+        assert (await session.get("/coach/assistants")).ok() == []
+        (await session.delete(f"/coach/assistants/{seen['_id']}")).refused(404)

@@ -1,0 +1,333 @@
+"""What assistants can do, in stories."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+import pytest
+from aiohttp.test_utils import TestServer
+
+from coaching_service import features
+from coaching_service.kernel.mcp.tools import tools_of
+from tests.client import MONDAY, TUESDAY, UNKNOWN, CoachClient
+from tests.mcp.door import Knocker, official_client
+
+NAMES = [
+    *("list_customers", "get_customer", "create_customer"),
+    *("get_workouts", "create_workout", "add_workout_item", "move_workout_item"),
+    *("list_exercises", "list_programs", "assign_program"),
+    *("list_metric_sets", "get_metric_history", "record_metric"),
+    *("get_compliance", "get_exercise_history", "get_training_load", "get_activity", "list_form_responses"),
+]
+
+
+def refused(result: dict[str, Any], *words: str) -> str:
+    """What a failed call says, when it says all these words and holds nothing else."""
+    assert result["isError"] is True
+    assert "structuredContent" not in result
+    said: str = result["content"][0]["text"]
+    for word in words:
+        assert word in said, f"{word!r} is not in {said!r}"
+    return said
+
+
+def told(result: dict[str, Any]) -> dict[str, Any]:
+    """What a call that went well gives; the text says the same."""
+    assert not result.get("isError"), result
+    found: dict[str, Any] = result["structuredContent"]
+    assert orjson.loads(result["content"][0]["text"]) == found
+    return found
+
+
+def parameters(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every parameter of an input schema, those inside others included."""
+    assert schema["additionalProperties"] is False, path
+    for name, about in schema["properties"].items():
+        yield f"{path}.{name}", about
+        inner = about.get("items", about)
+        if inner["type"] == "object":
+            yield from parameters(inner, f"{path}.{name}")
+
+
+async def test_the_list_tells_all_an_assistant_needs(door: Knocker) -> None:
+    reply = await door.ask("tools/list")
+    tools = reply.ok()["result"]["tools"]
+    assert sorted(tool["name"] for tool in tools) == sorted(NAMES)
+    assert len(reply.raw) < 30_000
+    for tool in tools:
+        assert re.fullmatch("[a-z_]{1,64}", tool["name"])
+        assert tool["title"] and len(tool["description"]) > 60
+        assert tool["annotations"].keys() == {
+            *("title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+        }
+        assert "outputSchema" not in tool
+        for path, about in parameters(tool["inputSchema"], tool["name"]):
+            assert about.get("description"), f"{path} is not described"
+            if about["type"] in ("integer", "number"):
+                assert {"minimum", "maximum"} <= about.keys(), f"{path} has no bounds"
+            if about["type"] == "array":
+                assert "maxItems" in about, f"{path} has no bounds"
+            if about["type"] == "string":
+                assert about.keys() & {"maxLength", "pattern", "format", "enum"}, f"{path} has no bounds"
+    reads = {tool["name"] for tool in tools if tool["annotations"]["readOnlyHint"]}
+    assert reads == {name for name in NAMES if name.startswith(("get_", "list_"))}
+    assert not any(tool["annotations"]["destructiveHint"] for tool in tools if tool["name"] != "record_metric")
+
+
+async def test_the_list_is_the_same_each_time_and_says_how_long_it_lasts(door: Knocker) -> None:
+    first, second = [(await door.ask_modern("tools/list")).ok()["result"] for _ in range(2)]
+    assert first == second
+    assert (first["ttlMs"], first["cacheScope"]) == (60_000, "private")
+    assert (await door.ask("tools/list", {"cursor": "next"})).json["error"]["code"] == -32602
+
+
+async def test_clients_are_listed_by_the_specifications_parameters(door: Knocker, coach: CoachClient) -> None:
+    schema = next(tool for tool in tools_of(features.TOOLS) if tool.name == "list_customers").input_schema
+    assert schema["properties"].keys() == {"page", "pageSize", "search", "isArchived", "groups"}
+    assert "required" not in schema
+    facts = schema["properties"]
+    assert (facts["page"]["default"], facts["pageSize"]["default"], facts["isArchived"]["default"]) == (1, 20, False)
+    assert facts["pageSize"]["maximum"] == 100
+
+    for number in range(21):
+        await coach.create_customer(name=f"Client {number:02}", groups=["Odd"] if number % 2 else ["Even"])
+    gone = await coach.create_customer(name="Archie Archived")
+    (await coach.put("/coach/customers/archive", {"id": gone["_id"]})).ok()
+
+    first = told(await door.call("list_customers"))
+    assert [len(first["docs"]), first["totalDocs"], first["hasNextPage"], first["nextPage"]] == [20, 21, True, 2]
+    second = told(await door.call("list_customers", page=2))
+    assert [each["name"] for each in second["docs"]] == ["Client 20"]
+    assert told(await door.call("list_customers", search="client 1", groups=["Odd"]))["totalDocs"] == 5
+    assert [each["name"] for each in told(await door.call("list_customers", isArchived=True))["docs"]] == [gone["name"]]
+    assert told(await door.call("list_customers", pageSize=100))["totalDocs"] == 21
+    refused(await door.call("list_customers", pageSize=101), "pageSize must not be greater than 100", "Correct")
+
+
+async def test_a_client_has_a_trainer_with_a_name_and_a_day_that_is_today(door: Knocker, coach: CoachClient) -> None:
+    made = await coach.create_customer(assignedTo=str(coach.ctx.who.id), timezone="Pacific/Kiritimati")
+    found = told(await door.call("get_customer", customerId=made["_id"]))
+    assert found["assignedTo"] == {"_id": str(coach.ctx.who.id), "name": "Olga Owner"}
+    assert found["timezone"] == "Pacific/Kiritimati"
+    assert found["today"] == str(coach.ctx.who.today("Pacific/Kiritimati"))
+
+
+async def test_a_client_made_by_an_assistant_is_there_over_rest(door: Knocker, coach: CoachClient) -> None:
+    made = told(await door.call("create_customer", name="Ana", email="ana@example.com", sendInvitation=False))
+    assert "firstAccessToken" not in made
+    read = (await coach.get(f"/coach/customers/{made['_id']}")).ok()
+    assert (read["name"], read["email"]) == ("Ana", "ana@example.com")
+    refused(await door.call("create_customer", email="nobody"), "name is required", "email must be an e-mail address")
+
+
+async def test_a_workout_written_by_an_assistant_reads_the_same_over_rest(door: Knocker, coach: CoachClient) -> None:
+    client = await coach.create_customer()
+    found = told(await door.call("list_exercises", search="back squat", pageSize=1))["docs"][0]
+    plank = told(await door.call("list_exercises", search="plank", pageSize=1))["docs"][0]
+    squat = {
+        "exerciseId": found["_id"],
+        "superset": "A",
+        "sets": [
+            {"reps": 5, "load": 40, "isWarmup": True},
+            {"reps": 5, "repsMax": 8, "load": 100, "count": 2, "rest": 90},
+        ],
+    }
+    hold = {"exerciseId": plank["_id"], "superset": "A", "instructions": "Breathe", "sets": [{"seconds": 60}]}
+    run = {"exerciseId": plank["_id"], "sets": [{"meters": 400, "count": 2}]}
+    made = told(
+        await door.call(
+            "create_workout", customerId=client["_id"], date=MONDAY, name="Legs", exercises=[squat, hold, run]
+        )
+    )
+    assert made["customer"] == {"_id": client["_id"], "name": "Ana"}
+    assert made["units"]["load"] == "kg"
+    (block,) = await coach.calendar(client)
+    assert (block["_id"], block["name"], block["date"]) == (made["workout"]["_id"], "Legs", MONDAY)
+    first, second, third = block["items"]
+    assert first["exercise"]["name"] == found["name"]
+    assert first["supersetId"] == second["supersetId"] == "A"
+    assert [(each["index"], each["type"], each["isWarmup"]) for each in first["exerciseSets"]] == [
+        (1, "reps_load", True),
+        (2, "reps_load", False),
+        (3, "reps_load", False),
+    ]
+    assert first["exerciseSets"][2]["maxPlannedReps"] == 8
+    assert (second["exerciseSets"][0]["type"], second["exerciseInstructions"]) == ("time", "Breathe")
+    assert [each["plannedMeters"] for each in third["exerciseSets"]] == [400, 400]
+
+
+async def test_a_workout_scheduled_over_rest_reads_the_same_for_an_assistant(door: Knocker, coach: CoachClient) -> None:
+    client = await coach.create_customer()
+    block = await coach.schedule(client)
+    path = f"/coach/customers/{client['_id']}/wblocks/{block['_id']}/witems"
+    item = (await coach.post(path, {"type": "TASK", "taskFields": {"title": "Walk", "description": "Slowly"}})).ok(201)
+    found = told(await door.call("get_workouts", customerId=client["_id"], startDate=MONDAY, endDate=MONDAY))
+    (read,) = found["docs"]
+    assert (read["_id"], read["name"], found["totalDocs"]) == (block["_id"], block["name"], 1)
+    assert read["items"] == [
+        {
+            "_id": item["_id"],
+            "type": "TASK",
+            "order": 0,
+            "isCompleted": False,
+            "taskFields": {"title": "Walk", "description": "Slowly"},
+        }
+    ]
+    refused(
+        await door.call("get_workouts", customerId=client["_id"], startDate=MONDAY, endDate="2027-03-02"),
+        "endDate must be less than 93 days after startDate",
+    )
+
+
+async def test_items_are_added_and_moved(door: Knocker, coach: CoachClient) -> None:
+    client = await coach.create_customer()
+    monday, tuesday = await coach.schedule(client), await coach.schedule(client, date=TUESDAY)
+    known = {"customerId": client["_id"], "workoutId": monday["_id"]}
+    told(await door.call("add_workout_item", **known, task={"title": "Walk"}))
+    added = told(await door.call("add_workout_item", **known, reminder={"time": "08:30", "message": "Drink"}))
+    assert [item["type"] for item in added["workout"]["items"]] == ["TASK", "REMINDER"]
+    refused(await door.call("add_workout_item", **known), "must have exactly one of exercise, task and reminder")
+    both = {"task": {"title": "Walk"}, "reminder": {"time": "08:30", "message": "Drink"}}
+    refused(await door.call("add_workout_item", **known, **both), "exactly one")
+
+    move = {"fromWorkoutId": monday["_id"], "toWorkoutId": tuesday["_id"], "customerId": client["_id"]}
+    item = added["workout"]["items"][0]["_id"]
+    moved = told(await door.call("move_workout_item", **move, itemId=item))
+    assert (moved["workout"]["_id"], moved["workout"]["items"][0]["_id"]) == (tuesday["_id"], item)
+    refused(
+        await door.call("move_workout_item", **move, itemId=item), "no longer in the source", "Read the record again"
+    )
+
+
+@pytest.mark.parametrize(
+    ("planned", "words"),
+    [
+        ({}, "exercises.0.sets.0 must have one of reps, seconds and meters"),
+        ({"reps": 5, "seconds": 5}, "one of reps, seconds and meters"),
+        ({"reps": 8, "repsMax": 5}, "repsMax must not be less than reps"),
+        ({"meters": 400, "load": 5}, "load does not go with meters"),
+        ({"reps": "5"}, "reps must be an integer"),
+        ({"reps": 5, "weight": 5}, "unknown field given"),
+        ({"reps": 5, "count": 21}, "count must not be greater than 20"),
+    ],
+    ids=str,
+)
+async def test_a_set_that_makes_no_sense_is_refused_and_nothing_is_scheduled(
+    door: Knocker, coach: CoachClient, planned: dict[str, Any], words: str
+) -> None:
+    client = await coach.create_customer()
+    exercise = await coach.create_exercise()
+    result = await door.call(
+        *("create_workout",),
+        customerId=client["_id"],
+        date=MONDAY,
+        name="Legs",
+        exercises=[{"exerciseId": exercise["_id"], "sets": [planned]}],
+    )
+    refused(result, words, "nothing was changed")
+    assert await coach.calendar(client) == []
+
+
+async def test_a_workout_with_an_unknown_exercise_is_not_half_scheduled(door: Knocker, coach: CoachClient) -> None:
+    client = await coach.create_customer()
+    exercise = await coach.create_exercise()
+    exercises = [{"exerciseId": each, "sets": [{"reps": 5}]} for each in (exercise["_id"], UNKNOWN)]
+    result = await door.call("create_workout", customerId=client["_id"], date=MONDAY, name="Legs", exercises=exercises)
+    refused(result, "Exercise not found", "list_exercises")
+    assert await coach.calendar(client) == []
+
+
+async def test_a_program_is_assigned(door: Knocker, coach: CoachClient) -> None:
+    client = await coach.create_customer()
+    program = (await coach.post("/coach/programs", {"name": "Base", "tags": ["strength"]})).ok(201)
+    (await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "Day two", "day": 2})).ok(201)
+    assert told(await door.call("list_programs", search="base stren"))["docs"][0]["_id"] == program["_id"]
+    done = told(await door.call("assign_program", customerId=client["_id"], programId=program["_id"], startDate=MONDAY))
+    assert (done["workoutsAdded"], done["program"]["name"]) == (1, "Base")
+    assert [block["date"] for block in await coach.calendar(client)] == [TUESDAY]
+
+
+async def test_metrics_are_recorded_and_read(door: Knocker, coach: CoachClient) -> None:
+    client = await coach.create_customer()
+    unit = next(each for each in (await coach.get("/metrics-units")).ok() if each["shortName"] == "kg")
+    body = {"name": "Body", "metrics": [{"name": "Weight", "metricUnitId": unit["_id"]}]}
+    metric_set = (await coach.post("/coach/metrics-sets", body)).ok(201)
+    assert told(await door.call("list_metric_sets", customerId=client["_id"]))["docs"] == []
+    known = {
+        "customerId": client["_id"],
+        "metricsSetId": metric_set["_id"],
+        "metricId": metric_set["metrics"][0]["_id"],
+    }
+    refused(await door.call("record_metric", **known, date=MONDAY, value=72.5), "not assigned")
+
+    (await coach.post(f"/coach/customers/{client['_id']}/metrics-sets", {"metricsSetId": metric_set["_id"]})).ok(201)
+    for day, value in ((MONDAY, 73), (MONDAY, 72.5), (TUESDAY, 72)):
+        told(await door.call("record_metric", **known, date=day, value=value))
+    history = told(await door.call("get_metric_history", **known, pageSize=1))
+    assert (history["metric"]["name"], history["metric"]["unit"]) == ("Weight", "kg")
+    assert history["docs"] == [{"date": TUESDAY, "value": 72}]
+    assert (history["totalDocs"], history["hasNextPage"]) == (2, True)
+    (listed,) = told(await door.call("list_metric_sets", customerId=client["_id"]))["docs"]
+    assert [(each["initialValue"], each["currentValue"], each["unit"]) for each in listed["metrics"]] == [
+        (72.5, 72, "kg")
+    ]
+    refused(
+        await door.call("get_metric_history", **known | {"metricId": UNKNOWN}), "Metric not found", "list_metric_sets"
+    )
+    refused(await door.call("get_metric_history", **known | {"metricsSetId": UNKNOWN}), "list_metric_sets")
+
+
+async def test_what_was_done_is_read_with_names_and_units(door: Knocker, coach: CoachClient) -> None:
+    client = await coach.create_customer()
+    exercise = await coach.create_exercise()
+    block = await coach.schedule(client)
+    path = f"/coach/customers/{client['_id']}/wblocks/{block['_id']}/witems"
+    planned = [{"type": "reps_load", "minPlannedReps": 5, "maxPlannedReps": 5, "load": 100}]
+    item = (await coach.post(path, {"type": "EXERCISE", "exerciseId": exercise["_id"], "exerciseSets": planned})).ok(
+        201
+    )
+    done = {"isCompleted": True, "customerSets": [{"index": 1, "reps": 5, "load": 100, "isCompleted": True}]}
+    (await coach.put(f"{path}/{item['_id']}/log", done)).ok()
+
+    history = told(await door.call("get_exercise_history", customerId=client["_id"], exerciseId=exercise["_id"]))
+    assert history["exercise"]["name"] == exercise["name"]
+    assert history["docs"][0]["sets"] == [{"index": 1, "reps": 5, "load": 100, "isCompleted": True}]
+    assert (history["docs"][0]["volumeLoad"], history["docs"][0]["loadUnit"]) == (500, "kg")
+    days = {"startDate": MONDAY, "endDate": TUESDAY}
+    load = told(await door.call("get_training_load", customerId=client["_id"], **days))
+    assert [(each["date"], each["volumeLoad"]) for each in load["periods"]] == [(MONDAY, 500)]
+    compliance = told(await door.call("get_compliance", customerId=client["_id"], **days))
+    assert (compliance["workoutCompletionPercentage"], compliance["startDate"]) == (100, MONDAY)
+    assert compliance["workoutDays"][0]["workouts"] == [block["name"]]
+    activity = told(await door.call("get_activity", customerId=client["_id"], pageSize=1))
+    assert activity["totalDocs"] > 1 and activity["hasNextPage"]
+    assert told(await door.call("list_form_responses", customerId=client["_id"]))["docs"] == []
+
+
+async def test_errors_quote_nothing_of_what_was_sent(door: Knocker) -> None:
+    evil = "<script>$where"
+    for arguments in ({evil: 1}, {"search": {evil: 1}}, {"groups": [evil, 7]}, {"page": evil}):
+        assert evil not in refused(await door.call("list_customers", **arguments))
+    reply = await door.ask("tools/call", {"name": "list_customers", "arguments": [evil]})
+    assert evil not in reply.raw.decode()
+
+
+async def test_null_is_the_same_as_left_out(door: Knocker) -> None:
+    assert told(await door.call("list_customers", search=None, groups=None, page=None))["page"] == 1
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_the_official_client_in_each_era(house: TestServer, coach: CoachClient, mode: str) -> None:
+    async with official_client(house, {"X-API-Key": str(coach.key)}, mode) as assistant:
+        assert assistant.protocol_version == {"auto": "2026-07-28", "legacy": "2025-11-25"}[mode]
+        assert assistant.server_info.name == "coaching-service"
+        listed = await assistant.list_tools()
+        assert sorted(tool.name for tool in listed.tools) == sorted(NAMES)
+        made = await assistant.call_tool("create_customer", {"name": "Ana", "sendInvitation": False})
+        assert made.structured_content is not None
+        assert (await coach.get(f"/coach/customers/{made.structured_content['_id']}")).ok()["name"] == "Ana"
+        missing = await assistant.call_tool("get_customer", {"customerId": UNKNOWN})
+        assert missing.is_error
