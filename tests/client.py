@@ -45,7 +45,9 @@ class Reply:
 
 
 class CoachClient:
-    """Speaks REST with one credential."""
+    """Speaks REST with one credential. `checks`: whether every answer is held against what its route declares."""
+
+    checks = True
 
     def __init__(self, server: TestServer, key: str | None, ctx: Context | None, *, bearer: str | None = None) -> None:
         self.key, self._ctx, self._server = key, ctx, server
@@ -91,13 +93,14 @@ class CoachClient:
         return str(self._server.make_url(path))
 
     async def send(self, method: str, path: str, *, headers: dict[str, str] | None = None, **options: Any) -> Reply:
-        """Send anything; the answer is checked against the declaration of its route."""
+        """Send anything; the answer is checked against the declaration of its route, unless `checks` is off."""
         sent = self._headers | (headers or {})
         async with self._http.request(method, path, headers=sent, **options) as response:
             raw = await response.read()
             is_json = response.content_type == "application/json"
             reply = Reply(response.status, response.headers, orjson.loads(raw) if is_json and raw else None, raw)
-        check_answer(method, path.partition("?")[0], reply)
+        if self.checks:
+            check_answer(method, path.partition("?")[0], reply)
         return reply
 
     async def get(self, path: str, **query: Any) -> Reply:

@@ -45,6 +45,8 @@ async def log_item(
         return done
 
     async def logged(tx: Context) -> Document:
+        # First, so that logs of one client at the same time meet here, before any other work is done twice.
+        await customers.was_active(tx, customer_id)
         block, item = await item_service.log_item(tx, calendar, block_id, item_id, judge)
         await _follow(tx, customer_id, block, item)
         for then in on_logged:
@@ -71,7 +73,6 @@ async def _follow(ctx: Context, customer_id: ObjectId, block: Document, item: Do
         await activity.happened(ctx, "workout_completed", customer_id, block["_id"], **about)
     else:
         await activity.undone(ctx, customer_id, block["_id"], "workout_completed")
-    await customers.was_active(ctx, customer_id)
 
 
 def _require_of_circuit(item: Document, done: list[Document]) -> None:
@@ -93,9 +94,8 @@ async def log_block(ctx: Context, customer_id: ObjectId, block_id: ObjectId, don
     await _require_shown(ctx, customer_id, block_id)
 
     async def logged(tx: Context) -> Document:
-        block = await workouts.log_block(tx, calendar, block_id, done)
         await customers.was_active(tx, customer_id)
-        return block
+        return await workouts.log_block(tx, calendar, block_id, done)
 
     return await in_transaction(ctx, logged)
 
