@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -226,3 +227,21 @@ async def test_a_colleague_s_clients_are_out_of_an_employee_s_reach(coach: Coach
     assert [(f["customerId"], f["code"]) for f in result["failed"]] == [(theirs, "FORBIDDEN")]
     assert (await bulk(as_eli, "unarchive", filter={"archived": True})).ok()["requested"] == 1
     (await bulk(as_eli, "delete", ids=[mine])).refused(403, "customers.delete")
+
+
+async def test_whoever_is_counted_is_changed_when_the_same_is_asked_many_times_at_once(coach: CoachClient) -> None:
+    """Contract 4: each client succeeds or fails whole; totals and counts stay right however calls meet."""
+    wanted = await ids(coach, *(f"Client {number}" for number in range(30)))
+    fields = await own(coach, "assign-metrics-set")
+    calls = [bulk(coach, "assign-metrics-set", ids=wanted, **fields) for _ in range(4)]
+    calls += [bulk(coach, operation, ids=wanted) for operation in ("archive", "unarchive", "archive")]
+    assert [reply.ok()["ok"] for reply in await asyncio.gather(*calls)] == [30] * 7
+    totals = [(await coach.customers(archived=archived))["totalDocs"] for archived in ("true", "false")]
+    assert sorted(totals) == [0, 30]
+    assert len((await coach.get(f"/coach/customers/{wanted[0]}/metrics-sets")).ok()) == 1
+
+    erased = [reply.ok() for reply in await asyncio.gather(*(bulk(coach, "delete", ids=wanted) for _ in range(3)))]
+
+    assert sum(result["ok"] for result in erased) == 30
+    assert {failure["code"] for result in erased for failure in result["failed"]} == {"NOT_FOUND"}
+    assert [(await coach.customers(archived=archived))["totalDocs"] for archived in ("true", "false")] == [0, 0]

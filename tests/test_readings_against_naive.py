@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from coaching_service.kernel.storage.ids import ObjectId
 from tests import naive
 from tests.client import CoachClient
 from tests.conftest import NewCompany
@@ -185,7 +186,7 @@ async def begin(coach: CoachClient) -> Calendar:
         )
         for letter, pair in roles.items()
     }
-    return Calendar(coach, await coach.create_customer("Ana"), made)
+    return Calendar(coach, await coach.create_customer(f"Ana {ObjectId()}"), made)
 
 
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coaching_service.kernel.errors import ServiceError
-from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.context import Context, in_transaction
 from coaching_service.kernel.storage.documents import Document
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.library.metric_sets import service as metric_sets
@@ -86,40 +86,45 @@ async def erase(ctx: Context, selection: Document) -> Document:
 
 async def _run(ctx: Context, selection: Document, apply: Apply, batch: int = BATCH) -> Document:
     result = Result()
-    async for ids in _selected(ctx, selection, result):
+    async for ids in _selected(ctx, selection):
+        result.requested += len(ids)
         for at in range(0, len(ids), batch):
-            await _apply(ctx, ids[at : at + batch], apply, result, dry_run=selection["dryRun"])
+            await _settle(ctx, ids[at : at + batch], apply, result, dry_run=selection["dryRun"])
     return result.answer()
 
 
-async def _apply(ctx: Context, ids: list[ObjectId], apply: Apply, result: Result, *, dry_run: bool) -> None:
+async def _settle(ctx: Context, ids: list[ObjectId], apply: Apply, result: Result, *, dry_run: bool) -> None:
+    """Change those of `ids` that this coach may touch, all in one transaction, and note what became of each."""
+
+    async def changed(tx: Context) -> dict[ObjectId, bool]:
+        # Looked at in the transaction of the change: whoever is counted as `ok` is there, and is changed.
+        found = await bulk.reachable(tx, ids)
+        if (ours := [customer_id for customer_id in ids if found.get(customer_id)]) and not dry_run:
+            await apply(tx, ours)
+        return found
+
     try:
-        if not dry_run:
-            await apply(ctx, ids)
+        found = await in_transaction(ctx, changed)
     except ServiceError as error:
-        code = error.reason.upper().replace(" ", "_")
         for customer_id in ids:
-            result.fail(customer_id, code, error.message)
-    else:
-        result.ok += len(ids)
+            result.fail(customer_id, error.reason.upper().replace(" ", "_"), error.message)
+        return
+    for customer_id in ids:
+        if customer_id not in found:
+            result.fail(customer_id, "NOT_FOUND", "Customer not found")
+        elif not found[customer_id]:
+            result.fail(customer_id, "FORBIDDEN", "This client is assigned to another coach")
+        else:
+            result.ok += 1
 
 
-async def _selected(ctx: Context, selection: Document, result: Result) -> AsyncIterator[list[ObjectId]]:
-    """The clients this coach may touch, in batches; the others are noted as failed."""
+async def _selected(ctx: Context, selection: Document) -> AsyncIterator[list[ObjectId]]:
+    """The clients asked for, each once, in batches; a filter finds only those this coach may touch."""
     if "ids" in selection:
         wanted = list(dict.fromkeys(selection["ids"]))
-        result.requested = len(wanted)
         for at in range(0, len(wanted), BATCH):
-            found = await bulk.reachable(ctx, wanted[at : at + BATCH])
-            for customer_id in wanted[at : at + BATCH]:
-                if customer_id not in found:
-                    result.fail(customer_id, "NOT_FOUND", "Customer not found")
-                elif not found[customer_id]:
-                    result.fail(customer_id, "FORBIDDEN", "This client is assigned to another coach")
-            yield [customer_id for customer_id in wanted[at : at + BATCH] if found.get(customer_id)]
+            yield wanted[at : at + BATCH]
         return
     excluded = set(selection.get("excludeIds", ()))
     async for ids in bulk.matching(ctx, selection["filter"], BATCH):
-        kept = [customer_id for customer_id in ids if customer_id not in excluded]
-        result.requested += len(kept)
-        yield kept
+        yield [customer_id for customer_id in ids if customer_id not in excluded]
