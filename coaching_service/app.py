@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from aiohttp import web
 
 from coaching_service import features
+from coaching_service import web as coach_application
 from coaching_service.authentication import authenticate
 from coaching_service.kernel.background import jobs
 from coaching_service.kernel.rest.operations import OperatorDoors
@@ -41,6 +42,7 @@ def create_app(settings: Settings, services: Services) -> web.Application:
     mount(app, routes, server)
     doors = OperatorDoors(services, routes, features.TAGS)
     app.add_routes(doors.routes(measures, with_metrics=settings.metrics_port is None))
+    coach_application.mount(app, server)
     app.cleanup_ctx.append(_background(services))
     return app
 
