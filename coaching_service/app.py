@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from aiohttp import web
 
 from coaching_service import features
+from coaching_service import web as coach_application
 from coaching_service.authentication import authenticate, authenticate_assistant
 from coaching_service.kernel.background import jobs
 from coaching_service.kernel.mcp.tools import tools_of
@@ -45,19 +46,22 @@ def create_app(settings: Settings, services: Services) -> web.Application:
     mount(app, routes, server)
     doors = OperatorDoors(services, routes, features.TAGS)
     app.add_routes(doors.routes(measures, with_metrics=settings.metrics_port is None))
+    app.add_routes(_assistants_door(settings, services, server).routes())
     app.add_routes(Endpoints(services, settings.trusted_proxies).routes())
-    app.add_routes(
-        Door(
-            make_server(tools_of(features.TOOLS), server.gate),
-            services,
-            authenticate_assistant,
-            settings.max_body_bytes,
-            settings.trusted_proxies,
-            frozenset(settings.mcp_origins),
-        ).routes()
-    )
+    coach_application.mount(app, server)
     app.cleanup_ctx.append(_background(services))
     return app
+
+
+def _assistants_door(settings: Settings, services: Services, server: Server) -> Door:
+    return Door(
+        make_server(tools_of(features.TOOLS), server.gate),
+        services,
+        authenticate_assistant,
+        settings.max_body_bytes,
+        settings.trusted_proxies,
+        frozenset(settings.mcp_origins),
+    )
 
 
 def _background(services: Services) -> Callable[[web.Application], AsyncIterator[None]]:

@@ -83,3 +83,21 @@ async def official_client(server: TestServer, headers: dict[str, str], mode: str
         transport = streamable_http_client(str(server.make_url("/mcp")), http_client=http)
         async with Client(transport, mode=mode) as client:
             yield client
+
+
+def refused(result: dict[str, Any], *words: str) -> str:
+    """What a failed call says, when it says all these words and holds nothing else."""
+    assert result["isError"] is True
+    assert "structuredContent" not in result
+    said: str = result["content"][0]["text"]
+    for word in words:
+        assert word in said, f"{word!r} is not in {said!r}"
+    return said
+
+
+def told(result: dict[str, Any]) -> dict[str, Any]:
+    """What a call that went well gives; the text says the same."""
+    assert not result.get("isError"), result
+    found: dict[str, Any] = result["structuredContent"]
+    assert orjson.loads(result["content"][0]["text"]) == found
+    return found

@@ -15,6 +15,7 @@ from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.team import service as team
 from tests.assistants import let_in
 from tests.client import MONDAY, UNKNOWN, CoachClient
+from tests.conftest import NewCompany
 from tests.contract.world import World, make_world
 from tests.mcp.door import Knocker
 
@@ -86,15 +87,28 @@ async def test_every_tool_declares_a_permission(door: Knocker) -> None:
     assert all(tool.access.who == "coach" and tool.access.permission for tool in TOOLS)
 
 
+@pytest.fixture(scope="module")
+async def victim(new_company: NewCompany) -> CoachClient:
+    """A company that has one of everything."""
+    return await new_company()
+
+
+@pytest.fixture(scope="module")
+async def world(victim: CoachClient) -> World:
+    return await make_world(victim)
+
+
 @EVERY_TOOL
-async def test_the_company_itself_finds_its_own(door: Knocker, coach: CoachClient, tool: Tool) -> None:
-    said = await result(door, tool, await make_world(coach))
+async def test_the_company_itself_finds_its_own(
+    house: TestServer, victim: CoachClient, world: World, tool: Tool
+) -> None:
+    async with Knocker(house, {"X-API-Key": str(victim.key)}) as door:
+        said = await result(door, tool, world)
     assert not said.get("isError"), said
 
 
 @EVERY_TOOL
-async def test_nobody_finds_another_companys(door: Knocker, other_company: CoachClient, tool: Tool) -> None:
-    world = await make_world(other_company)
+async def test_nobody_finds_another_companys(door: Knocker, world: World, tool: Tool) -> None:
     said = await result(door, tool, world)
     text = said["content"][0]["text"]
     assert not any(identifier in text for identifier in world.values())

@@ -16,6 +16,7 @@ from coaching_service.kernel.text import snake
 from coaching_service.kernel.variants import ChangeByStoredType, Variant
 
 Handler = Callable[..., Awaitable[Any]]
+Lane = Literal["database", "long", "own"]
 
 DEFAULT_STATUS = {"GET": 200, "POST": 201, "PUT": 200, "PATCH": 200, "DELETE": 204}
 
@@ -77,7 +78,7 @@ class Route:
     idempotent: bool = False
     body_limit: int | None = None
     body_optional: bool = False
-    lane: Literal["database", "long", "own"] = "database"
+    lane: Lane = "database"
     example: Any = None
     malformed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     path_parameters: tuple[tuple[str, str], ...] = field(default=())

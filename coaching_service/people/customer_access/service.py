@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
 from coaching_service.kernel.background import audit, mail
 from coaching_service.kernel.errors import BadRequest, Conflict, SignInRefused
 from coaching_service.kernel.storage.context import Context, in_transaction
@@ -12,6 +15,9 @@ from coaching_service.people.customers import service as customers
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.sessions import service as sessions
+
+T = TypeVar("T")
+Then = Callable[[Context], Awaitable[T]]
 
 
 async def invite_new(ctx: Context, customer: Document, token: str, wanted: bool) -> None:
@@ -53,6 +59,19 @@ async def first_access(ctx: Context, token: str, password: str, email: str | Non
     They sign in by `email`, else by the address their coach noted. Raises SignInRefused for a token that is unknown
     or used, BadRequest when there is no address at all, Conflict when the address signs somebody in already.
     """
+    return await _let_in(ctx, token, password, email, lambda tx: sessions.begin(tx, tx.who.id, "customer"))
+
+
+async def choose_password(ctx: Context, token: str, password: str, email: str | None) -> None:
+    """The same without a session: the client signs in later. Raises what first_access does."""
+
+    async def nothing_more(_: Context) -> None:
+        pass
+
+    await _let_in(ctx, token, password, email, nothing_more)
+
+
+async def _let_in(ctx: Context, token: str, password: str, email: str | None, then: Then[T]) -> T:
     refused = SignInRefused("The token is unknown or has been used; ask your coach for another invitation")
     found = await entry.whose_first_access(ctx.services, token)
     principal = await entry.principal(ctx.services, found["companyId"], found["_id"]) if found else None
@@ -63,12 +82,12 @@ async def first_access(ctx: Context, token: str, password: str, email: str | Non
         raise BadRequest(["email is required: your coach has noted no address of yours"])
     password_hash = await hash_password(password)
 
-    async def let_in(tx: Context) -> Document:
+    async def let_in(tx: Context) -> T:
         if not await entry.use_first_access(tx, principal.id, token, address):
             raise refused
         await identities.add(tx, principal.id, "customer", address, password_hash)
         await entry.signed_in(tx, principal.id)
-        return await sessions.begin(tx, principal.id, "customer")
+        return await then(tx)
 
     return await in_transaction(ctx.acting_as(principal), let_in)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from datetime import timedelta
+from typing import Any, TypeVar
 
 import structlog
 
@@ -27,6 +29,9 @@ FORGOTTEN = "password_forgotten"
 IMPERSONATION_LIVES = timedelta(minutes=15)
 _MAILS_A_WINDOW = 3
 
+T = TypeVar("T")
+Work = Coroutine[Any, Any, T]
+
 log = structlog.get_logger("coaching_service.sessions")
 
 
@@ -35,27 +40,40 @@ async def sign_up(ctx: Context, company_name: str, name: str, email: str, passwo
 
     Raises Conflict when the address is already used to sign in, Forbidden when the operator has closed sign-up.
     """
+    return await found(ctx, company_name, name, email, password, lambda tx, owner_id: begin(tx, owner_id, "coach"))
+
+
+async def found(
+    ctx: Context, company_name: str, name: str, email: str, password: str, begin: Callable[[Context, ObjectId], Work[T]]
+) -> T:
+    """A new company, and what `begin` makes for its owner in the same transaction. Raises what sign_up does."""
     if not ctx.services.registration:
         raise Forbidden("Sign-up is closed; ask the operator of this service")
     password_hash = await hash_password(password)
 
-    async def founded(tx: Context) -> Document:
+    async def founded(tx: Context) -> T:
         owner = await team.found_company(tx, company_name, name, email, password_hash)
-        return await begin(tx.acting_as(owner), owner.id, "coach")
+        return await begin(tx.acting_as(owner), owner.id)
 
     return await in_transaction(ctx, founded)
 
 
 async def sign_in(ctx: Context, email: str, password: str) -> Document:
     """The tokens of a new session. Raises SignInRefused, always the same; TooManyRequests after too many failures."""
-    identity = await identities.check(ctx, email, password)
-    if (principal := await _principal_of(ctx.services, identity)) is None:
-        raise identities.refused()
-    await identities.clear(ctx, email)
+    identity, principal = await identified(ctx, email, password)
     tokens = await begin(ctx.acting_as(principal), identity.subject_id, identity.kind)
     if identity.kind == "customer":
         await entry.signed_in(ctx.acting_as(principal), identity.subject_id)
     return tokens
+
+
+async def identified(ctx: Context, email: str, password: str) -> tuple[Identity, Principal]:
+    """Whom an address and password sign in. Raises what sign_in does."""
+    identity = await identities.check(ctx, email, password)
+    if (principal := await _principal_of(ctx.services, identity)) is None:
+        raise identities.refused()
+    await identities.clear(ctx, email)
+    return identity, principal
 
 
 async def _principal_of(services: Services, identity: Identity) -> Principal | None:
@@ -128,7 +146,12 @@ async def principal_of(services: Services, access_token: str) -> Principal:
 async def principal_by_session(services: Services, access_hash: str) -> Principal | None:
     """Whom the session with this access token's hash stands for, or None."""
     session = await store.resolve(services, access_hash)
-    if session is None or not session["company"]:
+    return None if session is None else bearer_of(session)
+
+
+def bearer_of(session: Document) -> Principal | None:
+    """Whom a session that store.resolve gave stands for; None when they, or the company, are gone."""
+    if not session["company"]:
         return None
     company: Company = account.as_company(session["company"][0])
     if session["kind"] == "coach":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from coaching_service.kernel.storage.context import Context, Services
 from coaching_service.kernel.storage.documents import Document, Documents, now
@@ -34,14 +34,17 @@ async def add(ctx: Context, session: Document, access_hash: str, lives: timedelt
     return await sessions.insert(ctx, {**session, "access": access, "expiresAt": at + family_lives})
 
 
-async def resolve(services: Services, access_hash: str) -> Document | None:
+async def resolve(services: Services, access_hash: str, door: str | None = None) -> Document | None:
     """The session whose access token has this hash and has not ended, with `company` and `coach` or `customer`
-    (each a list of one, or empty), in one round trip."""
+    (each a list of one, or empty), in one round trip.
+
+    `door`: the one the session was begun at: None is REST's, whose sessions open no other.
+    """
     at = now()
     found = sessions.globally(services).aggregate(
         [
-            {"$match": {"access": {"$elemMatch": {"hash": access_hash, "until": {"$gt": at}}}}},
-            {"$project": {"access": 0, "familyHash": 0, "refreshHash": 0}},
+            {"$match": {"access": {"$elemMatch": {"hash": access_hash, "until": {"$gt": at}}}, "door": door}},
+            {"$project": {"access.hash": 0, "familyHash": 0, "refreshHash": 0}},
             {"$lookup": {"from": "companies", "localField": "companyId", "foreignField": "_id", "as": "company"}},
             {"$lookup": {"from": "coaches", "localField": "subjectId", "foreignField": "_id", "as": "coach"}},
             {
@@ -74,6 +77,11 @@ async def rotate(
         return_document=True,
     )
     return rotated
+
+
+async def prolong(services: Services, access_hash: str, until: datetime) -> None:
+    """Let a session's only access token live until then."""
+    await sessions.globally(services).update_one({"access.hash": access_hash}, {"$set": {"access.0.until": until}})
 
 
 async def revoke_family(services: Services, family_hash: str) -> Document | None:

@@ -1,0 +1,134 @@
+"""Drawing a page: its template in the layout, with the headers that every page has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import date, datetime
+from typing import Any
+
+import aiohttp_jinja2
+import jinja2
+from aiohttp import web
+
+from coaching_service.kernel.errors import ServiceError
+from coaching_service.web import statics
+from coaching_service.web.forms import Typed
+from coaching_service.web.visits import Visit, is_secure
+
+_POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'"
+)
+_HEADERS = {
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+def prepare(app: web.Application) -> None:
+    """Make `app` able to draw pages."""
+    aiohttp_jinja2.setup(
+        app,
+        loader=jinja2.PackageLoader(__package__, "templates"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+        default_helpers=False,
+        filters=_FILTERS,
+    ).globals["static"] = statics.address
+
+
+def policy(visit: Visit, *, leads_away: bool) -> str:
+    """The Content-Security-Policy of a page. `leads_away`: its forms may lead to another site by a redirect."""
+    upgrade = "; upgrade-insecure-requests" if is_secure(visit.services) else ""
+    return _POLICY + ("" if leads_away else "; form-action 'self'") + upgrade
+
+
+def draw(
+    request: web.Request,
+    visit: Visit,
+    template: str,
+    variables: Mapping[str, Any],
+    *,
+    typed: Typed | None = None,
+    status: int = 200,
+    leads_away: bool = False,
+) -> web.Response:
+    """A page of the application, in the layout, for whoever visits.
+
+    Templates also have `who` (the coach, or None), `csrf`, `path`, `notice`, `may(permission)`, and `form(name)`:
+    what was typed into the form of that name if it was not accepted, else an empty one.
+    """
+    notice = visit.take_notice(request)
+    who = visit.principal
+    known = {
+        "who": who,
+        "csrf": visit.csrf,
+        "path": request.path,
+        "notice": notice,
+        "may": lambda permission: who is not None and permission in who.permissions,
+        "form": lambda name: typed if typed is not None and typed.name == name else Typed(name),
+        "typed": typed,
+    }
+    response = aiohttp_jinja2.render_template(template, request, known | dict(variables), status=status)
+    response.headers.update(_HEADERS)
+    response.headers["Content-Security-Policy"] = policy(visit, leads_away=leads_away)
+    visit.dress(response)
+    if notice:
+        visit.drop_notice(response)
+    return response
+
+
+_ADVICE = {
+    401: ("Sign in first", "Your session has ended."),
+    403: ("This is not for you", "Ask the owner of your company for the permission, or go back."),
+    404: ("Nothing is here", "It may have been deleted, or the address is mistyped."),
+    405: ("That is not how this page is used", "Go back and use the page's own buttons."),
+    408: ("That took too long", "Check your connection and send it again."),
+    409: ("Somebody was faster", "Go back, load the page again, and repeat your change."),
+    413: ("That is too much at once", "Send less in one go."),
+    429: ("Slow down", "There were too many attempts."),
+    503: ("Back in a moment", "The database cannot be reached. Nothing was lost; try again shortly."),
+}
+
+
+def draw_error(request: web.Request, visit: Visit, error: ServiceError) -> web.Response:
+    """The page of a failure: what happened, and what to do next."""
+    title, advice = _ADVICE.get(
+        error.status, ("Something went wrong", "It is our mistake. Try again; if it stays, tell us when it happened.")
+    )
+    if error.status == 400:
+        title, advice = "That could not be read", "Go back and try again."
+    sentences = [error.message] if isinstance(error.message, str) else error.message
+    told = sentences if error.status not in (404, 405, 500) else []
+    variables = {"title": title, "advice": advice, "sentences": told, "status": error.status}
+    response = draw(request, visit, "error.html", variables, status=error.status)
+    response.headers.update(error.headers)
+    return response
+
+
+def _day(value: str | date | None) -> str:
+    """`2026-03-02` as `Mon 2 Mar 2026`."""
+    if value is None:
+        return "–"
+    day = date.fromisoformat(value[:10]) if isinstance(value, str) else value
+    return f"{day:%a} {day.day} {day:%b %Y}"
+
+
+def _moment(value: datetime | None) -> str:
+    """A stored time as `2 Mar 2026, 08:30 UTC`."""
+    return "–" if value is None else f"{value.day} {value:%b %Y, %H:%M} UTC"
+
+
+def _number(value: float | None, unit: str = "") -> str:
+    """A number without idle zeros, thousands set apart, with its unit."""
+    if value is None:
+        return "–"
+    text = f"{value:,.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else f"{value:,}"
+    return f"{text} {unit}".rstrip()
+
+
+_FILTERS: dict[str, Callable[..., str]] = {"day": _day, "moment": _moment, "number": _number}

@@ -1,0 +1,111 @@
+"""Forms: what a browser sends as text becomes what the schemas of the REST interface take; what is wrong, by field."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl
+
+from aiohttp import web
+from marshmallow import Schema, ValidationError, fields
+from multidict import MultiDict
+
+from coaching_service.kernel.errors import BadRequest, UnsupportedMediaType
+from coaching_service.kernel.messages import body_messages
+from coaching_service.kernel.rest.inputs import read_bytes
+
+LIMIT = 65_536
+_MOST_FIELDS = 1_000
+_WHOLE = re.compile(r"[+-]?\d{1,15}", re.ASCII)
+_DECIMAL = re.compile(r"[+-]?\d{1,15}([.,]\d{1,15})?", re.ASCII)
+Sent = MultiDict[str]
+
+
+@dataclass
+class Typed:
+    """What somebody typed into a form, and what is wrong with it.
+
+    `general` is what is wrong with no field in particular, `errors` says it by field.
+    """
+
+    name: str
+    values: Sent = field(default_factory=MultiDict)
+    errors: dict[str, str] = field(default_factory=dict)
+    general: list[str] = field(default_factory=list)
+
+    def all(self, name: str) -> list[str]:
+        """Every value of a field."""
+        return self.values.getall(name, [])
+
+
+async def read_form(request: web.Request) -> Sent:
+    """The fields of a form's body. Raises UnsupportedMediaType, TooLarge, BadRequest."""
+    if request.content_type != "application/x-www-form-urlencoded":
+        raise UnsupportedMediaType("A form is sent as application/x-www-form-urlencoded")
+    raw = await read_bytes(request, LIMIT)
+    try:
+        pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS)
+    except ValueError:
+        raise BadRequest("The form could not be read") from None
+    return MultiDict(pairs)
+
+
+def load(schema: Schema, sent: Mapping[str, str]) -> dict[str, Any]:
+    """The values as `schema` reads them. Raises ValidationError."""
+    values: dict[str, Any] = schema.load(_values(schema, MultiDict(sent), ""))
+    return values
+
+
+def _values(schema: Schema, sent: Sent, prefix: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, each in schema.fields.items():
+        wire = prefix + name
+        if isinstance(each, fields.Nested):
+            found[name] = _values(each.schema, sent, f"{wire}.")
+        elif isinstance(each, fields.List):
+            if wire in sent:
+                found[name] = [_spelled(each.inner, text) for text in sent.getall(wire) if text.strip()]
+        elif isinstance(each, fields.Boolean):
+            found[name] = wire in sent
+        elif wire in sent:
+            text = sent[wire]
+            if text.strip() or each.required:
+                found[name] = _spelled(each, text)
+            elif each.allow_none:
+                found[name] = None
+    return found
+
+
+def _spelled(each: fields.Field[Any], text: str) -> Any:
+    """A text as the JSON value it stands for; one that stands for none stays a text, which the field refuses."""
+    if isinstance(each, fields.Integer) and _WHOLE.fullmatch(text.strip()):
+        return int(text)
+    if isinstance(each, fields.Float) and _DECIMAL.fullmatch(text.strip()):
+        return float(text.replace(",", "."))
+    return text
+
+
+def wrong(name: str, sent: Sent, problem: ValidationError | str | list[str], known: set[str]) -> Typed:
+    """A form that was not accepted: `problem` is what is wrong, `known` the names of its fields."""
+    sentences = body_messages(problem) if isinstance(problem, ValidationError) else problem
+    typed = Typed(name, sent)
+    for sentence in [sentences] if isinstance(sentences, str) else sentences:
+        where, _, what = sentence.partition(" ")
+        at = next((n for n in (where, where.rpartition(".")[0]) if n in known), None)
+        if at:
+            typed.errors.setdefault(at, f"This {what}." if what.startswith(("is ", "must ", "should ")) else what)
+        else:
+            typed.general.append(sentence if sentence.endswith((".", "?", "!")) else f"{sentence}.")
+    return typed
+
+
+def field_names(schema: Schema | None, prefix: str = "") -> set[str]:
+    """The names of every field of a form, as they are sent."""
+    found: set[str] = set()
+    for name, each in (schema.fields if schema else {}).items():
+        if isinstance(each, fields.Nested):
+            found |= field_names(each.schema, f"{prefix}{name}.")
+        found.add(prefix + name)
+    return found

@@ -1,0 +1,112 @@
+"""The declaration of a page: serving, its tests and the walk over every page read it.
+
+pages = Pages("/app")
+
+@pages.get("/customers/{customerId}", access=coach(CUSTOMERS.VIEW), template="customer.html")
+async def customer(ctx, customer_id):
+    return {"customer": await customers.read(ctx, customer_id)}
+
+@pages.post("/customers/{customerId}/rename", access=coach(CUSTOMERS.EDIT), form=NewName(), on=customer)
+async def rename(ctx, customer_id, form):
+    await customers.change(ctx, customer_id, form)
+    return Go(f"/app/customers/{customer_id}", "The client has a new name.")
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from marshmallow import Schema
+
+from coaching_service.kernel.auth.access import Access
+from coaching_service.kernel.rest.routes import Lane
+from coaching_service.kernel.text import snake
+
+Handler = Callable[..., Awaitable[Any]]
+IDENTIFIER = "[0-9a-fA-F]{24}"
+
+
+@dataclass(frozen=True)
+class Go:
+    """An answer: go to `to`, and find `notice` there once.
+
+    `session`: the token of a session begun; `ends`: the session at hand has ended.
+    """
+
+    to: str
+    notice: str = ""
+    session: str | None = None
+    ends: bool = False
+
+
+@dataclass(frozen=True)
+class Show:
+    """A form's answer that is its page once more, with these variables added (a secret that is shown once, say)."""
+
+    variables: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page or one form.
+
+    A page (GET) gives the variables of its `template`, or Go. A form (POST) gives Go or Show; when it is not accepted,
+    the page `on` which it stands is shown again with what was typed and what is wrong.
+    `query` and `form` are schema instances; a query that is not well-formed is as if it were not there.
+    `lane`: as for REST routes. `leads_away`: its form may lead to another site by a redirect (an assistant's consent),
+    so the page's policy does not say where forms may go. `takes_request`: the handler also gets `request`.
+    """
+
+    method: Literal["GET", "POST"]
+    path: str
+    access: Access
+    handler: Handler
+    template: str = ""
+    query: Schema | None = None
+    form: Schema | None = None
+    on: Handler | None = None
+    lane: Lane = "database"
+    leads_away: bool = False
+    takes_request: bool = False
+    path_parameters: tuple[tuple[str, str], ...] = field(default=())
+
+    @property
+    def name(self) -> str:
+        """The name of the form, by which a template knows it."""
+        return self.handler.__name__
+
+    @property
+    def pattern(self) -> str:
+        """The path as aiohttp matches it: parameters are identifiers, anything else is another path."""
+        return re.sub(r"{(\w+)}", rf"{{\1:{IDENTIFIER}}}", self.path)
+
+
+class Pages:
+    """Pages under one prefix."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        self.declared: list[Page] = []
+
+    def get(self, path: str, *, access: Access, template: str, **options: Any) -> Callable[[Handler], Handler]:
+        """Declare a page."""
+        return self._declare("GET", path, access, {"template": template, **options})
+
+    def post(self, path: str, *, access: Access, on: Handler | None, **options: Any) -> Callable[[Handler], Handler]:
+        """Declare a form."""
+        return self._declare("POST", path, access, {"on": on, **options})
+
+    def _declare(
+        self, method: Literal["GET", "POST"], path: str, access: Access, options: dict[str, Any]
+    ) -> Callable[[Handler], Handler]:
+        whole = self.prefix + path
+        parameters = tuple((wire, snake(wire)) for wire in re.findall(r"{(\w+)}", whole))
+
+        def declare(handler: Handler) -> Handler:
+            self.declared.append(Page(method, whole, access, handler, path_parameters=parameters, **options))
+            return handler
+
+        return declare

@@ -1,0 +1,216 @@
+"""From a declared page to an aiohttp handler: who visits, may they, what was typed, then the page."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import urlencode
+
+import structlog
+from aiohttp import web
+from marshmallow import ValidationError
+
+from coaching_service.kernel.auth.access import check
+from coaching_service.kernel.errors import (
+    BadRequest,
+    Conflict,
+    InternalError,
+    MethodNotAllowed,
+    NotFound,
+    ServiceError,
+    SignInRefused,
+    TooManyRequests,
+    Unauthorized,
+)
+from coaching_service.kernel.rest.inputs import network_address
+from coaching_service.kernel.rest.serve import Server
+from coaching_service.kernel.rest.traffic import REQUEST_ID, WHO
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.kernel.storage.mongo import as_service_error
+from coaching_service.web import drawing, statics, views
+from coaching_service.web.forms import Sent, Typed, field_names, load, read_form, wrong
+from coaching_service.web.pages import Go, Page, Show
+from coaching_service.web.visits import CSRF_FIELD, Visit, local
+
+log = structlog.get_logger("coaching_service.web")
+_AiohttpHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+# What a form is told beside its fields; anything else is a page of its own.
+_FORM_ERRORS = (BadRequest, Conflict, SignInRefused, TooManyRequests)
+
+
+def mount(app: web.Application, server: Server) -> None:
+    """Serve every page on `app`; what is under /app and is none of them is told so by a page."""
+    drawing.prepare(app)
+    app.add_routes(statics.routes())
+    declared = views.everything()
+    house = _House(server, {page.handler: page for page in declared if page.method == "GET"})
+    for page in declared:
+        add = app.router.add_get if page.method == "GET" else app.router.add_post
+        add(page.pattern, house.handler(page))
+    for pattern in {page.pattern for page in declared}:
+        methods = {page.method for page in declared if page.pattern == pattern}
+        app.router.add_route("*", pattern, house.refusal(methods))
+    app.router.add_route("*", "/app/{rest:.*}", house.refusal(set()))
+    app.router.add_get("/", house.root)
+
+
+class _House:
+    """What every page is served with."""
+
+    def __init__(self, server: Server, shown: dict[Any, Page]) -> None:
+        self.server, self.shown = server, shown
+
+    def handler(self, page: Page) -> _AiohttpHandler:
+        """The aiohttp handler of one declared page."""
+
+        async def handle(request: web.Request) -> web.StreamResponse:
+            visit = await Visit.of(self.server.services, request)
+            try:
+                return await self._serve(page, request, visit)
+            except Unauthorized:
+                return sign_in_first(request, visit)
+            except Exception as error:  # noqa: BLE001 - every failure becomes a page here, and only here
+                return drawing.draw_error(request, visit, _known(request, error))
+
+        return handle
+
+    def refusal(self, methods: set[Any]) -> _AiohttpHandler:
+        """Says that there is no such page, or that it is not used by this method."""
+        allowed = ", ".join(sorted(methods | {"HEAD"} if "GET" in methods else methods))
+
+        async def refuse(request: web.Request) -> web.StreamResponse:
+            visit = await Visit.of(self.server.services, request)
+            what = f"Cannot {request.method} {request.path}"
+            error = MethodNotAllowed(what, {"Allow": allowed}) if methods else NotFound(what)
+            return drawing.draw_error(request, visit, error)
+
+        return refuse
+
+    async def root(self, request: web.Request) -> web.StreamResponse:
+        """A browser at the bare address is led to the application; anybody else finds nothing there."""
+        if "text/html" not in request.headers.get("Accept", ""):
+            raise web.HTTPNotFound
+        return _led("/app")
+
+    async def _serve(self, page: Page, request: web.Request, visit: Visit) -> web.StreamResponse:
+        sent = await self._own_form(request, visit) if page.method == "POST" else None
+        if page.access.who != "public" and visit.principal is not None:
+            request[WHO] = visit.principal
+        check(page.access, visit.principal, writes=page.method == "POST")
+        ctx = Context(
+            self.server.services,
+            visit.principal,
+            request_id=request[REQUEST_ID],
+            address=network_address(request, self.server.proxies),
+        )
+        if sent is None:
+            return await self._page(page, request, visit, ctx)
+        return await self._form(page, request, visit, ctx, sent)
+
+    async def _own_form(self, request: web.Request, visit: Visit) -> Sent:
+        sent = await read_form(request)
+        visit.require_own_form(request, sent.popall(CSRF_FIELD, [""])[0])
+        return sent
+
+    async def _page(
+        self,
+        page: Page,
+        request: web.Request,
+        visit: Visit,
+        ctx: Context,
+        typed: Typed | None = None,
+        more: dict[str, Any] | None = None,
+        status: int = 200,
+    ) -> web.StreamResponse:
+        check(page.access, visit.principal, writes=False)
+        async with self.server.lane(page.lane):
+            answer = await page.handler(ctx, **self._arguments(page, request))
+        if isinstance(answer, web.StreamResponse):
+            return answer
+        if isinstance(answer, Go):
+            return _go(visit, answer)
+        return drawing.draw(
+            request,
+            visit,
+            page.template,
+            answer | (more or {}),
+            typed=typed,
+            status=status,
+            leads_away=page.leads_away,
+        )
+
+    async def _form(
+        self, page: Page, request: web.Request, visit: Visit, ctx: Context, sent: Sent
+    ) -> web.StreamResponse:
+        try:
+            arguments = self._arguments(page, request)
+            if page.form is not None:
+                arguments["form"] = load(page.form, sent)
+            async with self.server.lane(page.lane):
+                answer = await page.handler(ctx, **arguments)
+        except (ValidationError, *_FORM_ERRORS) as error:
+            if page.on is None:
+                raise
+            problem = error if isinstance(error, ValidationError) else error.message
+            typed = wrong(page.name, sent, problem, field_names(page.form))
+            status = error.status if isinstance(error, ServiceError) else BadRequest.status
+            shown = await self._page(self.shown[page.on], request, visit, ctx, typed, status=status)
+            if isinstance(error, ServiceError):
+                shown.headers.update(error.headers)
+            return shown
+        if isinstance(answer, web.StreamResponse):
+            return answer
+        if isinstance(answer, Go):
+            return _go(visit, answer)
+        if isinstance(answer, Show) and page.on is not None:
+            return await self._page(self.shown[page.on], request, visit, ctx, more=answer.variables)
+        raise TypeError(f"{page.path}: a form answers Go or Show")
+
+    @staticmethod
+    def _arguments(page: Page, request: web.Request) -> dict[str, Any]:
+        arguments: dict[str, Any] = {
+            name: ObjectId(request.match_info[wire])
+            for wire, name in page.path_parameters
+            if wire in request.match_info
+        }
+        if page.query is not None:
+            try:
+                arguments["query"] = load(page.query, request.query)
+            except ValidationError:
+                arguments["query"] = load(page.query, {})
+        if page.takes_request:
+            arguments["request"] = request
+        return arguments
+
+
+def sign_in_first(request: web.Request, visit: Visit) -> web.Response:
+    """Leads to the sign-in page, and from there back to where the request wanted to go."""
+    wanted = request.path_qs if request.method in ("GET", "HEAD") else ""
+    target = local(wanted, "")
+    response = _led("/app/sign-in" + (f"?{urlencode({'next': target})}" if target not in ("", "/app") else ""))
+    visit.dress(response)
+    return response
+
+
+def _go(visit: Visit, go: Go) -> web.Response:
+    response = _led(go.to)
+    visit.dress(response, session=go.session, ends=go.ends)
+    if go.notice:
+        visit.leave_notice(response, go.notice)
+    return response
+
+
+def _led(to: str) -> web.Response:
+    # Not web.HTTPSeeOther, which would spell the address anew.
+    return web.Response(
+        status=303, headers={"Location": to, "Cache-Control": "no-store", "Referrer-Policy": "same-origin"}
+    )
+
+
+def _known(request: web.Request, error: Exception) -> ServiceError:
+    known = error if isinstance(error, ServiceError) else as_service_error(error)
+    if known is None:
+        log.error("unforeseen", request_id=request[REQUEST_ID], route=request.path, exc_info=error)
+        return InternalError()
+    return known

@@ -1,0 +1,11 @@
+"""The pages of the application, a module for each part of it."""
+
+from coaching_service.web.pages import Page
+from coaching_service.web.views import entry, home
+
+PARTS = (entry, home)
+
+
+def everything() -> list[Page]:
+    """Every page, in the order of declaration."""
+    return [page for part in PARTS for page in part.pages.declared]

@@ -1,0 +1,121 @@
+"""Getting in and out: sign in, sign up, forgotten passwords, a client's first access."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.kernel.auth.access import public
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.validation import Email, Input, Text
+from coaching_service.people.customer_access import service as customer_access
+from coaching_service.people.customer_access.schemas import FirstAccess
+from coaching_service.people.sessions import browser
+from coaching_service.people.sessions import service as sessions
+from coaching_service.people.sessions.schemas import Credentials, ForgottenPassword, PasswordReset, SignUp
+from coaching_service.web.pages import Go, Pages
+from coaching_service.web.visits import local
+
+pages = Pages("/app")
+
+
+class _Next(Input):
+    """Where to go once signed in."""
+
+    next = Text(longest=4000, load_default=None)
+
+
+class _Token(Input):
+    """The right to do it, from a mail."""
+
+    token = Text(longest=500, load_default="")
+
+
+class _SignIn(Credentials):
+    next = Text(longest=4000, load_default=None)
+
+
+class _FirstAccess(FirstAccess):
+    email = Email(allow_none=True, load_default=None)
+
+
+@pages.get("/sign-in", access=public(), query=_Next(), template="entry/sign_in.html")
+async def sign_in_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | Go:
+    """The page to sign in by; whoever is in already goes on."""
+    if ctx.principal is not None:
+        return Go(local(query["next"]))
+    return {"next": local(query["next"]), "registration": ctx.services.registration}
+
+
+@pages.post("/sign-in", access=public(), form=_SignIn(), on=sign_in_page, lane="own")
+async def sign_in(ctx: Context, form: dict[str, Any]) -> Go:
+    """Sign in, slowed down like REST's."""
+    token = await browser.sign_in(ctx, form["email"], form["password"])
+    return Go(local(form["next"]), session=token)
+
+
+@pages.get("/sign-up", access=public(), template="entry/sign_up.html")
+async def sign_up_page(ctx: Context) -> dict[str, Any] | Go:
+    """The page on which a company begins."""
+    if ctx.principal is not None:
+        return Go("/app")
+    return {"registration": ctx.services.registration}
+
+
+@pages.post("/sign-up", access=public(), form=SignUp(), on=sign_up_page, lane="own")
+async def sign_up(ctx: Context, form: dict[str, Any]) -> Go:
+    """Sign up a company; its owner is in at once."""
+    token = await browser.sign_up(ctx, form["companyName"], form["name"], form["email"], form["password"])
+    return Go("/app", f"Welcome, {form['name']}. {form['companyName']} is ready.", session=token)
+
+
+@pages.post("/sign-out", access=public(), on=None)
+async def sign_out(ctx: Context) -> Go:
+    """End the session."""
+    if ctx.principal is not None:
+        await sessions.sign_out(ctx)
+    return Go("/app/sign-in", "You are signed out.", ends=True)
+
+
+@pages.get("/forgotten-password", access=public(), template="entry/forgotten.html")
+async def forgotten_page(_: Context) -> dict[str, Any]:
+    """The page that asks for an address."""
+    return {}
+
+
+@pages.post("/forgotten-password", access=public(), form=ForgottenPassword(), on=forgotten_page)
+async def forgotten(ctx: Context, form: dict[str, Any]) -> Go:
+    """Send a mail if anybody signs in by the address; the answer is the same if nobody does."""
+    await sessions.forgotten(ctx, form["email"])
+    return Go("/app/sign-in", "If this address signs in here, a mail is on its way. Its link is good for an hour.")
+
+
+@pages.get("/reset-password", access=public(), query=_Token(), template="entry/reset.html")
+async def reset_page(_: Context, query: dict[str, Any]) -> dict[str, Any]:
+    """The page a mail links to: choose a new password."""
+    return {"token": query["token"]}
+
+
+@pages.post("/reset-password", access=public(), form=PasswordReset(), on=reset_page, lane="own")
+async def reset(ctx: Context, form: dict[str, Any]) -> Go:
+    """Set the password; every session of its owner ends."""
+    await sessions.reset(ctx, form["token"], form["password"])
+    return Go("/app/sign-in", "The password is set. Sign in with it.", ends=True)
+
+
+@pages.get("/first-access", access=public(), query=_Token(), template="entry/first_access.html")
+async def first_access_page(_: Context, query: dict[str, Any]) -> dict[str, Any]:
+    """The page an invitation links to: a client chooses a password."""
+    return {"token": query["token"]}
+
+
+@pages.post("/first-access", access=public(), form=_FirstAccess(), on=first_access_page, lane="own")
+async def first_access(ctx: Context, form: dict[str, Any]) -> Go:
+    """Let the client in: from now on they sign in by the password."""
+    await customer_access.choose_password(ctx, form["token"], form["password"], form["email"])
+    return Go("/app/welcome")
+
+
+@pages.get("/welcome", access=public(), template="entry/welcome.html")
+async def welcome(_: Context) -> dict[str, Any]:
+    """What a client reads who has just chosen a password."""
+    return {}

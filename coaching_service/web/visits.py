@@ -1,0 +1,123 @@
+"""Who visits: the session in the cookie, the token that every form carries, and where a form comes from."""
+
+from __future__ import annotations
+
+import base64
+import re
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from aiohttp import web
+
+from coaching_service.kernel.auth.principal import Principal
+from coaching_service.kernel.auth.secrets import new_token
+from coaching_service.kernel.errors import Forbidden
+from coaching_service.kernel.storage.context import Services
+from coaching_service.people.sessions import browser
+
+CSRF_FIELD = "csrf"
+_OUT_OF_DATE = "This form is out of date. Go back, load the page again, and send it once more; cookies must be allowed."
+_ELSEWHERE = "This form was sent from another site, so nothing was done."
+_LOCAL = re.compile(r"/(app|oauth)([/?][!-\[\]-~]*)?", re.ASCII)
+
+
+@dataclass
+class Visit:
+    """One request of a browser: its cookies, and the coach behind them, if any.
+
+    A form's token is a signature of a secret that only this browser's cookie holds: the session's token, or before
+    there is one a `visitor` cookie of its own.
+    """
+
+    services: Services
+    session: str | None
+    principal: Principal | None
+    visitor: str
+    is_new: bool
+
+    @classmethod
+    async def of(cls, services: Services, request: web.Request) -> Visit:
+        """What a request's cookies say."""
+        session = request.cookies.get(cookie_name(services, "session"))
+        principal = await browser.principal_of(services, session) if session else None
+        visitor = request.cookies.get(cookie_name(services, "visitor"))
+        return cls(services, session, principal, visitor or new_token(), is_new=not visitor)
+
+    @property
+    def csrf(self) -> str:
+        """What every form of this visit carries."""
+        return self.services.vault.sign(self._bound)
+
+    @property
+    def _bound(self) -> str:
+        return f"form of session:{self.session}" if self.principal else f"form of visitor:{self.visitor}"
+
+    def require_own_form(self, request: web.Request, token: str) -> None:
+        """Raise Forbidden unless a form was sent from a page of ours in this browser."""
+        site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
+        if site is not None:
+            if site not in ("same-origin", "none"):
+                raise Forbidden(_ELSEWHERE)
+        elif origin is not None and urlsplit(origin).netloc not in (
+            request.host,
+            urlsplit(self.services.base_url).netloc,
+        ):
+            raise Forbidden(_ELSEWHERE)
+        if not self.services.vault.signed(self._bound, token):
+            raise Forbidden(_OUT_OF_DATE)
+
+    def dress(self, response: web.StreamResponse, *, session: str | None = None, ends: bool = False) -> None:
+        """Give a response the cookies of this visit; `session` begins one, `ends` ends it."""
+        if session is not None:
+            self._set(response, "session", session, int(browser.LIVES.total_seconds()))
+        elif ends or (self.session and self.principal is None):
+            self._drop(response, "session")
+        if self.is_new and self.principal is None:
+            self._set(response, "visitor", self.visitor, None)
+
+    def leave_notice(self, response: web.StreamResponse, notice: str) -> None:
+        """Leave a sentence for the next page."""
+        text = base64.urlsafe_b64encode(notice.encode()).decode()
+        self._set(response, "notice", f"{text}.{self.services.vault.sign(f'notice:{text}')}", 60)
+
+    def take_notice(self, request: web.Request) -> str:
+        """The sentence that was left for this page, or an empty one."""
+        text, _, signature = request.cookies.get(cookie_name(self.services, "notice"), "").partition(".")
+        if not text or not self.services.vault.signed(f"notice:{text}", signature):
+            return ""
+        return base64.urlsafe_b64decode(text).decode()
+
+    def drop_notice(self, response: web.StreamResponse) -> None:
+        """Forget it: it is read once."""
+        self._drop(response, "notice")
+
+    def _set(self, response: web.StreamResponse, name: str, value: str, seconds: int | None) -> None:
+        response.set_cookie(
+            cookie_name(self.services, name),
+            value,
+            max_age=seconds,
+            path="/",
+            httponly=True,
+            secure=is_secure(self.services),
+            samesite="Lax",
+        )
+
+    def _drop(self, response: web.StreamResponse, name: str) -> None:
+        response.del_cookie(
+            cookie_name(self.services, name), path="/", httponly=True, secure=is_secure(self.services), samesite="Lax"
+        )
+
+
+def is_secure(services: Services) -> bool:
+    """Whether the service is known by an https address."""
+    return services.base_url.startswith("https:")
+
+
+def cookie_name(services: Services, name: str) -> str:
+    """A cookie's name; with https one that browsers take from this host alone."""
+    return f"__Host-{name}" if is_secure(services) else f"coach_{name}"
+
+
+def local(path: str | None, otherwise: str = "/app") -> str:
+    """`path` if it is an address of this application's, such as `/app/programs?page=2`; else `otherwise`."""
+    return path if path and _LOCAL.fullmatch(path) else otherwise

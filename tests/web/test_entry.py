@@ -1,0 +1,174 @@
+"""Getting into the application: sign in, sign up, forgotten passwords, first access; and where it leads."""
+
+from __future__ import annotations
+
+import secrets
+
+import pytest
+
+from coaching_service.people.identities import service as identities
+from coaching_service.people.sessions import browser
+from coaching_service.people.team import service as team
+from tests.client import CoachClient
+from tests.conftest import PASSWORD
+from tests.web.conftest import NewVisitor
+from tests.web.visitor import Visitor
+
+
+async def test_a_company_signs_up_and_is_in(visitor: Visitor) -> None:
+    page = await visitor.get("/app/sign-up")
+    address = f"new-{secrets.token_hex(6)}@example.com"
+
+    arrived = await visitor.submit(
+        page, "/app/sign-up", companyName="Nova Gym", name="Nova", email=address, password=PASSWORD
+    )
+
+    arrived.ok().says("Welcome, Nova. Nova Gym is ready.")
+    assert "/app/settings" in arrived.links
+    assert "Nova Gym is ready" not in (await visitor.get("/app")).text, "a notice is read once"
+
+
+async def test_what_was_typed_stays_and_the_wrong_field_is_told(visitor: Visitor) -> None:
+    page = await visitor.get("/app/sign-up")
+    wrong = await visitor.submit(page, "/app/sign-up", companyName="Nova", name=" ", email="nova", password="short one")
+
+    form = wrong.ok(400).form("/app/sign-up")
+    assert form.controls["companyName"]["value"] == "Nova"
+    assert form.controls["email"]["value"] == "nova"
+    assert form.controls["password"]["value"] == "", "a password is never sent back"
+    assert [name for name, control in form.controls.items() if control.get("aria-invalid")] == [
+        "name",
+        "email",
+        "password",
+    ]
+    wrong.says("This must be an e-mail address.", "This must be at least 12 characters long.")
+
+
+async def test_a_known_address_cannot_sign_up_again(coach: CoachClient, visitor: Visitor) -> None:
+    page = await visitor.get("/app/sign-up")
+    known = await visitor.submit(
+        page, "/app/sign-up", companyName="N", name="N", email=str(coach.ctx.who.email), password=PASSWORD
+    )
+    known.ok(409).says("This e-mail address is already used to sign in.")
+
+
+async def test_sign_in_leads_to_where_one_wanted_to_go(coach: CoachClient, visitor: Visitor) -> None:
+    asked = await visitor.get("/app/settings/nowhere?a=1")
+    asked.ok(404)
+    asked = await visitor.get("/app?a=1")
+    assert asked.path.startswith("/app/sign-in?next=")
+
+    arrived = await visitor.submit(asked, "/app/sign-in", email=str(coach.ctx.who.email), password=PASSWORD)
+
+    assert arrived.ok().path == "/app?a=1"
+    assert (await visitor.get("/app/sign-in")).path == "/app", "whoever is in already goes on"
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        "https://evil.example",
+        "//evil.example",
+        "/\\evil.example",
+        "\\\\evil.example",
+        "/app\\@evil.example",
+        "javascript:alert(1)",
+        "/application",
+        "/coach/customers",
+        "app",
+        "/app\r\nSet-Cookie: a=b",
+        " /app",
+        "/app/\u202egro.live",
+        "",
+    ],
+)
+async def test_next_never_leads_out_of_the_application(coach: CoachClient, visitor: Visitor, elsewhere: str) -> None:
+    page = await visitor.get("/app/sign-in")
+    arrived = await visitor.submit(
+        page, "/app/sign-in", follow=False, email=str(coach.ctx.who.email), password=PASSWORD, next=elsewhere
+    )
+    assert arrived.ok(303).headers["Location"] == "/app"
+
+
+async def test_a_wrong_password_and_an_unknown_address_read_the_same(coach: CoachClient, visitor: Visitor) -> None:
+    wrong = await visitor.sign_in(str(coach.ctx.who.email), "not the password")
+    unknown = await visitor.sign_in("nobody@example.com", "not the password")
+
+    assert wrong.status == unknown.status == 401
+    wrong.says("The e-mail address or the password is wrong.")
+    assert wrong.text == unknown.text
+    assert wrong.form("/app/sign-in").controls["email"]["value"] == coach.ctx.who.email
+
+
+async def test_failures_slow_the_page_and_rest_alike(coach: CoachClient, visitor: Visitor, nobody: CoachClient) -> None:
+    email = str(coach.ctx.who.email)
+    for _ in range(3):
+        await visitor.sign_in(email, "not the password")
+        await nobody.post("/auth/login", {"email": email, "password": "not the password"})
+    slowed = await visitor.sign_in(email, PASSWORD)
+
+    slowed.ok(429).says("Too many attempts; try again later.")
+    assert int(slowed.headers["Retry-After"]) > 0
+
+
+async def test_a_forgotten_password_is_set_anew_by_the_link_of_the_mail(coach: CoachClient, visitor: Visitor) -> None:
+    asked = await visitor.submit(
+        await visitor.get("/app/forgotten-password"), "/app/forgotten-password", email="nobody@example.com"
+    )
+    asked.ok().says("If this address signs in here, a mail is on its way.")
+    token = await identities.allow_reset(coach.ctx, coach.ctx.who.id, "coach")
+    page = await visitor.get(f"/app/reset-password?token={token}")
+    short = await visitor.submit(page, "/app/reset-password", password="short")
+    short.ok(400).says("This must be at least 12 characters long.")
+
+    done = await visitor.submit(short, "/app/reset-password", password="another fine phrase")
+
+    done.ok().says("The password is set. Sign in with it.")
+    (await visitor.sign_in(str(coach.ctx.who.email), PASSWORD)).ok(401)
+    (await visitor.sign_in(str(coach.ctx.who.email), "another fine phrase")).ok()
+    again = await visitor.submit(short, "/app/reset-password", password="another fine phrase")
+    again.ok(403).says("This form is out of date")
+
+
+async def test_a_used_link_says_so(coach: CoachClient, visitor: Visitor) -> None:
+    page = await visitor.get("/app/reset-password?token=unknown")
+    used = await visitor.submit(page, "/app/reset-password", password="another fine phrase")
+    used.ok(401).says("The token is unknown, used or older than an hour; ask for another")
+    (await visitor.get("/app/reset-password")).ok().says("This page needs the link from our mail.")
+
+
+async def test_a_client_gets_in_by_the_invitation_and_not_into_the_application(
+    coach: CoachClient, visitor: Visitor, nobody: CoachClient
+) -> None:
+    email = f"ana-{secrets.token_hex(6)}@example.com"
+    customer = await coach.create_customer(email=email, sendInvitation=False)
+    page = await visitor.get(f"/app/first-access?token={customer['firstAccessToken']}")
+
+    done = await visitor.submit(page, "/app/first-access", password=PASSWORD)
+
+    done.ok().says("You are in")
+    (await nobody.post("/auth/login", {"email": email, "password": PASSWORD})).ok()
+    (await visitor.sign_in(email, PASSWORD)).ok(403).says("This application is for coaches")
+    (await visitor.submit(page, "/app/first-access", password=PASSWORD)).ok(401).says("ask your coach for another")
+
+
+async def test_a_removed_employee_is_out_at_once(
+    coach: CoachClient, new_visitor: NewVisitor, password_hash: str
+) -> None:
+    email = f"eli-{secrets.token_hex(6)}@example.com"
+    hired = await team.hire(coach.ctx, "Eli", email, [], "all", password_hash)
+    eli = new_visitor()
+    (await eli.sign_in(email, PASSWORD)).ok()
+
+    await team.remove(coach.ctx, hired["_id"])
+
+    assert (await eli.get("/app")).path == "/app/sign-in"
+
+
+async def test_sign_out_ends_the_session_for_every_copy_of_the_cookie(coach: CoachClient, owner_page: Visitor) -> None:
+    token = owner_page.cookies()["coach_session"]
+    out = await owner_page.submit(await owner_page.get("/app"), "/app/sign-out")
+
+    out.ok().says("You are signed out.")
+    assert "coach_session" not in owner_page.cookies()
+    assert await browser.principal_of(coach.ctx.services, token) is None

@@ -1,0 +1,176 @@
+"""What keeps the application's visitors safe: cookies, forms from elsewhere, headers, failures that tell nothing."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp.test_utils import TestServer
+
+from coaching_service.app import create_app
+from coaching_service.kernel.storage.context import Services
+from coaching_service.kernel.storage.documents import now
+from coaching_service.people.sessions import browser
+from coaching_service.settings import Settings
+from coaching_service.web import views
+from coaching_service.web.pages import Page
+from tests.client import UNKNOWN, CoachClient
+from tests.conftest import PASSWORD
+from tests.web.conftest import NewVisitor
+from tests.web.visitor import Visitor
+
+PAGES = views.everything()
+each_form = pytest.mark.parametrize("page", [p for p in PAGES if p.method == "POST"], ids=lambda page: page.path)
+
+
+def filled(page: Page) -> str:
+    path = page.path
+    for wire, _ in page.path_parameters:
+        path = path.replace(f"{{{wire}}}", UNKNOWN)
+    return path
+
+
+async def test_the_cookie_is_kept_from_scripts_and_other_sites(coach: CoachClient, visitor: Visitor) -> None:
+    arrived = await visitor.sign_in(str(coach.ctx.who.email), PASSWORD)
+    (cookie,) = [c for c in arrived.cookies if c.startswith("coach_session=")]
+    assert {"HttpOnly", "Path=/", "SameSite=Lax", "Max-Age=43200"} <= set(cookie.split("; "))
+    assert "Secure" not in cookie, "the tests' address is http"
+
+
+@pytest.fixture
+async def behind_https(settings: Settings, services: Services) -> AsyncIterator[TestServer]:
+    """The same service, known by an https address."""
+    secure = TestServer(create_app(settings, replace(services, base_url="https://coaching.test")))
+    await secure.start_server()
+    yield secure
+    await secure.close()
+
+
+async def test_behind_https_the_cookie_is_for_https_and_this_host_alone(behind_https: TestServer) -> None:
+    visitor = Visitor(behind_https)
+    page = await visitor.get("/app/sign-in")
+    await visitor.close()
+    (cookie,) = page.cookies
+    assert cookie.startswith("__Host-visitor=")
+    assert {"HttpOnly", "Path=/", "SameSite=Lax", "Secure"} <= set(cookie.split("; "))
+    assert "Domain" not in cookie
+
+
+async def test_the_cookie_opens_no_rest_path_and_a_bearer_no_page(
+    interactive: CoachClient, owner_page: Visitor, new_visitor: NewVisitor, nobody: CoachClient
+) -> None:
+    token = owner_page.cookies()["coach_session"]
+    (await owner_page.get("/me")).ok(401)
+    (await nobody.with_bearer(token).get("/me")).refused(401)
+
+    bearer = interactive._headers["Authorization"].removeprefix("Bearer ")
+    stranger = new_visitor()
+    stranger.keep(coach_session=bearer)
+    assert (await stranger.get("/app")).path == "/app/sign-in"
+    (await stranger.get("/app", headers={"Authorization": f"Bearer {bearer}"})).says("Sign in")
+
+
+async def test_only_a_hash_of_the_cookie_is_stored(coach: CoachClient, owner_page: Visitor) -> None:
+    token = owner_page.cookies()["coach_session"]
+    stored = await coach.ctx.db["sessions"].find({"companyId": coach.ctx.company_id}).to_list(None)
+    assert [session["door"] for session in stored] == ["web"]
+    assert token not in str(stored)
+
+
+async def test_a_session_ends_by_itself(coach: CoachClient) -> None:
+    ctx, sessions = coach.ctx, coach.ctx.db["sessions"]
+    token = await browser.begin(ctx, ctx.who.id)
+
+    async def until(**access: Any) -> Any:
+        await sessions.update_one({"companyId": ctx.company_id}, {"$set": access})
+        who = await browser.principal_of(ctx.services, token)
+        stored = await sessions.find_one({"companyId": ctx.company_id})
+        return who, stored["access"][0]["until"] if stored else None
+
+    who, prolonged = await until(**{"access.0.until": now() + timedelta(minutes=10)})
+    assert who is not None
+    assert prolonged > now() + timedelta(minutes=110), "each visit gives two hours more"
+    end = now() + timedelta(minutes=30)
+    _, prolonged = await until(**{"expiresAt": end, "access.0.until": now() + timedelta(minutes=1)})
+    assert prolonged == end, "but never more than twelve in all"
+    who, _ = await until(**{"access.0.until": now() - timedelta(seconds=1)})
+    assert who is None
+
+
+@each_form
+async def test_a_form_without_its_token_does_nothing(owner_page: Visitor, new_visitor: NewVisitor, page: Page) -> None:
+    for visitor in (owner_page, new_visitor()):
+        for data in ({}, {"csrf": "x" * 43}):
+            refused = await visitor.send("POST", filled(page), data=aiohttp.FormData(data))
+            assert refused.status in (403, 415)
+            if data:
+                refused.says("This form is out of date.")
+
+
+@each_form
+async def test_a_form_from_another_site_does_nothing(owner_page: Visitor, page: Page) -> None:
+    token = (await owner_page.get("/app")).form("/app/sign-out").fields[0][1]
+    for headers in (
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+    ):
+        refused = await owner_page.send("POST", filled(page), data={"csrf": token}, headers=headers)
+        refused.ok(403).says("This form was sent from another site")
+
+
+async def test_a_token_of_one_session_is_none_of_another(owner_page: Visitor, new_visitor: NewVisitor) -> None:
+    stranger = new_visitor()
+    token = (await stranger.get("/app/sign-in")).form("/app/sign-in").fields[0][1]
+    refused = await owner_page.send("POST", "/app/sign-out", data={"csrf": token})
+    refused.ok(403).says("This form is out of date.")
+
+
+async def test_every_page_is_strict_about_what_it_loads(owner_page: Visitor, new_visitor: NewVisitor) -> None:
+    pages = [await new_visitor().get(path) for path in ("/app/sign-in", "/app/nowhere")]
+    for page in [*pages, await owner_page.get("/app")]:
+        policy = page.headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert "form-action 'self'" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert page.headers["X-Content-Type-Options"] == "nosniff"
+        assert page.headers["Referrer-Policy"] == "same-origin"
+        assert page.headers["Cache-Control"] == "no-store"
+        assert "<style" not in page.html
+        assert " style=" not in page.html
+        assert " on" not in [part[:3] for part in page.html.split('"') if "=" in part]
+
+
+async def test_styles_are_kept_until_they_change(visitor: Visitor) -> None:
+    page = await visitor.get("/app/sign-in")
+    address = page.html.partition('rel="stylesheet" href="')[2].partition('"')[0]
+    style = await visitor.get(address)
+    assert style.ok().headers["Cache-Control"] == "public, max-age=31536000, immutable"
+    assert style.headers["Content-Type"] == "text/css; charset=utf-8"
+    (await visitor.get("/app/static/style.000000000000.css")).ok(404)
+
+
+async def test_failures_are_pages_that_say_what_to_do_next(owner_page: Visitor) -> None:
+    token = (await owner_page.get("/app")).form("/app/sign-out").fields[0][1]
+    (await owner_page.get("/app/nowhere")).ok(404).says("Nothing is here", "To the start")
+    refused = await owner_page.send("PUT", "/app/sign-in")
+    assert refused.ok(405).headers["Allow"] == "GET, HEAD, POST"
+    (await owner_page.send("POST", "/app/sign-in", data={"csrf": token, "email": "x" * 70_000})).ok(413)
+    (await owner_page.send("POST", "/app/sign-in", json={})).ok(415)
+    (await owner_page.send("POST", "/app/sign-in", data=b"\xff", headers={"Content-Type": FORM})).ok(400)
+
+
+FORM = "application/x-www-form-urlencoded"
+
+
+async def test_a_browser_at_the_bare_address_is_led_in_and_a_program_is_not(
+    visitor: Visitor, nobody: CoachClient
+) -> None:
+    assert (await visitor.get("/")).path == "/app/sign-in"
+    (await nobody.get("/")).refused(404, "Cannot GET /")

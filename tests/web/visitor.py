@@ -1,0 +1,154 @@
+"""Somebody with a browser that knows cookies, links and forms, and no script."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from typing import Any
+
+import aiohttp
+from aiohttp.test_utils import TestServer
+
+Fields = list[tuple[str, str]]
+
+
+@dataclass
+class FormSeen:
+    """A form on a page, with what it would send as it stands."""
+
+    action: str
+    fields: Fields = field(default_factory=list)
+    controls: dict[str, dict[str, str | None]] = field(default_factory=dict)
+
+
+@dataclass
+class PageSeen:
+    """A page as it arrived."""
+
+    status: int
+    path: str
+    headers: Any
+    html: str
+    cookies: list[str]
+    forms: list[FormSeen] = field(default_factory=list)
+    links: list[str] = field(default_factory=list)
+    text: str = ""
+
+    def form(self, action: str) -> FormSeen:
+        """The form with this action."""
+        found = [form for form in self.forms if form.action.partition("?")[0] == action]
+        assert found, f"{self.status} at {self.path} has no form {action}: {self.text[:500]}"
+        return found[0]
+
+    def says(self, *sentences: str) -> PageSeen:
+        """Assert that the page's text has all of these."""
+        for sentence in sentences:
+            assert sentence in self.text, f"{sentence!r} is not in {self.text!r}"
+        return self
+
+    def ok(self, status: int = 200) -> PageSeen:
+        """Assert the status."""
+        assert self.status == status, f"{self.status} at {self.path}: {self.text[:500]}"
+        return self
+
+
+class _Reader(HTMLParser):
+    def __init__(self, page: PageSeen) -> None:
+        super().__init__()
+        self.page, self.words, self.select = page, [], ""
+        self.form: FormSeen | None = None
+        self.textarea: str | None = None
+        self.feed(page.html)
+        page.text = " ".join(" ".join(self.words).split())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag == "a" and given.get("href"):
+            self.page.links.append(str(given["href"]))
+        elif tag == "form":
+            self.form = FormSeen(given.get("action") or self.page.path)
+            self.page.forms.append(self.form)
+        elif self.form is not None:
+            self._control(tag, given)
+
+    def _control(self, tag: str, given: dict[str, str | None]) -> None:
+        assert self.form is not None
+        name = given.get("name")
+        if tag == "select":
+            self.select = name or ""
+        elif tag == "option" and self.select and "selected" in given:
+            self.form.fields.append((self.select, given.get("value") or ""))
+        elif tag == "textarea" and name:
+            self.textarea = name
+            self.form.fields.append((name, ""))
+        elif tag == "input" and name:
+            self.form.controls[name] = given
+            ticked = "checked" in given or given.get("type") not in ("checkbox", "radio")
+            if ticked and given.get("type") != "submit":
+                self.form.fields.append((name, given.get("value") or ""))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "form":
+            self.form = None
+        elif tag == "textarea":
+            self.textarea = None
+
+    def handle_data(self, data: str) -> None:
+        if self.textarea and self.form is not None:
+            self.form.fields[-1] = (self.textarea, data)
+        self.words.append(data)
+
+
+class Visitor:
+    """One browser."""
+
+    def __init__(self, server: TestServer) -> None:
+        self._http = aiohttp.ClientSession(
+            base_url=server.make_url("/"), cookie_jar=aiohttp.CookieJar(unsafe=True), headers={"Accept": "text/html"}
+        )
+
+    async def close(self) -> None:
+        """Close the browser."""
+        await self._http.close()
+
+    async def send(self, method: str, path: str, *, follow: bool = True, **options: Any) -> PageSeen:
+        """Send anything."""
+        async with self._http.request(method, path, allow_redirects=follow, **options) as response:
+            html = await response.text()
+            page = PageSeen(
+                response.status,
+                response.url.raw_path_qs,
+                response.headers,
+                html,
+                [str(c) for r in (*response.history, response) for c in r.headers.getall("Set-Cookie", [])],
+            )
+        _Reader(page)
+        return page
+
+    async def get(self, path: str, **options: Any) -> PageSeen:
+        """Open a page."""
+        return await self.send("GET", path, **options)
+
+    async def submit(self, page: PageSeen, action: str, *, follow: bool = True, **typed: Any) -> PageSeen:
+        """Fill in a form of a page and send it. A list fills a field several times, None leaves it out."""
+        form = page.form(action)
+        pairs = [(name, value) for name, value in form.fields if name.replace(".", "__") not in typed]
+        for name, value in typed.items():
+            given = value if isinstance(value, list) else [value]
+            pairs += [(name.replace("__", "."), each) for each in given if each is not None]
+        headers = {"Sec-Fetch-Site": "same-origin"}
+        return await self.send(
+            "POST", form.action, follow=follow, headers=headers, data=aiohttp.FormData(pairs, charset="utf-8")
+        )
+
+    async def sign_in(self, email: str, password: str, at: str = "/app/sign-in") -> PageSeen:
+        """Open the sign-in page and sign in."""
+        return await self.submit(await self.get(at), "/app/sign-in", email=email, password=password)
+
+    def cookies(self) -> dict[str, str]:
+        """The cookies kept."""
+        return {cookie.key: cookie.value for cookie in self._http.cookie_jar}
+
+    def keep(self, **cookies: str) -> None:
+        """Put cookies into the jar."""
+        self._http.cookie_jar.update_cookies(cookies, self._http._base_url or aiohttp.client.URL())
