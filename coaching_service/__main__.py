@@ -233,13 +233,16 @@ def ensure_indexes(data: Path | None) -> None:
 @click.option("--dry-run", is_flag=True, help="Only report.")
 @_data
 def gc_files(dry_run: bool, data: Path | None) -> None:
-    """Find files that no record names, and uploads that never ended, and remove them. Run it now and then."""
+    """Find uploads of over an hour ago that no record names, and other lost bytes; report and remove them.
+
+    The running service removes such uploads every hour by itself.
+    """
 
     async def work(services: Services) -> None:
         found = await orphans.collect(services, remove=not dry_run)
         click.echo(
-            f"{found.files} files looked at; {found.orphans} named by no record ({found.orphan_bytes} bytes) and "
-            f"{found.broken_uploads} broken uploads {'found' if dry_run else 'removed'}"
+            f"{found.files} files; {'found' if dry_run else 'removed'}: {found.orphans} that no record names and "
+            f"{found.ownerless} of which only bytes are left, {found.bytes} bytes together"
         )
 
     _with_services(_settings(data), work)

@@ -13,6 +13,7 @@ from coaching_service.library.metric_sets import routes as metric_sets
 from coaching_service.lifecycle.customer_bulk import routes as customer_bulk
 from coaching_service.lifecycle.erasure import service as erasure
 from coaching_service.lifecycle.export import routes as export
+from coaching_service.lifecycle.orphans import service as orphans
 from coaching_service.people.account import routes as account
 from coaching_service.people.account import service as account_service
 from coaching_service.people.activity import routes as activity
@@ -149,9 +150,10 @@ STEPS: Steps = {
     customers_service.ERASE: erasure.erase_customer,
     account_service.ERASE: erasure.erase_company,
     compliance_daily.RENEW: compliance_daily.renew_some,
+    orphans.COLLECT: orphans.collect_some,
 }
 # Jobs that never end: one of each is kept in the queue.
-STANDING = (compliance_daily.RENEW,)
+STANDING = (compliance_daily.RENEW, orphans.COLLECT)
 
 customers_service.on_created[:] = [customer_access_service.invite_new, metrics_service.assign_automatic]
 team_service.on_removed[:] = [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass
+from contextlib import AbstractAsyncContextManager, closing, nullcontext
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aiohttp import web
@@ -16,12 +16,13 @@ from coaching_service.kernel.auth.principal import Principal
 from coaching_service.kernel.background.idempotency import Claim, Kept, once
 from coaching_service.kernel.rest.answers import to_json
 from coaching_service.kernel.rest.inputs import judge_body, network_address, path_identifiers, read_json, read_query
-from coaching_service.kernel.rest.routes import Form, Lane, Route
+from coaching_service.kernel.rest.routes import Form, Handler, Lane, Route
 from coaching_service.kernel.rest.streams import Stream, send
 from coaching_service.kernel.rest.traffic import REQUEST_ID, WHO
-from coaching_service.kernel.rest.uploads import keep, read_upload
+from coaching_service.kernel.rest.uploads import read_upload, stored
 from coaching_service.kernel.storage import files
-from coaching_service.kernel.storage.context import Context, Services
+from coaching_service.kernel.storage.context import Context, Services, in_transaction
+from coaching_service.kernel.storage.files import StoredFile
 from coaching_service.kernel.storage.ids import ObjectId
 
 Authenticate = Callable[[Services, web.Request], Awaitable[Principal]]
@@ -116,25 +117,32 @@ def handler_of(route: Route, server: Server) -> AiohttpHandler:
 async def _with_upload(
     route: Route, form: Form, request: web.Request, ctx: Context, arguments: dict[str, Any], server: Server
 ) -> web.StreamResponse:
-    """Bytes first, then the document that names them; if that fails, or was done before, the bytes go again."""
+    """Bytes first, then the record that names them, which keeps them in its own transaction."""
     limit = server.limits.plan_bytes if form.plan else server.limits.photo_bytes
-    upload = await read_upload(request, form, limit)
-    try:
+    with closing(await read_upload(request, form, limit)) as upload:
         arguments["body"] = judge_body(form.schema, upload.texts)
-        owner: ObjectId = arguments["customer_id"]
-        file = arguments["file"] = await keep(ctx, upload, form, owner, server.limits.photo_pixels)
-    finally:
-        upload.close()
-    raw = {"texts": upload.texts, "sha256": file.sha256 if file else None}
-    used = False
-    try:
-        async with server.lane(route.lane):
-            answer: web.StreamResponse = await _answer(route, request, ctx, arguments, raw)
-        used = "Idempotent-Replayed" not in answer.headers
-    finally:
-        if file is not None and not used:
-            await asyncio.shield(files.discard(ctx.services, file.ids))
+        async with stored(ctx, upload, form, arguments["customer_id"], server.limits.photo_pixels) as file:
+            arguments["file"] = file
+            raw = {"texts": upload.texts, "sha256": file.sha256 if file else None}
+            async with server.lane(route.lane):
+                kept = replace(route, handler=_keeping(route.handler, file))
+                answer: web.StreamResponse = await _answer(kept, request, ctx, arguments, raw)
     return answer
+
+
+def _keeping(handler: Handler, file: StoredFile | None) -> Handler:
+    """`handler`, whose transaction also keeps `file`."""
+
+    async def handle(ctx: Context, **arguments: Any) -> Any:
+        async def work(tx: Context) -> Any:
+            result = await handler(tx, **arguments)
+            if file is not None:
+                await files.keep(tx, file)
+            return result
+
+        return await in_transaction(ctx, work)
+
+    return handle
 
 
 async def _answer(route: Route, request: web.Request, ctx: Context, arguments: dict[str, Any], raw: Any) -> Any:

@@ -7,9 +7,12 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from urllib.parse import quote
 
+import structlog
 from aiohttp import web
 
-_RANGE = re.compile(r"bytes=(\d*)-(\d*)")
+_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII | re.IGNORECASE)
+_TAG = re.compile(r'(?:W/)?("[^"]*")|\*')
+log = structlog.get_logger("coaching_service")
 # Nothing a stored file holds is run in our name.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
@@ -40,41 +43,57 @@ async def send(request: web.Request, stream: Stream, headers: dict[str, str]) ->
     }
     if stream.etag is not None:
         headers["ETag"] = stream.etag
-        if stream.etag in request.headers.get("If-None-Match", ""):
-            return web.Response(status=304, headers={"ETag": stream.etag})
+        if _known(request, stream.etag):
+            kept = ("ETag", "Cache-Control", "Content-Security-Policy", "X-Content-Type-Options")
+            return web.Response(status=304, headers={name: headers[name] for name in kept})
     start, end, status = 0, stream.size or 0, 200
     if stream.size is not None:
         headers["Accept-Ranges"] = "bytes"
-        part = _part(request, stream)
-        if part is None:
-            return web.Response(status=416, headers={"Content-Range": f"bytes */{stream.size}"})
-        start, end = part
-        if (start, end) != (0, stream.size):
-            status = 206
+        if (asked := _asked(request, stream)) is not None:
+            start, end, status = *_part(asked, stream.size), 206
+            if start >= end:
+                return web.Response(status=416, headers={"Content-Range": f"bytes */{stream.size}"})
             headers["Content-Range"] = f"bytes {start}-{end - 1}/{stream.size}"
         headers["Content-Length"] = str(end - start)
     response = web.StreamResponse(status=status, headers=headers)
     await response.prepare(request)
     if request.method != "HEAD":
-        async for piece in stream.read(start, end):
-            await response.write(piece)
-    await response.write_eof()
+        await _write(request, response, stream.read(start, end))
     return response
 
 
-def _part(request: web.Request, stream: Stream) -> tuple[int, int] | None:
-    """The part asked for, the whole where no part (or several, or an older file's) is; None when it cannot be met."""
-    size = stream.size or 0
-    asked = _RANGE.fullmatch(request.headers.get("Range", ""))
-    stale = request.headers.get("If-Range", stream.etag) != stream.etag
-    if asked is None or stale or asked.group(0) == "bytes=-":
-        return 0, size
-    first, last = asked.groups()
+async def _write(request: web.Request, response: web.StreamResponse, pieces: AsyncIterator[bytes]) -> None:
+    """Send the bytes. When they end too early so does the connection: an answer that has begun can say nothing else."""
+    try:
+        async for piece in pieces:
+            await response.write(piece)
+        await response.write_eof()
+    except Exception as error:  # noqa: BLE001 - whatever it was, the caller must not take half a file for a whole one
+        if request.transport is not None and not request.transport.is_closing():
+            log.warning("download broken off", error=type(error).__name__)
+            request.transport.abort()
+
+
+def _known(request: web.Request, etag: str) -> bool:
+    """Whether the caller says that they have this version."""
+    told = ",".join(request.headers.getall("If-None-Match", []))
+    return any(tag.group(0) == "*" or tag.group(1) == etag for tag in _TAG.finditer(told))
+
+
+def _asked(request: web.Request, stream: Stream) -> tuple[str, str] | None:
+    """The one range asked for; None where it is several, of an older version, or nothing one can read."""
+    if request.method != "GET" or request.headers.get("If-Range", stream.etag) != stream.etag:
+        return None
+    found = _RANGE.fullmatch(request.headers.get("Range", "").replace(" ", ""))
+    return (found[1], found[2]) if found and found.group(1, 2) != ("", "") else None
+
+
+def _part(asked: tuple[str, str], size: int) -> tuple[int, int]:
+    """From where to where (not included); nothing when it cannot be met."""
+    first, last = asked
     if not first:
-        wanted = min(int(last), size)
-        return (size - wanted, size) if wanted else None
-    start, end = int(first), min(int(last) + 1, size) if last else size
-    return (start, end) if start < end else None
+        return max(0, size - int(last)), size
+    return int(first), min(int(last) + 1, size) if last else size
 
 
 def _disposition(stream: Stream) -> str:

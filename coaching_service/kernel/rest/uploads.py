@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+import unicodedata
+import warnings
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import IO
 from urllib.parse import parse_qsl, unquote
 
-from aiohttp import BodyPartReader, MultipartReader, web
+from aiohttp import BadContentDispositionHeader, BadContentDispositionParam, BodyPartReader, MultipartReader, hdrs, web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from coaching_service.kernel.errors import BadRequest, RequestTimeout, TooLarge, UnsupportedMediaType
-from coaching_service.kernel.media import Judged, judge
+from coaching_service.kernel.media import JPEG, judge
 from coaching_service.kernel.rest.inputs import read_bytes
 from coaching_service.kernel.rest.routes import Form
 from coaching_service.kernel.storage import files
@@ -22,8 +27,13 @@ from coaching_service.kernel.storage.ids import ObjectId
 
 UPLOAD_SECONDS = 600.0
 _TEXT_BYTES = 10_000
+_OTHER_BYTES = 1_000_000  # all that is neither the file nor a field the form knows
 _MOST_PARTS = 20
 _PIECE = 64 * 1024
+_BROKEN = (ValueError, LookupError, AssertionError, RuntimeError, web.RequestPayloadError, HttpProcessingError)
+# What a client wrote into a header is nothing for our error stream.
+for _warning in (BadContentDispositionHeader, BadContentDispositionParam):
+    warnings.filterwarnings("ignore", category=_warning)
 
 
 @dataclass
@@ -53,6 +63,8 @@ async def read_upload(request: web.Request, form: Form, limit: int) -> Upload:
         return Upload({name: value for name, value in parse_qsl(raw) if name in form.texts})
     if request.content_type != "multipart/form-data":
         raise UnsupportedMediaType("The body must be multipart/form-data")
+    if (request.content_length or 0) > limit + _OTHER_BYTES:
+        raise _too_large(limit)
     upload = Upload()
     try:
         async with asyncio.timeout(UPLOAD_SECONDS):
@@ -60,7 +72,7 @@ async def read_upload(request: web.Request, form: Form, limit: int) -> Upload:
     except TimeoutError:
         upload.close()
         raise RequestTimeout("The body did not arrive in time", {"Connection": "close"}) from None
-    except (ValueError, LookupError, AssertionError, web.RequestPayloadError):
+    except _BROKEN:
         upload.close()
         raise BadRequest("The body is not valid multipart/form-data") from None
     except BaseException:
@@ -70,23 +82,45 @@ async def read_upload(request: web.Request, form: Form, limit: int) -> Upload:
 
 
 async def _read_parts(reader: MultipartReader, form: Form, limit: int, upload: Upload) -> None:
+    seen: set[str] = set()
+    others = 0
     for _ in range(_MOST_PARTS):
         part = await reader.next()
         if part is None:
             return
-        if not isinstance(part, BodyPartReader):
-            raise BadRequest("The body is not valid multipart/form-data")
-        if part.name == form.file and upload.file is None:
-            upload.name = PurePosixPath(unquote(part.filename or "").replace("\\", "/")).name[:200]
-            upload.file = tempfile.TemporaryFile(prefix="coaching-upload-")  # noqa: SIM115 - closed with the upload
-            if await _copy(part, upload.file, limit) == 0 and not upload.name:
-                upload.file.close()
-                upload.file = None
-        elif part.name in form.texts:
-            upload.texts[part.name] = await _text(part)
+        if not isinstance(part, BodyPartReader) or not _is_plain(part):
+            raise BadRequest("The parts of the body must be sent as they are, not nested and not encoded")
+        name = part.name or ""
+        if name in seen and (name == form.file or name in form.texts):
+            raise BadRequest([f"{name} must be given only once"])
+        seen.add(name)
+        if name == form.file:
+            await _take_file(part, limit, upload)
+        elif name in form.texts:
+            upload.texts[name] = await _text(part)
         else:
-            await _copy(part, None, limit)
+            others += await _copy(part, None, _OTHER_BYTES - others)
     raise BadRequest(f"The body must not have more than {_MOST_PARTS} parts")
+
+
+def _is_plain(part: BodyPartReader) -> bool:
+    transfer = part.headers.get(hdrs.CONTENT_TRANSFER_ENCODING, "binary").lower()
+    return transfer in ("binary", "8bit", "7bit") and hdrs.CONTENT_ENCODING not in part.headers
+
+
+async def _take_file(part: BodyPartReader, limit: int, upload: Upload) -> None:
+    upload.name = _plain_name(part.filename or "")
+    upload.file = tempfile.TemporaryFile(prefix="coaching-upload-")  # noqa: SIM115 - closed with the upload
+    if await _copy(part, upload.file, limit) == 0 and not upload.name:  # a file input that was left empty
+        upload.file.close()
+        upload.file = None
+
+
+def _plain_name(told: str) -> str:
+    """The last part of a path, as it may be stored, sent and shown: no control characters, no halves of letters."""
+    name = PurePosixPath(unquote(told).replace("\\", "/")).name
+    name = "".join(" " if unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp") else letter for letter in name)
+    return name.strip()[:200]
 
 
 async def _copy(part: BodyPartReader, into: IO[bytes] | None, limit: int) -> int:
@@ -94,12 +128,16 @@ async def _copy(part: BodyPartReader, into: IO[bytes] | None, limit: int) -> int
     while piece := await part.read_chunk(_PIECE):
         size += len(piece)
         if size > limit:
-            raise TooLarge(f"The file must not be larger than {limit} bytes", {"Connection": "close"})
+            raise _too_large(limit)
         if into is not None:
             into.write(piece)
     if into is not None:
         into.seek(0)
     return size
+
+
+def _too_large(limit: int) -> TooLarge:
+    return TooLarge(f"The file must not be larger than {limit} bytes", {"Connection": "close"})
 
 
 async def _text(part: BodyPartReader) -> str:
@@ -111,31 +149,30 @@ async def _text(part: BodyPartReader) -> str:
     return raw.decode("utf-8")
 
 
-async def keep(ctx: Context, upload: Upload, form: Form, customer_id: ObjectId, max_pixels: int) -> StoredFile | None:
-    """Judge the uploaded file and store it, a picture with its thumbnail; None when there is none.
+@asynccontextmanager
+async def stored(
+    ctx: Context, upload: Upload, form: Form, customer_id: ObjectId, max_pixels: int
+) -> AsyncIterator[StoredFile | None]:
+    """The uploaded file, judged and stored, a picture with its thumbnail; None when there is none.
 
-    Raises BadRequest when it is not of a kind the form takes, broken, or too large a picture.
+    If no record has come to keep it at the end, it goes. Raises BadRequest when it is not of a kind the form takes,
+    broken, or too large a picture.
     """
     if upload.file is None:
-        return None
-    judged: Judged = await judge(upload.file, form.kinds, max_pixels)
+        yield None
+        return
+    ids: list[ObjectId] = []
     try:
-        stored = await files.store(
-            ctx, judged.file, name=upload.name, content_type=judged.content_type, customer_id=customer_id
-        )
-        if judged.thumbnail is None:
-            return stored
-        try:
-            small = await files.store(
-                ctx,
-                judged.thumbnail,
-                name=f"thumbnail of {upload.name}",
-                content_type="image/jpeg",
-                customer_id=customer_id,
-            )
-        except BaseException:
-            await asyncio.shield(files.discard(ctx.services, stored.ids))
-            raise
-        return replace(stored, thumbnail_id=small.id)
+        with closing(await judge(upload.file, form.kinds, max_pixels)) as judged:
+            kind = judged.content_type
+            file = await files.store(ctx, judged.file, name=upload.name, content_type=kind, customer_id=customer_id)
+            ids += file.ids
+            if judged.thumbnail is not None:
+                name = f"thumbnail of {upload.name}"
+                small = await files.store(ctx, judged.thumbnail, name=name, content_type=JPEG, customer_id=customer_id)
+                ids += small.ids
+                file = replace(file, thumbnail_id=small.id)
+        upload.close()
+        yield file
     finally:
-        judged.close()
+        await files.give_up(ctx.services, ids)

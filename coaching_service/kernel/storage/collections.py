@@ -10,7 +10,6 @@ from typing import Any
 from pymongo import ASCENDING, DESCENDING
 
 from coaching_service.kernel.storage.context import Collection, Context, Services
-from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.kernel.storage.mongo import Index
 
 Document = dict[str, Any]
@@ -34,7 +33,6 @@ class Readable:
 
     `indexes` are prefixed with `companyId`. `private` fields never leave by the default projection.
     `client_field` names the field that holds the client a document belongs to: what erasing that client removes.
-    `file_fields` name the fields that hold identifiers of files: what is named by none is an orphan.
     `secret` collections (tokens, queues) are not part of a client's export.
     `shared` collections also hold documents of nobody (`companyId: null`) that every company reads.
     `expire` names a date field and the seconds after which MongoDB removes a document by itself.
@@ -45,7 +43,6 @@ class Readable:
     indexes: tuple[Index, ...] = ()
     private: tuple[str, ...] = ("companyId",)
     client_field: str | None = None
-    file_fields: tuple[str, ...] = ()
     secret: bool = False
     shared: bool = False
     expire: tuple[str, int] | None = None
@@ -110,13 +107,6 @@ class Readable:
         )
         async for document in cursor.sort(order_by(sort)):
             yield document
-
-    async def naming(
-        self, services: Services, company_id: ObjectId, field: str, ids: Sequence[ObjectId]
-    ) -> set[ObjectId]:
-        """Which of `ids` a company's documents name in `field`."""
-        where = {"companyId": company_id, field: {"$in": list(ids)}}
-        return set(await services.db[self.name].distinct(field, where)) & set(ids)
 
     async def count(self, ctx: Context, where: Where, *, limit: int | None = None, hint: str | None = None) -> int:
         """How many documents `where` names, counting no further than `limit`."""

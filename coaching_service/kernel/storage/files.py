@@ -1,6 +1,8 @@
 """Files in GridFS, written and read in bounded memory (the driver's own upload stream buffers whole files).
 
-The layout is GridFS's own, so any GridFS reader finds them; `fs.files` documents also carry whose they are.
+The layout is GridFS's own, so any GridFS reader finds them; `fs.files` documents also carry whose they are. A file is
+`pending` from before its first byte until the transaction of the record that names it: that one keeps it, and takes
+away what it replaces. So at every moment a record's bytes are there, and what stays pending is an orphan.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ from typing import IO
 
 from bson import Binary
 
-from coaching_service.kernel.storage.context import Context, Services
+from coaching_service.kernel.errors import Unavailable
+from coaching_service.kernel.storage.context import Context, Services, in_transaction
 from coaching_service.kernel.storage.documents import Document, Documents, Where, now
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.kernel.storage.mongo import Index
@@ -25,7 +28,8 @@ ABANDONED_AFTER = timedelta(hours=1)
 
 files = Documents(
     "fs.files",
-    (Index(("customerId", "_id")), Index(("uploadDate", "_id"))),
+    (Index(("customerId", "_id")),),
+    global_indexes=(Index(("uploadDate",), only_where=(("pending", True),)),),
     why_global="a signed link names a file and no company; the operator looks for orphans everywhere",
 )
 chunks = Documents(
@@ -33,12 +37,13 @@ chunks = Documents(
     global_indexes=(Index(("files_id", "n"), unique=True),),
     why_global="a chunk belongs to a file, which belongs to a company",
 )
+_KEPT: Where = {"pending": {"$ne": True}}
 _gate = asyncio.Semaphore(AT_ONCE)
 
 
 @dataclass(frozen=True)
 class StoredFile:
-    """Bytes that are stored, and not yet named by any document."""
+    """Bytes that are stored, and not yet named by any record."""
 
     id: ObjectId
     name: str
@@ -53,33 +58,29 @@ class StoredFile:
         return [self.id, *([self.thumbnail_id] if self.thumbnail_id else [])]
 
 
-async def store(ctx: Context, source: IO[bytes], *, name: str, content_type: str, customer_id: ObjectId) -> StoredFile:
-    """Store what `source` holds from where it stands, for a client of the company.
+# --- writing -------------------------------------------------------------------------------------------------------
 
-    The `fs.files` document comes last: until then nobody finds the bytes, and if anything fails they are removed.
+
+async def store(ctx: Context, source: IO[bytes], *, name: str, content_type: str, customer_id: ObjectId) -> StoredFile:
+    """Store what `source` holds from where it stands, for a client of the company; if anything fails, nothing stays.
+
+    Nobody finds it until it is kept.
     """
     identifier, digest, size = ObjectId(), hashlib.sha256(), 0
+    facts = {"customerId": customer_id, "filename": name, "contentType": content_type, "chunkSize": CHUNK_BYTES}
+    begun = {"_id": identifier, "companyId": ctx.company_id, **facts, "length": 0, "uploadDate": now(), "pending": True}
     collection = chunks.globally(ctx.services)
     async with _gate:
         try:
+            await files.globally(ctx.services).insert_one(begun)
             for number, piece in enumerate(_pieces(source)):
                 digest.update(piece)
                 size += len(piece)
                 await collection.insert_one({"files_id": identifier, "n": number, "data": Binary(piece)})
-            document = {
-                "_id": identifier,
-                "companyId": ctx.company_id,
-                "customerId": customer_id,
-                "filename": name,
-                "contentType": content_type,
-                "length": size,
-                "chunkSize": CHUNK_BYTES,
-                "sha256": digest.hexdigest(),
-                "uploadDate": now(),
-            }
-            await files.globally(ctx.services).insert_one(document)
+            whole = {"length": size, "sha256": digest.hexdigest()}
+            await _settle(ctx, [identifier], {"$set": whole})
         except BaseException:
-            await asyncio.shield(collection.delete_many({"files_id": identifier}))
+            await give_up(ctx.services, [identifier])
             raise
     return StoredFile(identifier, name, content_type, size, digest.hexdigest())
 
@@ -89,9 +90,76 @@ def _pieces(source: IO[bytes]) -> Iterable[bytes]:
         yield piece
 
 
+async def keep(ctx: Context, file: StoredFile) -> None:
+    """Keep what was stored, in the transaction of the record that names it.
+
+    Raises Unavailable when it has been given up meanwhile.
+    """
+    await _settle(ctx, file.ids, {"$unset": {"pending": ""}})
+
+
+async def _settle(ctx: Context, ids: Sequence[ObjectId], change: Document) -> None:
+    if await files.set_derived(ctx, {"_id": {"$in": list(ids)}, "pending": True}, change) != len(ids):
+        raise Unavailable("The upload took too long and was given up; send it again")
+
+
+# --- removing ------------------------------------------------------------------------------------------------------
+
+
+async def discard(ctx: Context, ids: Sequence[ObjectId]) -> None:
+    """Remove files, in the transaction of the record that lets go of them: with it, or not at all."""
+    if not ids:
+        return
+
+    async def discarded(tx: Context) -> None:
+        await files.delete_many(tx, {"_id": {"$in": list(ids)}})
+        await _remove_chunks(tx, ids)
+
+    await in_transaction(ctx, discarded)
+
+
+async def give_up(services: Services, ids: Sequence[ObjectId]) -> None:
+    """Remove those of `ids` that are still pending: no record names them, and none will.
+
+    Whatever became of the transaction that was to keep them: the database decides, not what was heard of it.
+    """
+
+    async def given_up(tx: Context) -> None:
+        where = {"_id": {"$in": list(ids)}}
+        collection = files.globally(services)
+        await collection.delete_many({**where, "pending": True}, session=tx.session)
+        kept = {file["_id"] async for file in collection.find(where, {"_id": 1}, session=tx.session)}
+        await _remove_chunks(tx, [each for each in ids if each not in kept])
+
+    if ids:
+        await asyncio.shield(in_transaction(Context(services), given_up))
+
+
+async def _remove_chunks(ctx: Context, ids: Sequence[ObjectId]) -> None:
+    await chunks.globally(ctx.services).delete_many({"files_id": {"$in": list(ids)}}, session=ctx.session)
+
+
+async def erase_some(services: Services, where: Where, limit: int) -> int:
+    """Remove at most `limit` files of a client or company, bytes first so that a restart finds the rest."""
+    found = files.globally(services).find(where, {"_id": 1}, limit=limit)
+    ids = [file["_id"] async for file in found]
+    if ids:
+        await _remove_chunks(Context(services), ids)
+        await files.globally(services).delete_many({"_id": {"$in": ids}})
+    return len(ids)
+
+
+# --- reading -------------------------------------------------------------------------------------------------------
+
+
 async def find(services: Services, file_id: ObjectId) -> Document | None:
-    """What is known of a file, in any company, or None."""
-    return await files.globally(services).find_one({"_id": file_id})
+    """What is known of a file that a record names, in any company, or None."""
+    return await files.globally(services).find_one({"_id": file_id, **_KEPT})
+
+
+def of_client(ctx: Context, customer_id: ObjectId) -> AsyncIterator[Document]:
+    """What is known of each file of a client."""
+    return files.stream(ctx, {"customerId": customer_id, **_KEPT}, ("_id",))
 
 
 async def read(services: Services, file: Document, start: int, end: int) -> AsyncIterator[bytes]:
@@ -105,29 +173,26 @@ async def read(services: Services, file: Document, start: int, end: int) -> Asyn
         yield bytes(chunk["data"])[max(0, start - first) : end - first]
 
 
-async def discard(services: Services, ids: Sequence[ObjectId]) -> None:
-    """Remove files: nobody finds them from the first moment on, then their bytes go."""
-    if ids:
-        await files.globally(services).delete_many({"_id": {"$in": list(ids)}})
-        await chunks.globally(services).delete_many({"files_id": {"$in": list(ids)}})
+# --- orphans -------------------------------------------------------------------------------------------------------
 
 
-async def erase_some(services: Services, where: Where, limit: int) -> int:
-    """Remove at most `limit` files of a client or company, bytes first so that a restart finds the rest."""
-    found = files.globally(services).find(where, {"_id": 1}, limit=limit)
-    ids = [file["_id"] async for file in found]
-    if ids:
-        await chunks.globally(services).delete_many({"files_id": {"$in": ids}})
-        await files.globally(services).delete_many({"_id": {"$in": ids}})
-    return len(ids)
+async def count(services: Services) -> int:
+    """How many files there are, about."""
+    return await files.globally(services).estimated_document_count()
 
 
-async def abandoned_chunks(services: Services, batch: int = 500) -> AsyncIterator[list[ObjectId]]:
-    """The identifiers of files whose bytes were begun over an hour ago and that never came to be, in batches."""
-    before = ObjectId.from_datetime(now() - ABANDONED_AFTER)
+async def abandoned(services: Services, batch: int = 500) -> AsyncIterator[list[ObjectId]]:
+    """Files that were begun over an hour ago and that no record has come to name, in batches of identifiers."""
+    where = {"pending": True, "uploadDate": {"$lt": now() - ABANDONED_AFTER}}
+    async for ids in _batches(files.globally(services).find(where, {"_id": 1}, batch_size=batch), batch):
+        yield ids
+
+
+async def ownerless(services: Services, batch: int = 500) -> AsyncIterator[list[ObjectId]]:
+    """Identifiers over an hour old for which there are bytes and no file, in batches."""
     cursor = chunks.globally(services).aggregate(
         [
-            {"$match": {"files_id": {"$lt": before}}},
+            {"$match": {"files_id": {"$lt": ObjectId.from_datetime(now() - ABANDONED_AFTER)}}},
             {"$sort": {"files_id": 1}},
             {"$group": {"_id": "$files_id"}},
             {"$lookup": {"from": files.name, "localField": "_id", "foreignField": "_id", "as": "file"}},
@@ -137,25 +202,22 @@ async def abandoned_chunks(services: Services, batch: int = 500) -> AsyncIterato
         hint="files_id_n",
         allowDiskUse=True,
     )
+    async for ids in _batches(cursor, batch):
+        yield ids
+
+
+async def bytes_of(services: Services, ids: Sequence[ObjectId]) -> int:
+    """How many bytes are there of these, whole or not."""
+    total = {"$group": {"_id": None, "bytes": {"$sum": {"$binarySize": "$data"}}}}
+    cursor = chunks.globally(services).aggregate([{"$match": {"files_id": {"$in": list(ids)}}}, total])
+    return sum([int(each["bytes"]) async for each in cursor])
+
+
+async def _batches(documents: AsyncIterator[Document], size: int) -> AsyncIterator[list[ObjectId]]:
     found: list[ObjectId] = []
-    async for each in cursor:
+    async for each in documents:
         found.append(each["_id"])
-        if len(found) == batch:
-            yield found
-            found = []
-    if found:
-        yield found
-
-
-async def old_files(services: Services, batch: int = 500) -> AsyncIterator[list[Document]]:
-    """`_id`, `companyId` and `length` of every file stored over an hour ago, in batches."""
-    cursor = files.globally(services).find(
-        {"uploadDate": {"$lt": now() - ABANDONED_AFTER}}, {"companyId": 1, "length": 1}, batch_size=batch
-    )
-    found: list[Document] = []
-    async for each in cursor:
-        found.append(each)
-        if len(found) == batch:
+        if len(found) == size:
             yield found
             found = []
     if found:

@@ -93,7 +93,7 @@ async def _zip(ctx: Context, customer_id: ObjectId) -> AsyncIterator[bytes]:
             documents = collection.stream(ctx, where, ("_id",))
             async for ready in package.add(f"records/{name}.jsonl", _lines(documents)):
                 yield ready
-    async for file in files.files.stream(ctx, {"customerId": customer_id}, ("_id",)):
+    async for file in files.of_client(ctx, customer_id):
         ending = _MEDIA_ENDINGS.get(file["contentType"], "")
         bytes_of = files.read(ctx.services, file, 0, file["length"])
         async for ready in package.add(f"files/{file['_id']}{ending}", bytes_of):

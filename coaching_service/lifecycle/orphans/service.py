@@ -1,49 +1,52 @@
-"""Bytes without a document, left by a process that died between the two."""
+"""Bytes without a record, left by a process that died between the two."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
+from coaching_service.kernel.background.jobs import Again, Job
 from coaching_service.kernel.storage import files
 from coaching_service.kernel.storage.context import Services
-from coaching_service.kernel.storage.documents import Document, declared
 from coaching_service.kernel.storage.ids import ObjectId
+
+COLLECT = "collect_orphans"
+_OFTEN = timedelta(hours=1)
 
 
 @dataclass
 class Report:
-    """What was found: files looked at, those that nothing names and their bytes, and uploads that never ended."""
+    """What was found: how many files there are, those that no record came to name within an hour, stretches of bytes
+    that belong to no file, and the bytes of both."""
 
     files: int = 0
     orphans: int = 0
-    orphan_bytes: int = 0
-    broken_uploads: int = 0
+    ownerless: int = 0
+    bytes: int = 0
 
 
 async def collect(services: Services, *, remove: bool) -> Report:
-    """Look at every file stored over an hour ago, and (with `remove`) remove those that no document names."""
-    report = Report()
-    async for batch in files.old_files(services):
-        report.files += len(batch)
-        orphans = await _unnamed(services, batch)
-        report.orphans += len(orphans)
-        report.orphan_bytes += sum(file["length"] for file in orphans)
-        if remove:
-            await files.discard(services, [file["_id"] for file in orphans])
-    async for ids in files.abandoned_chunks(services):
-        report.broken_uploads += len(ids)
-        if remove:
-            await files.discard(services, ids)
+    """Find, and (with `remove`) remove, all bytes that no record names. What was begun in the last hour stays."""
+    report = Report(files=await files.count(services))
+    async for ids in files.abandoned(services):
+        report.orphans += len(ids)
+        report.bytes += await _looked_at(services, ids, remove=remove)
+    async for ids in files.ownerless(services):
+        report.ownerless += len(ids)
+        report.bytes += await _looked_at(services, ids, remove=remove)
     return report
 
 
-async def _unnamed(services: Services, batch: list[Document]) -> list[Document]:
-    by_company: dict[ObjectId, list[ObjectId]] = {}
-    for file in batch:
-        by_company.setdefault(file["companyId"], []).append(file["_id"])
-    named: set[ObjectId] = set()
-    for collection in declared().values():
-        for field in collection.file_fields:
-            for company_id, ids in by_company.items():
-                named |= await collection.naming(services, company_id, field, ids)
-    return [file for file in batch if file["_id"] not in named]
+async def _looked_at(services: Services, ids: list[ObjectId], *, remove: bool) -> int:
+    size = await files.bytes_of(services, ids)
+    if remove:
+        await files.give_up(services, ids)
+    return size
+
+
+async def collect_some(services: Services, job: Job) -> Again:
+    """One step of the background: uploads that were begun over an hour ago and that no record names."""
+    del job
+    async for ids in files.abandoned(services):
+        await files.give_up(services, ids)
+    return Again(_OFTEN)

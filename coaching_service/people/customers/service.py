@@ -108,15 +108,19 @@ async def set_profile_photo(ctx: Context, customer_id: ObjectId, file: StoredFil
 
     Raises NotFound, Forbidden.
     """
-    before = await visible(ctx, customer_id, (store.TRAINER, "profilePhoto"))
     if file is None:
         return await read(ctx, customer_id)
     photo = {"fileId": file.id, "thumbnailId": file.thumbnail_id}
-    changed = await store.set_profile_photo(ctx, customer_id, photo)
-    if changed is None:
-        raise not_found("Customer")
-    await files.discard(ctx.services, [each for each in (before.get("profilePhoto") or {}).values() if each])
-    return present(ctx, changed)
+
+    async def changed(tx: Context) -> Document:
+        before = await visible(tx, customer_id, (store.TRAINER, "profilePhoto"))
+        customer = await store.set_profile_photo(tx, customer_id, photo)
+        if customer is None:
+            raise not_found("Customer")
+        await files.discard(tx, [each for each in (before.get("profilePhoto") or {}).values() if each])
+        return customer
+
+    return present(ctx, await in_transaction(ctx, changed))
 
 
 async def read(ctx: Context, customer_id: ObjectId) -> Document:

@@ -28,7 +28,6 @@ customers = Documents(
     (_page, _suffix, _group, _trainer, Index((GROUPS,)), Index(("_id",))),
     private=("sortName", "sortSurname", "search", "suf", "firstAccessHash", "scheduleChanges", "figuresUntil"),
     client_field="_id",
-    file_fields=("profilePhoto.fileId", "profilePhoto.thumbnailId"),
     global_indexes=(
         Index(("firstAccessHash",), unique=True, only_where=(("firstAccessHash", {"$exists": True}),)),
         Index((ARCHIVED, "figuresUntil")),

@@ -55,15 +55,14 @@ async def remove(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> None
     """Delete a version with its file. Raises NotFound, Forbidden."""
     await customers.visible(ctx, customer_id)
 
-    async def removed(tx: Context) -> Document:
+    async def removed(tx: Context) -> None:
         plan = await store.remove(tx, customer_id, plan_id)
         if plan is None:
             raise not_found("Plan version")
         await activity.undone(tx, customer_id, plan_id, "plan_uploaded")
-        return plan
+        await files.discard(tx, [each for each in (plan["fileId"], plan["thumbnailId"]) if each])
 
-    plan = await in_transaction(ctx, removed)
-    await files.discard(ctx.services, [each for each in (plan["fileId"], plan["thumbnailId"]) if each])
+    await in_transaction(ctx, removed)
 
 
 def present(ctx: Context, plan: Document) -> Document:

@@ -9,9 +9,8 @@ from coaching_service.kernel.storage.mongo import Index
 
 plans = Documents(
     "planVersions",
-    (Index(("customerId", "-number"), unique=True), Index(("fileId",))),
+    (Index(("customerId", "-number"), unique=True),),
     client_field="customerId",
-    file_fields=("fileId", "thumbnailId"),
 )
 counters = Documents("planCounters", (Index(("customerId",), unique=True),), client_field="customerId")
 

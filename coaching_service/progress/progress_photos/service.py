@@ -1,4 +1,4 @@
-"""A client's progress photos. Bytes are stored before the record that names them, and removed after it lets go."""
+"""A client's progress photos. A photo that is replaced or deleted goes in the same transaction, bytes and all."""
 
 from __future__ import annotations
 
@@ -31,21 +31,19 @@ async def add(ctx: Context, customer_id: ObjectId, date: str, side_index: str, f
 
     Raises NotFound, Forbidden.
     """
-    await customers.visible(ctx, customer_id)
-    before = await store.of_date(ctx, customer_id, date)
 
     async def added(tx: Context) -> Document:
+        await customers.visible(tx, customer_id)
+        before = await store.of_date(tx, customer_id, date)
         record = await store.put(tx, customer_id, date, _side(side_index, file))
         if file is not None:
+            await files.discard(tx, _ids(before, SIDES[side_index]))
             facts = {"photoId": record["_id"], "side": SIDES[side_index], "day": date}
             await activity.happened(tx, "photo_added", customer_id, record["_id"], **facts)
             await customers.was_active(tx, customer_id)
         return record
 
-    record = await in_transaction(ctx, added)
-    if file is not None:
-        await files.discard(ctx.services, _ids(before, SIDES[side_index]))
-    return present(ctx, record)
+    return present(ctx, await in_transaction(ctx, added))
 
 
 async def replace(
@@ -55,27 +53,30 @@ async def replace(
     await customers.visible(ctx, customer_id)
     if file is None:
         raise BadRequest(["imageFile is required"])
-    before = await store.one(ctx, customer_id, record_id)
-    record = await store.change(ctx, record_id, _side(side_index, file)) if before is not None else None
-    if record is None:
-        raise not_found("Progress photo")
-    await files.discard(ctx.services, _ids(before, SIDES[side_index]))
-    return present(ctx, record)
+
+    async def replaced(tx: Context) -> Document:
+        before = await store.one(tx, customer_id, record_id)
+        record = await store.change(tx, record_id, _side(side_index, file)) if before is not None else None
+        if record is None:
+            raise not_found("Progress photo")
+        await files.discard(tx, _ids(before, SIDES[side_index]))
+        return record
+
+    return present(ctx, await in_transaction(ctx, replaced))
 
 
 async def remove(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> None:
     """Delete a record with its photos. Raises NotFound, Forbidden."""
     await customers.visible(ctx, customer_id)
 
-    async def removed(tx: Context) -> Document:
+    async def removed(tx: Context) -> None:
         record = await store.remove(tx, customer_id, record_id)
         if record is None:
             raise not_found("Progress photo")
         await activity.undone(tx, customer_id, record_id, "photo_added")
-        return record
+        await files.discard(tx, [identifier for side in SIDES.values() for identifier in _ids(record, side)])
 
-    record = await in_transaction(ctx, removed)
-    await files.discard(ctx.services, [identifier for side in SIDES.values() for identifier in _ids(record, side)])
+    await in_transaction(ctx, removed)
 
 
 def present(ctx: Context, record: Document) -> Document:

@@ -11,9 +11,8 @@ SIDES = {"1": "front", "2": "back", "3": "side"}
 
 photos = Documents(
     "progressPhotos",
-    (Index(("customerId", "-date"), unique=True), *(Index((f"sides.{side}.fileId",)) for side in SIDES.values())),
+    (Index(("customerId", "-date"), unique=True),),
     client_field="customerId",
-    file_fields=tuple(f"sides.{side}.{kind}" for side in SIDES.values() for kind in ("fileId", "thumbnailId")),
 )
 
 
