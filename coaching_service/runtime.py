@@ -45,15 +45,17 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         client = connect(settings.mongodb_uri or "")
     except Exception:  # noqa: BLE001 - the driver refuses an address in many ways, some of which quote its password
         raise SettingsError("MONGODB_URI is not an address of MongoDB, such as mongodb://host:27017") from None
+    services = Services(
+        db=database(client, settings.mongodb_database),
+        vault=vault,
+        base_url=address_of(settings),
+        post=settings.post(),
+        registration=settings.registration,
+    )
     try:
-        yield Services(
-            db=database(client, settings.mongodb_database),
-            vault=vault,
-            base_url=address_of(settings),
-            post=settings.post(),
-            registration=settings.registration,
-        )
+        yield services
     finally:
+        services.pictures.close()
         client.close()
 
 

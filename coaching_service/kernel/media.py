@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import socket
+import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import IO
+from pathlib import Path
+from typing import IO, Any
 
-from PIL import Image, ImageOps
-
-from coaching_service.kernel.errors import BadRequest
+from coaching_service.kernel.errors import BadRequest, Unavailable
 
 JPEG, PNG, WEBP, PDF = "image/jpeg", "image/png", "image/webp", "application/pdf"
 PICTURES = (JPEG, PNG, WEBP)
-THUMBNAIL = 320
-LONGEST_SIDE = 4096
 
-Image.MAX_IMAGE_PIXELS = None  # the limit is ours, and looked at before anything is decoded
 _FORMATS = {"JPEG": JPEG, "PNG": PNG, "WEBP": WEBP}
-# One at a time: a decoded picture takes many times the room of its file.
-_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pictures")
+_HELPER = Path(__file__).with_name("pictures.py")
+_HELPER_SECONDS = 60.0
+_ANSWER_BYTES = 4096
 
 
 @dataclass(frozen=True)
@@ -39,16 +40,89 @@ class Judged:
             self.thumbnail.close()
 
 
-async def judge(file: IO[bytes], kinds: Sequence[str], max_pixels: int) -> Judged:
+class Pictures:
+    """The process beside ours in which pictures are decoded, one at a time; it starts with the first one.
+
+    A decoded picture takes many times the room of its file, and decoders are where hostile files do their harm: both
+    stay there. It ends when we do, however that is.
+    """
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._line: socket.socket | None = None
+        self._turn = asyncio.Lock()
+
+    async def rewrite(self, file: IO[bytes], kinds: Sequence[str], max_pixels: int) -> Judged:
+        """The picture, upright and stripped of all metadata, and its thumbnail.
+
+        Raises BadRequest when it is broken, of another kind or too large, Unavailable when decoding it never ends.
+        """
+        formats = [name for name, kind in _FORMATS.items() if kind in kinds]
+        with ExitStack() as unless_good:
+            whole, small = (
+                unless_good.enter_context(tempfile.TemporaryFile(prefix=f"coaching-{name}-"))
+                for name in ("picture", "thumbnail")
+            )
+            async with self._turn:
+                answer = await self._ask({"formats": formats, "pixels": max_pixels}, [file, whole, small])
+            if answer.get("refused") == "pixels":
+                raise BadRequest(f"The picture must not have more than {max_pixels} pixels")
+            if "format" not in answer:
+                raise BadRequest(f"The file must be one of: {', '.join(kinds)}")
+            unless_good.pop_all()
+        whole.seek(0)
+        small.seek(0)
+        return Judged(_FORMATS[answer["format"]], whole, small)
+
+    async def _ask(self, question: dict[str, Any], files: Sequence[IO[bytes]]) -> dict[str, Any]:
+        line, told = self._started(), b""
+        try:
+            async with asyncio.timeout(_HELPER_SECONDS):
+                socket.send_fds(line, [json.dumps(question).encode()], [file.fileno() for file in files])
+                told = await asyncio.get_running_loop().sock_recv(line, _ANSWER_BYTES)
+        except (TimeoutError, OSError):
+            pass
+        finally:
+            if not told:  # it ended, hangs, or nobody waits for its answer any more
+                self.close()
+        if not told:
+            raise Unavailable("The picture could not be decoded; try again, or send it smaller")
+        answer: dict[str, Any] = json.loads(told)
+        return answer
+
+    def _started(self) -> socket.socket:
+        if self._line is None:
+            self._line, theirs = socket.socketpair()
+            self._line.settimeout(0)
+            with theirs:
+                self._process = subprocess.Popen(  # noqa: S603 - our own program
+                    [sys.executable, "-P", "-W", "ignore", str(_HELPER), str(theirs.fileno())],
+                    pass_fds=(theirs.fileno(),),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    start_new_session=True,  # Ctrl-C is for the service, which hangs up
+                )
+        return self._line
+
+    def close(self) -> None:
+        """End the process; the next picture starts another."""
+        if self._line is not None:
+            self._line.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        self._line = self._process = None
+
+
+async def judge(pictures: Pictures, file: IO[bytes], kinds: Sequence[str], max_pixels: int) -> Judged:
     """What `file` is, if it is whole and one of `kinds`; pictures are turned upright and stripped of all metadata.
 
-    Raises BadRequest otherwise. Decoding happens off the event loop, one picture at a time.
+    Raises BadRequest otherwise.
     """
     head = file.read(1024)
-    file.seek(0)
-    if PDF in kinds and b"%PDF-" in head:
+    if PDF in kinds and head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"%PDF-"):
         return _pdf(file)
-    return await asyncio.get_running_loop().run_in_executor(_thread, _picture, file, kinds, max_pixels)
+    return await pictures.rewrite(file, kinds, max_pixels)
 
 
 def _pdf(file: IO[bytes]) -> Judged:
@@ -58,45 +132,3 @@ def _pdf(file: IO[bytes]) -> Judged:
         raise BadRequest("The PDF is not whole")
     file.seek(0)
     return Judged(PDF, file)
-
-
-def _picture(file: IO[bytes], kinds: Sequence[str], max_pixels: int) -> Judged:
-    names = [name for name, kind in _FORMATS.items() if kind in kinds]
-    refused = BadRequest(f"The file must be one of: {', '.join(kinds)}")
-    try:
-        with Image.open(file, formats=names) as picture:
-            kind = _FORMATS[str(picture.format)]
-            if picture.width * picture.height > max_pixels:
-                return _too_large(max_pixels)
-            picture.draft("RGB", (LONGEST_SIDE, LONGEST_SIDE))  # a JPEG is decoded no larger than it is kept
-            upright = ImageOps.exif_transpose(picture)
-            upright.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
-            return Judged(kind, _written(upright, str(picture.format)), _small(upright))
-    except (OSError, ValueError, SyntaxError, MemoryError, Image.DecompressionBombError):
-        raise refused from None
-
-
-def _too_large(max_pixels: int) -> Judged:
-    raise BadRequest(f"The picture must not have more than {max_pixels} pixels")
-
-
-def _written(picture: Image.Image, name: str) -> IO[bytes]:
-    """The pixels and nothing else: no EXIF, no place, no comments, no colour profile, no second frame."""
-    mode = "RGB" if name == "JPEG" or picture.mode not in ("RGBA", "LA", "L", "P", "PA") else "RGBA"
-    bare = picture.convert(mode)
-    bare.info.clear()
-    out = tempfile.TemporaryFile(prefix="coaching-picture-")  # noqa: SIM115 - closed with what it belongs to
-    options = {"quality": 90} if name in ("JPEG", "WEBP") else {}
-    bare.save(out, name, **options)
-    out.seek(0)
-    return out
-
-
-def _small(picture: Image.Image) -> IO[bytes]:
-    small = picture.convert("RGB")
-    small.thumbnail((THUMBNAIL, THUMBNAIL))
-    small.info.clear()
-    out = tempfile.TemporaryFile(prefix="coaching-thumbnail-")  # noqa: SIM115
-    small.save(out, "JPEG", quality=80)
-    out.seek(0)
-    return out

@@ -110,7 +110,8 @@ def _is_plain(part: BodyPartReader) -> bool:
 
 async def _take_file(part: BodyPartReader, limit: int, upload: Upload) -> None:
     upload.name = _plain_name(part.filename or "")
-    upload.file = tempfile.TemporaryFile(prefix="coaching-upload-")  # noqa: SIM115 - closed with the upload
+    # Unbuffered: the process that decodes pictures shares its position. Closed with the upload.
+    upload.file = tempfile.TemporaryFile(buffering=0, prefix="coaching-upload-")  # noqa: SIM115
     if await _copy(part, upload.file, limit) == 0 and not upload.name:  # a file input that was left empty
         upload.file.close()
         upload.file = None
@@ -163,7 +164,7 @@ async def stored(
         return
     ids: list[ObjectId] = []
     try:
-        with closing(await judge(upload.file, form.kinds, max_pixels)) as judged:
+        with closing(await judge(ctx.services.pictures, upload.file, form.kinds, max_pixels)) as judged:
             kind = judged.content_type
             file = await files.store(ctx, judged.file, name=upload.name, content_type=kind, customer_id=customer_id)
             ids += file.ids

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from motor.motor_asyncio import AsyncIOMotorClientSession, AsyncIOMotorCollection, AsyncIOMotorDatabase
 
 from coaching_service.kernel.auth.secrets import Vault
+from coaching_service.kernel.media import Pictures
 from coaching_service.kernel.storage.ids import ObjectId
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ class Services:
     """What the running process offers every request: made once at start.
 
     `base_url` is the address clients know (no trailing slash); `post` sends mail; `registration`: companies may
-    sign up by themselves; `sign_in_line` is where sign-ins wait for one
-    another; `wake` tells the background worker that there is work.
+    sign up by themselves; `pictures` decodes them; `sign_in_line` is where sign-ins wait for one another; `wake` tells
+    the background worker that there is work.
     """
 
     db: Database
@@ -42,6 +43,7 @@ class Services:
     base_url: str
     post: Post
     registration: bool = True
+    pictures: Pictures = field(default_factory=Pictures)
     sign_in_line: asyncio.Lock = field(default_factory=asyncio.Lock)
     wake: asyncio.Event = field(default_factory=asyncio.Event)
 
