@@ -60,9 +60,10 @@ class _Package:
         self._zip = zipfile.ZipFile(self.outlet, "w", zipfile.ZIP_DEFLATED)
         self.manifest: list[Document] = []
 
-    async def add(self, name: str, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Write an entry; gives what can be sent meanwhile."""
+    async def add(self, name: str, pieces: AsyncIterator[bytes], *, packed: bool = False) -> AsyncIterator[bytes]:
+        """Write an entry; gives what can be sent meanwhile. What is `packed` already is not compressed again."""
         digest, size = hashlib.sha256(), 0
+        self._zip.compresslevel = 0 if packed else None
         with self._zip.open(name, "w", force_zip64=True) as entry:
             async for piece in pieces:
                 digest.update(piece)
@@ -94,9 +95,11 @@ async def _zip(ctx: Context, customer_id: ObjectId) -> AsyncIterator[bytes]:
             async for ready in package.add(f"records/{name}.jsonl", _lines(documents)):
                 yield ready
     async for file in files.of_client(ctx, customer_id):
+        if await files.find(ctx.services, file["_id"]) is None:  # replaced since the list was read
+            continue
         ending = _MEDIA_ENDINGS.get(file["contentType"], "")
         bytes_of = files.read(ctx.services, file, 0, file["length"])
-        async for ready in package.add(f"files/{file['_id']}{ending}", bytes_of):
+        async for ready in package.add(f"files/{file['_id']}{ending}", bytes_of, packed=True):
             yield ready
     yield package.close(customer_id)
 
