@@ -22,7 +22,6 @@ _POLICY = (
 _HEADERS = {
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
-    "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
 
@@ -42,9 +41,11 @@ def prepare(app: web.Application) -> None:
 
 
 def policy(visit: Visit, *, leads_away: bool) -> str:
-    """The Content-Security-Policy of a page. `leads_away`: its forms may lead to another site by a redirect."""
-    upgrade = "; upgrade-insecure-requests" if is_secure(visit.services) else ""
-    return _POLICY + ("" if leads_away else "; form-action 'self'") + upgrade
+    """The Content-Security-Policy of a page. `leads_away`: its forms may lead to another site, or to a program on the
+    visitor's machine (by plain http), through a redirect."""
+    if leads_away:
+        return _POLICY
+    return f"{_POLICY}; form-action 'self'" + ("; upgrade-insecure-requests" if is_secure(visit.services) else "")
 
 
 def draw(

@@ -1,9 +1,9 @@
 """The pages of the application, a module for each part of it."""
 
 from coaching_service.web.pages import Page
-from coaching_service.web.views import entry, home
+from coaching_service.web.views import consent, entry, home
 
-PARTS = (entry, home)
+PARTS = (entry, home, consent)
 
 
 def everything() -> list[Page]:
