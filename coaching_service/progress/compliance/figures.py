@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import date, timedelta
+from datetime import date
 from itertools import groupby
 from typing import Any
 
@@ -28,23 +28,36 @@ def is_done(blocks: list[Document]) -> bool:
 
 def daily(blocks_of: dict[str, list[Document]], first: date, last: date) -> list[dict[str, Any]]:
     """Every day from `first` to `last` with what was scheduled and done on it."""
-    days = (str(first + timedelta(days=number)) for number in range((last - first).days + 1))
+    days = (str(date.fromordinal(number)) for number in range(first.toordinal(), last.toordinal() + 1))
     return [_day(day, blocks_of.get(day, [])) for day in days]
 
 
 def _day(day: str, blocks: list[Document]) -> dict[str, Any]:
-    workout = is_workout_day(blocks)
+    total = done = 0
+    workout = rest = False
+    told = []
+    for block in blocks:
+        scheduled, completed = block["totalItems"], block["completedItems"]
+        total += scheduled
+        done += completed
+        workout |= not block["isRest"] and scheduled > 0
+        rest |= block["isRest"]
+        finished = scheduled == completed and scheduled > 0
+        told.append({"id": block["_id"], "name": block["name"], "isCompleted": finished})
     return {
         "date": day,
         "isWorkoutDay": workout,
-        "isRestDay": not workout and any(block["isRest"] for block in blocks),
-        "isCompleted": workout and is_done(blocks),
-        "totalItems": sum(block["totalItems"] for block in blocks),
-        "completedItems": sum(block["completedItems"] for block in blocks),
-        "workoutBlocks": [
-            {"id": block["_id"], "name": block["name"], "isCompleted": is_done([block])} for block in blocks
-        ],
+        "isRestDay": rest and not workout,
+        "isCompleted": workout and done == total,
+        "totalItems": total,
+        "completedItems": done,
+        "workoutBlocks": told,
     }
+
+
+def share(completed: int, scheduled: int) -> float | None:
+    """How many of the workout days were completed, in percent; None when there was none."""
+    return round(100 * completed / scheduled, 1) if scheduled else None
 
 
 def percentage(blocks_of: dict[str, list[Document]], first: str, last: str) -> float | None:
@@ -53,4 +66,4 @@ def percentage(blocks_of: dict[str, list[Document]], first: str, last: str) -> f
     A workout day has a block that is not rest and holds an item; it is completed when all its items are.
     """
     days = [blocks for day, blocks in blocks_of.items() if first <= day <= last and is_workout_day(blocks)]
-    return round(100 * sum(map(is_done, days)) / len(days), 1) if days else None
+    return share(sum(map(is_done, days)), len(days))

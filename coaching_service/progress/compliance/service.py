@@ -11,7 +11,7 @@ from coaching_service.kernel.storage.context import Context
 from coaching_service.kernel.storage.documents import Document
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.people.customers import service as customers
-from coaching_service.progress.compliance.figures import by_day, daily, percentage
+from coaching_service.progress.compliance.figures import by_day, daily, percentage, share
 from coaching_service.training.workouts import readings
 
 USUAL_DAYS, LONGEST_RANGE = 30, 1_100
@@ -31,12 +31,12 @@ async def between(ctx: Context, customer_id: ObjectId, first: str | None, last: 
         raise BadRequest(f"to must be less than {LONGEST_RANGE} days after from")
     blocks_of = by_day(await readings.days_scheduled(ctx, [customer_id], str(start), str(end)))
     days = daily(blocks_of, start, end)
-    scheduled = [day for day in days if day["isWorkoutDay"]]
+    scheduled, completed = (sum(day[name] for day in days) for name in ("isWorkoutDay", "isCompleted"))
     return {
         "customerId": customer_id,
-        "totalWorkoutDays": len(scheduled),
-        "completedWorkoutDays": sum(day["isCompleted"] for day in scheduled),
-        "workoutCompletionPercentage": percentage(blocks_of, str(start), str(end)),
+        "totalWorkoutDays": scheduled,
+        "completedWorkoutDays": completed,
+        "workoutCompletionPercentage": share(completed, scheduled),
         "dailyCompliance": days,
     }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from datetime import date, timedelta
 from itertools import accumulate
@@ -28,7 +27,7 @@ def period_start(day: date, group_by: str) -> date:
 
 def period_starts(first: date, last: date, group_by: str) -> list[date]:
     """The first days of every period that has a day from `first` to `last`."""
-    days = (first + timedelta(days=number) for number in range((last - first).days + 1))
+    days = map(date.fromordinal, range(first.toordinal(), last.toordinal() + 1))
     return list(dict.fromkeys(period_start(day, group_by) for day in days))
 
 
@@ -41,17 +40,18 @@ class LoadCurve:
     def __init__(self, sessions: Iterable[Document], begin: date, end: date) -> None:
         self._begin = begin
         days = (end - begin).days + 1
-        volume, load, unrated, count = [0.0] * days, [0.0] * days, [0] * days, [0] * days
+        volume, load, unrated, count = [0] * days, [0] * days, [0] * days, [0] * days
         for session in sessions:
             at = (date.fromisoformat(session["date"]) - begin).days
             rated = session_load(session)
-            volume[at] += session["volumeLoad"]
-            load[at] += rated or 0
+            volume[at] += _whole(session["volumeLoad"])
+            load[at] += _whole(rated or 0)
             unrated[at] += rated is None
             count[at] += 1
-        self._volume, self._load = volume, load
-        # How many up to a day: of a window it is a difference.
-        self._unrated, self._count = (list(accumulate(counts, initial=0)) for counts in (unrated, count))
+        # How much up to a day: of a window it is a difference.
+        self._volume, self._load, self._unrated, self._count = (
+            list(accumulate(figures, initial=0)) for figures in (volume, load, unrated, count)
+        )
 
     def ratio(self, day: date, first_session: date | None) -> tuple[float | None, str]:
         """The mean daily load of the 7 days up to `day` over that of 28 (Hulin et al. 2014), and of which load.
@@ -60,11 +60,15 @@ class LoadCurve:
         since the first session, or when the chronic mean is 0.
         """
         end = (day - self._begin).days + 1
-        begin = max(0, end - CHRONIC_DAYS)
-        rated = self._count[end] > self._count[begin] and self._unrated[end] == self._unrated[begin]
+        month, week = max(0, end - CHRONIC_DAYS), max(0, end - ACUTE_DAYS)
+        rated = self._count[end] > self._count[month] and self._unrated[end] == self._unrated[month]
         curve, of = (self._load, SESSION_LOAD) if rated else (self._volume, VOLUME_LOAD)
-        if first_session is None or (day - first_session).days < CHRONIC_DAYS:
+        chronic = curve[end] - curve[month]
+        if first_session is None or (day - first_session).days < CHRONIC_DAYS or not chronic:
             return None, of
-        chronic = math.fsum(curve[begin:end])
-        acute = math.fsum(curve[max(0, end - ACUTE_DAYS) : end])
-        return (round(acute * (CHRONIC_DAYS / ACUTE_DAYS) / chronic, 2), of) if chronic else (None, of)
+        return round((curve[end] - curve[week]) * (CHRONIC_DAYS // ACUTE_DAYS) / chronic, 2), of
+
+
+def _whole(load: float) -> int:
+    """A load in millionths: sums of whole numbers are exact, so that a difference of sums is."""
+    return round(load * 1_000_000)

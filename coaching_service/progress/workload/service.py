@@ -56,7 +56,8 @@ def _empty(day: date) -> dict[str, Any]:
 
 def _add(period: dict[str, Any], session: Document) -> None:
     period["sessions"] += 1
-    for figure in ("sets", "reps", "volumeLoad"):
-        period[figure] += session[figure]
+    period["sets"] += session["sets"]
+    period["reps"] += session["reps"]
+    period["volumeLoad"] += session["volumeLoad"]
     if (load := session_load(session)) is not None:
         period["sessionLoad"] = (period["sessionLoad"] or 0) + load
