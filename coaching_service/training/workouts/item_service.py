@@ -36,7 +36,7 @@ async def add_item(ctx: Context, owner: Owner, block_id: ObjectId, details: Docu
     if block is None:
         if await store.one(ctx, owner.where, block_id) is None:
             raise no_block()
-        raise BadRequest(f"A workout block holds at most {store.MAX_ITEMS} items")
+        raise _full()
     return items.present_one(block, items.find(block["items"], item["_id"]), named, ctx.who.company.load_unit)
 
 
@@ -83,7 +83,7 @@ async def remove_item(ctx: Context, owner: Owner, block_id: ObjectId, item_id: O
         if block is None:
             raise no_block()
         item = block["items"][items.find(block["items"], item_id)]
-        await store.pull_item(tx, owner.where, block_id, item_id)
+        await store.rewrite(tx, owner.where, block_id, lambda held: {"items": _without(held, item)}, None)
         await owner.done_changed(tx, [item])
 
     await in_transaction(ctx, removed)
@@ -111,8 +111,6 @@ async def move_item(ctx: Context, owner: Owner, source: Document | None, target:
                 raise Conflict("The item is no longer in the source block; read the calendar again")
             raise not_found("Workout item")
         reached = await _put(tx, owner, block, item, target)
-        if reached is None and await store.one(tx, owner.where, target["wblockId"]) is not None:
-            raise BadRequest(f"A workout block holds at most {store.MAX_ITEMS} items")
         await owner.done_changed(tx, [item])
         if reached is not None and reached["date"] != block["date"]:
             await redated(tx, reached, [item])
@@ -122,13 +120,26 @@ async def move_item(ctx: Context, owner: Owner, source: Document | None, target:
 
 
 async def _put(ctx: Context, owner: Owner, block: Document, item: Document, target: Document) -> Document | None:
-    """Put an item of a block to its target; gives the target block, or None when it has no room or is not there."""
+    """Put an item of a block to its target; gives the target block, or None when it is not there."""
     at = target["index"]
-    if target["wblockId"] == block["_id"]:
-        others = [each for each in block["items"] if each is not item]
-        return await store.change(ctx, owner.where, block["_id"], {"items": [*others[:at], item, *others[at:]]}, None)
-    await store.pull_item(ctx, owner.where, block["_id"], item["_id"])
-    return await store.put_item(ctx, owner.where, target["wblockId"], item, at)
+
+    def holding(held: Document) -> Document:
+        others = _without(held, item)
+        if len(others) >= store.MAX_ITEMS:
+            raise _full()
+        return {"items": [*others[:at], item, *others[at:]]}
+
+    if target["wblockId"] != block["_id"]:
+        await store.rewrite(ctx, owner.where, block["_id"], lambda held: {"items": _without(held, item)}, None)
+    return await store.rewrite(ctx, owner.where, target["wblockId"], holding, None)
+
+
+def _without(block: Document, item: Document) -> list[Document]:
+    return [each for each in block["items"] if each["_id"] != item["_id"]]
+
+
+def _full() -> BadRequest:
+    return BadRequest(f"A workout block holds at most {store.MAX_ITEMS} items")
 
 
 async def log_item(

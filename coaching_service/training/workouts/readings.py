@@ -8,14 +8,13 @@ from coaching_service.kernel.storage.context import Context, together
 from coaching_service.kernel.storage.documents import Document, Where
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.training.workouts.store import blocks
+from coaching_service.training.workouts.tallies import FIGURES
 
 _BY_DATE, _, _BY_DONE, _BY_PLANNED, _BY_ITEM = (index.name for index in blocks.indexes)
-_FIGURES = ("sets", "reps", "volumeLoad")
 # What makes a block a session: something done in it, or a rating of it.
 _SESSION: Where = {
     "$or": [
-        {"items.isCompleted": True},
-        {"items.doneExerciseIds.0": {"$exists": True}},
+        {"done": {"$ne": None}},
         {"sessionRpe": {"$ne": None}, "durationMinutes": {"$ne": None}},
     ]
 }
@@ -65,10 +64,9 @@ async def _items(ctx: Context, where: Where, which: Document, hint: str) -> list
 async def exercise_totals(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[Document]:
     """`{_id: exerciseId, sets, reps, volumeLoad}` of what was done from `first` to `last`."""
     stages: list[Document] = [
-        {"$project": {"_id": 0, "done": "$items.tally.exercises"}},  # of each item a list
+        {"$project": {"_id": 0, "done": "$done.exercises"}},
         {"$unwind": "$done"},
-        {"$unwind": "$done"},
-        {"$group": {"_id": "$done.exerciseId", **{name: {"$sum": f"$done.{name}"} for name in _FIGURES}}},
+        {"$group": {"_id": "$done.exerciseId", **{name: {"$sum": f"$done.{name}"} for name in FIGURES}}},
     ]
     return await blocks.aggregate(ctx, _between(customer_id, first, last), *stages, hint=_BY_DATE)
 
@@ -76,7 +74,7 @@ async def exercise_totals(ctx: Context, customer_id: ObjectId, first: str, last:
 async def sessions_done(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[Document]:
     """The client's sessions from `first` to `last`: `{date, sets, reps, volumeLoad, sessionRpe, durationMinutes}`, by
     date. A session is a block with an item done, be it in part, or one that was rated."""
-    sums = {name: {"$sum": f"$items.tally.{name}"} for name in _FIGURES}
+    sums = {name: {"$ifNull": [f"$done.{name}", 0]} for name in FIGURES}
     where = _between(customer_id, first, last) | _SESSION
     project = {"$project": {"_id": 0, "date": 1, "sessionRpe": 1, "durationMinutes": 1, **sums}}
     return await blocks.aggregate(ctx, where, {"$sort": {"date": 1}}, project, hint=_BY_DATE)

@@ -9,6 +9,7 @@ from coaching_service.kernel.storage.context import Context
 from coaching_service.kernel.storage.documents import Document, Documents, Where
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.kernel.storage.mongo import Index
+from coaching_service.training.workouts import tallies
 
 MAX_ITEMS = 100
 
@@ -21,7 +22,7 @@ blocks = Documents(
         Index(("customerId", "items.exerciseIds", "-date", "-_id")),
         Index(("customerId", "items._id")),
     ),
-    private=("companyId", "position"),
+    private=("companyId", "position", "done"),
     client_field="customerId",
 )
 
@@ -67,13 +68,13 @@ async def place(ctx: Context, owner: Where, field: str, value: object) -> int:
 
 async def add(ctx: Context, block: Document, at: int) -> Document:
     """Store a new block at a position of its day."""
-    return await blocks.insert(ctx, block | {"position": at})
+    return await blocks.insert(ctx, _summed(block) | {"position": at})
 
 
 async def add_many(ctx: Context, new: Sequence[Document]) -> None:
     """Store new blocks; those of one day are done in the order given."""
     at = position()
-    await blocks.insert_many(ctx, [{**block, "position": at + number} for number, block in enumerate(new)])
+    await blocks.insert_many(ctx, [_summed(block) | {"position": at + number} for number, block in enumerate(new)])
 
 
 async def change(
@@ -110,16 +111,9 @@ async def program_workout_days(ctx: Context, program_ids: Sequence[ObjectId]) ->
 
 
 async def push_item(ctx: Context, owner: Where, block_id: ObjectId, item: Document) -> Document | None:
-    """Append an item to a block that has room; gives the block, or None."""
+    """Append a new item, of which nothing was done, to a block that has room; gives the block, or None."""
     room = {f"items.{MAX_ITEMS - 1}": {"$exists": False}}
     return await blocks.update(ctx, owner | {"_id": block_id} | room, {"$push": {"items": item}})
-
-
-async def put_item(ctx: Context, owner: Where, block_id: ObjectId, item: Document, at: int) -> Document | None:
-    """Put an item into a block that has room, at a place from 0; gives the block, or None."""
-    room = {f"items.{MAX_ITEMS - 1}": {"$exists": False}}
-    push = {"$push": {"items": {"$each": [item], "$position": at}}}
-    return await blocks.update(ctx, owner | {"_id": block_id} | room, push)
 
 
 async def holds_item(ctx: Context, owner: Where, item_id: ObjectId) -> bool:
@@ -155,14 +149,13 @@ async def shift(ctx: Context, owner: Where, ids: Sequence[ObjectId], days: int) 
     return await blocks.update_each(ctx, owner | {"_id": {"$in": list(ids)}}, {"date": moved})
 
 
-async def pull_item(ctx: Context, owner: Where, block_id: ObjectId, item_id: ObjectId) -> bool:
-    """Take an item out of a block; whether it was there."""
-    where = owner | {"_id": block_id, "items._id": item_id}
-    return await blocks.update(ctx, where, {"$pull": {"items": {"_id": item_id}}}) is not None
-
-
 async def rewrite(
     ctx: Context, owner: Where, block_id: ObjectId, mutate: Callable[[Document], Document], version: int | None
 ) -> Document | None:
     """Change a block by a function of what is stored; None when there is no such block."""
-    return await blocks.rewrite(ctx, owner | {"_id": block_id}, mutate, version=version)
+    return await blocks.rewrite(ctx, owner | {"_id": block_id}, lambda block: _summed(mutate(block)), version=version)
+
+
+def _summed(fields: Document) -> Document:
+    """Fields to store, with `done` where items are among them."""
+    return fields | {"done": tallies.summed(fields["items"])} if "items" in fields else fields

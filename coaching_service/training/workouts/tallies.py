@@ -1,4 +1,5 @@
-"""What the completed sets of an item amount to: kept with the item, so that no reader has to go through every set."""
+"""What the completed sets of an item amount to: kept with the item, and summed with its block, so that no reader has to
+go through every set."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from coaching_service.kernel.storage.ids import ObjectId
 
 # The fields of an item that are derived and never leave.
 PRIVATE = ("exerciseIds", "doneExerciseIds", "tally")
+FIGURES = ("sets", "reps", "volumeLoad")
 
 
 def derived(item: Document) -> Document:
@@ -26,7 +28,7 @@ def derived(item: Document) -> Document:
         tally["reps"] += reps
         tally["volumeLoad"] += reps * (done["load"] or 0)
     tallies = list(by_exercise.values())
-    totals = {name: sum(tally[name] for tally in tallies) for name in ("sets", "reps", "volumeLoad")}
+    totals = {figure: sum(tally[figure] for tally in tallies) for figure in FIGURES}
     touched = [done["exerciseId"] or named[0] for done in item.get("customerSets") or () if done["isCompleted"]]
     finished = list(dict.fromkeys([*(named if item["isCompleted"] else ()), *touched]))
     return {
@@ -34,6 +36,20 @@ def derived(item: Document) -> Document:
         "doneExerciseIds": finished,
         "tally": {**totals, "exercises": tallies},
     }
+
+
+def summed(items: list[Document]) -> Document | None:
+    """What was done of a block's items: `sets`, `reps`, `volumeLoad` in all and of each of `exercises`; None when
+    nothing was."""
+    if not any(item["isCompleted"] or item["doneExerciseIds"] for item in items):
+        return None
+    by_exercise: dict[ObjectId, Document] = {}
+    for tally in (tally for item in items for tally in item["tally"]["exercises"]):
+        of_all = by_exercise.setdefault(tally["exerciseId"], {"exerciseId": tally["exerciseId"]})
+        for figure in FIGURES:
+            of_all[figure] = of_all.get(figure, 0) + tally[figure]
+    totals = {figure: sum(item["tally"][figure] for item in items) for figure in FIGURES}
+    return {**totals, "exercises": list(by_exercise.values())}
 
 
 def exact(figure: float) -> float:
