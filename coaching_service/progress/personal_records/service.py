@@ -11,8 +11,8 @@ from coaching_service.people.account import service as account
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.personal_records import store
-from coaching_service.progress.personal_records.bests import FACTS, KINDS, MOST_REPS, best_of_each_kind, better, rank
 from coaching_service.training.workouts import readings
+from coaching_service.training.workouts.bests import FACTS, KINDS, MOST_REPS, better, by_exercise, rank
 
 REPS = "count"
 _EVENT = "personal_record"
@@ -76,12 +76,12 @@ async def renew(ctx: Context, customer_id: ObjectId, changed: list[Document]) ->
     item_ids = {item["_id"] for item in changed}
     exercise_ids = {identifier for item in changed for identifier in item["doneExerciseIds"]}
     found = await store.found_in_logs(ctx, customer_id, list(exercise_ids))
-    there = await readings.items_now(ctx, customer_id, list(item_ids))
+    there = by_exercise(await readings.items_now(ctx, customer_id, list(item_ids)))
     for exercise_id in exercise_ids:
         held = found.get(exercise_id, {})
-        new = best_of_each_kind(there, exercise_id)
+        new = there.get(exercise_id, {})
         if any(_lost(record, new.get(kind), item_ids) for kind, record in held.items()):
-            bests = best_of_each_kind(await readings.done_items(ctx, customer_id, exercise_id), exercise_id)
+            bests = await readings.best_sets(ctx, customer_id, exercise_id)
         else:
             bests = {kind: best for kind in KINDS if (best := better(new.get(kind), held.get(kind)))}
         for kind in KINDS:

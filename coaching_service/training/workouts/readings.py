@@ -37,28 +37,39 @@ async def exercise_sessions(
     return found, total
 
 
-async def done_items(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId) -> list[Document]:
-    """Every item of the client's with this exercise done: `{date, item}`."""
+async def best_sets(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId) -> dict[str, Document]:
+    """The best of each kind in all that the client did of an exercise: `{value, reps, date, witemId}` by kind, in the
+    order of bests.rank."""
     where = {"customerId": customer_id, "items.doneExerciseIds": exercise_id}
-    return await _items(ctx, where, {"$in": [exercise_id, "$$this.doneExerciseIds"]}, _BY_DONE)
+    mine = {"$filter": {"input": "$done.exercises", "cond": {"$eq": ["$$this.exerciseId", exercise_id]}}}
+    facts = {"date": "$date", **{fact: f"$of.bests.{fact}" for fact in ("value", "reps", "witemId")}}
+    order = {"of.bests.value": -1, "date": 1, "of.bests.reps": -1, "of.bests.witemId": 1}
+    stages: list[Document] = [
+        {"$project": {"date": 1, "of": mine}},
+        {"$unwind": "$of"},
+        {"$unwind": "$of.bests"},
+        {
+            "$group": {
+                "_id": "$of.bests.kind",
+                "best": {"$top": {"sortBy": order, "output": facts}},
+            }
+        },
+    ]
+    return {found["_id"]: found["best"] for found in await blocks.aggregate(ctx, where, *stages, hint=_BY_DONE)}
 
 
 async def items_now(ctx: Context, customer_id: ObjectId, item_ids: Sequence[ObjectId]) -> list[Document]:
     """The client's items of these identifiers that are still there: `{date, item}`."""
     ids = list(item_ids)
-    return await _items(
-        ctx, {"customerId": customer_id, "items._id": {"$in": ids}}, {"$in": ["$$this._id", ids]}, _BY_ITEM
-    )
-
-
-async def _items(ctx: Context, where: Where, which: Document, hint: str) -> list[Document]:
     fields = dict.fromkeys(("_id", "type", "exerciseId", "exerciseSets", "circuitExercises", "customerSets"), 1)
+    which = {"$filter": {"input": "$items", "cond": {"$in": ["$$this._id", ids]}}}
     stages: list[Document] = [
-        {"$project": {"date": 1, "item": {"$filter": {"input": "$items", "cond": which}}}},
+        {"$project": {"date": 1, "item": which}},
         {"$unwind": "$item"},
         {"$project": {"_id": 0, "date": 1, "item": fields}},
     ]
-    return await blocks.aggregate(ctx, where, *stages, hint=hint)
+    where = {"customerId": customer_id, "items._id": {"$in": ids}}
+    return await blocks.aggregate(ctx, where, *stages, hint=_BY_ITEM)
 
 
 async def exercise_totals(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[Document]:

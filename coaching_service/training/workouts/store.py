@@ -9,7 +9,7 @@ from coaching_service.kernel.storage.context import Context
 from coaching_service.kernel.storage.documents import Document, Documents, Where
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.kernel.storage.mongo import Index
-from coaching_service.training.workouts import tallies
+from coaching_service.training.workouts import sums
 
 MAX_ITEMS = 100
 
@@ -158,4 +158,4 @@ async def rewrite(
 
 def _summed(fields: Document) -> Document:
     """Fields to store, with `done` where items are among them."""
-    return fields | {"done": tallies.summed(fields["items"])} if "items" in fields else fields
+    return fields | {"done": sums.of(fields["items"])} if "items" in fields else fields

@@ -1,5 +1,4 @@
-"""What the completed sets of an item amount to: kept with the item, and summed with its block, so that no reader has to
-go through every set."""
+"""What the completed sets of an item amount to: kept with the item, so that no reader has to go through every set."""
 
 from __future__ import annotations
 
@@ -36,20 +35,6 @@ def derived(item: Document) -> Document:
         "doneExerciseIds": finished,
         "tally": {**totals, "exercises": tallies},
     }
-
-
-def summed(items: list[Document]) -> Document | None:
-    """What was done of a block's items: `sets`, `reps`, `volumeLoad` in all and of each of `exercises`; None when
-    nothing was."""
-    if not any(item["isCompleted"] or item["doneExerciseIds"] for item in items):
-        return None
-    by_exercise: dict[ObjectId, Document] = {}
-    for tally in (tally for item in items for tally in item["tally"]["exercises"]):
-        of_all = by_exercise.setdefault(tally["exerciseId"], {"exerciseId": tally["exerciseId"]})
-        for figure in FIGURES:
-            of_all[figure] = of_all.get(figure, 0) + tally[figure]
-    totals = {figure: sum(item["tally"][figure] for item in items) for figure in FIGURES}
-    return {**totals, "exercises": list(by_exercise.values())}
 
 
 def exact(figure: float) -> float:

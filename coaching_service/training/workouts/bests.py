@@ -14,19 +14,19 @@ HEAVIEST, MOST_REPS, ESTIMATED = KINDS = ("heaviest_load", "most_reps", "estimat
 FACTS = ("value", "reps", "date", "witemId")
 
 
-def best_of_each_kind(done: Iterable[Document], exercise_id: ObjectId) -> dict[str, Document]:
-    """`{value, reps, date, witemId}` of the best set of each kind there is.
+def by_exercise(done: Iterable[Document]) -> dict[ObjectId, dict[str, Document]]:
+    """`{value, reps, date, witemId}` of the best set of each kind there is, by exercise and kind.
 
     `done`: `{date, item}`. Warm-up sets and sets not completed do not count.
     """
-    bests: dict[str, Document] = {}
+    bests: dict[ObjectId, dict[str, Document]] = {}
     for entry in done:
-        for named, each in working_sets(entry["item"]):
-            if named == exercise_id:
-                facts = {"reps": each["reps"], "date": entry["date"], "witemId": entry["item"]["_id"]}
-                for kind, value in _values(each):
-                    found = {"value": value, **facts}
-                    bests[kind] = better(bests.get(kind), found) or found
+        for exercise_id, each in working_sets(entry["item"]):
+            facts = {"reps": each["reps"], "date": entry["date"], "witemId": entry["item"]["_id"]}
+            of_kinds = bests.setdefault(exercise_id, {})
+            for kind, value in _values(each):
+                found = {"value": value, **facts}
+                of_kinds[kind] = better(of_kinds.get(kind), found) or found
     return bests
 
 
