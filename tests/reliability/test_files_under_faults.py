@@ -1,0 +1,308 @@
+"""Bytes and records never part, whatever breaks and when: the service, its connection to the database, the caller."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from PIL import Image
+
+from coaching_service.kernel.storage.documents import declared, now
+from coaching_service.settings import Settings
+from tests.client import CoachClient
+from tests.reliability.service import environment, until
+from tests.reliability.wire import Moment, Wire, wire_to
+from tests.test_command_line import type_in
+from tests.test_uploads import PDF, fetch, form, picture
+
+LONG = PDF[:-6] + os.urandom(700_000) + b"\n%%EOF\n"
+BEFORE, AFTER = picture("PNG", (300, 300)), picture("PNG", (500, 500))
+
+
+def moments() -> dict[str, Moment]:
+    """The steps of putting a photo in another's place."""
+    return {
+        "before the first byte": Moment("insert", "fs.files"),
+        "in the middle of the bytes": Moment("insert", "fs.chunks", count=2),
+        "between picture and thumbnail": Moment("insert", "fs.files", count=2),
+        "before the record": Moment("findAndModify", "progressPhotos"),
+        "after the record": Moment("findAndModify", "progressPhotos", done=True),
+        "when the old bytes go": Moment("delete", "fs.chunks"),
+        "before all of it counts": Moment("commitTransaction"),
+        "when all of it counts and nobody has heard": Moment("commitTransaction", done=True),
+    }
+
+
+FATAL = ("in the middle of the bytes", "before the record", "before all of it counts", list(moments())[-1])
+
+
+@dataclass
+class Victim:
+    """Another process of the service on the same database, behind a door of the story's."""
+
+    process: subprocess.Popen[bytes]
+    wire: Wire
+    base_url: str
+    http: aiohttp.ClientSession
+
+    async def send(self, method: str, path: str, **options: Any) -> int | None:
+        """The status of the answer; None when the connection broke before there was one."""
+        try:
+            async with self.http.request(method, self.base_url + path, **options) as response:
+                await response.read()
+                return response.status
+        except aiohttp.ClientConnectionError:
+            return None
+
+    def speak_for(self, coach: CoachClient) -> None:
+        """Use this coach's key from now on."""
+        self.http.headers["X-API-Key"] = str(coach.key)
+
+    async def killed(self) -> bool:
+        """End it, so that it can do nothing more."""
+        self.process.kill()
+        await until(lambda: self.process.poll() is not None, "it has ended")
+        return False
+
+    async def cut_off(self) -> bool:
+        """Break its connection to the database."""
+        return False
+
+
+@asynccontextmanager
+async def running(settings: Settings, coach: CoachClient, folder: Path) -> AsyncIterator[Victim]:
+    """A victim, speaking with the coach's key."""
+    async with wire_to(str(settings.mongodb_uri)) as (wire, uri):
+        with _spawned(settings, uri, folder) as process:
+            try:
+                assert process.stdout is not None
+                address = (await asyncio.to_thread(process.stdout.readline)).decode().split()[1]
+                async with aiohttp.ClientSession(headers={"X-API-Key": str(coach.key)}) as http:
+                    yield Victim(process, wire, address, http)
+            finally:
+                process.kill()
+
+
+def _spawned(settings: Settings, uri: str, folder: Path) -> subprocess.Popen[bytes]:
+    keys = ",".join(settings.secret_keys)
+    told = environment(MONGODB_URI=uri, MONGODB_DATABASE=settings.mongodb_database, SECRET_KEYS=keys)
+    command = [sys.executable, "-m", "coaching_service", "serve", "--port", "0", "--data", str(folder)]
+    return subprocess.Popen(command, env=told | {"LOG_LEVEL": "critical"}, stdout=subprocess.PIPE)
+
+
+@pytest.fixture(scope="module")
+async def survivor(
+    settings: Settings, new_company: Callable[[], Awaitable[CoachClient]], tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Victim]:
+    """One for the stories that it outlives."""
+    async with running(settings, await new_company(), tmp_path_factory.mktemp("survivor")) as victim:
+        yield victim
+
+
+@pytest.fixture
+async def ana(coach: CoachClient) -> str:
+    """A client's path."""
+    return f"/coach/customers/{(await coach.create_customer())['_id']}"
+
+
+@pytest.fixture
+async def record(coach: CoachClient, ana: str) -> dict[str, Any]:
+    """A photo record of the client's."""
+    data = form(BEFORE, createdAt="2026-03-02", imageSideIndex="1")
+    made: dict[str, Any] = (await coach.send("POST", f"{ana}/progress-photos", data=data)).ok(201)
+    return made
+
+
+async def consistent(coach: CoachClient) -> int:
+    """Assert that whatever any record of the company names is there, every byte of it; gives how many files that is."""
+    db, named = coach.ctx.db, set()
+    for name, collection in declared().items():
+        if collection.client_field:
+            async for document in db[name].find({"companyId": coach.ctx.company_id}):
+                named |= set(_files_in(document))
+    kept = {"_id": {"$in": list(named)}, "pending": {"$ne": True}}
+    files = await db["fs.files"].find(kept).to_list(None)
+    assert {file["_id"] for file in files} == named
+    for file in files:
+        pieces = await db["fs.chunks"].find({"files_id": file["_id"]}, sort=[("n", 1)]).to_list(None)
+        assert sum(len(piece["data"]) for piece in pieces) == file["length"]
+    return len(named)
+
+
+def _files_in(value: Any) -> list[Any]:
+    if isinstance(value, list):
+        return [found for each in value for found in _files_in(each)]
+    if not isinstance(value, dict):
+        return []
+    own = [value[key] for key in ("fileId", "thumbnailId") if value.get(key)]
+    return own + [found for each in value.values() for found in _files_in(each)]
+
+
+async def clean(settings: Settings, *options: str) -> str:
+    """What the operator's command says."""
+    told = {"MONGODB_URI": str(settings.mongodb_uri), "MONGODB_DATABASE": settings.mongodb_database}
+    keys = ",".join(settings.secret_keys)
+    return (await asyncio.to_thread(type_in, "gc-files", *options, SECRET_KEYS=keys, **told)).ok()
+
+
+async def hours_pass(coach: CoachClient) -> None:
+    """What is pending has been so for two hours."""
+    where = {"companyId": coach.ctx.company_id, "pending": True}
+    await coach.ctx.db["fs.files"].update_many(where, {"$set": {"uploadDate": now() - timedelta(hours=2)}})
+
+
+async def nothing_else(coach: CoachClient, settings: Settings, files: int) -> None:
+    """After the operator has cleaned up, there are so many files of the company, and not a byte more."""
+    db = coach.ctx.db
+    await hours_pass(coach)
+    await clean(settings)
+    assert await consistent(coach) == files
+    ids = await db["fs.files"].distinct("_id", {"companyId": coach.ctx.company_id})
+    assert len(ids) == files
+    everybodys = await db["fs.files"].distinct("_id", {})
+    assert await db["fs.chunks"].count_documents({"files_id": {"$nin": everybodys}}) == 0
+
+
+async def shown(coach: CoachClient, ana: str) -> list[tuple[int, int]]:
+    """The size of every photo of the client, as it is downloaded by its link."""
+    page = (await coach.get(f"{ana}/progress-photos", pageSize=10, pageNum=1)).ok()
+    sides = [f"{side}Url" for side in ("front", "back", "side")]
+    replies = [
+        await fetch(coach, each["photos"][side]) for each in page["docs"] for side in sides if each["photos"][side]
+    ]
+    return [Image.open(io.BytesIO(reply.raw)).size for reply in replies]
+
+
+async def replace(victim: Victim, ana: str, record: dict[str, Any]) -> int | None:
+    """Put the other photo in the first one's place; gives the status of the answer, if there is one."""
+    path = f"{ana}/progress-photos/{record['_id']}"
+    return await victim.send("PUT", path, data=form(AFTER, imageSideIndex="1"))
+
+
+@pytest.mark.parametrize("moment", FATAL)
+async def test_a_process_that_is_killed_leaves_the_old_state_or_the_new(
+    coach: CoachClient, settings: Settings, ana: str, record: dict[str, Any], moment: str, tmp_path: Path
+) -> None:
+    async with running(settings, coach, tmp_path) as victim:
+        reached = moments()[moment]
+        victim.wire.wait_for(reached, victim.killed)
+        assert await replace(victim, ana, record) is None
+        assert victim.wire.reached.is_set()
+    # What the database does by itself after a minute.
+    await coach.ctx.db.client.admin.command("killSessions", [reached.session])
+    assert await consistent(coach) == 2
+    assert await shown(coach, ana) == [(500, 500) if "heard" in moment else (300, 300)]
+    await nothing_else(coach, settings, 2)
+
+
+@pytest.mark.parametrize("moment", list(moments()))
+async def test_a_broken_connection_to_the_database_leaves_the_old_state_or_the_new(
+    coach: CoachClient, settings: Settings, survivor: Victim, ana: str, record: dict[str, Any], moment: str
+) -> None:
+    """The driver tries again by itself: what has been answered is so."""
+    survivor.speak_for(coach)
+    survivor.wire.wait_for(moments()[moment], survivor.cut_off)
+    status = await replace(survivor, ana, record)
+    assert survivor.wire.reached.is_set()
+    assert await consistent(coach) == 2
+    assert await shown(coach, ana) == [(500, 500) if status == 200 else (300, 300)]
+    assert status in (200, 503)
+    await nothing_else(coach, settings, 2)
+
+
+async def test_a_record_that_cannot_be_written_leaves_no_bytes(
+    coach: CoachClient, settings: Settings, ana: str, record: dict[str, Any]
+) -> None:
+    """The database refuses the record, first of a replacement, then of a new plan."""
+    db = coach.ctx.db
+    for collection, method, path, data in (
+        ("progressPhotos", "PUT", f"{ana}/progress-photos/{record['_id']}", form(AFTER, imageSideIndex="1")),
+        ("planVersions", "POST", f"{ana}/nutrition-plans", form(LONG, "file")),
+    ):
+        async with refusing(coach, collection):
+            (await coach.send(method, path, data=data)).refused(500)
+        assert await db["fs.files"].count_documents({"companyId": coach.ctx.company_id}) == 2
+    assert await shown(coach, ana) == [(300, 300)]
+    await nothing_else(coach, settings, 2)
+
+
+@asynccontextmanager
+async def refusing(coach: CoachClient, collection: str) -> AsyncIterator[None]:
+    """The database takes no document of this collection meanwhile."""
+    await coach.ctx.db.command("collMod", collection, validator={"never": True})
+    try:
+        yield
+    finally:
+        await coach.ctx.db.command("collMod", collection, validator={})
+
+
+async def test_a_caller_who_hangs_up_leaves_nothing(coach: CoachClient, ana: str, survivor: Victim) -> None:
+    survivor.speak_for(coach)
+
+    async def half() -> AsyncIterator[bytes]:
+        yield b'--x\r\nContent-Disposition: form-data; name="file"; filename="plan.pdf"\r\n\r\n' + LONG[:300_000]
+        raise ConnectionResetError
+
+    headers = {"Content-Type": "multipart/form-data; boundary=x"}
+    assert await survivor.send("POST", f"{ana}/nutrition-plans", data=half(), headers=headers) is None
+    assert await survivor.send("GET", f"{ana}/plan-versions?pageSize=1&pageNum=1") == 200
+    assert await coach.ctx.db["fs.files"].count_documents({"companyId": coach.ctx.company_id}) == 0
+
+
+async def test_the_operator_s_cleaning_leaves_uploads_in_progress_alone(
+    coach: CoachClient, settings: Settings, ana: str, survivor: Victim
+) -> None:
+    """One that has been going on for over an hour is given up for good: its record is not written either."""
+    survivor.speak_for(coach)
+    said = []
+    for late in (False, True):
+
+        async def meanwhile(late: bool = late) -> bool:
+            if late:
+                await hours_pass(coach)
+            said.append((await clean(settings, "--dry-run"), await clean(settings)))
+            return True
+
+        survivor.wire.wait_for(Moment("insert", "fs.chunks", count=2), meanwhile)
+        status = await survivor.send("POST", f"{ana}/nutrition-plans", data=form(LONG, "file"))
+        assert status == (503 if late else 201)
+    assert "found: 0 that no record names and 0 of which only bytes are left, 0 bytes" in said[0][0]
+    assert "removed: 0 that no record names" in said[0][1]
+    assert "found: 1 that no record names and 0 of which only bytes are left, 261120 bytes" in said[1][0]
+    assert "removed: 1 that no record names" in said[1][1]
+    [plan] = (await coach.get(f"{ana}/plan-versions", pageSize=5, pageNum=1)).ok()["docs"]
+    assert (await fetch(coach, plan["url"])).raw == LONG
+    await nothing_else(coach, settings, 1)
+
+
+async def test_a_retried_upload_takes_the_old_bytes_along_only_when_it_counts(
+    coach: CoachClient, settings: Settings, ana: str, record: dict[str, Any]
+) -> None:
+    """With an Idempotency-Key: broken off at its last step, the old photo is whole; sent again, the new one is."""
+
+    async def send() -> int:
+        data = form(AFTER, createdAt="2026-03-02", imageSideIndex="1")
+        reply = await coach.send("POST", f"{ana}/progress-photos", data=data, headers={"Idempotency-Key": "k"})
+        return reply.status
+
+    db, key = coach.ctx.db, {"status": 201}  # set in the last step
+    await db.command("collMod", "replays", validator={"$nor": [key]})
+    try:
+        assert await send() == 500
+    finally:
+        await db.command("collMod", "replays", validator={})
+    assert await shown(coach, ana) == [(300, 300)]
+    assert (await send(), await send()) == (201, 201)
+    assert await shown(coach, ana) == [(500, 500)]
+    await nothing_else(coach, settings, 2)
