@@ -19,6 +19,7 @@ from coaching_service.kernel.storage.documents import now
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.lifecycle.orphans import service as orphans
 from tests.client import CoachClient
+from tests.everything import in_every_collection, of_clients
 from tests.test_uploads import PDF, form, picture
 
 LONG = PDF[:-6] + bytes(range(256)) * 2500 + b"\n%%EOF\n"
@@ -144,6 +145,37 @@ async def test_an_export_holds_every_record_and_every_byte(coach: CoachClient, a
         everything = b"".join(package.read(name) for name in package.namelist())
     for secret in (b"passwordHash", b"firstAccessHash", b"refreshHash", b'"hash"'):
         assert secret not in everything
+
+
+async def test_an_export_leaves_no_collection_out(coach: CoachClient, ana: str) -> None:
+    """Every collection that is declared to hold anything of a client's, but for tokens and queues; every file."""
+    ctx, client = coach.ctx, ObjectId(ana.rpartition("/")[2])
+    await in_every_collection(ctx, client, "of Ana's")
+    await in_every_collection(ctx, ObjectId(), "of somebody else's")
+    (await coach.send("POST", f"{ana}/nutrition-plans", data=form(LONG, "file", "long.pdf"))).ok(201)
+    wanted = {}
+    for name, collection in of_clients().items():
+        found = await ctx.db[name].find({"companyId": ctx.company_id, collection.client_field: client}).to_list(None)
+        wanted[f"records/{name}.jsonl"] = sorted(str(each["_id"]) for each in found)
+        if collection.secret:
+            del wanted[f"records/{name}.jsonl"]
+    wanted["records/customers.jsonl"] = [str(client)]
+    files = await ctx.db["fs.files"].find({"customerId": client}).to_list(None)
+
+    with zipfile.ZipFile(io.BytesIO((await coach.get(f"{ana}/export")).raw)) as package:
+        manifest = {entry["name"]: entry for entry in json.loads(package.read("manifest.json"))["entries"]}
+        records = {
+            name: sorted(json.loads(line)["_id"] for line in package.read(name).splitlines())
+            for name in manifest
+            if name.startswith("records/")
+        }
+        everything = b"".join(package.read(name) for name in manifest)
+    assert records == wanted
+    assert len(files) == len(manifest) - len(records) == 1
+    for file in files:
+        entry = manifest[f"files/{file['_id']}.pdf"]
+        assert (entry["bytes"], entry["sha256"]) == (file["length"], file["sha256"])
+    assert b"somebody else" not in everything
 
 
 async def test_an_export_is_only_for_those_who_see_the_client(

@@ -5,24 +5,20 @@ from __future__ import annotations
 import asyncio
 import io
 import os
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 from PIL import Image
 
 from coaching_service.kernel.storage.documents import declared, now
 from coaching_service.settings import Settings
 from tests.client import CoachClient
-from tests.reliability.service import environment, until
-from tests.reliability.wire import Moment, Wire, wire_to
+from tests.reliability.victim import Victim, running
+from tests.reliability.wire import Moment
 from tests.test_command_line import type_in
 from tests.test_uploads import PDF, fetch, form, picture
 
@@ -47,66 +43,12 @@ def moments() -> dict[str, Moment]:
 FATAL = ("in the middle of the bytes", "before the record", "before all of it counts", list(moments())[-1])
 
 
-@dataclass
-class Victim:
-    """Another process of the service on the same database, behind a door of the story's."""
-
-    process: subprocess.Popen[bytes]
-    wire: Wire
-    base_url: str
-    http: aiohttp.ClientSession
-
-    async def send(self, method: str, path: str, **options: Any) -> int | None:
-        """The status of the answer; None when the connection broke before there was one."""
-        try:
-            async with self.http.request(method, self.base_url + path, **options) as response:
-                await response.read()
-                return response.status
-        except aiohttp.ClientConnectionError:
-            return None
-
-    def speak_for(self, coach: CoachClient) -> None:
-        """Use this coach's key from now on."""
-        self.http.headers["X-API-Key"] = str(coach.key)
-
-    async def killed(self) -> bool:
-        """End it, so that it can do nothing more."""
-        self.process.kill()
-        await until(lambda: self.process.poll() is not None, "it has ended")
-        return False
-
-    async def cut_off(self) -> bool:
-        """Break its connection to the database."""
-        return False
-
-
-@asynccontextmanager
-async def running(settings: Settings, coach: CoachClient, folder: Path) -> AsyncIterator[Victim]:
-    """A victim, speaking with the coach's key."""
-    async with wire_to(str(settings.mongodb_uri)) as (wire, uri):
-        with _spawned(settings, uri, folder) as process:
-            try:
-                assert process.stdout is not None
-                address = (await asyncio.to_thread(process.stdout.readline)).decode().split()[1]
-                async with aiohttp.ClientSession(headers={"X-API-Key": str(coach.key)}) as http:
-                    yield Victim(process, wire, address, http)
-            finally:
-                process.kill()
-
-
-def _spawned(settings: Settings, uri: str, folder: Path) -> subprocess.Popen[bytes]:
-    keys = ",".join(settings.secret_keys)
-    told = environment(MONGODB_URI=uri, MONGODB_DATABASE=settings.mongodb_database, SECRET_KEYS=keys)
-    command = [sys.executable, "-m", "coaching_service", "serve", "--port", "0", "--data", str(folder)]
-    return subprocess.Popen(command, env=told | {"LOG_LEVEL": "critical"}, stdout=subprocess.PIPE)
-
-
 @pytest.fixture(scope="module")
 async def survivor(
     settings: Settings, new_company: Callable[[], Awaitable[CoachClient]], tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Victim]:
     """One for the stories that it outlives."""
-    async with running(settings, await new_company(), tmp_path_factory.mktemp("survivor")) as victim:
+    async with running(settings, (await new_company()).key, tmp_path_factory.mktemp("survivor")) as victim:
         yield victim
 
 
@@ -194,7 +136,7 @@ async def replace(victim: Victim, ana: str, record: dict[str, Any]) -> int | Non
 async def test_a_process_that_is_killed_leaves_the_old_state_or_the_new(
     coach: CoachClient, settings: Settings, ana: str, record: dict[str, Any], moment: str, tmp_path: Path
 ) -> None:
-    async with running(settings, coach, tmp_path) as victim:
+    async with running(settings, coach.key, tmp_path) as victim:
         reached = moments()[moment]
         victim.wire.wait_for(reached, victim.killed)
         assert await replace(victim, ana, record) is None

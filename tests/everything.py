@@ -1,0 +1,22 @@
+"""Something of a client's in every collection that can hold any, read off the declarations: none can be forgotten."""
+
+from __future__ import annotations
+
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.documents import Document, Documents, declared
+from coaching_service.kernel.storage.ids import ObjectId
+
+
+def of_clients() -> dict[str, Documents]:
+    """Every collection whose documents belong to clients, but for the clients themselves."""
+    return {name: each for name, each in declared().items() if each.client_field not in (None, "_id")}
+
+
+async def in_every_collection(ctx: Context, client: ObjectId, text: str) -> None:
+    """Store a document that says `text` in each; unique fields say so too."""
+    for name, collection in of_clients().items():
+        document: Document = {"_id": ObjectId(), "text": text}
+        for path in (path for index in collection.indexes if index.unique for path in index.fields):
+            field, _, inner = path.removeprefix("-").partition(".")
+            document[field] = {inner: text} if inner else text
+        await ctx.db[name].insert_one(document | {"companyId": ctx.company_id, str(collection.client_field): client})

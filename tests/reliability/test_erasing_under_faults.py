@@ -1,0 +1,108 @@
+"""An erased client is gone at once for every reader, and every byte of theirs soon after, whoever is killed half-way."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from coaching_service import runtime
+from coaching_service.kernel import links
+from coaching_service.kernel.storage import files
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.documents import now
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.customers import service as customers
+from coaching_service.people.team import service as team
+from coaching_service.settings import Settings
+from tests.everything import in_every_collection, of_clients
+from tests.reliability.service import until
+from tests.reliability.victim import Victim, running
+from tests.reliability.wire import Moment
+from tests.test_jobs import naming
+
+FILES = 45  # three steps
+
+
+@dataclass
+class Company:
+    """A company on a database of its own, and two of its clients."""
+
+    settings: Settings
+    ctx: Context
+    key: str
+    erased: ObjectId
+    kept: ObjectId
+
+    async def shift_of_the_next(self, **arguments: object) -> None:
+        """The next worker takes the job over at once: the minute that belongs to the one who has it is over."""
+        jobs = self.ctx.db["jobs"]
+        where = {"kind": customers.ERASE, **{f"arguments.{name}": value for name, value in arguments.items()}}
+        await until(lambda: jobs.find_one(where), "the job is there")
+        await jobs.update_one(where, {"$set": {"runAfter": now()}})
+
+
+@pytest.fixture
+async def company(settings: Settings) -> AsyncIterator[Company]:
+    """Of both clients there is something in every collection that can hold anything of a client's, and many files."""
+    own = replace(settings, mongodb_database=f"{settings.mongodb_database}_erasing")
+    async with runtime.open_services(own) as services:
+        await services.db.client.drop_database(own.mongodb_database)
+        await runtime.make_indexes(services)
+        owner = await team.found_company(Context(services), "One", "Olga", "olga@erasing.test", "no hash")
+        ctx = Context(services).acting_as(owner)
+        key = str((await api_keys.create(ctx, "Test"))["key"])
+        clients = [(await customers.create(ctx, {"name": name}))["_id"] for name in ("Zebulon", "Yolanda")]
+        for client, name, number in zip(clients, ("zebulon", "yolanda"), (FILES, 2), strict=True):
+            await _fill(ctx, client, name, number)
+        yield Company(own, ctx, key, *clients)
+        await services.db.client.drop_database(own.mongodb_database)
+
+
+async def _fill(ctx: Context, client: ObjectId, name: str, number: int) -> None:
+    await in_every_collection(ctx, client, name)
+    for _ in range(number):
+        source = io.BytesIO(name.encode() * 10)
+        file = await files.store(ctx, source, name=name, content_type="image/png", customer_id=client)
+        await files.keep(ctx, file)
+
+
+async def test_erasing_survives_a_process_that_is_killed_half_way(company: Company, tmp_path: Path) -> None:
+    db, services, path = company.ctx.db, company.ctx.services, f"/coach/customers/{company.erased}"
+    everywhere = await naming(services, str(company.kept), "yolanda")
+    assert set(everywhere) == {*of_clients(), "customers", "fs.files", "fs.chunks"}
+    file = await db["fs.files"].find_one({"customerId": company.erased}, sort=[("_id", -1)])
+    link = str(links.file_url(services, file["_id"])).partition("/files/")[2]
+
+    async with running(company.settings, company.key, tmp_path / "first") as first:
+        assert await first.send("GET", f"/files/{link}") == 200
+        first.wire.wait_for(Moment("delete", "fs.chunks", count=2), first.killed)
+        assert await first.send("DELETE", path) == 204
+        await until(lambda: first.process.poll() is not None, "it is killed in the second step")
+    assert await db["fs.files"].count_documents({"customerId": company.erased}) == FILES - 20
+    assert await db["fs.files"].find_one({"_id": file["_id"]}), "its bytes are still there"
+
+    async with running(company.settings, company.key, tmp_path / "second") as second:
+        await gone_for_every_reader(second, path, link)
+        await company.shift_of_the_next()
+        await company.shift_of_the_next(looked=True)
+        await until(lambda: _none_left(company), "the job is done")
+        await gone_for_every_reader(second, path, link)
+
+    assert await naming(services, str(company.erased), "zebulon") == []
+    assert await db["fs.chunks"].count_documents({}) == await db["fs.files"].count_documents({}) == 2
+    assert await naming(services, str(company.kept), "yolanda") == everywhere
+
+
+async def _none_left(company: Company) -> bool:
+    return await company.ctx.db["jobs"].count_documents({"kind": customers.ERASE}) == 0
+
+
+async def gone_for_every_reader(service: Victim, path: str, link: str) -> None:
+    for address in (path, f"{path}/export", f"{path}/progress-photos?pageSize=1&pageNum=1", f"/files/{link}"):
+        assert await service.send("GET", address) == 404
+    assert await service.send("GET", "/coach/customers?archived=false&pageSize=1&pageNum=1") == 200
