@@ -13,6 +13,8 @@ from coaching_service.kernel.storage.context import Services
 from coaching_service.settings import Settings
 from tests.client import CoachClient
 from tests.mcp.door import Knocker
+from tests.mcp.oauth import Program, register, signed_in
+from tests.web.visitor import Visitor
 
 
 @pytest.fixture(scope="session")
@@ -39,3 +41,25 @@ async def stranger(house: TestServer) -> AsyncIterator[Knocker]:
     """POSTs to /mcp without a credential."""
     async with Knocker(house, {}) as knocker:
         yield knocker
+
+
+@pytest.fixture
+async def browser(house: TestServer, coach: CoachClient) -> AsyncIterator[Visitor]:
+    """The coach's browser, signed in."""
+    visitor = await signed_in(house, coach)
+    yield visitor
+    await visitor.close()
+
+
+@pytest.fixture
+async def passer_by(house: TestServer) -> AsyncIterator[Visitor]:
+    """A browser in which nobody is signed in."""
+    visitor = Visitor(house)
+    yield visitor
+    await visitor.close()
+
+
+@pytest.fixture
+async def program(stranger: Knocker) -> Program:
+    """A public client that has registered."""
+    return await register(stranger)

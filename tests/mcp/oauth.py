@@ -16,7 +16,6 @@ from tests.mcp.door import Knocker
 from tests.web.visitor import PageSeen, Visitor
 
 CALLBACK = "https://claude.ai/api/mcp/auth_callback"
-TOKEN_FIELDS = ("grant_type", "code", "redirect_uri", "client_id", "code_verifier")
 
 
 @dataclass
@@ -52,14 +51,8 @@ class Program:
 
     async def exchange(self, code: str, **changed: Any) -> Reply:
         """Exchange a code for tokens."""
-        return await self.post(
-            "/oauth/token",
-            grant_type="authorization_code",
-            code=code,
-            redirect_uri=self.registered["redirect_uris"][0],
-            code_verifier=self.verifier,
-            **changed,
-        )
+        usual = {"redirect_uri": self.registered["redirect_uris"][0], "code_verifier": self.verifier}
+        return await self.post("/oauth/token", grant_type="authorization_code", code=code, **{**usual, **changed})
 
     async def renew(self, refresh_token: str, **changed: Any) -> Reply:
         """Exchange a refresh token for new ones."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from urllib.parse import parse_qsl, urlsplit
 
@@ -17,24 +16,12 @@ from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull,
 
 from coaching_service.kernel.storage.documents import now
 from coaching_service.people.assistants import store
+from coaching_service.people.identities import service as identities
+from coaching_service.people.sessions import service as sessions
 from tests.client import CoachClient
 from tests.mcp.door import Knocker
-from tests.mcp.oauth import Program, answer_in, decided, let_in, register, signed_in
+from tests.mcp.oauth import Program, answer_in, decided, let_in, register
 from tests.web.visitor import Visitor
-
-
-@pytest.fixture
-async def browser(house: TestServer, coach: CoachClient) -> AsyncIterator[Visitor]:
-    """The coach's browser, signed in."""
-    visitor = await signed_in(house, coach)
-    yield visitor
-    await visitor.close()
-
-
-@pytest.fixture
-async def program(stranger: Knocker) -> Program:
-    """A public client."""
-    return await register(stranger)
 
 
 async def opens(http: Knocker, token: str) -> bool:
@@ -63,16 +50,14 @@ async def test_a_coach_is_asked_and_the_assistant_gets_in(
 
 
 async def test_nobody_signed_in_is_led_to_sign_in_and_back(
-    house: TestServer, coach: CoachClient, program: Program
+    passer_by: Visitor, coach: CoachClient, program: Program
 ) -> None:
-    visitor = Visitor(house)
     question = program.question()
-    page = await visitor.get(question)
+    page = await passer_by.get(question)
     assert page.path.startswith("/app/sign-in?next=")
-    back = await visitor.sign_in(str(coach.ctx.who.email), "correct horse battery", at=page.path)
+    back = await passer_by.sign_in(str(coach.ctx.who.email), "correct horse battery", at=page.path)
     back.says("Let Claude in?")
     assert parse_qsl(urlsplit(back.path).query) == parse_qsl(urlsplit(question).query)
-    await visitor.close()
 
 
 async def test_a_coach_may_say_no(browser: Visitor, program: Program, stranger: Knocker) -> None:
@@ -185,9 +170,6 @@ async def test_nothing_is_kept_that_would_let_anybody_in(
 async def test_whoever_sets_a_new_password_has_no_assistant_left(
     browser: Visitor, program: Program, stranger: Knocker, coach: CoachClient
 ) -> None:
-    from coaching_service.people.identities import service as identities
-    from coaching_service.people.sessions import service as sessions
-
     token = (await let_in(browser, program))["access_token"]
     reset = await identities.allow_reset(coach.ctx, coach.ctx.who.id, "coach")
     await sessions.reset(coach.ctx, reset, "another long password")

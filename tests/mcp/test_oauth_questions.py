@@ -1,0 +1,124 @@
+"""What is put to a coach and what is not: a person is told on a page, a program in the redirect, nobody is sent astray."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.mcp.door import Knocker
+from tests.mcp.oauth import CALLBACK, Program, answer_in, decided, let_in, register
+from tests.web.visitor import Visitor
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"client_id": None},
+        {"client_id": ""},
+        {"client_id": "nobody"},
+        {"client_id": ["nobody", "nobody"]},
+        {"redirect_uri": "https://evil.example/callback"},
+        {"redirect_uri": CALLBACK + "/"},
+        {"redirect_uri": CALLBACK + "?x=1"},
+        {"redirect_uri": CALLBACK.upper()},
+        {"redirect_uri": CALLBACK.replace("https", "http")},
+        {"redirect_uri": CALLBACK.replace("claude.ai", "claude.ai:8443")},
+        {"redirect_uri": [CALLBACK, CALLBACK]},
+        {"redirect_uri": ""},
+    ],
+    ids=str,
+)
+async def test_a_request_of_nobody_or_to_nowhere_is_a_page_and_no_redirect(
+    passer_by: Visitor, program: Program, changed: dict[str, Any]
+) -> None:
+    page = (await passer_by.get(program.question(**changed), follow=False)).ok(400)
+    page.says("start again from there" if "client_id" in changed else "not its own")
+    assert "Location" not in page.headers
+
+
+@pytest.mark.parametrize(
+    ("changed", "error"),
+    [
+        ({"response_type": None}, "invalid_request"),
+        ({"response_type": "token"}, "unsupported_response_type"),
+        ({"response_type": "code token"}, "unsupported_response_type"),
+        ({"response_type": ["code", "code"]}, "invalid_request"),
+        ({"code_challenge": None}, "invalid_request"),
+        ({"code_challenge": "too-short"}, "invalid_request"),
+        ({"code_challenge": "x" * 42 + "="}, "invalid_request"),
+        ({"code_challenge": "x" * 128}, "invalid_request"),
+        ({"code_challenge_method": None}, "invalid_request"),
+        ({"code_challenge_method": "plain"}, "invalid_request"),
+        ({"resource": "https://elsewhere.example/mcp"}, "invalid_target"),
+        ({"resource": "mcp"}, "invalid_target"),
+        ({"resource": "http://[bad"}, "invalid_target"),
+        ({"response_mode": "fragment"}, "invalid_request"),
+        ({"request": "a.b.c"}, "request_not_supported"),
+        ({"request_uri": "https://claude.ai/request"}, "request_not_supported"),
+        ({"prompt": "none"}, "interaction_required"),
+        ({"scope": ["mcp", "mcp"]}, "invalid_request"),
+    ],
+    ids=str,
+)
+async def test_a_request_that_cannot_be_put_to_a_coach_goes_back_with_the_reason(
+    passer_by: Visitor, program: Program, changed: dict[str, Any], error: str
+) -> None:
+    page = await passer_by.get(program.question(**changed), follow=False)
+    answer = answer_in(page)
+    assert page.headers["Location"].startswith(CALLBACK + "?error=")
+    assert (answer["error"], answer["state"], answer["iss"]) == (error, program.state, program.http.base_url)
+
+
+async def test_a_state_sent_twice_is_not_sent_back(passer_by: Visitor, program: Program) -> None:
+    answer = answer_in(await passer_by.get(program.question(state=["one", "two"]), follow=False))
+    assert answer["error"] == "invalid_request"
+    assert "state" not in answer
+
+
+@pytest.mark.parametrize("resource", ["{base}/mcp", "{base}", "{base}/", "{base}/mcp/", None])
+async def test_the_resource_is_understood_as_clients_spell_it(
+    browser: Visitor, program: Program, resource: str | None
+) -> None:
+    spelled = resource.format(base=program.http.base_url.replace("http:", "HTTP:")) if resource else None
+    assert "access_token" in await let_in(browser, program, resource=spelled, scope="mcp offline_access claudeai")
+
+
+@pytest.mark.parametrize(
+    ("registered", "used", "lets_in"),
+    [
+        ("http://localhost:8123/callback", "http://localhost:50123/callback", True),
+        ("http://127.0.0.1/", "http://127.0.0.1:33418/", True),
+        ("http://[::1]:1/callback", "http://[::1]:2/callback", True),
+        ("cursor://anysphere.cursor-mcp/oauth/callback", "cursor://anysphere.cursor-mcp/oauth/callback", True),
+        ("com.example.app:/callback", "com.example.app:/callback", True),
+        ("https://vscode.dev/redirect?x=1", "https://vscode.dev/redirect?x=1", True),
+        ("http://localhost:8123/callback", "http://127.0.0.1:8123/callback", False),
+        ("http://localhost:8123/callback", "http://localhost:8123/other", False),
+        ("http://localhost:8123/callback", "http://localhost:8123/callback?x=1", False),
+        ("http://localhost:8123/callback", "https://localhost:8123/callback", False),
+        ("http://localhost:8123/callback", "http://evil@localhost:8123/callback", False),
+        ("http://localhost:8123/callback", "http://localhost:8123/callback#x", False),
+        ("cursor://anysphere.cursor-mcp/oauth/callback", "cursor://evil/oauth/callback", False),
+    ],
+)
+async def test_an_address_matches_to_the_letter_but_for_the_port_on_this_machine(
+    browser: Visitor, stranger: Knocker, registered: str, used: str, *, lets_in: bool
+) -> None:
+    program = await register(stranger, redirect_uris=[registered])
+    if not lets_in:
+        (await browser.get(program.question(redirect_uri=used), follow=False)).ok(400)
+        return
+    answer = await decided(browser, program, redirect_uri=used)
+    assert answer.headers["Location"].startswith(used)
+    assert (await program.exchange(answer_in(answer)["code"], redirect_uri=used)).status == 200
+
+
+async def test_a_consent_counts_only_when_it_comes_from_our_own_page(browser: Visitor, program: Program) -> None:
+    question = program.question()
+    await browser.get(question)
+    for headers in ({"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-origin"}, {}):
+        refused = await browser.send("POST", question, follow=False, headers=headers, data={"decision": "allow"})
+        refused.ok(403)
+    page = (await browser.get(question)).ok()
+    (await browser.submit(page, "/oauth/authorize", follow=False, decision="perhaps")).ok(400).says("Let Claude in?")
