@@ -5,23 +5,23 @@ from __future__ import annotations
 import logging
 import sys
 
+import orjson
 import structlog
 
 
 def configure(log_format: str, level: str) -> None:
     """Send the service's log to standard error. `log_format`: `json`, `console`, or `auto` (console on a terminal)."""
     pretty = log_format == "console" or (log_format == "auto" and sys.stderr.isatty())
-    renderer: structlog.typing.Processor = (
-        structlog.dev.ConsoleRenderer() if pretty else structlog.processors.JSONRenderer()
-    )
+    json_lines = structlog.processors.JSONRenderer(serializer=orjson.dumps)
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            *([] if pretty else [structlog.processors.format_exc_info]),
-            renderer,
+            *([structlog.dev.ConsoleRenderer()] if pretty else [structlog.processors.format_exc_info, json_lines]),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=(
+            structlog.PrintLoggerFactory(sys.stderr) if pretty else structlog.BytesLoggerFactory(sys.stderr.buffer)
+        ),
         cache_logger_on_first_use=False,
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -12,14 +14,18 @@ from coaching_service.kernel.storage.ids import ObjectId
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_NON_STR_KEYS
 
 
+@lru_cache(1024)  # what was never changed has two equal times
+def _moment(value: datetime) -> str:
+    return value.isoformat(timespec="milliseconds") + "Z"
+
+
+_SPELLINGS: dict[type, Callable[[Any], Any]] = {ObjectId: str, datetime: _moment, set: sorted, frozenset: sorted}
+
+
 def _spell(value: Any) -> Any:
-    if isinstance(value, ObjectId):
-        return str(value)
-    if isinstance(value, datetime):
-        return value.isoformat(timespec="milliseconds") + "Z"
-    if isinstance(value, set | frozenset):
-        return sorted(value)
-    raise TypeError(f"{type(value).__name__} has no JSON form")
+    if (spelling := _SPELLINGS.get(type(value))) is None:
+        raise TypeError(f"{type(value).__name__} has no JSON form")
+    return spelling(value)
 
 
 def to_json(value: Any) -> bytes:

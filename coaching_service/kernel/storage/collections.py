@@ -73,9 +73,12 @@ class Readable:
             return dict.fromkeys(fields, 1)
         return dict.fromkeys(self.private, 0) or None
 
+    def _in(self, ctx: Context) -> Collection:
+        return ctx.services.collection(self.name)
+
     async def find_one(self, ctx: Context, where: Where, fields: Sequence[str] | None = None) -> Document | None:
         """The document that `where` names, or None."""
-        return await ctx.db[self.name].find_one(self.reach(ctx, where), self.projection(fields), session=ctx.session)
+        return await self._in(ctx).find_one(self.reach(ctx, where), self.projection(fields), session=ctx.session)
 
     async def find(
         self,
@@ -89,7 +92,7 @@ class Readable:
         hint: str | None = None,
     ) -> list[Document]:
         """The documents that `where` names, in the order of `sort`."""
-        cursor = ctx.db[self.name].find(
+        cursor = self._in(ctx).find(
             self.reach(ctx, where), self.projection(fields), skip=skip, limit=limit, session=ctx.session
         )
         if sort:
@@ -102,7 +105,7 @@ class Readable:
         self, ctx: Context, where: Where, sort: Sequence[str], fields: Sequence[str] | None = None, batch: int = 200
     ) -> AsyncIterator[Document]:
         """The same as `find`, a document at a time in bounded memory."""
-        cursor = ctx.db[self.name].find(
+        cursor = self._in(ctx).find(
             self.reach(ctx, where), self.projection(fields), batch_size=batch, session=ctx.session
         )
         async for document in cursor.sort(order_by(sort)):
@@ -111,19 +114,19 @@ class Readable:
     async def count(self, ctx: Context, where: Where, *, limit: int | None = None, hint: str | None = None) -> int:
         """How many documents `where` names, counting no further than `limit`."""
         options: dict[str, Any] = {key: v for key, v in (("limit", limit), ("hint", hint)) if v is not None}
-        return await ctx.db[self.name].count_documents(self.reach(ctx, where), session=ctx.session, **options)
+        return await self._in(ctx).count_documents(self.reach(ctx, where), session=ctx.session, **options)
 
     async def aggregate(self, ctx: Context, where: Where, *stages: Document, hint: str | None = None) -> list[Document]:
         """The answer of a pipeline whose first stage is `where` within the company."""
         options = {"hint": hint} if hint else {}
         pipeline = [{"$match": self.reach(ctx, where)}, *stages]
-        return await ctx.db[self.name].aggregate(pipeline, session=ctx.session, **options).to_list(None)
+        return await self._in(ctx).aggregate(pipeline, session=ctx.session, **options).to_list(None)
 
     def globally(self, services: Services) -> Collection:
         """The driver's own collection, not narrowed to a company: only for those with a declared reason."""
         if not self.why_global:
             raise RuntimeError(f"{self.name} is only read within a company")
-        return services.db[self.name]
+        return services.collection(self.name)
 
 
 registry: dict[str, Readable] = {}

@@ -46,6 +46,13 @@ class Services:
     pictures: Pictures = field(default_factory=Pictures)
     sign_in_line: asyncio.Lock = field(default_factory=asyncio.Lock)
     wake: asyncio.Event = field(default_factory=asyncio.Event)
+    _collections: dict[str, Collection] = field(default_factory=dict, init=False, repr=False)
+
+    def collection(self, name: str) -> Collection:
+        """The collection of that name, made once: the driver takes its time for each."""
+        if (found := self._collections.get(name)) is None:
+            found = self._collections[name] = self.db[name]
+        return found
 
 
 @dataclass(frozen=True, slots=True)

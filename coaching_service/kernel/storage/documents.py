@@ -42,14 +42,14 @@ class Documents(Readable):
     async def insert(self, ctx: Context, document: Document) -> Document:
         """Store a new document; gives it as a reader would see it."""
         stored = self.stamped(ctx, document)
-        await ctx.db[self.name].insert_one(stored, session=ctx.session)
+        await self._in(ctx).insert_one(stored, session=ctx.session)
         return self.public(stored)
 
     async def claim(self, ctx: Context, document: Document) -> None:
         """Store a document under an `_id` of the caller's choice. Raises HeldByAnother when somebody has it, or is
         about to have it in a transaction that is still running."""
         try:
-            await ctx.db[self.name].insert_one(self.stamped(ctx, document), session=ctx.session)
+            await self._in(ctx).insert_one(self.stamped(ctx, document), session=ctx.session)
         except DuplicateKeyError:
             raise HeldByAnother from None
         except OperationFailure as error:
@@ -62,21 +62,27 @@ class Documents(Readable):
         if not documents:
             return []
         stored = [self.stamped(ctx, document) for document in documents]
-        await ctx.db[self.name].insert_many(stored, session=ctx.session)
+        await self._in(ctx).insert_many(stored, session=ctx.session)
         return [document["_id"] for document in stored]
 
     async def update(
-        self, ctx: Context, where: Where, change: Document, *, version: int | None = None
+        self,
+        ctx: Context,
+        where: Where,
+        change: Document,
+        *,
+        version: int | None = None,
+        fields: Sequence[str] | None = None,
     ) -> Document | None:
-        """Apply the operators of `change` to one document and count up its version; gives the document changed.
+        """Apply the operators of `change` to one document and count up its version; gives (`fields` of) what it is now.
 
         None when there is no such document. With `version`, Conflict when the document is no longer at it.
         """
         guard = self.own(ctx, where) | ({} if version is None else {"version": version})
-        changed: Document | None = await ctx.db[self.name].find_one_and_update(
+        changed: Document | None = await self._in(ctx).find_one_and_update(
             guard,
             _touched(change),
-            projection=self.projection(None),
+            projection=self.projection(fields),
             return_document=ReturnDocument.AFTER,
             session=ctx.session,
         )
@@ -93,7 +99,7 @@ class Documents(Readable):
         based on: then Conflict. None when there is no such document.
         """
         for _ in range(_REWRITES):
-            current = await ctx.db[self.name].find_one(self.own(ctx, where), session=ctx.session)
+            current = await self._in(ctx).find_one(self.own(ctx, where), session=ctx.session)
             if current is None:
                 return None
             if version is not None and current["version"] != version:
@@ -109,14 +115,14 @@ class Documents(Readable):
 
     async def set_derived(self, ctx: Context, where: Where, change: Document) -> int:
         """Change fields the service derives: neither `version` nor `updatedAt` moves. Gives how many were found."""
-        result = await ctx.db[self.name].update_many(self.own(ctx, where), change, session=ctx.session)
+        result = await self._in(ctx).update_many(self.own(ctx, where), change, session=ctx.session)
         return result.matched_count
 
     async def put(self, ctx: Context, where: Where, fields: Document) -> Document:
         """Set `fields` of the document that `where` (equalities only) names, made if it is missing; gives it."""
         at = now()
         fresh = {"_id": ObjectId(), "createdAt": at}
-        stored: Document = await ctx.db[self.name].find_one_and_update(
+        stored: Document = await self._in(ctx).find_one_and_update(
             self.own(ctx, where),
             {"$set": {**fields, "updatedAt": at}, "$setOnInsert": fresh, "$inc": {"version": 1}},
             upsert=True,
@@ -142,39 +148,39 @@ class Documents(Readable):
             for where in wheres
         ]
         if writes:
-            await ctx.db[self.name].bulk_write(writes, ordered=False, session=ctx.session)
+            await self._in(ctx).bulk_write(writes, ordered=False, session=ctx.session)
 
     async def tally(self, ctx: Context, where: Where, counts: Document) -> None:
         """Add `counts` to the numbers of one document, which is made if it is missing."""
-        await ctx.db[self.name].update_one(self.own(ctx, where), {"$inc": counts}, upsert=True, session=ctx.session)
+        await self._in(ctx).update_one(self.own(ctx, where), {"$inc": counts}, upsert=True, session=ctx.session)
 
     async def set_derived_each(self, ctx: Context, changes: Sequence[tuple[Where, Document]]) -> None:
         """`set_derived` for several documents in one round trip: (`where`, change) for each."""
         if changes:
             writes = [UpdateOne(self.own(ctx, where), change) for where, change in changes]
-            await ctx.db[self.name].bulk_write(writes, ordered=False, session=ctx.session)
+            await self._in(ctx).bulk_write(writes, ordered=False, session=ctx.session)
 
     async def update_many(self, ctx: Context, where: Where, change: Document) -> int:
         """Apply `change` to every document that `where` names, counting up each version; gives how many."""
-        result = await ctx.db[self.name].update_many(self.own(ctx, where), _touched(change), session=ctx.session)
+        result = await self._in(ctx).update_many(self.own(ctx, where), _touched(change), session=ctx.session)
         return result.modified_count
 
     async def update_each(self, ctx: Context, where: Where, computed: Document) -> int:
         """Set fields of every document that `where` names to expressions of its own; counts up each version."""
         stages = [{"$set": {**computed, "updatedAt": now(), "version": {"$add": ["$version", 1]}}}]
-        return (await ctx.db[self.name].update_many(self.own(ctx, where), stages, session=ctx.session)).modified_count
+        return (await self._in(ctx).update_many(self.own(ctx, where), stages, session=ctx.session)).modified_count
 
     async def delete(self, ctx: Context, where: Where) -> Document | None:
         """Remove one document; gives what it was, or None."""
-        return await ctx.db[self.name].find_one_and_delete(self.own(ctx, where), session=ctx.session)
+        return await self._in(ctx).find_one_and_delete(self.own(ctx, where), session=ctx.session)
 
     async def delete_many(self, ctx: Context, where: Where) -> int:
         """Remove every document that `where` names; gives how many were removed."""
-        return (await ctx.db[self.name].delete_many(self.own(ctx, where), session=ctx.session)).deleted_count
+        return (await self._in(ctx).delete_many(self.own(ctx, where), session=ctx.session)).deleted_count
 
     async def erase_some(self, services: Services, company_id: ObjectId, where: Where, limit: int) -> int:
         """Remove at most `limit` of a company's documents, for a background job; gives how many were removed."""
-        collection = services.db[self.name]
+        collection = services.collection(self.name)
         found = collection.find({"companyId": company_id, **where}, {"_id": 1}, limit=limit)
         ids = [document["_id"] async for document in found]
         if not ids:

@@ -37,7 +37,8 @@ async def add_item(ctx: Context, owner: Owner, block_id: ObjectId, details: Docu
         if await store.one(ctx, owner.where, block_id) is None:
             raise no_block()
         raise _full()
-    return items.present_one(block, items.find(block["items"], item["_id"]), named, ctx.who.company.load_unit)
+    order = items.find(block["items"], item["_id"])
+    return items.present_one(item, order, block["version"], named, ctx.who.company.load_unit)
 
 
 async def change_item(ctx: Context, owner: Owner, block_id: ObjectId, item_id: ObjectId, change: Unjudged) -> Document:
@@ -170,5 +171,6 @@ async def log_item(
 async def present_item(ctx: Context, block: Document, item_id: ObjectId) -> Document:
     """One item of a stored block as it is read."""
     at = items.find(block["items"], item_id)
-    named = await references.named_by(ctx, block["items"][at : at + 1])
-    return items.present_one(block, at, named, ctx.who.company.load_unit)
+    item = block["items"][at]
+    named = await references.named_by(ctx, [item])
+    return items.present_one(item, at, block["version"], named, ctx.who.company.load_unit)

@@ -115,13 +115,13 @@ def is_recorded(item: Document) -> bool:
 
 def present(block: Document, named: Named, load_unit: str) -> list[Document]:
     """The items of a block as they are read, in order."""
-    return [present_one(block, at, named, load_unit) for at in range(len(block["items"]))]
+    return [present_one(item, at, block["version"], named, load_unit) for at, item in enumerate(block["items"])]
 
 
-def present_one(block: Document, at: int, named: Named, load_unit: str) -> Document:
-    """One item of a block as it is read: with its order, what it names, and the variables of its sets."""
-    item = block["items"][at]
-    read: dict[str, Any] = {**item, "order": at, "version": block["version"]}
+def present_one(item: Document, order: int, version: int, named: Named, load_unit: str) -> Document:
+    """One item as it is read: with its order in the block and the block's version, what it names, and the variables of
+    its sets."""
+    read: dict[str, Any] = {**item, "order": order, "version": version}
     for name in tallies.PRIVATE:
         read.pop(name, None)
     if item["type"] == "EXERCISE":

@@ -28,7 +28,7 @@ async def settled(ctx: Context, details: Document, but: Document | None = None) 
 
 async def named_by(ctx: Context, items: list[Document]) -> Named:
     """What stored items name, deleted things included."""
-    wanted, sets = exercise_ids(items), metric_set_ids(items)
+    wanted, sets = {exercise for item in items for exercise in item["exerciseIds"]}, metric_set_ids(items)
     return Named(
         exercises=await exercises.names(ctx, wanted) if wanted else {},
         metric_sets=await metric_sets.named(ctx, sets) if sets else {},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from coaching_service.kernel.storage.documents import Document
@@ -15,6 +16,11 @@ PLANNED: dict[str, tuple[str, ...]] = {
     "distance": ("plannedMeters",),
 }
 
+_QUANTITIES = (
+    *("minPlannedReps", "maxPlannedReps", "load"),
+    *("minPlannedSeconds", "maxPlannedSeconds", "plannedMeters", "rest"),
+)
+
 
 def with_variables(planned: Document, load_unit: str) -> Document:
     """A planned set as it is read: with `variables`, each `{key, unit, value}`.
@@ -22,14 +28,21 @@ def with_variables(planned: Document, load_unit: str) -> Document:
     A value is `{type: "exact", value}`, or `{type: "range", min, max}` where the plan gives two different ends.
     Units: `count`, `load_unit` (`kg` or `lb`), `s`, `m`.
     """
+    return {**planned, "variables": _variables(load_unit, *map(planned.get, _QUANTITIES))}
+
+
+@lru_cache(4096, typed=True)  # the sets of a plan are much the same
+def _variables(
+    load_unit: str, reps: Any, most_reps: Any, load: Any, seconds: Any, most_seconds: Any, meters: Any, rest: Any
+) -> tuple[Document, ...]:
     found = (
-        _between("reps", "count", planned.get("minPlannedReps"), planned.get("maxPlannedReps")),
-        _between("load", load_unit, planned.get("load")),
-        _between("time", "s", planned.get("minPlannedSeconds"), planned.get("maxPlannedSeconds")),
-        _between("distance", "m", planned.get("plannedMeters")),
-        _between("rest", "s", planned.get("rest")),
+        _between("reps", "count", reps, most_reps),
+        _between("load", load_unit, load),
+        _between("time", "s", seconds, most_seconds),
+        _between("distance", "m", meters),
+        _between("rest", "s", rest),
     )
-    return {**planned, "variables": [variable for variable in found if variable is not None]}
+    return tuple(variable for variable in found if variable is not None)
 
 
 def _between(key: str, unit: str, least: Any, most: Any = None) -> Document | None:

@@ -111,9 +111,11 @@ async def program_workout_days(ctx: Context, program_ids: Sequence[ObjectId]) ->
 
 
 async def push_item(ctx: Context, owner: Where, block_id: ObjectId, item: Document) -> Document | None:
-    """Append a new item, of which nothing was done, to a block that has room; gives the block, or None."""
+    """Append a new item, of which nothing was done, to a block that has room; gives the block's `version` and the `_id`
+    of each of its items, or None."""
     room = {f"items.{MAX_ITEMS - 1}": {"$exists": False}}
-    return await blocks.update(ctx, owner | {"_id": block_id} | room, {"$push": {"items": item}})
+    push = {"$push": {"items": item}}
+    return await blocks.update(ctx, owner | {"_id": block_id} | room, push, fields=("version", "items._id"))
 
 
 async def holds_item(ctx: Context, owner: Where, item_id: ObjectId) -> bool:
