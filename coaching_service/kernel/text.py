@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from itertools import pairwise
 from typing import Any
 
 SUFFIX_LENGTH = 8
@@ -21,8 +22,12 @@ def plain(text: str) -> str:
 
 
 def suffixes(*parts: str) -> list[str]:
-    """Every ending of each (plain) part, cut to 8 characters: an index of them finds any substring by prefix."""
-    return sorted({part[at : at + SUFFIX_LENGTH] for part in parts for at in range(len(part))})
+    """The endings of each (plain) part, cut to 8 characters: an index of them finds any substring by prefix.
+
+    An ending that another begins with is left out: what finds the one finds the other.
+    """
+    endings = sorted({part[at : at + SUFFIX_LENGTH] for part in parts for at in range(len(part))})
+    return [ending for ending, following in pairwise([*endings, ""]) if not following.startswith(ending)]
 
 
 def holding(keywords: str) -> dict[str, Any]:

@@ -46,6 +46,7 @@ async def found_page(
     where: Where,
     term: str,
     *,
+    listed: Where,
     order: tuple[str, ...],
     by_suffix: str,
     by_order: str,
@@ -54,8 +55,8 @@ async def found_page(
 ) -> tuple[list[Document], int]:
     """One page of the clients of `where` that hold `term`, and how many there are.
 
-    Every query examines at most 1,001 keys and four times the hits: few hits are fetched by suffix and sorted; many
-    are first sought along the list's own order, no further than twice their number.
+    Every query examines at most 1,001 keys and four times the clients who hold the term: few hits are fetched by suffix
+    and sorted; many are first sought along the order of the whole list (`listed`), no further than twice their number.
     """
     if (hit := containing(term)) is None:
         return [], 0
@@ -68,12 +69,12 @@ async def found_page(
         walk: list[Document] = [
             {"$sort": dict.fromkeys(order, 1)},
             {"$limit": 2 * total},
-            {"$match": {"search": {"$regex": literal(plain(term))}}},
+            {"$match": where | {"search": {"$regex": literal(plain(term))}}},
             {"$skip": skip},
             {"$limit": limit},
             {"$project": customers.projection(None)},
         ]
-        docs = await customers.aggregate(ctx, where, *walk, hint=by_order)
+        docs = await customers.aggregate(ctx, listed, *walk, hint=by_order)
         if len(docs) == wanted:
             return docs, total
     return await customers.find(ctx, sought, sort=order, skip=skip, limit=limit, hint=by_suffix), total

@@ -45,7 +45,16 @@ async def page(
     """One page of clients in the list's order, and how many there are. `whole`: `where` names only archived or not."""
     if contains:
         return await found_page(
-            ctx, customers, where, contains, order=ORDER, by_suffix=BY_SUFFIX, by_order=BY_ORDER, skip=skip, limit=limit
+            ctx,
+            customers,
+            where,
+            contains,
+            listed={ARCHIVED: where[ARCHIVED]},
+            order=ORDER,
+            by_suffix=BY_SUFFIX,
+            by_order=BY_ORDER,
+            skip=skip,
+            limit=limit,
         )
     hint = BY_GROUP if GROUPS in where else BY_TRAINER if TRAINER in where else BY_ORDER
     total = totals.of(ctx, archived=where[ARCHIVED]) if whole else customers.count(ctx, where, hint=hint)

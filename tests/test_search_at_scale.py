@@ -1,0 +1,143 @@
+"""The list of clients by `contains` in a large company: what it reads follows the hits, not the company's size.
+
+The database's own profile says what each query examined; nothing is timed. One test, so that one worker makes the
+company. SEARCH_SCALE is how many clients it has (30000).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from coaching_service.kernel.storage.context import Context, Services
+from coaching_service.kernel.storage.documents import declared
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.kernel.storage.mongo import ensure_indexes
+from coaching_service.kernel.text import plain
+from coaching_service.people.customers import service as customers
+from coaching_service.people.team import service as team
+from coaching_service.seeding import seed_clients
+
+SCALE = int(os.environ.get("SEARCH_SCALE", "30000"))
+SIZE = 50
+LAST_PAGE = -1
+ORDER = [("sortName", 1), ("sortSurname", 1), ("_id", 1)]
+# 1,500 clients at the end of the list, all in one group and with one trainer; and a handful who are rare.
+LATE, LATE_GROUP, LATE_TRAINER = 1_500, "Latecomers", ObjectId()
+RARE = 7
+
+
+@dataclass
+class Company:
+    """A large company, and what has been found in it the plain way."""
+
+    ctx: Context
+    known: dict[str, list[ObjectId]] = field(default_factory=dict)
+
+    async def right(
+        self,
+        term: str,
+        archived: bool = False,
+        groups: list[str] | None = None,
+        trainers: list[ObjectId | None] | None = None,
+    ) -> list[ObjectId]:
+        """The clients that hold a term, in the order of the list, found without the index of suffixes."""
+        where: dict[str, Any] = {"customerRoleData.isArchived": archived, "search": {"$regex": re.escape(plain(term))}}
+        if groups:
+            where["customerRoleData.groups"] = {"$in": groups}
+        if trainers:
+            where["customerRoleData.assignedTo"] = {"$in": trainers}
+        if (key := str(where)) not in self.known:
+            found = self.ctx.db["customers"].find(where, {"_id": 1}, sort=ORDER)
+            self.known[key] = [client["_id"] for client in await found.to_list(None)]
+        return self.known[key]
+
+    async def profiled(self, **query: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """A page of clients, and what the database says of each query it took."""
+        db = self.ctx.db
+        await db["system.profile"].drop()
+        await db.command("profile", 2)
+        try:
+            page = await customers.page(self.ctx, size=SIZE, **query)
+        finally:
+            await db.command("profile", 0)
+        entries = await db["system.profile"].find({"ns": f"{db.name}.customers"}).to_list(None)
+        return page, [entry for entry in entries if "planSummary" in entry]
+
+
+@pytest.fixture(scope="module")
+async def big(services: Services) -> AsyncIterator[Company]:
+    """So many clients, in a database of their own beside the worker's: it is gone at the end, all at once."""
+    db = services.db.client.get_database(f"{services.db.name}_scale", codec_options=services.db.codec_options)
+    await db.client.drop_database(db.name)
+    beside = replace(services, db=db)
+    owner = await team.found_company(Context(beside), "Large", "Olga Owner", "owner@large.test", "no hash")
+    ctx = Context(beside).acting_as(owner)
+    await seed_clients(beside, ctx, SCALE - LATE - RARE)
+    await customers.add_many(ctx, [_client(f"Zzz{number}", [LATE_GROUP], LATE_TRAINER) for number in range(LATE)])
+    await customers.add_many(ctx, [_client(f"Qwxyzabcd{number}", ["Morning"], None) for number in range(RARE)])
+    # Last, because so it is many times as fast.
+    await ensure_indexes(db, {name: declared()[name].indexes for name in ("customers", "customerTotals")})
+    yield Company(ctx)
+    await db.client.drop_database(db.name)
+
+
+def _client(name: str, groups: list[str], trainer: ObjectId | None) -> dict[str, Any]:
+    details = {"name": name, "email": f"{name}@example.net", "groups": groups, "assignedTo": trainer}
+    return customers.new_document(details, f"token of {name}")
+
+
+async def check(company: Company, term: str, page: int, archived: bool = False, **filters: Any) -> None:
+    """The page is right, and no query of it examined more than 1,001 keys and four times the clients with the term."""
+    hits, right = len(await company.right(term, archived)), await company.right(term, archived, **filters)
+    number = max(1, -(-len(right) // SIZE)) if page == LAST_PAGE else page
+    found, entries = await company.profiled(contains=term, page=number, archived=archived, **filters)
+    assert found["totalDocs"] == len(right)
+    assert [client["_id"] for client in found["docs"]] == right[(number - 1) * SIZE : number * SIZE]
+    assert entries, "the profile saw nothing"
+    for entry in entries:
+        examined = max(entry["keysExamined"], entry["docsExamined"])
+        assert examined <= 1_001 + 4 * hits, f"{examined} for {hits} hits: {entry['planSummary']} {entry['command']}"
+
+
+ALONE = {
+    "all hits sort last": "zzz",
+    "many hits, spread, two characters": "an",
+    "all hits sort last, two characters": "zz",
+    "nearly everybody, longer than 8 characters": "example.com",
+    "a surname": "okonkwo",
+    "a surname, written otherwise": "GARCÍA",
+    "name and surname, longer than 8 characters": "ana flores",
+    "rare": "qwx",
+    "rare, longer than 8 characters": "qwxyzabcd3",
+    "absent, though its first 8 characters are not": "wxyzabcd9",
+    "absent": "nobody is called so",
+    "absent, two characters": "qj",
+    "everybody, one letter": "e",
+}
+FILTERS: dict[str, dict[str, Any]] = {
+    "archived": {"archived": True},
+    "archived in a group": {"archived": True, "groups": ["Strength"]},
+    "a group": {"groups": ["Morning"]},
+    "groups": {"groups": ["Evening", "Online", "Rehab"]},
+    "an empty group": {"groups": ["None is in it"]},
+    "no trainer": {"trainers": [None]},
+    "the last ones' group": {"groups": [LATE_GROUP]},
+    "the last ones' trainer": {"trainers": [LATE_TRAINER]},
+    "their trainer or none": {"trainers": [LATE_TRAINER, None]},
+    "their group and trainer": {"groups": [LATE_GROUP], "trainers": [LATE_TRAINER]},
+}
+CASES: list[tuple[str, str, dict[str, Any]]] = [(name, term, {}) for name, term in ALONE.items()]
+CASES += [(f"{term}, {name}", term, given) for term in ("zzz", "an", "okonkwo") for name, given in FILTERS.items()]
+
+
+async def test_what_is_read_follows_the_hits(big: Company, subtests: pytest.Subtests) -> None:
+    for name, term, filters in CASES:
+        for page in (1, LAST_PAGE) if filters else (1, 8, LAST_PAGE):
+            with subtests.test(name, page=page):
+                await check(big, term, page, **filters)
