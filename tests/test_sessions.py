@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
+from coaching_service.app import MEASURES, SERVICES
 from coaching_service.kernel.storage.documents import now
 from coaching_service.settings import Settings
 from tests.client import CoachClient
@@ -71,6 +75,25 @@ async def test_an_unknown_address_and_a_wrong_password_are_answered_alike(
     unknown = (await sign_in(nobody, "nobody@nowhere.test")).refused(401)
     assert wrong == unknown
     assert set(wrong) == {"statusCode", "message", "error"}
+
+
+async def test_whoever_hangs_up_while_waiting_in_line_is_not_looked_at(
+    coach: CoachClient, app: web.Application, server: TestServer
+) -> None:
+    """Sign-ins wait for one another; what nobody waits for any more makes nobody wait, and is no failure."""
+    body = json.dumps({"email": address(coach), "password": "wrong password"})
+    head = f"POST /auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+    line, registry = app[SERVICES].sign_in_line, app[MEASURES].registry
+    async with line:  # somebody else is being looked at
+        _, writer = await asyncio.open_connection(server.host, server.port)
+        writer.write(f"{head}\r\n\r\n{body}".encode())
+        await until(lambda: "waiters:1" in repr(line), "the request waits in line")
+        writer.close()
+        await writer.wait_closed()
+
+    hung_up = {"method": "POST", "route": "/auth/login", "status": "499"}
+    await until(lambda: registry.get_sample_value("http_requests_total", hung_up), "the line moves on")
+    assert await coach.ctx.db["rateCounters"].count_documents({}) == 0
 
 
 async def test_from_the_sixth_failure_an_account_has_to_wait(coach: CoachClient, nobody: CoachClient) -> None:

@@ -136,6 +136,10 @@ class LegacyFailure(ServiceError):
         return {"code": self.code, "message": self.message}
 
 
+class HungUp(Exception):
+    """Whoever asked is gone: there is nobody to tell."""
+
+
 def not_found(what: str) -> NotFound:
     """The error for an identifier that names nothing this caller can see, e.g. `not_found("Customer")`."""
     return NotFound(f"{what} not found")

@@ -12,7 +12,14 @@ from marshmallow import Schema, ValidationError, fields
 from webargs.aiohttpparser import AIOHTTPParser
 from webargs.multidictproxy import MultiDictProxy
 
-from coaching_service.kernel.errors import BadRequest, LegacyFailure, RequestTimeout, TooLarge, UnsupportedMediaType
+from coaching_service.kernel.errors import (
+    BadRequest,
+    HungUp,
+    LegacyFailure,
+    RequestTimeout,
+    TooLarge,
+    UnsupportedMediaType,
+)
 from coaching_service.kernel.messages import body_messages, query_message
 from coaching_service.kernel.rest.routes import Route
 from coaching_service.kernel.storage.ids import ObjectId, parse_id
@@ -77,7 +84,7 @@ async def read_json(request: web.Request, limit: int, *, optional: bool = False)
 
 
 async def read_bytes(request: web.Request, limit: int) -> bytes:
-    """The body, counted while it arrives. Raises TooLarge over `limit` bytes."""
+    """The body, counted while it arrives. Raises TooLarge over `limit` bytes, HungUp when it ends too soon."""
     too_large = TooLarge(f"The body must not be larger than {limit} bytes", {"Connection": "close"})
     if (request.content_length or 0) > limit:
         raise too_large
@@ -90,6 +97,8 @@ async def read_bytes(request: web.Request, limit: int) -> bytes:
                     raise too_large
     except TimeoutError:
         raise RequestTimeout("The body did not arrive in time", {"Connection": "close"}) from None
+    except ConnectionResetError:
+        raise HungUp() from None
     except (web.RequestPayloadError, HttpProcessingError):
         raise BadRequest("The body could not be read: its encoding is broken") from None
     return bytes(raw)
@@ -101,6 +110,11 @@ def network_address(request: web.Request, proxies: int) -> str:
     if proxies and len(seen) >= proxies:
         return seen[-proxies][:100]
     return request.remote or "-"
+
+
+def has_hung_up(request: web.Request) -> bool:
+    """Whether the connection of a request is closed, or closing."""
+    return request.transport is None or request.transport.is_closing()
 
 
 def judge_body(schema: Schema | Variant | ChangeByStoredType, data: Any) -> Any:

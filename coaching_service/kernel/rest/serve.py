@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, closing, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from aiohttp import web
@@ -15,7 +16,14 @@ from coaching_service.kernel.auth.access import check
 from coaching_service.kernel.auth.principal import Principal
 from coaching_service.kernel.background.idempotency import Claim, Kept, once
 from coaching_service.kernel.rest.answers import to_json
-from coaching_service.kernel.rest.inputs import judge_body, network_address, path_identifiers, read_json, read_query
+from coaching_service.kernel.rest.inputs import (
+    has_hung_up,
+    judge_body,
+    network_address,
+    path_identifiers,
+    read_json,
+    read_query,
+)
 from coaching_service.kernel.rest.routes import Form, Handler, Lane, Route
 from coaching_service.kernel.rest.streams import Stream, send
 from coaching_service.kernel.rest.traffic import REQUEST_ID, WHO
@@ -96,7 +104,11 @@ def handler_of(route: Route, server: Server) -> AiohttpHandler:
             principal = request[WHO] = await server.authenticate(server.services, request)
         check(route.access, principal, writes=route.writes)
         ctx = Context(
-            server.services, principal, request_id=request[REQUEST_ID], address=network_address(request, server.proxies)
+            server.services,
+            principal,
+            request_id=request[REQUEST_ID],
+            address=network_address(request, server.proxies),
+            hung_up=partial(has_hung_up, request),
         )
         arguments: dict[str, Any] = dict(path_identifiers(route, request))
         if query is not None:

@@ -57,13 +57,17 @@ class Services:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One piece of work: on behalf of whom, from which address, and inside which transaction, if any."""
+    """One piece of work: on behalf of whom, from which address, and inside which transaction, if any.
+
+    `hung_up` tells whether whoever asked is gone, so that work in a long line need not be done.
+    """
 
     services: Services
     principal: Principal | None = None
     session: AsyncIOMotorClientSession | None = None
     request_id: str = "-"
     address: str = "-"
+    hung_up: Callable[[], bool] = bool  # which gives False
 
     @property
     def db(self) -> Database:

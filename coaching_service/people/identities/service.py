@@ -7,8 +7,8 @@ from typing import Literal
 
 from coaching_service.kernel.auth.secrets import new_token, token_hash
 from coaching_service.kernel.background import rate
-from coaching_service.kernel.errors import ServiceError, SignInRefused
-from coaching_service.kernel.storage.context import Context, Services
+from coaching_service.kernel.errors import HungUp, ServiceError, SignInRefused
+from coaching_service.kernel.storage.context import Context, Services, together
 from coaching_service.kernel.storage.documents import Document
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.people.identities import store
@@ -48,19 +48,24 @@ async def check(ctx: Context, address: str, password: str) -> Identity:
 
     Raises SignInRefused, the same for an unknown address and a wrong password; and TooManyRequests from the 6th
     failure of an account or the 30th of a network address within 15 minutes. Each process looks at one password at a
-    time, and at the failures before each, so that guesses made at the same time do not slip through.
+    time, and at the failures before each, so that guesses made at the same time do not slip through. Whoever has hung
+    up while waiting is not looked at: HungUp.
     """
     async with ctx.services.sign_in_line:
-        await _require_few_failures(ctx, address)
-        found = await store.by_address(ctx.services, address)
+        if ctx.hung_up():
+            raise HungUp()
+        _, found = await together(ctx, _require_few_failures(ctx, address), store.by_address(ctx.services, address))
         if await verify_password(password, found["passwordHash"] if found else None) and found is not None:
             return _identity(found)
         raise await _failed(ctx, address)
 
 
 async def _require_few_failures(ctx: Context, address: str) -> None:
-    of_account, account_wait = await rate.seen(ctx.services, _ACCOUNT, store.normal(address))
-    of_address, address_wait = await rate.seen(ctx.services, _ADDRESS, ctx.address)
+    (of_account, account_wait), (of_address, address_wait) = await together(
+        ctx,
+        rate.seen(ctx.services, _ACCOUNT, store.normal(address)),
+        rate.seen(ctx.services, _ADDRESS, ctx.address),
+    )
     if of_account >= ACCOUNT_FAILURES or of_address >= ADDRESS_FAILURES:
         raise rate.too_many(max(account_wait, address_wait))
 
