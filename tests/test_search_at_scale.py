@@ -133,7 +133,7 @@ FILTERS: dict[str, dict[str, Any]] = {
     "their group and trainer": {"groups": [LATE_GROUP], "trainers": [LATE_TRAINER]},
 }
 CASES: list[tuple[str, str, dict[str, Any]]] = [(name, term, {}) for name, term in ALONE.items()]
-CASES += [(f"{term}, {name}", term, given) for term in ("zzz", "an", "okonkwo") for name, given in FILTERS.items()]
+CASES += [(f"{term}, {name}", term, given) for term in ("zzz", "an") for name, given in FILTERS.items()]
 
 
 async def test_what_is_read_follows_the_hits(big: Company, subtests: pytest.Subtests) -> None:
