@@ -24,7 +24,7 @@ from coaching_service.kernel.auth.secrets import Vault, parse_master_key
 
 _PAGE_HIDES = dict.fromkeys(("sortName", "sortSurname", "search", "suf", "firstAccessHash"), 0)
 _PAGE_ORDER = [("sortName", 1), ("sortSurname", 1), ("_id", 1)]
-_BLOCK_HIDES = {"companyId": 0, "position": 0}
+_BLOCK_HIDES = {"companyId": 0, "position": 0, "done": 0}
 _EXERCISE = {"name": 1, "defaultInstructions": 1}
 _BLOCK_ORDER = [("date", 1), ("position", 1), ("_id", 1)]
 _OPTIONS = orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z
