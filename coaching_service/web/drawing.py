@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp_jinja2
 import jinja2
@@ -69,6 +70,7 @@ def draw(
         "who": who,
         "csrf": visit.csrf,
         "path": request.path,
+        "path_qs": request.path_qs,
         "notice": notice,
         "may": lambda permission: who is not None and permission in who.permissions,
         "form": lambda name: typed if typed is not None and typed.name == name else Typed(name),
@@ -81,6 +83,11 @@ def draw(
     if notice:
         visit.drop_notice(response)
     return response
+
+
+def draw_part(request: web.Request, template: str, variables: Mapping[str, Any]) -> bytes:
+    """A piece of a page, without the layout."""
+    return aiohttp_jinja2.render_string(template, request, variables).encode()
 
 
 _ADVICE = {
@@ -132,4 +139,26 @@ def _number(value: float | None, unit: str = "") -> str:
     return f"{text} {unit}".rstrip()
 
 
-_FILTERS: dict[str, Callable[..., str]] = {"day": _day, "moment": _moment, "number": _number}
+def _options(documents: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Records as what a choice offers: identifier and name."""
+    return [(str(each["_id"]), each["name"]) for each in documents]
+
+
+def _worded(words: Sequence[str]) -> list[tuple[str, str]]:
+    """A few words as what a choice offers."""
+    return [(word, word.capitalize()) for word in words]
+
+
+def _local(address: str) -> str:
+    """An address of ours without the host, so that it is asked for where the page came from."""
+    return urlsplit(address)._replace(scheme="", netloc="").geturl()
+
+
+_FILTERS: dict[str, Any] = {
+    "day": _day,
+    "moment": _moment,
+    "number": _number,
+    "options": _options,
+    "worded": _worded,
+    "local": _local,
+}

@@ -20,6 +20,7 @@ LIMIT = 65_536
 _MOST_FIELDS = 1_000
 _WHOLE = re.compile(r"[+-]?\d{1,15}", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?\d{1,15}([.,]\d{1,15})?", re.ASCII)
+_NO = ("", "false")
 Sent = MultiDict[str]
 
 
@@ -68,7 +69,7 @@ def _values(schema: Schema, sent: Sent, prefix: str) -> dict[str, Any]:
             if wire in sent:
                 found[name] = [_spelled(each.inner, text) for text in sent.getall(wire) if text.strip()]
         elif isinstance(each, fields.Boolean):
-            found[name] = wire in sent
+            found[name] = sent.get(wire, "") not in _NO
         elif wire in sent:
             text = sent[wire]
             if text.strip() or each.required:

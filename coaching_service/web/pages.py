@@ -50,11 +50,25 @@ class Show:
 
 
 @dataclass(frozen=True)
+class Working:
+    """A form's answer that takes a while: its page grows while `work` goes on.
+
+    `template` says `<!--progress-->` where the progress goes. `work` is given what to call after each step with the
+    result so far (`requested`, `ok`, `failed`), and gives the whole as a document; `total` is how many there will be.
+    """
+
+    template: str
+    variables: dict[str, Any]
+    total: int
+    work: Callable[[Callable[[Any], Awaitable[None]]], Awaitable[dict[str, Any]]]
+
+
+@dataclass(frozen=True)
 class Page:
     """One page or one form.
 
-    A page (GET) gives the variables of its `template`, or Go. A form (POST) gives Go or Show; when it is not accepted,
-    the page `on` which it stands is shown again with what was typed and what is wrong.
+    A page (GET) gives the variables of its `template`, or Go. A form (POST) gives Go, Show or Working; when it is not
+    accepted, the page `on` which it stands is shown again with what was typed and what is wrong.
     `query` and `form` are schema instances; a query that is not well-formed is as if it were not there.
     `lane`: as for REST routes. `leads_away`: its form may lead to another site by a redirect (an assistant's consent),
     so the page's policy does not say where forms may go. `takes_request`: the handler also gets `request`.

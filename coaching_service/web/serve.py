@@ -14,7 +14,6 @@ from coaching_service.kernel.auth.access import check
 from coaching_service.kernel.errors import (
     BadRequest,
     Conflict,
-    InternalError,
     MethodNotAllowed,
     NotFound,
     ServiceError,
@@ -27,11 +26,12 @@ from coaching_service.kernel.rest.serve import Server
 from coaching_service.kernel.rest.traffic import REQUEST_ID, WHO
 from coaching_service.kernel.storage.context import Context
 from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.storage.mongo import as_service_error
 from coaching_service.web import drawing, statics, views
+from coaching_service.web.failures import known
 from coaching_service.web.forms import Sent, Typed, field_names, load, read_form, wrong
-from coaching_service.web.pages import Go, Page, Show
+from coaching_service.web.pages import Go, Page, Show, Working
 from coaching_service.web.visits import CSRF_FIELD, Visit, local
+from coaching_service.web.working import work
 
 log = structlog.get_logger("coaching_service.web")
 _AiohttpHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -71,7 +71,7 @@ class _House:
             except Unauthorized:
                 return sign_in_first(request, visit)
             except Exception as error:  # noqa: BLE001 - every failure becomes a page here, and only here
-                return drawing.draw_error(request, visit, _known(request, error))
+                return drawing.draw_error(request, visit, known(request, error))
 
         return handle
 
@@ -163,9 +163,12 @@ class _House:
             return answer
         if isinstance(answer, Go):
             return _go(visit, answer)
+        if isinstance(answer, Working):
+            async with self.server.lane(page.lane):
+                return await work(request, visit, answer)
         if isinstance(answer, Show) and page.on is not None:
             return await self._page(self.shown[page.on], request, visit, ctx, more=answer.variables)
-        raise TypeError(f"{page.path}: a form answers Go or Show")
+        raise TypeError(f"{page.path}: a form answers Go, Show or Working")
 
     @staticmethod
     def _arguments(page: Page, request: web.Request) -> dict[str, Any]:
@@ -206,11 +209,3 @@ def _led(to: str) -> web.Response:
     return web.Response(
         status=303, headers={"Location": to, "Cache-Control": "no-store", "Referrer-Policy": "same-origin"}
     )
-
-
-def _known(request: web.Request, error: Exception) -> ServiceError:
-    known = error if isinstance(error, ServiceError) else as_service_error(error)
-    if known is None:
-        log.error("unforeseen", request_id=request[REQUEST_ID], route=request.path, exc_info=error)
-        return InternalError()
-    return known

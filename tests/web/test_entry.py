@@ -55,13 +55,13 @@ async def test_a_known_address_cannot_sign_up_again(coach: CoachClient, visitor:
 async def test_sign_in_leads_to_where_one_wanted_to_go(coach: CoachClient, visitor: Visitor) -> None:
     asked = await visitor.get("/app/settings/nowhere?a=1")
     asked.ok(404)
-    asked = await visitor.get("/app?a=1")
+    asked = await visitor.get("/app/settings/company?a=1")
     assert asked.path.startswith("/app/sign-in?next=")
 
     arrived = await visitor.submit(asked, "/app/sign-in", email=str(coach.ctx.who.email), password=PASSWORD)
 
-    assert arrived.ok().path == "/app?a=1"
-    assert (await visitor.get("/app/sign-in")).path == "/app", "whoever is in already goes on"
+    assert arrived.ok().path == "/app/settings/company?a=1"
+    assert (await visitor.get("/app/sign-in")).path == "/app/customers", "whoever is in already goes on"
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ class FormSeen:
     """A form on a page, with what it would send as it stands."""
 
     action: str
+    method: str = "post"
     fields: Fields = field(default_factory=list)
     controls: dict[str, dict[str, str | None]] = field(default_factory=dict)
 
@@ -34,9 +35,9 @@ class PageSeen:
     links: list[str] = field(default_factory=list)
     text: str = ""
 
-    def form(self, action: str) -> FormSeen:
+    def form(self, action: str, method: str = "post") -> FormSeen:
         """The form with this action."""
-        found = [form for form in self.forms if form.action.partition("?")[0] == action]
+        found = [form for form in self.forms if (form.action.partition("?")[0], form.method) == (action, method)]
         assert found, f"{self.status} at {self.path} has no form {action}: {self.text[:500]}"
         return found[0]
 
@@ -66,7 +67,7 @@ class _Reader(HTMLParser):
         if tag == "a" and given.get("href"):
             self.page.links.append(str(given["href"]))
         elif tag == "form":
-            self.form = FormSeen(given.get("action") or self.page.path)
+            self.form = FormSeen(given.get("action") or self.page.path, given.get("method") or "get")
             self.page.forms.append(self.form)
         elif self.form is not None:
             self._control(tag, given)

@@ -21,6 +21,8 @@ BATCH = 1_000
 _CLIENT = 1
 
 Apply = Callable[[Context, list[ObjectId]], Awaitable[Any]]
+# Called after each batch with what became of the clients so far.
+Told = Callable[["Result"], Awaitable[None]]
 
 
 @dataclass
@@ -40,29 +42,33 @@ class Result:
         return {"requested": self.requested, "ok": self.ok, "failed": self.failed}
 
 
-async def archive(ctx: Context, selection: Document, *, archived: bool) -> Document:
+async def archive(ctx: Context, selection: Document, *, archived: bool, told: Told | None = None) -> Document:
     """Archive or restore clients."""
-    return await _run(ctx, selection, lambda tx, ids: bulk.set_archived(tx, ids, archived=archived))
+    return await _run(ctx, selection, lambda tx, ids: bulk.set_archived(tx, ids, archived=archived), told)
 
 
-async def add_groups(ctx: Context, selection: Document, groups: list[str]) -> Document:
+async def add_groups(ctx: Context, selection: Document, groups: list[str], *, told: Told | None = None) -> Document:
     """Put clients into groups."""
-    return await _run(ctx, selection, lambda tx, ids: bulk.add_groups(tx, ids, groups))
+    return await _run(ctx, selection, lambda tx, ids: bulk.add_groups(tx, ids, groups), told)
 
 
-async def remove_groups(ctx: Context, selection: Document, groups: list[str]) -> Document:
+async def remove_groups(ctx: Context, selection: Document, groups: list[str], *, told: Told | None = None) -> Document:
     """Take clients out of groups."""
-    return await _run(ctx, selection, lambda tx, ids: bulk.remove_groups(tx, ids, groups))
+    return await _run(ctx, selection, lambda tx, ids: bulk.remove_groups(tx, ids, groups), told)
 
 
-async def assign_trainer(ctx: Context, selection: Document, coach_id: ObjectId | None) -> Document:
+async def assign_trainer(
+    ctx: Context, selection: Document, coach_id: ObjectId | None, *, told: Told | None = None
+) -> Document:
     """Assign clients to a coach, or to nobody. Raises NotFound for an unknown coach."""
     if coach_id is not None:
         await team.require(ctx, coach_id)
-    return await _run(ctx, selection, lambda tx, ids: bulk.assign_trainer(tx, ids, coach_id))
+    return await _run(ctx, selection, lambda tx, ids: bulk.assign_trainer(tx, ids, coach_id), told)
 
 
-async def assign_program(ctx: Context, selection: Document, program_id: ObjectId, start: str) -> Document:
+async def assign_program(
+    ctx: Context, selection: Document, program_id: ObjectId, start: str, *, told: Told | None = None
+) -> Document:
     """Assign a program to clients from a date on. Raises NotFound, BadRequest as programs.assign."""
     plan = await programs.plan(ctx, program_id, start)
 
@@ -70,26 +76,30 @@ async def assign_program(ctx: Context, selection: Document, program_id: ObjectId
         for customer_id in ids:
             await programs.put(tx, plan, customer_id)
 
-    return await _run(ctx, selection, assign, batch=_CLIENT)
+    return await _run(ctx, selection, assign, told, batch=_CLIENT)
 
 
-async def assign_metrics_set(ctx: Context, selection: Document, set_id: ObjectId) -> Document:
+async def assign_metrics_set(
+    ctx: Context, selection: Document, set_id: ObjectId, *, told: Told | None = None
+) -> Document:
     """Assign a metric set to clients. Raises NotFound for an unknown set."""
     await metric_sets.read(ctx, set_id)
-    return await _run(ctx, selection, lambda tx, ids: metrics.assign_many(tx, ids, set_id))
+    return await _run(ctx, selection, lambda tx, ids: metrics.assign_many(tx, ids, set_id), told)
 
 
-async def erase(ctx: Context, selection: Document) -> Document:
+async def erase(ctx: Context, selection: Document, *, told: Told | None = None) -> Document:
     """Erase clients: gone at once for every reader, all that is theirs removed in the background."""
-    return await _run(ctx, selection, bulk.erase)
+    return await _run(ctx, selection, bulk.erase, told)
 
 
-async def _run(ctx: Context, selection: Document, apply: Apply, batch: int = BATCH) -> Document:
+async def _run(ctx: Context, selection: Document, apply: Apply, told: Told | None, batch: int = BATCH) -> Document:
     result = Result()
     async for ids in _selected(ctx, selection):
         result.requested += len(ids)
         for at in range(0, len(ids), batch):
             await _settle(ctx, ids[at : at + batch], apply, result, dry_run=selection["dryRun"])
+            if told is not None:
+                await told(result)
     return result.answer()
 
 

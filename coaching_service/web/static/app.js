@@ -14,3 +14,46 @@ document.addEventListener("submit", (event) => {
 window.addEventListener("pageshow", () => {
   for (const form of document.forms) delete form.dataset.sent;
 });
+
+// A secret is copied by a press.
+for (const button of document.querySelectorAll("[data-copy]")) {
+  if (!navigator.clipboard) continue;
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+    button.textContent = "Copied";
+  });
+}
+
+// The list of clients says how many are chosen.
+for (const form of document.querySelectorAll("[data-choose]")) {
+  const told = form.querySelector("[data-chosen]");
+  form.addEventListener("change", () => {
+    const count = form.querySelectorAll("[name=ids]:checked").length;
+    told.textContent = form.elements.all.checked ? "All are chosen" : count ? `${count} chosen` : "";
+  });
+}
+
+// An item is dragged to its new place: the same form is sent that its "Move" shows.
+let dragged = null;
+document.addEventListener("dragstart", (event) => {
+  dragged = event.target.closest?.("[data-item]") ?? null;
+});
+document.addEventListener("dragover", (event) => {
+  const block = dragged && event.target.closest("[data-block]");
+  for (const other of document.querySelectorAll(".over")) if (other !== block) other.classList.remove("over");
+  if (!block) return;
+  event.preventDefault();
+  block.classList.add("over");
+});
+document.addEventListener("drop", (event) => {
+  const block = dragged && event.target.closest("[data-block]");
+  if (!block) return;
+  event.preventDefault();
+  const form = dragged.querySelector("form");
+  const items = [...block.querySelectorAll("[data-item]")].filter((item) => item !== dragged);
+  const before = items.filter((item) => item.getBoundingClientRect().bottom < event.clientY).length;
+  form.elements.target.value = block.dataset.block;
+  form.elements.place.value = before + 1;
+  form.requestSubmit();
+});

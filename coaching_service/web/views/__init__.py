@@ -1,9 +1,37 @@
 """The pages of the application, a module for each part of it."""
 
 from coaching_service.web.pages import Page
-from coaching_service.web.views import consent, entry, home
+from coaching_service.web.views import (
+    bulk,
+    colleagues,
+    consent,
+    customer,
+    customers,
+    details,
+    entry,
+    home,
+    keys,
+    library,
+    progress,
+    records,
+    settings,
+)
 
-PARTS = (entry, home, consent)
+PARTS = (
+    entry,
+    home,
+    customers,
+    bulk,
+    customer,
+    progress,
+    records,
+    details,
+    library,
+    keys,
+    colleagues,
+    settings,
+    consent,
+)
 
 
 def everything() -> list[Page]:

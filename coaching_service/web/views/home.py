@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coaching_service.kernel.auth.access import coach
+from coaching_service.kernel.auth.permissions import CUSTOMERS, EXERCISES, PROGRAMS
 from coaching_service.kernel.storage.context import Context
-from coaching_service.web.pages import Pages
+from coaching_service.web.pages import Go, Pages
 
 pages = Pages("/app")
 
 
-@pages.get("", access=coach(), template="home.html")
-async def home(_: Context) -> dict[str, Any]:
-    """The first page after signing in."""
-    return {}
+_FIRST = (
+    (CUSTOMERS.VIEW, "/app/customers"),
+    (EXERCISES.VIEW, "/app/exercises"),
+    (PROGRAMS.VIEW, "/app/programs"),
+)
+
+
+@pages.get("", access=coach(), template="")
+async def home(ctx: Context) -> Go:
+    """The first page of those that a coach may see."""
+    return Go(next((path for permission, path in _FIRST if permission in ctx.who.permissions), "/app/settings"))

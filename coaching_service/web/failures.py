@@ -1,0 +1,21 @@
+"""Whatever goes wrong, as an error that can be told."""
+
+from __future__ import annotations
+
+import structlog
+from aiohttp import web
+
+from coaching_service.kernel.errors import InternalError, ServiceError
+from coaching_service.kernel.rest.traffic import REQUEST_ID
+from coaching_service.kernel.storage.mongo import as_service_error
+
+log = structlog.get_logger("coaching_service.web")
+
+
+def known(request: web.Request, error: Exception) -> ServiceError:
+    """The error a visitor is told; what was not foreseen is logged, and told as no more than that."""
+    found = error if isinstance(error, ServiceError) else as_service_error(error)
+    if found is None:
+        log.error("unforeseen", request_id=request[REQUEST_ID], route=request.path, exc_info=error)
+        return InternalError()
+    return found

@@ -1,0 +1,102 @@
+"""The clients: finding them, adding one, choosing some for a change to all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from marshmallow import fields
+
+from coaching_service.kernel.auth.access import coach
+from coaching_service.kernel.auth.permissions import CUSTOMERS
+from coaching_service.kernel.storage.context import Context, together
+from coaching_service.kernel.storage.documents import Document
+from coaching_service.kernel.storage.ids import ObjectId, parse_id
+from coaching_service.kernel.validation import Input, Integer, Text
+from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.schemas import NO_TRAINER, NewCustomer
+from coaching_service.people.team import service as team
+from coaching_service.web.pages import Go, Pages
+
+pages = Pages("/app/customers")
+PAGE = 25
+
+
+class Filter(Input):
+    """Which clients: as typed into the address."""
+
+    contains = Text(blank=True, load_default="")
+    groups = fields.List(fields.String(), load_default=list)
+    assignedTo = fields.List(fields.String(), load_default=list)
+    archived = fields.Boolean(load_default=False)
+    page = Integer(least=1, load_default=1)
+
+
+class _NewCustomer(NewCustomer):
+    groupNames = Text(blank=True, allow_none=True, load_default=None)
+
+
+def trainers(names: list[str]) -> list[ObjectId | None]:
+    """The coaches that a filter names; `none` is nobody, and what is no identifier matches nobody's clients."""
+    return [None if name == NO_TRAINER else parse_id(name) or ObjectId() for name in names]
+
+
+async def found(ctx: Context, query: dict[str, Any], size: int = PAGE) -> Document:
+    """One page of the clients a filter matches."""
+    return await customers.page(
+        ctx,
+        archived=query["archived"],
+        page=query["page"],
+        size=size,
+        contains=query["contains"],
+        groups=query["groups"],
+        trainers=trainers(query["assignedTo"]),
+    )
+
+
+def address(query: dict[str, Any], **changed: Any) -> str:
+    """The list's address with this filter."""
+    merged = query | changed
+    kept = {name: value for name, value in merged.items() if value and not (name == "page" and value == 1)}
+    if "archived" in kept:
+        kept["archived"] = "true"
+    return "/app/customers" + (f"?{urlencode(kept, doseq=True)}" if kept else "")
+
+
+@pages.get("", access=coach(CUSTOMERS.VIEW), query=Filter(), template="customers/list.html")
+async def customers_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
+    """The clients this coach sees, by name."""
+    page, groups, coaches = await together(ctx, found(ctx, query), customers.groups(ctx), team.everybody(ctx))
+    return {
+        "page": page,
+        "groups": groups,
+        "coaches": coaches,
+        "names": {each["_id"]: each["name"] for each in coaches},
+        "query": query,
+        "filtered": bool(query["contains"] or query["groups"] or query["assignedTo"]),
+        "address": lambda **changed: address(query, **changed),
+    }
+
+
+@pages.get("/new", access=coach(CUSTOMERS.CREATE), template="customers/new.html")
+async def new_customer_page(ctx: Context) -> dict[str, Any]:
+    """The page on which a client begins."""
+    groups, coaches = await together(ctx, customers.groups(ctx), team.everybody(ctx))
+    return {"groups": groups, "coaches": coaches}
+
+
+@pages.post("/new", access=coach(CUSTOMERS.CREATE), form=_NewCustomer(), on=new_customer_page)
+async def new_customer(ctx: Context, form: dict[str, Any]) -> Go:
+    """Add a client, and invite them if it is wished."""
+    invited = form.pop("sendInvitation")
+    form["groups"] = words(form.pop("groupNames"))
+    customer = await customers.create(ctx, form, send_invitation=invited)
+    notice = f"{customer['name']} is a client now."
+    if invited and customer["email"]:
+        notice += " The invitation is on its way."
+    return Go(f"/app/customers/{customer['_id']}", notice)
+
+
+def words(text: str | None) -> list[str]:
+    """Names separated by commas, each once."""
+    return list(dict.fromkeys(word for each in (text or "").split(",") if (word := each.strip())))

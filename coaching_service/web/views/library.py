@@ -1,0 +1,158 @@
+"""The exercise library and the programs."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from marshmallow import fields
+
+from coaching_service.kernel.auth.access import coach
+from coaching_service.kernel.auth.permissions import CUSTOMERS, EXERCISES, PROGRAMS
+from coaching_service.kernel.storage.context import Context, together
+from coaching_service.kernel.storage.documents import Document
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.kernel.validation import TEXT_LENGTH, Choice, Day, Identifier, Input, Integer, Link, ListOf, Text
+from coaching_service.library.exercises import service as exercises
+from coaching_service.library.exercises.schemas import LEVELS, MINE, PUBLIC, TYPES
+from coaching_service.people.customers import service as customers
+from coaching_service.training.programs import service as programs
+from coaching_service.training.programs.service import ProgramPlan
+from coaching_service.training.workouts import service as workouts
+from coaching_service.web.pages import Go, Pages
+from coaching_service.web.views.customers import words
+from coaching_service.web.views.items import described
+
+pages = Pages("/app")
+PAGE = 24
+_MOST_DAYS = 371
+
+
+class _Search(Input):
+    keywords = Text(blank=True, load_default="")
+    type = Choice(MINE, PUBLIC, *TYPES, load_default=None, allow_none=True)
+    page = Integer(least=1, load_default=1)
+
+
+class _NewExercise(Input):
+    name = Text(required=True)
+    type = Choice(*TYPES, load_default="strength")
+    level = Choice(*LEVELS, allow_none=True, load_default=None)
+    equipment = Text(allow_none=True, load_default=None)
+    defaultInstructions = Text(longest=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
+    videoLink = Link(allow_none=True, load_default=None)
+    muscles = ListOf(Identifier(), most=23, load_default=list)
+
+
+class _Programs(Input):
+    keywords = Text(blank=True, load_default="")
+    archived = fields.Boolean(load_default=False)
+    page = Integer(least=1, load_default=1)
+
+
+class _NewProgram(Input):
+    name = Text(required=True)
+    description = Text(longest=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
+    tagNames = Text(blank=True, allow_none=True, load_default=None)
+
+
+class _Assign(Input):
+    customerId = Identifier(required=True)
+    startDate = Day(required=True)
+
+
+def _address(path: str, query: dict[str, Any]) -> Any:
+    def address(**changed: Any) -> str:
+        kept = {name: value for name, value in (query | changed).items() if value and (name, value) != ("page", 1)}
+        return path + (f"?{urlencode(kept)}" if kept else "")
+
+    return address
+
+
+@pages.get("/exercises", access=coach(EXERCISES.VIEW), query=_Search(), template="library/exercises.html")
+async def exercises_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
+    """The exercises this company can use."""
+    page = await exercises.page(
+        ctx, page=query["page"], size=PAGE, keywords=query["keywords"], kind=query["type"] or None
+    )
+    kinds = [("", "All"), (MINE, "Our own"), (PUBLIC, "Shared"), *((kind, kind.capitalize()) for kind in TYPES)]
+    return {"page": page, "query": query, "kinds": kinds, "address": _address("/app/exercises", query)}
+
+
+@pages.get("/exercises/new", access=coach(EXERCISES.CREATE), template="library/new_exercise.html")
+async def new_exercise_page(_: Context) -> dict[str, Any]:
+    """The page on which an exercise of the company's own begins."""
+    return {"types": TYPES, "levels": LEVELS, "muscles": exercises.muscle_groups()}
+
+
+@pages.post("/exercises/new", access=coach(EXERCISES.CREATE), form=_NewExercise(), on=new_exercise_page)
+async def new_exercise(ctx: Context, form: dict[str, Any]) -> Go:
+    """Add an exercise of the company's own."""
+    muscles = [{"_id": muscle, "role": "primary"} for muscle in form.pop("muscles")]
+    more: Document = {"aliases": [], "tags": [], "media": [], "muscleGroups": muscles}
+    exercise = await exercises.create(ctx, form | more)
+    return Go(f"/app/exercises/{exercise['_id']}", f"{exercise['name']} is in your library.")
+
+
+@pages.get("/exercises/{exerciseId}", access=coach(EXERCISES.VIEW), template="library/exercise.html")
+async def exercise_page(ctx: Context, exercise_id: ObjectId) -> dict[str, Any]:
+    """One exercise."""
+    exercise = await exercises.read(ctx, exercise_id)
+    return {"exercise": exercise, "own": exercise["companyId"] is not None}
+
+
+@pages.post("/exercises/{exerciseId}/delete", access=coach(EXERCISES.DELETE), on=exercise_page)
+async def delete_exercise(ctx: Context, exercise_id: ObjectId) -> Go:
+    """Delete one of the company's own; workouts go on naming it."""
+    await exercises.remove(ctx, exercise_id)
+    return Go("/app/exercises", "The exercise is deleted.")
+
+
+@pages.get("/programs", access=coach(PROGRAMS.VIEW), query=_Programs(), template="library/programs.html")
+async def programs_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
+    """The programs, by name."""
+    page = await programs.page(
+        ctx, archived=query["archived"], page=query["page"], size=PAGE, keywords=query["keywords"]
+    )
+    return {"page": page, "query": query, "address": _address("/app/programs", query)}
+
+
+@pages.post("/programs", access=coach(PROGRAMS.CREATE), form=_NewProgram(), on=programs_page)
+async def new_program(ctx: Context, form: dict[str, Any]) -> Go:
+    """A new program without workouts."""
+    tags = words(form.pop("tagNames"))
+    program = await programs.create(ctx, form | {"tags": tags})
+    return Go(f"/app/programs/{program['_id']}", f"{program['name']} is made.")
+
+
+@pages.get("/programs/{programId}", access=coach(PROGRAMS.VIEW), template="library/program.html")
+async def program_page(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
+    """A program, week by week, and whom to assign it to."""
+    program, blocks, clients = await together(
+        ctx,
+        programs.read(ctx, program_id),
+        workouts.calendar(ctx, ProgramPlan(program_id), 1, _MOST_DAYS),
+        customers.page(ctx, archived=False, page=1, size=50),
+    )
+    weeks: dict[int, list[Document]] = {}
+    for block in blocks:
+        block["shown"] = [described(item, ctx.who.company.load_unit) for item in block["items"]]
+        weeks.setdefault((block["day"] - 1) // 7 + 1, []).append(block)
+    people = [(str(each["_id"]), f"{each['name']} {each['surname'] or ''}".rstrip()) for each in clients["docs"]]
+    return {"program": program, "weeks": weeks, "clients": people, "today": ctx.who.today()}
+
+
+@pages.post("/programs/{programId}/assign", access=coach(CUSTOMERS.EDIT), form=_Assign(), on=program_page)
+async def assign_program(ctx: Context, program_id: ObjectId, form: dict[str, Any]) -> Go:
+    """Put every workout of a program onto a client's calendar."""
+    count = await programs.assign(ctx, program_id, form["customerId"], form["startDate"])
+    return Go(f"/app/customers/{form['customerId']}?week={form['startDate']}", f"{count} workouts are planned.")
+
+
+@pages.post("/programs/{programId}/archive", access=coach(PROGRAMS.EDIT), on=program_page)
+async def archive_program(ctx: Context, program_id: ObjectId) -> Go:
+    """Archive a program, or bring it back."""
+    program = await programs.read(ctx, program_id)
+    await programs.set_archived(ctx, program_id, archived=not program["isArchived"])
+    notice = "is active again" if program["isArchived"] else "is archived"
+    return Go(f"/app/programs/{program_id}", f"{program['name']} {notice}.")

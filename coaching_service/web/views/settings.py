@@ -1,0 +1,54 @@
+"""Settings: the company, its end, and the assistants that were let in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.kernel.auth.access import coach, owner_session
+from coaching_service.kernel.errors import BadRequest, Forbidden
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.validation import patch_of
+from coaching_service.people.account import service as account
+from coaching_service.people.account.schemas import AccountDetails, Farewell
+from coaching_service.people.customers import service as customers
+from coaching_service.web.pages import Go, Pages
+
+pages = Pages("/app/settings")
+_DETAILS = patch_of(AccountDetails, name="CompanyForm")
+
+
+@pages.get("", access=coach(), template="")
+async def settings_page(_: Context) -> Go:
+    """Settings begin with what every coach has."""
+    return Go("/app/settings/api-keys")
+
+
+@pages.get("/company", access=coach(), template="settings/company.html")
+async def company_page(ctx: Context) -> dict[str, Any]:
+    """The company: its name, time zone and unit of load."""
+    return {"company": await account.read(ctx)}
+
+
+@pages.post("/company", access=owner_session(), form=_DETAILS, on=company_page)
+async def change_company(ctx: Context, form: dict[str, Any]) -> Go:
+    """Change the company."""
+    await account.change(ctx, form)
+    return Go("/app/settings/company", "The changes are kept.")
+
+
+@pages.get("/delete-account", access=owner_session(), template="settings/delete_account.html")
+async def delete_account_page(ctx: Context) -> dict[str, Any]:
+    """What is lost with the company."""
+    active = await customers.page(ctx, archived=False, page=1, size=1)
+    archived = await customers.page(ctx, archived=True, page=1, size=1)
+    return {"clients": active["totalDocs"] + archived["totalDocs"]}
+
+
+@pages.post("/delete-account", access=owner_session(), form=Farewell(), on=delete_account_page, lane="own")
+async def delete_account(ctx: Context, form: dict[str, Any]) -> Go:
+    """Erase the company; its owner's password is asked once more."""
+    try:
+        await account.erase(ctx, form["password"])
+    except Forbidden:
+        raise BadRequest(["password is not your password"]) from None
+    return Go("/app/sign-in", "Your company is deleted. What is left of it is being erased.", ends=True)

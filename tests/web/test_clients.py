@@ -1,0 +1,208 @@
+"""Clients in the application: finding, adding, many at once, their week and what is kept of them."""
+
+from __future__ import annotations
+
+from tests.client import MONDAY, TUESDAY, CoachClient
+from tests.web.visitor import PageSeen, Visitor
+
+
+def week_of(customer: dict[str, str], day: str = MONDAY) -> str:
+    return f"/app/customers/{customer['_id']}?week={day}"
+
+
+async def test_the_list_is_searched_and_paged(coach: CoachClient, owner_page: Visitor) -> None:
+    for number in range(27):
+        await coach.create_customer(f"Client {number:02}", groups=["Morning"] if number < 2 else [])
+    await coach.create_customer("José", surname="García")
+
+    first = (await owner_page.get("/app/customers")).ok().says("28 active", "Page 1 of 2", "Client 00")
+    assert "José" not in first.text
+    second = await owner_page.get(next(link for link in first.links if "page=2" in link))
+    second.says("José García", "Page 2 of 2")
+    (await owner_page.get("/app/customers?contains=jose")).says("1 active match", "José García")
+    (await owner_page.get("/app/customers?groups=Morning")).says("2 active match")
+    (await owner_page.get("/app/customers?contains=zzz")).says("Nobody matches")
+    (await owner_page.get("/app/customers?archived=true")).says("Nobody is archived")
+    (await owner_page.get("/app/customers?page=zero")).ok().says("Page 1 of 2")
+
+
+async def test_a_new_company_is_told_what_to_do_first(owner_page: Visitor) -> None:
+    (await owner_page.get("/app")).ok().says("Your first client", "Add a client")
+
+
+async def test_a_client_is_added(coach: CoachClient, owner_page: Visitor) -> None:
+    page = await owner_page.get("/app/customers/new")
+    wrong = await owner_page.submit(page, "/app/customers/new", name="Ana", email="not an address")
+    assert wrong.ok(400).form("/app/customers/new").controls["email"]["value"] == "not an address"
+
+    added = await owner_page.submit(wrong, "/app/customers/new", email="ana@example.com", groupNames="Morning, Online,")
+
+    added.ok().says("Ana is a client now. The invitation is on its way.")
+    (ana,) = (await coach.customers())["docs"]
+    assert ana["customerRoleData"]["groups"] == ["Morning", "Online"]
+    assert ana["customerRoleData"]["assignedTo"] == str(coach.ctx.who.id)
+
+
+async def choose(page: PageSeen, visitor: Visitor, **chosen: str | list[str]) -> PageSeen:
+    form = page.form("/app/customers/bulk", "get")
+    pairs = [(name, value) for name, value in form.fields if name not in chosen]
+    for name, value in chosen.items():
+        pairs += [(name, each) for each in (value if isinstance(value, list) else [value])]
+    return await visitor.get("/app/customers/bulk", params=pairs)
+
+
+async def test_many_clients_are_put_into_a_group(coach: CoachClient, owner_page: Visitor) -> None:
+    ids = [(await coach.create_customer(name))["_id"] for name in ("Ana", "Björn", "Chidi")]
+    page = await owner_page.get("/app/customers")
+
+    asked = await choose(page, owner_page, ids=ids[:2], action="groups-add")
+    asked.ok().says("2 clients", "Add to groups")
+    again = await owner_page.submit(asked, "/app/customers/bulk", groupNames=" ")
+    again.ok(400).says("This is required.", "2 clients")
+    done = await owner_page.submit(asked, "/app/customers/bulk", groupNames="Spring, Runners")
+
+    done.ok().says("0 of 2", "2 of 2", "Done for 2 clients")
+    assert await coach.names(groups="Runners") == ["Ana", "Björn"]
+
+
+async def test_all_that_a_filter_matches_are_archived_and_deleted(coach: CoachClient, owner_page: Visitor) -> None:
+    for number in range(30):
+        await coach.create_customer(f"Old {number}")
+    await coach.create_customer("Ana")
+    page = await owner_page.get("/app/customers?contains=old")
+
+    asked = await choose(page, owner_page, all="true", action="archive")
+    done = await owner_page.submit(asked.says("30 clients"), "/app/customers/bulk")
+    done.says("Done for 30 clients")
+    assert await coach.names() == ["Ana"]
+
+    archived = await owner_page.get("/app/customers?archived=true")
+    asked = await choose(archived, owner_page, all="true", action="delete")
+    asked.says("30 clients will be lost.", "This cannot be undone.")
+    (await owner_page.submit(asked, "/app/customers/bulk")).says("Done for 30 clients")
+    assert await coach.names(archived="true") == []
+
+
+async def test_what_failed_is_told_client_by_client(coach: CoachClient, owner_page: Visitor) -> None:
+    ana, gone = await coach.create_customer("Ana"), await coach.create_customer("Gone")
+    page = await owner_page.get("/app/customers")
+    asked = await choose(page, owner_page, ids=[ana["_id"], gone["_id"]], action="archive")
+    await coach.delete(f"/coach/customers/{gone['_id']}")
+
+    done = await owner_page.submit(asked, "/app/customers/bulk")
+
+    done.ok().says("1 of 2 done", "Nothing happened to 1 client", "Customer not found")
+
+
+async def test_nobody_chosen_is_told(owner_page: Visitor, coach: CoachClient) -> None:
+    await coach.create_customer()
+    page = await owner_page.get("/app/customers")
+    (await choose(page, owner_page, action="delete")).says("Choose at least one client first.")
+
+
+async def test_a_program_that_is_gone_changes_nothing_and_is_told(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    asked = await choose(await owner_page.get("/app/customers"), owner_page, ids=[ana["_id"]], action="assign-program")
+    await coach.delete(f"/coach/programs/{program['_id']}")
+
+    told = await owner_page.submit(asked, "/app/customers/bulk", programId=program["_id"], startDate=MONDAY)
+
+    told.ok().says("Program not found")
+
+
+async def test_a_week_is_planned(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    squat = await coach.create_exercise("Garage Squat")
+    week = (await owner_page.get(week_of(ana))).ok().says("2 Mar – 8 Mar 2026", "Nothing is planned this week")
+
+    wrong = await owner_page.submit(week, f"/app/customers/{ana['_id']}/blocks", name=" ", date=TUESDAY)
+    wrong.ok(400).says("This should not be empty.", "2 Mar – 8 Mar 2026")
+    block = await owner_page.submit(week, f"/app/customers/{ana['_id']}/blocks", name="Legs", date=TUESDAY)
+    block.ok().says("Legs is planned. Now what is in it?")
+    here = block.path.partition("?")[0]
+    found = (await owner_page.get(f"{here}?keywords=garage")).says("Garage Squat")
+    wrong = await owner_page.submit(found, f"{here}/items", exerciseId=squat["_id"], sets="many")
+    wrong.ok(400).says("This must be an integer.", "Garage Squat")
+    added = await owner_page.submit(
+        found, f"{here}/items", exerciseId=squat["_id"], sets="4", minPlannedReps="5", maxPlannedReps="6", load="82,5"
+    )
+    added.ok().says("Garage Squat is added.", "4 × 5–6, 82.5 kg")
+    (await owner_page.submit(added, f"{here}/tasks", title="Walk", description="Half an hour")).says("Walk is added.")
+
+    (seen,) = await coach.calendar(ana)
+    assert [item["type"] for item in seen["items"]] == ["EXERCISE", "TASK"]
+    (await owner_page.get(week_of(ana))).says("Legs", "Garage Squat", "4 × 5–6, 82.5 kg", "Half an hour")
+
+
+async def test_an_item_is_moved_to_another_day(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    legs, arms = await coach.schedule(ana, MONDAY, "Legs"), await coach.schedule(ana, TUESDAY, "Arms")
+    for block, titles in ((legs, ("Walk", "Run")), (arms, ("Swim",))):
+        for title in titles:
+            path = f"/coach/customers/{ana['_id']}/wblocks/{block['_id']}/witems"
+            (await coach.post(path, {"type": "TASK", "taskFields": {"title": title}})).ok(201)
+    week = await owner_page.get(week_of(ana))
+
+    moved = await owner_page.submit(week, f"/app/customers/{ana['_id']}/move", target=arms["_id"], place="1")
+
+    moved.ok().says("Moved to Arms.")
+    calendar = await coach.calendar(ana)
+    titles = [[item["taskFields"]["title"] for item in block["items"]] for block in calendar]
+    assert titles == [["Run"], ["Walk", "Swim"]]
+    again = await owner_page.submit(week, f"/app/customers/{ana['_id']}/move", target=arms["_id"], place="1")
+    again.ok(409).says("The item is no longer in the source block")
+
+
+async def test_a_workout_is_copied_and_deleted(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    block = await coach.schedule(ana)
+    here = f"/app/customers/{ana['_id']}/blocks/{block['_id']}"
+
+    (await owner_page.submit(await owner_page.get(here), f"{here}/copy", date=TUESDAY)).says("Legs is copied.")
+    asked = (await owner_page.get(f"{here}/delete")).says("0 items go with it.", "This cannot be undone.")
+    (await owner_page.submit(asked, f"{here}/delete")).ok().says("Legs is deleted.")
+
+    assert [b["date"] for b in await coach.calendar(ana)] == [TUESDAY]
+
+
+async def test_notes_are_text_and_nothing_in_them_runs(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    here = f"/app/customers/{ana['_id']}/notes"
+    page = await owner_page.get(here)
+
+    kept = await owner_page.submit(page, here, content="Knee <script>alert(1)</script>\n\nGo easy & slow")
+
+    kept.ok().says("The note is kept.", "Knee <script>alert(1)</script>", "Go easy & slow")
+    assert "<script>alert" not in kept.html
+    (note,) = (await coach.get(f"/coach/customers/{ana['_id']}/notes")).ok()
+    asked = await owner_page.get(f"{here}/{note['_id']}/delete")
+    (await owner_page.submit(asked, f"{here}/{note['_id']}/delete")).ok().says("The note is deleted.", "No notes yet")
+
+
+async def test_details_are_changed_unless_somebody_was_faster(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana", surname="Flores", phone="1")
+    here = f"/app/customers/{ana['_id']}/details"
+    page = await owner_page.get(here)
+
+    (await owner_page.submit(page, here, phone="", timezone="Europe/Madrid", groupNames="A, B")).says("The changes are")
+    stale = await owner_page.submit(page, here, phone="2")
+
+    stale.ok(409).says("The record has been changed since; read it again and retry.")
+    kept = (await coach.get(f"/coach/customers/{ana['_id']}")).ok()
+    assert (kept["surname"], kept["phone"], kept["timezone"]) == ("Flores", None, "Europe/Madrid")
+    assert kept["customerRoleData"]["groups"] == ["A", "B"]
+
+
+async def test_a_client_is_archived_brought_back_and_deleted(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    base = f"/app/customers/{ana['_id']}"
+    page = await owner_page.get(f"{base}/details")
+
+    archived = (await owner_page.submit(page, f"{base}/archive")).says("Ana is archived and cannot sign in.")
+    (await owner_page.submit(archived, f"{base}/archive")).says("Ana is active again.")
+    (await owner_page.submit(page, f"{base}/invite")).ok(400).says("email is needed")
+    asked = (await owner_page.get(f"{base}/delete")).says("All of it will be lost:", "This cannot be undone.")
+    (await owner_page.submit(asked, f"{base}/delete")).says("Ana is deleted.")
+
+    (await owner_page.get(base)).ok(404)

@@ -1,0 +1,115 @@
+"""What holds for every declared page and form, walked over the declarations themselves."""
+
+from __future__ import annotations
+
+import secrets
+
+import pytest
+
+from coaching_service.people.team import service as team
+from coaching_service.web import views
+from coaching_service.web.pages import Page
+from tests.client import UNKNOWN, CoachClient
+from tests.conftest import PASSWORD, NewCompany
+from tests.contract.world import World, make_world
+from tests.web.conftest import NewVisitor
+from tests.web.visitor import Visitor
+
+PAGES = views.everything()
+INSIDE = [page for page in PAGES if page.access.who != "public"]
+SEEN = [page for page in INSIDE if page.method == "GET"]
+FORMS = [page for page in INSIDE if page.method == "POST"]
+named = pytest.mark.parametrize("page", [p for p in INSIDE if p.path_parameters], ids=lambda p: f"{p.method} {p.path}")
+OTHER_NAMES = {"blockId": "wblockId"}
+
+
+def filled(page: Page, world: World) -> str:
+    path = page.path
+    for wire, _ in page.path_parameters:
+        path = path.replace(f"{{{wire}}}", world.get(OTHER_NAMES.get(wire, wire), UNKNOWN))
+    return path
+
+
+@pytest.fixture(scope="module")
+async def company(new_company: NewCompany) -> CoachClient:
+    return await new_company()
+
+
+@pytest.fixture(scope="module")
+async def world(company: CoachClient) -> World:
+    return await make_world(company)
+
+
+@pytest.fixture
+async def owner_of_all(company: CoachClient, visitor: Visitor) -> Visitor:
+    (await visitor.sign_in(str(company.ctx.who.email), PASSWORD)).ok()
+    return visitor
+
+
+def test_every_form_says_what_it_stands_on() -> None:
+    standing = {page.handler for page in PAGES if page.method == "GET"}
+    for form in FORMS:
+        assert form.on is None or form.on in standing, form.path
+    assert len({page.name for page in PAGES}) == len(PAGES), "a form is known by its handler's name"
+
+
+async def test_every_page_is_drawn(owner_of_all: Visitor, world: World) -> None:
+    wrong = []
+    for page in SEEN:
+        drawn = await owner_of_all.get(filled(page, world))
+        if drawn.status != 200 or "None" in drawn.text or "<bound method" in drawn.html:
+            wrong.append((page.path, drawn.status, drawn.text[:300]))
+    assert wrong == []
+
+
+async def test_every_page_is_drawn_for_a_new_company(owner_page: Visitor, coach: CoachClient) -> None:
+    customer = await coach.create_customer()
+    wrong = []
+    for page in SEEN:
+        if {wire for wire, _ in page.path_parameters} <= {"customerId"}:
+            drawn = await owner_page.get(filled(page, {"customerId": customer["_id"]}))
+            if drawn.status != 200:
+                wrong.append((page.path, drawn.status, drawn.text[:300]))
+    assert wrong == []
+
+
+@named
+async def test_what_is_another_company_s_is_not_there(owner_page: Visitor, world: World, page: Page) -> None:
+    method = page.method
+    data = {"csrf": (await owner_page.get("/app/customers")).form("/app/sign-out").fields[0][1]}
+    for identifiers in (world, {}):
+        path = filled(page, identifiers)
+        found = await owner_page.send(method, path, data=data if method == "POST" else None)
+        assert found.status in (404, 400), f"{found.status}: {found.text}"
+        assert found.status == 404 or page.form is not None, "400: the form is judged before it is looked up"
+        assert "Nothing is here" in found.text, "not even the page the form would stand on is shown"
+
+
+@pytest.fixture
+async def powerless(company: CoachClient, new_visitor: NewVisitor, password_hash: str) -> Visitor:
+    email = f"eli-{secrets.token_hex(6)}@example.com"
+    await team.hire(company.ctx, "Eli", email, [], "all", password_hash)
+    visitor = new_visitor()
+    (await visitor.sign_in(email, PASSWORD)).ok()
+    return visitor
+
+
+async def test_a_coach_without_permissions_reads_which_is_missing(powerless: Visitor, world: World) -> None:
+    token = (await powerless.get("/app/settings/company")).form("/app/sign-out").fields[0][1]
+    for page in INSIDE:
+        data = {"csrf": token} if page.method == "POST" else None
+        seen = await powerless.send(page.method, filled(page, world), data=data, follow=False)
+        if page.access.permission:
+            seen.ok(403).says(f"The permission {page.access.permission} is missing.")
+        elif page.access.owner_only:
+            seen.ok(403).says("This operation is for the company's owner")
+        else:
+            assert seen.status in (200, 303, 400, 404), (page.path, seen.status)
+    links = (await powerless.get("/app")).ok().links
+    assert not {"/app/customers", "/app/exercises", "/app/programs"} & set(links), "what one may not is not offered"
+
+
+async def test_whoever_is_not_signed_in_is_led_to_the_sign_in(visitor: Visitor, world: World) -> None:
+    for page in SEEN:
+        asked = await visitor.get(filled(page, world), follow=False)
+        assert asked.ok(303).headers["Location"].startswith("/app/sign-in"), page.path

@@ -1,0 +1,171 @@
+"""Settings, and the libraries: keys, team, company, exercises, programs, progress."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import timedelta
+
+from coaching_service.people.team import service as team
+from tests.client import MONDAY, CoachClient
+from tests.conftest import PASSWORD
+from tests.contract.world import make_world
+from tests.web.conftest import NewVisitor
+from tests.web.visitor import PageSeen, Visitor
+
+KEYS, TEAM = "/app/settings/api-keys", "/app/settings/team"
+
+
+def secret_on(page: PageSeen) -> str:
+    return page.html.partition('id="secret">')[2].partition("<")[0]
+
+
+async def test_a_key_is_made_used_shown_again_and_deleted(
+    coach: CoachClient, owner_page: Visitor, nobody: CoachClient
+) -> None:
+    page = await owner_page.get(KEYS)
+    made = (await owner_page.submit(page, KEYS, name="Website")).ok().says("Your new key: Website")
+    secret = secret_on(made)
+    (await nobody.with_key(secret).get("/me")).ok()
+    assert secret not in (await owner_page.get(KEYS)).html, "the list does not show it"
+
+    (website,) = [
+        key for key in (await (await coach.interactive()).get("/coach/api-keys")).ok() if key["name"] != "Test"
+    ]
+    shown = await owner_page.submit(made, f"{KEYS}/{website['_id']}/reveal")
+    assert secret_on(shown.says("The key: Website", "That it was shown has been recorded.")) == secret
+    asked = (await owner_page.get(f"{KEYS}/{website['_id']}/delete")).says("Delete the key Website?", secret[-4:])
+    (await owner_page.submit(asked, f"{KEYS}/{website['_id']}/delete")).says("Website is deleted.")
+
+    (await nobody.with_key(secret).get("/me")).refused(401)
+    (await owner_page.submit(asked, f"{KEYS}/{website['_id']}/delete")).ok(404)
+
+
+async def test_a_key_is_restricted(coach: CoachClient, owner_page: Visitor, nobody: CoachClient) -> None:
+    page = await owner_page.get(KEYS)
+    tomorrow = str(coach.ctx.who.today() + timedelta(days=1))
+    made = await owner_page.submit(
+        page,
+        KEYS,
+        name="Reader",
+        readOnly="true",
+        reach="some",
+        permissions=["customers.view", "exercises.view"],
+        expires=tomorrow,
+    )
+    made.ok().says("Read only", "2 permissions", "Until")
+    key = nobody.with_key(secret_on(made))
+    assert (await key.get("/me")).ok()["permissions"] == ["customers.view", "exercises.view"]
+    (await key.post("/coach/customers", {"name": "Ana"})).refused(403)
+
+    past = await owner_page.submit(made, KEYS, name="Old", expires="2020-01-01")
+    (await nobody.with_key(secret_on(past.says("Ended"))).get("/me")).refused(401)
+    wrong = await owner_page.submit(made, KEYS, name="", expires="31.12.2026")
+    wrong.ok(400).says("This should not be empty.", "This must be a date in the form YYYY-MM-DD.")
+
+
+async def test_somebody_joins_is_changed_and_leaves(
+    coach: CoachClient, owner_page: Visitor, new_visitor: NewVisitor
+) -> None:
+    email = f"eli-{secrets.token_hex(6)}@example.com"
+    page = await owner_page.get(f"{TEAM}/new")
+    taken = await owner_page.submit(page, f"{TEAM}/new", name="Eli", email=str(coach.ctx.who.email))
+    taken.ok(409).says("This e-mail address is already used to sign in.")
+    joined = await owner_page.submit(
+        taken, f"{TEAM}/new", email=email, permissions=["customers.view"], customersScope="assigned"
+    )
+    joined.ok().says("Eli is on the team.", "Their own", "1 of 24")
+    (eli,) = (await (await coach.interactive()).get("/coach/employees")).ok()
+    await coach.create_customer("Ana", assignedTo=eli["_id"])
+
+    here = f"{TEAM}/{eli['_id']}"
+    changed = await owner_page.submit(
+        await owner_page.get(here), here, permissions=["customers.view", "customers.edit"], customersScope="all"
+    )
+    changed.says("Eli is changed.", "2 of 24")
+    asked = (await owner_page.get(f"{here}/delete")).says("Remove Eli from the team?", "1 client stays")
+    (await owner_page.submit(asked, f"{here}/delete")).says("Eli is removed.", "You are alone so far")
+    assert (await coach.customers())["docs"][0]["customerRoleData"]["assignedTo"] is None
+
+
+async def test_the_company_is_changed(coach: CoachClient, owner_page: Visitor) -> None:
+    page = await owner_page.get("/app/settings/company")
+    wrong = await owner_page.submit(page, "/app/settings/company", timezone="Nowhere")
+    wrong.ok(400).says("such as Europe/Madrid")
+    (await owner_page.submit(page, "/app/settings/company", companyName="Iron", timezone="Europe/Madrid")).says("Iron")
+    account = (await coach.get("/coach/account")).ok()
+    assert (account["companyName"], account["timezone"]) == ("Iron", "Europe/Madrid")
+
+
+async def test_a_company_ends_with_its_owner_s_password(coach: CoachClient, owner_page: Visitor) -> None:
+    await coach.create_customer()
+    here = "/app/settings/delete-account"
+    page = (await owner_page.get(here)).says("1 client with calendars", "This cannot be undone.")
+
+    refused = await owner_page.submit(page, here, password="not the password")
+    refused.ok(400).says("This is not your password.")
+    (await owner_page.submit(page, here, password=PASSWORD)).ok().says("Your company is deleted.")
+
+    (await coach.get("/me")).refused(401)
+    assert (await owner_page.get("/app")).path == "/app/sign-in"
+
+
+async def test_the_library_is_searched_and_extended(owner_page: Visitor) -> None:
+    (await owner_page.get("/app/exercises?keywords=nordic")).ok().says("Nordic")
+    (await owner_page.get("/app/exercises?keywords=zzz")).says("No exercise matches")
+    (await owner_page.get("/app/exercises?type=my")).says("No exercise matches")
+    page = await owner_page.get("/app/exercises/new")
+    muscle = page.html.partition('name="muscles" value="')[2].partition('"')[0]
+
+    made = await owner_page.submit(page, "/app/exercises/new", name="Garage Squat", muscles=[muscle], level="expert")
+
+    made.ok().says("Garage Squat is in your library.", "Expert")
+    gone = await owner_page.submit(made, made.forms[-1].action)
+    gone.says("The exercise is deleted.")
+
+
+async def test_a_program_is_made_assigned_and_archived(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    page = await owner_page.get("/app/programs")
+    made = await owner_page.submit(page.says("No programs yet"), "/app/programs", name="Base", tagNames="gym, new")
+    made.ok().says("Base is made.", "gym", "Nothing planned in it yet")
+    (program,) = (await coach.get("/coach/programs", archived="false", pageSize=5, pageNum=1)).ok()["docs"]
+    await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "Day one", "day": 8})
+    here = f"/app/programs/{program['_id']}"
+
+    shown = (await owner_page.get(here)).says("Week 2", "Day 8", "Day one")
+    planned = await owner_page.submit(shown, f"{here}/assign", customerId=ana["_id"], startDate="2026-02-23")
+    planned.ok().says("1 workouts are planned.", "23 Feb")
+    assert [block["date"] for block in await coach.calendar(ana)] == [MONDAY]
+    (await owner_page.submit(shown, f"{here}/archive")).says("Base is archived.")
+
+
+async def test_progress_is_drawn_with_its_numbers(coach: CoachClient, owner_page: Visitor) -> None:
+    world = await make_world(coach)
+    path = f"/coach/customers/{world['customerId']}/metrics-sets/{world['metricsSetId']}/entries"
+    today = coach.ctx.who.today()
+    for days, value in ((30, 82), (10, 80.5)):
+        entry = {"metricId": world["metricId"], "date": str(today - timedelta(days=days)), "value": value}
+        (await coach.post(path, entry)).ok(201)
+    here = f"/app/customers/{world['customerId']}/progress"
+
+    page = (await owner_page.get(here)).ok().says("80.5", "-1.5", "in 12 weeks")
+    assert page.html.count('<svg class="chart"') == 2, "the metric and the calendar; no session is logged yet"
+    assert '<path class="line"' in page.html
+    kept = await owner_page.submit(page, here, date=str(today), value="80")
+    kept.says("The value is recorded.", "80", "-2")
+    (await owner_page.submit(page, here, date=str(today), value="heavy")).ok(400).says("This must be a number.")
+    for weeks in ("4", "26", "52", "nonsense"):
+        (await owner_page.get(f"{here}?weeks={weeks}")).ok()
+
+
+async def test_an_employee_sees_only_clients_of_theirs(
+    coach: CoachClient, new_visitor: NewVisitor, password_hash: str
+) -> None:
+    email = f"eli-{secrets.token_hex(6)}@example.com"
+    await team.hire(coach.ctx, "Eli", email, ["customers.view"], "assigned", password_hash)
+    ana = await coach.create_customer("Ana")
+    eli = new_visitor()
+
+    (await eli.sign_in(email, PASSWORD)).ok().says("Your first client")
+    for page in ("", "/progress", "/notes", "/photos", "/records", "/details"):
+        (await eli.get(f"/app/customers/{ana['_id']}{page}")).ok(403).says("This client is assigned to another coach.")
