@@ -6,6 +6,7 @@ import secrets
 from datetime import timedelta
 
 from coaching_service.people.team import service as team
+from tests.assistants import let_in
 from tests.client import MONDAY, CoachClient
 from tests.conftest import PASSWORD
 from tests.contract.world import make_world
@@ -169,3 +170,17 @@ async def test_an_employee_sees_only_clients_of_theirs(
     (await eli.sign_in(email, PASSWORD)).ok().says("Your first client")
     for page in ("", "/progress", "/notes", "/photos", "/records", "/details"):
         (await eli.get(f"/app/customers/{ana['_id']}{page}")).ok(403).says("This client is assigned to another coach.")
+
+
+async def test_an_assistant_is_disconnected(coach: CoachClient, owner_page: Visitor) -> None:
+    here = "/app/settings/assistants"
+    (await owner_page.get(here)).ok().says("No assistant is connected", "http://coaching.test/mcp")
+    claude = await let_in(coach.ctx)
+    name = claude.grant["clientName"]
+    path = f"{here}/{claude.grant['_id']}/disconnect"
+    assert path in (await owner_page.get(here)).says(name).links
+
+    asked = (await owner_page.get(path)).says(f"Disconnect {name}?", "refused from its next request on")
+    (await owner_page.submit(asked, path)).ok().says(f"{name} is disconnected.", "No assistant is connected")
+
+    (await owner_page.submit(asked, path)).ok(404)

@@ -2,6 +2,7 @@
 
 from coaching_service.web.pages import Page
 from coaching_service.web.views import (
+    assistants,
     bulk,
     colleagues,
     consent,
@@ -29,6 +30,7 @@ PARTS = (
     library,
     keys,
     colleagues,
+    assistants,
     settings,
     consent,
 )

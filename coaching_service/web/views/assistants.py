@@ -1,0 +1,46 @@
+"""Settings: the assistants that were let in, and their end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.kernel.auth.access import session_only
+from coaching_service.kernel.errors import not_found
+from coaching_service.kernel.storage.context import Context, together
+from coaching_service.kernel.storage.documents import Document
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.people.assistants import service as assistants
+from coaching_service.people.team import service as team
+from coaching_service.web.pages import Go, Pages
+
+pages = Pages("/app/settings/assistants")
+
+
+@pages.get("", access=session_only(), template="settings/assistants.html")
+async def assistants_page(ctx: Context) -> dict[str, Any]:
+    """The assistants the coach let in; for the owner, all of the company's."""
+    granted, coaches = await together(ctx, assistants.everything(ctx), team.everybody(ctx))
+    names = {each["_id"]: each["name"] for each in coaches}
+    return {"assistants": granted, "names": names, "address": f"{ctx.services.base_url}/mcp"}
+
+
+@pages.get("/{assistantId}/disconnect", access=session_only(), template="settings/disconnect.html")
+async def disconnect_page(ctx: Context, assistant_id: ObjectId) -> dict[str, Any]:
+    """What ends with an assistant's access."""
+    return {"assistant": await _one(ctx, assistant_id)}
+
+
+@pages.post("/{assistantId}/disconnect", access=session_only(), on=disconnect_page)
+async def disconnect(ctx: Context, assistant_id: ObjectId) -> Go:
+    """Take an assistant's access away: it is refused from its next request on."""
+    assistant = await _one(ctx, assistant_id)
+    await assistants.revoke(ctx, assistant_id)
+    return Go("/app/settings/assistants", f"{assistant['clientName']} is disconnected.")
+
+
+async def _one(ctx: Context, assistant_id: ObjectId) -> Document:
+    granted = await assistants.everything(ctx)
+    found = next((each for each in granted if each["_id"] == assistant_id), None)
+    if found is None:
+        raise not_found("Assistant")
+    return found
