@@ -191,7 +191,7 @@ async def test_items_are_added_and_moved(door: Knocker, coach: CoachClient) -> N
         ({"reps": 8, "repsMax": 5}, "repsMax must not be less than reps"),
         ({"meters": 400, "load": 5}, "load does not go with meters"),
         ({"reps": "5"}, "reps must be an integer"),
-        ({"reps": 5, "weight": 5}, "unknown field given"),
+        ({"reps": 5, "weight": 5}, "holds an unknown field"),
         ({"reps": 5, "count": 21}, "count must not be greater than 20"),
     ],
     ids=str,

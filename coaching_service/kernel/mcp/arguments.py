@@ -9,26 +9,21 @@ from typing import Any
 
 from apispec import APISpec
 from apispec.ext.marshmallow.openapi import OpenAPIConverter
-from marshmallow import Schema, ValidationError, fields, pre_load, validates_schema
+from marshmallow import RAISE, Schema, ValidationError, fields, validates_schema
 
 from coaching_service.kernel.messages import body_messages
 from coaching_service.kernel.pagination import page_document, skip_of
 from coaching_service.kernel.validation import Day, Identifier, Input, Integer
 
 USUAL_PAGE, MAX_TOOL_PAGE = 20, 100
+_UNKNOWN = "Unknown field."  # marshmallow's own words
 
 
 class Arguments(Input):
-    """The base of what a tool takes: an unknown field is refused, and never quoted; null is the same as absent."""
+    """The base of what a tool takes: an unknown field is refused."""
 
-    @pre_load
-    def closed(self, data: Any, **_: Any) -> Any:
-        """What was sent without its nulls. Raises ValidationError for a field this object does not have."""
-        if not isinstance(data, Mapping):
-            return data
-        if data.keys() - self.fields.keys():
-            raise ValidationError(f"unknown field given; the known ones are: {', '.join(self.fields)}")
-        return {name: value for name, value in data.items() if value is not None}
+    class Meta:
+        unknown = RAISE
 
 
 class ClientArgument(Arguments):
@@ -79,12 +74,31 @@ class OpenDates(Arguments):
 
 
 def judged(schema: Schema, given: Any) -> dict[str, Any]:
-    """The arguments as `schema` reads them. Raises BadArguments with one sentence a wrong argument."""
+    """The arguments as `schema` reads them, null being the same as absent.
+
+    Raises BadArguments with one sentence a wrong argument; none quotes what was sent.
+    """
     try:
-        read: dict[str, Any] = schema.load({} if given is None else given)
+        read: dict[str, Any] = schema.load(_without_nulls(given or {}))
     except ValidationError as error:
-        raise BadArguments(body_messages(error)) from None
+        raise BadArguments(body_messages(ValidationError(_unquoted(error.messages)))) from None
     return read
+
+
+def _without_nulls(given: Any) -> Any:
+    if isinstance(given, dict):
+        return {name: _without_nulls(value) for name, value in given.items() if value is not None}
+    return [_without_nulls(each) for each in given] if isinstance(given, list) else given
+
+
+def _unquoted(messages: Any) -> Any:
+    """A schema's messages with the names of unknown fields, which are the caller's own words, left out."""
+    if not isinstance(messages, dict):
+        return messages
+    found = {name: _unquoted(inner) for name, inner in messages.items() if inner != [_UNKNOWN]}
+    if len(found) < len(messages):
+        found["_schema"] = [*found.get("_schema", []), "holds an unknown field: tools/list tells which there are"]
+    return found
 
 
 class BadArguments(Exception):
