@@ -31,6 +31,7 @@ _OTHER_BYTES = 1_000_000  # all that is neither the file nor a field the form kn
 _MOST_PARTS = 20
 _PIECE = 64 * 1024
 _BROKEN = (ValueError, LookupError, AssertionError, RuntimeError, web.RequestPayloadError, HttpProcessingError)
+_UNSEEN, _JOINERS = ("Cc", "Cf", "Cs", "Zl", "Zp"), "\u200c\u200d"
 # What a client wrote into a header is nothing for our error stream.
 for _warning in (BadContentDispositionHeader, BadContentDispositionParam):
     warnings.filterwarnings("ignore", category=_warning)
@@ -99,7 +100,7 @@ async def _read_parts(reader: MultipartReader, form: Form, limit: int, upload: U
         elif name in form.texts:
             upload.texts[name] = await _text(part)
         else:
-            others += await _copy(part, None, _OTHER_BYTES - others)
+            others += await _copy(part, None, _OTHER_BYTES - others, "The other parts")
     raise BadRequest(f"The body must not have more than {_MOST_PARTS} parts")
 
 
@@ -118,18 +119,19 @@ async def _take_file(part: BodyPartReader, limit: int, upload: Upload) -> None:
 
 
 def _plain_name(told: str) -> str:
-    """The last part of a path, as it may be stored, sent and shown: no control characters, no halves of letters."""
+    """The last part of a path, as it may be stored, sent and shown: nothing unseen, no halves of letters."""
     name = PurePosixPath(unquote(told).replace("\\", "/")).name
-    name = "".join(" " if unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp") else letter for letter in name)
-    return name.strip()[:200]
+    letters = (" " if unicodedata.category(each) in _UNSEEN and each not in _JOINERS else each for each in name)
+    shown = "".join(letters).strip()[:200]
+    return shown if shown.strip(".") else ""
 
 
-async def _copy(part: BodyPartReader, into: IO[bytes] | None, limit: int) -> int:
+async def _copy(part: BodyPartReader, into: IO[bytes] | None, limit: int, what: str = "The file") -> int:
     size = 0
     while piece := await part.read_chunk(_PIECE):
         size += len(piece)
         if size > limit:
-            raise _too_large(limit)
+            raise _too_large(limit, what)
         if into is not None:
             into.write(piece)
     if into is not None:
@@ -137,8 +139,8 @@ async def _copy(part: BodyPartReader, into: IO[bytes] | None, limit: int) -> int
     return size
 
 
-def _too_large(limit: int) -> TooLarge:
-    return TooLarge(f"The file must not be larger than {limit} bytes", {"Connection": "close"})
+def _too_large(limit: int, what: str = "The file") -> TooLarge:
+    return TooLarge(f"{what} must not be larger than {limit} bytes", {"Connection": "close"})
 
 
 async def _text(part: BodyPartReader) -> str:

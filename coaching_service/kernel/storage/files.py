@@ -99,7 +99,8 @@ async def keep(ctx: Context, file: StoredFile) -> None:
 
 
 async def _settle(ctx: Context, ids: Sequence[ObjectId], change: Document) -> None:
-    if await files.set_derived(ctx, {"_id": {"$in": list(ids)}, "pending": True}, change) != len(ids):
+    where = {"_id": {"$in": list(ids)}, "pending": True, "givenUp": {"$exists": False}}
+    if await files.set_derived(ctx, where, change) != len(ids):
         raise Unavailable("The upload took too long and was given up; send it again")
 
 
@@ -119,20 +120,22 @@ async def discard(ctx: Context, ids: Sequence[ObjectId]) -> None:
 
 
 async def give_up(services: Services, ids: Sequence[ObjectId]) -> None:
-    """Remove those of `ids` that are still pending: no record names them, and none will.
+    """Remove those of `ids` that are still pending: no record names them, and from here on none can.
 
-    Whatever became of the transaction that was to keep them: the database decides, not what was heard of it.
+    Whatever became of the transaction that was to keep them: the database decides, not what was heard of it. The bytes
+    go before the file, so that an interruption leaves something to find.
     """
+    where, collection = {"_id": {"$in": list(ids)}}, files.globally(services)
 
-    async def given_up(tx: Context) -> None:
-        where = {"_id": {"$in": list(ids)}}
-        collection = files.globally(services)
-        await collection.delete_many({**where, "pending": True}, session=tx.session)
-        kept = {file["_id"] async for file in collection.find(where, {"_id": 1}, session=tx.session)}
-        await _remove_chunks(tx, [each for each in ids if each not in kept])
+    async def given_up() -> None:
+        await collection.update_many({**where, "pending": True}, {"$set": {"givenUp": True}})
+        kept = {file["_id"] async for file in collection.find(where | _KEPT, {"_id": 1})}
+        if rest := [each for each in ids if each not in kept]:
+            await _remove_chunks(Context(services), rest)
+            await collection.delete_many({"_id": {"$in": rest}, "givenUp": True})
 
     if ids:
-        await asyncio.shield(in_transaction(Context(services), given_up))
+        await asyncio.shield(given_up())
 
 
 async def _remove_chunks(ctx: Context, ids: Sequence[ObjectId]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 
 from coaching_service.kernel import links
@@ -19,7 +20,7 @@ async def read(ctx: Context, file_id: ObjectId, expires: str, signature: str) ->
 
     Raises Forbidden for a bad or ended link, NotFound when the file or its client is gone.
     """
-    number = int(expires) if expires.isascii() and expires.isdecimal() and len(expires) < 16 else 0
+    number = int(expires) if re.fullmatch("[1-9][0-9]{0,14}", expires) else 0
     if not links.is_good(ctx.services, file_id, number, signature):
         raise Forbidden("The link is not valid or has expired; ask for the record again")
     file = await files.find(ctx.services, file_id)
