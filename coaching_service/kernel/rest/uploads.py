@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, unquote
 from aiohttp import BadContentDispositionHeader, BadContentDispositionParam, BodyPartReader, MultipartReader, hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from coaching_service.kernel.errors import BadRequest, RequestTimeout, TooLarge, UnsupportedMediaType
+from coaching_service.kernel.errors import BadRequest, HungUp, RequestTimeout, TooLarge, UnsupportedMediaType
 from coaching_service.kernel.media import JPEG, judge
 from coaching_service.kernel.rest.inputs import read_bytes
 from coaching_service.kernel.rest.routes import Form
@@ -55,7 +55,7 @@ async def read_upload(request: web.Request, form: Form, limit: int) -> Upload:
     """The parts of a multipart body, in any order; the file is never in memory whole.
 
     A plain form, or no body at all, is one without a file. Raises UnsupportedMediaType, BadRequest for what is no
-    multipart body, TooLarge for a file over `limit` bytes.
+    multipart body, TooLarge for a file over `limit` bytes, HungUp when it ends too soon.
     """
     if not request.body_exists:
         return Upload()
@@ -73,6 +73,9 @@ async def read_upload(request: web.Request, form: Form, limit: int) -> Upload:
     except TimeoutError:
         upload.close()
         raise RequestTimeout("The body did not arrive in time", {"Connection": "close"}) from None
+    except ConnectionError:
+        upload.close()
+        raise HungUp from None
     except _BROKEN:
         upload.close()
         raise BadRequest("The body is not valid multipart/form-data") from None
