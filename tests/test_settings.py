@@ -16,6 +16,7 @@ OTHER: dict[str, tuple[str, object]] = {
     "smtp_encryption": ("tls", "tls"),
     "log_format": ("json", "json"),
     "log_level": ("warning", "warning"),
+    "mcp_origins": ("https://a.example/,https://b.example", ("https://a.example", "https://b.example")),
     "trusted_proxies": ("2", 2),
 }
 
