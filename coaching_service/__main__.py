@@ -19,6 +19,7 @@ from coaching_service.demo.company import EMAIL
 from coaching_service.kernel.auth.principal import Principal
 from coaching_service.kernel.auth.secrets import SecretUnreadable, new_master_key
 from coaching_service.kernel.errors import ServiceError
+from coaching_service.kernel.mcp.tools import tools_of
 from coaching_service.kernel.rest.answers import to_json
 from coaching_service.kernel.rest.openapi import describe
 from coaching_service.kernel.rest.routes import routes_of
@@ -35,7 +36,6 @@ from coaching_service.people.team import service as team
 from coaching_service.settings import Settings, SettingsError
 
 T = TypeVar("T")
-_REFUSALS = {13, 18}  # MongoDB's Unauthorized and AuthenticationFailed
 _console = Console(stderr=True)
 _data = click.option(
     "--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the embedded database [.local]."
@@ -53,7 +53,7 @@ class _Commands(click.Group):
         except SecretUnreadable as error:
             raise click.ClickException(f"A stored API key cannot be read: {error}") from None
         except Exception as error:
-            if getattr(error, "code", None) in _REFUSALS:
+            if getattr(error, "code", None) in (13, 18):  # MongoDB's Unauthorized and AuthenticationFailed
                 sentence = "The database refuses the name and password in MONGODB_URI, or what they may do"
             elif (known := as_service_error(error)) is not None:
                 sentence = str(known)
@@ -223,8 +223,8 @@ def ensure_indexes(data: Path | None) -> None:
     """Make every index the service needs. Repeating changes nothing."""
 
     async def work(services: Services) -> None:
-        names = await runtime.make_indexes(services)
-        click.echo(f"Indexes of {len(names)} collections are there: {', '.join(sorted(names))}")
+        names = sorted(await runtime.make_indexes(services))
+        click.echo(f"Indexes of {len(names)} collections are there: {', '.join(names)}")
 
     _with_services(_settings(data), work)
 
@@ -280,10 +280,12 @@ def new_secret_key() -> None:
 
 @main.command()
 def routes() -> None:
-    """Print every operation and who may call it."""
+    """Print every operation and every tool, and who may call it."""
+    rows = [(route.method, route.path, str(route.access), route.summary) for route in routes_of(features.ROUTES)]
+    rows += [("tool", tool.name, str(tool.access), tool.title) for tool in tools_of(features.TOOLS)]
     table = Table("Method", "Path", "Access", "Summary", box=None)
-    for route in routes_of(features.ROUTES):
-        table.add_row(route.method, route.path, str(route.access), route.summary)
+    for row in rows:
+        table.add_row(*row)
     Console(width=None if sys.stdout.isatty() else 200).print(table)
 
 

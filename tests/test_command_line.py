@@ -18,6 +18,7 @@ from coaching_service import features, runtime
 from coaching_service.__main__ import main
 from coaching_service.kernel.auth.permissions import ALL_PERMISSIONS
 from coaching_service.kernel.auth.secrets import new_master_key, parse_master_key
+from coaching_service.kernel.mcp.tools import tools_of
 from coaching_service.kernel.rest.routes import routes_of
 from coaching_service.kernel.storage.context import Services
 from coaching_service.kernel.storage.documents import declared
@@ -222,6 +223,8 @@ async def test_a_database_that_refuses_us(operator: Operator) -> None:
 
 def test_routes_prints_every_operation_and_who_may_call_it() -> None:
     lines = {tuple(line.split()[:2]): line for line in type_in("routes").ok().splitlines()}
+    for tool in tools_of(features.TOOLS):
+        assert str(tool.access) in lines["tool", tool.name]
     for route in routes_of(features.ROUTES):
         line = lines[route.method, route.path]
         assert str(route.access) in line
