@@ -71,7 +71,7 @@ class Settings:
                 max_plan_bytes=_integer(env, "MAX_PLAN_BYTES", cls.max_plan_bytes, 1, 1 << 30),
                 max_photo_pixels=_integer(env, "MAX_PHOTO_PIXELS", cls.max_photo_pixels, 1, 1 << 30),
                 trusted_proxies=_integer(env, "TRUSTED_PROXIES", cls.trusted_proxies, 0, 10),
-                mcp_origins=tuple(origin.strip().rstrip("/") for origin in env.list("MCP_ORIGINS", [])),
+                mcp_origins=_origins(env),
                 registration=env.bool("REGISTRATION", cls.registration),
                 smtp_host=env.str("SMTP_HOST", "") or None,
                 smtp_port=_integer(env, "SMTP_PORT", cls.smtp_port, 1, 65_535),
@@ -126,6 +126,11 @@ def _word(env: Env, name: str, default: str, words: tuple[str, ...]) -> str:
     if value not in words:
         raise EnvError(f'Environment variable "{name}" invalid: must be one of {", ".join(words)}.')
     return value
+
+
+def _origins(env: Env) -> tuple[str, ...]:
+    given: list[str] = env.list("MCP_ORIGINS", [])
+    return tuple(origin.strip().rstrip("/") for origin in given)
 
 
 def _name(env: Env, name: str, default: str) -> str:
