@@ -9,6 +9,7 @@ from aiohttp import web
 from coaching_service.kernel.auth.principal import Principal
 from coaching_service.kernel.errors import Unauthorized
 from coaching_service.kernel.storage.context import Services
+from coaching_service.kernel.storage.ids import parse_id
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.sessions import service as sessions
@@ -40,5 +41,7 @@ async def _principal(
             raise Unauthorized()
         return await by_bearer(services, token.strip())
     if key := request.headers.get("X-API-Key"):
-        return await api_keys.principal_of(services, key)
+        # Once the whole request is here: while the rest of it is on its way the client may be erased.
+        client_id = parse_id(request.match_info.get("customerId")) if request.content.is_eof() else None
+        return await api_keys.principal_of(services, key, client_id)
     raise Unauthorized()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from typing import Literal
+from typing import Any, Literal
 
 from coaching_service.kernel.dates import local_date
 from coaching_service.kernel.storage.ids import ObjectId
@@ -32,7 +33,8 @@ class Principal:
 
     `permissions` are already narrowed by the credential's own restrictions; `customers_scope` is `all` or
     `assigned`; `credential_id` names the key or session (for audit and sign-out). `restricted`: an API key that holds
-    less than its maker.
+    less than its maker. `client`: `_id` and trainer of the client whom the request is about, when they were looked up
+    together with the credential.
     """
 
     id: ObjectId
@@ -47,6 +49,7 @@ class Principal:
     impersonated_by: ObjectId | None = None
     read_only: bool = False
     restricted: bool = False
+    client: Mapping[str, Any] | None = field(default=None, compare=False)
 
     @property
     def is_coach(self) -> bool:

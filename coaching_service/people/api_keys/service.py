@@ -15,6 +15,7 @@ from coaching_service.kernel.storage.documents import Document, now
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.people.account import service as account
 from coaching_service.people.api_keys import store
+from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
 
 UNRESTRICTED = {"readOnly": False, "permissions": None, "expiresAt": None}
@@ -98,9 +99,13 @@ async def secret_of(ctx: Context, name: str) -> str | None:
     return ctx.services.vault.open(key["sealed"], _binding(key["_id"])).decode()
 
 
-async def principal_of(services: Services, secret: str) -> Principal:
-    """Whom a key acts as. Raises InvalidApiKey when it is unknown, deleted or expired."""
-    key = await store.resolve(services, services.vault.keyed_hashes(secret))
+async def principal_of(services: Services, secret: str, client_id: ObjectId | None = None) -> Principal:
+    """Whom a key acts as; `client_id` names the client whom the request is about, if any, to be looked up with it.
+
+    Raises InvalidApiKey when the key is unknown, deleted or expired.
+    """
+    beside = [customers.beside(client_id)] if client_id else []
+    key = await store.resolve(services, services.vault.keyed_hashes(secret), *beside)
     if key is None:
         raise InvalidApiKey()
     restrictions = key["restrictions"]
@@ -114,7 +119,13 @@ async def principal_of(services: Services, secret: str) -> Principal:
     if restrictions["readOnly"]:
         permissions &= READ_PERMISSIONS
     restricted = restrictions["readOnly"] or restrictions["permissions"] is not None
-    return replace(coach, permissions=permissions, read_only=restrictions["readOnly"], restricted=restricted)
+    return replace(
+        coach,
+        permissions=permissions,
+        read_only=restrictions["readOnly"],
+        restricted=restricted,
+        client=next(iter(key.get("client", ())), None),
+    )
 
 
 def _binding(identifier: ObjectId) -> str:

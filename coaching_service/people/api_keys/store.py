@@ -63,14 +63,16 @@ async def named(ctx: Context, coach_id: ObjectId, name: str) -> Document | None:
     return await keys.find_one(ctx, {"coachId": coach_id, "name": name}, ("sealed",))
 
 
-async def resolve(services: Services, hashes: list[str]) -> Document | None:
-    """The key with one of these hashes, with its `coach` and `company`, in one round trip; None if any is gone."""
+async def resolve(services: Services, hashes: list[str], *beside: Document) -> Document | None:
+    """The key with one of these hashes, with its `coach` and `company` and what stages `beside` add, in one round trip;
+    None if any is gone."""
     found = keys.globally(services).aggregate(
         [
             {"$match": {"hash": {"$in": hashes}}},
             {"$project": {"sealed": 0, "hash": 0}},
             {"$lookup": {"from": "coaches", "localField": "coachId", "foreignField": "_id", "as": "coach"}},
             {"$lookup": {"from": "companies", "localField": "companyId", "foreignField": "_id", "as": "company"}},
+            *beside,
         ]
     )
     for key in await found.to_list(1):

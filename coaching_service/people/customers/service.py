@@ -72,12 +72,22 @@ def present(ctx: Context, customer: Document) -> Document:
     return customer
 
 
-async def visible(ctx: Context, customer_id: ObjectId, fields: tuple[str, ...] | None = (store.TRAINER,)) -> Document:
+def beside(customer_id: ObjectId) -> Document:
+    """The stage of an aggregate that puts beside a document, as `client`, what `visible` looks at of a client of its
+    company: a list of one, or empty."""
+    return store.beside(customer_id, SCOPE_FIELDS)
+
+
+async def visible(ctx: Context, customer_id: ObjectId, fields: tuple[str, ...] | None = SCOPE_FIELDS) -> Document:
     """The client, when this coach (or this client) may see it; `fields` None gives all of them.
 
     Raises NotFound for another company's or an unknown identifier, Forbidden for a client outside an employee's scope.
     """
-    customer = await store.one(ctx, customer_id, fields)
+    client = ctx.who.client
+    if client is not None and client["_id"] == customer_id and fields == SCOPE_FIELDS and ctx.session is None:
+        customer: Document | None = dict(client)
+    else:
+        customer = await store.one(ctx, customer_id, fields)
     if customer is None:
         raise not_found("Customer")
     _in_scope(ctx, customer)

@@ -84,6 +84,19 @@ async def one(ctx: Context, customer_id: ObjectId, fields: tuple[str, ...] | Non
     return await customers.find_one(ctx, {"_id": customer_id}, fields)
 
 
+def beside(customer_id: ObjectId, fields: Sequence[str]) -> Document:
+    """The stage that puts fields of a client of the document's company beside it, as `client`."""
+    return {
+        "$lookup": {
+            "from": customers.name,
+            "localField": "companyId",
+            "foreignField": "companyId",
+            "pipeline": [{"$match": {"_id": customer_id}}, {"$project": customers.projection(fields)}],
+            "as": "client",
+        }
+    }
+
+
 async def some(ctx: Context, ids: Sequence[ObjectId]) -> list[Document]:
     """`_id` and trainer of those of `ids` that are the company's clients."""
     return await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=(TRAINER,))
