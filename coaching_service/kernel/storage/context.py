@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from email.message import EmailMessage
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from motor.motor_asyncio import AsyncIOMotorClientSession, AsyncIOMotorCollection, AsyncIOMotorDatabase
 
 from coaching_service.kernel.auth.secrets import Vault
+from coaching_service.kernel.errors import Unavailable
 from coaching_service.kernel.media import Pictures
 from coaching_service.kernel.storage.ids import ObjectId
 
@@ -91,15 +93,25 @@ class Context:
         return replace(self, principal=principal)
 
 
-async def in_transaction(ctx: Context, work: Callable[[Context], Coroutine[Any, Any, T]]) -> T:
+async def in_transaction(
+    ctx: Context, work: Callable[[Context], Coroutine[Any, Any, T]], *, patience: float = 20.0
+) -> T:
     """Do `work` in one transaction, or inside the one `ctx` already is in.
 
-    `work` is run again when the transaction collides with another: it must have no effect outside the database.
+    `work` is run again when the transaction collides with another: it must have no effect outside the database. It is
+    not begun again after `patience` seconds, where the driver alone would go on for two minutes: raises Unavailable.
     """
     if ctx.session is not None:
         return await work(ctx)
+    until = time.monotonic() + patience
+
+    async def once(session: AsyncIOMotorClientSession) -> T:
+        if time.monotonic() > until:
+            raise Unavailable("The database cannot be reached or is too busy; nothing was changed, try again")
+        return await work(replace(ctx, session=session))
+
     async with await ctx.db.client.start_session() as session:
-        result: T = await session.with_transaction(lambda s: work(replace(ctx, session=s)))
+        result: T = await session.with_transaction(once)
         return result
 
 
