@@ -20,7 +20,7 @@ from coaching_service.training.workouts.tallies import exercise_ids
 FIRST, LAST = date(2023, 3, 6), date(2026, 3, 8)
 DAYS = (LAST - FIRST).days + 1
 ITEMS_A_DAY, EXERCISES = 6, 32
-_BATCH = 200
+_BATCH = 100
 _EVERY_TENTH = 10  # item is left undone
 
 
@@ -57,7 +57,6 @@ async def train(ctx: Context, customer_id: ObjectId) -> Years:
         part = calendar[at : at + _BATCH]
         await in_transaction(ctx, lambda tx, part=part: _follow(tx, customer_id, part))  # type: ignore[misc]
     await customers.scheduled_until(ctx, customer_id, str(LAST))
-    await personal_records.renew(ctx, customer_id, [item for block in calendar for item in block["items"]])
     return Years(customer_id, exercises, calendar[-1]["_id"], calendar[-1]["items"][0]["_id"])
 
 
@@ -134,7 +133,7 @@ def _set(index: int, reps: int, load: float, exercise_id: ObjectId | None = None
 
 
 async def _follow(ctx: Context, customer_id: ObjectId, blocks: list[Document]) -> None:
-    """What the logs of these blocks leave in the feed, and the answers to forms."""
+    """What the logs of these blocks leave among the records and in the feed, and the answers to forms."""
     told, answered = [], []
     for block in blocks:
         for item in block["items"]:
@@ -149,5 +148,6 @@ async def _follow(ctx: Context, customer_id: ObjectId, blocks: list[Document]) -
                 written = [{**answer, "label": labels[answer["questionId"]]} for answer in item["answers"]]
                 form = {"formId": None, "formName": item["form"]["name"], "date": block["date"], "answers": written}
                 answered.append({"customerId": customer_id, "witemId": item["_id"], **form})
+    await personal_records.renew(ctx, customer_id, [item for block in blocks for item in block["items"]])
     await activity.events.insert_many(ctx, told)
     await responses.responses.insert_many(ctx, answered)
