@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coaching_service.kernel.auth.principal import Principal
-from coaching_service.kernel.dates import local_date
+from coaching_service.kernel.dates import local_date, next_midnight
 from tests.client import CoachClient
 from tests.training import block_with, feed, history, log, metric_set, metrics_of, read
 
@@ -109,3 +109,26 @@ async def test_moving_to_another_zone_moves_no_session(coach: CoachClient) -> No
     (await coach.patch(f"/coach/customers/{ana['_id']}", {"timezone": WEST})).ok()
     assert await coach.calendar(ana) == before
     (await coach.patch(f"/coach/customers/{ana['_id']}", {"timezone": "Mars/Olympus"})).refused(400, "timezone")
+
+
+@pytest.mark.parametrize(
+    ("day", "timezone", "ends"),
+    [
+        ("2026-03-02", "UTC", "2026-03-03T00:00"),
+        ("2026-03-28", "Europe/Madrid", "2026-03-28T23:00"),  # the last one in winter time
+        ("2026-03-29", "Europe/Madrid", "2026-03-29T22:00"),  # 23 hours later
+        ("2026-10-25", "Europe/Madrid", "2026-10-25T23:00"),  # 25 hours after the one before
+        ("2026-03-07", "America/Havana", "2026-03-08T05:00"),  # the 8th begins at 01:00
+        ("2026-10-31", "America/Havana", "2026-11-01T04:00"),  # the 1st has midnight twice: the first begins it
+        ("2026-04-23", "Africa/Cairo", "2026-04-23T22:00"),  # the 24th begins at 01:00
+        ("2026-03-02", "Pacific/Kiritimati", "2026-03-02T10:00"),
+        ("2026-03-02", "Pacific/Pago_Pago", "2026-03-03T11:00"),
+        ("2026-03-02", "Asia/Kathmandu", "2026-03-02T18:15"),
+    ],
+)
+def test_a_day_ends_when_the_next_begins_there(day: str, timezone: str, ends: str) -> None:
+    """Contract 1: dates are the client's local dates; kept rates hold until the client's day ends."""
+    end = next_midnight(date.fromisoformat(day), timezone)
+    assert end == datetime.fromisoformat(ends)
+    assert local_date(end, timezone) == date.fromisoformat(day) + timedelta(days=1)
+    assert local_date(end - timedelta(seconds=1), timezone) == date.fromisoformat(day)

@@ -28,7 +28,7 @@ class TrainerOrNone(Identifier):
 
 
 class SelectionFilter(Strict):
-    """Clients by what they have in common."""
+    """Clients by what they have in common; an empty list or text asks for nothing in particular."""
 
     archived = Flag(required=True)
     contains = Text(blank=True)

@@ -20,7 +20,7 @@ routes = Routes("/coach/customers/{customerId}/compliance", tag="Compliance")
 async def read_compliance(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
     """Read what a client did of what was scheduled.
 
-    Without `from` and `to`: the last 30 days up to the client's today. A workout day has a block that is not rest and
-    holds an item; it is completed when all its items are.
+    Without `from` and `to`: the last 30 days up to the client's today; less than 3,700 days at once. A workout day has
+    a block that is not rest and holds an item; it is completed when all its items are.
     """
     return await service.between(ctx, customer_id, query.get("from"), query.get("to"))

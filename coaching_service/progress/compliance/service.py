@@ -14,21 +14,21 @@ from coaching_service.people.customers import service as customers
 from coaching_service.progress.compliance.figures import by_day, daily, percentage, share
 from coaching_service.training.workouts import readings
 
-USUAL_DAYS, LONGEST_RANGE = 30, 1_100
+USUAL_DAYS, LONGEST_RANGE = 30, 3_700
 WINDOWS = {"complianceRate7d": 7, "complianceRate30d": 30, "complianceRate90d": 90}
 
 
 async def between(ctx: Context, customer_id: ObjectId, first: str | None, last: str | None) -> Document:
     """What a client did of what was scheduled from `first` to `last`, day by day; without them the last 30 days.
 
-    "Today" is the client's. Raises NotFound, Forbidden, BadRequest for more than three years.
+    "Today" is the client's. Raises NotFound, Forbidden, BadRequest for more than ten years.
     """
     customer = await customers.visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
     today = ctx.who.today(customer["timezone"])
     end = date.fromisoformat(last) if last else max(today, date.fromisoformat(first) if first else today)
     start = date.fromisoformat(first) if first else _days_up_to(end, USUAL_DAYS)
     if (end - start).days >= LONGEST_RANGE:
-        raise BadRequest(f"to must be less than {LONGEST_RANGE} days after from")
+        raise BadRequest(f"from and to must be less than {LONGEST_RANGE} days apart")
     blocks_of = by_day(await readings.days_scheduled(ctx, [customer_id], str(start), str(end)))
     days = daily(blocks_of, start, end)
     scheduled, completed = (sum(day[name] for day in days) for name in ("isWorkoutDay", "isCompleted"))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from coaching_service.kernel.errors import Conflict, not_found
+from coaching_service.kernel.errors import BadRequest, Conflict, not_found
 from coaching_service.kernel.storage.context import Context, in_transaction, together
-from coaching_service.kernel.storage.documents import Document
+from coaching_service.kernel.storage.documents import Document, moved_on
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.account import service as account
@@ -26,8 +26,12 @@ async def of(ctx: Context, customer_id: ObjectId) -> list[Document]:
 
 
 async def create(ctx: Context, customer_id: ObjectId, details: Document) -> Document:
-    """Type a record in: exerciseId, type, value, reps, date. Raises NotFound for the client or the exercise."""
+    """Type a record in: exerciseId, type, value, reps, date.
+
+    Raises NotFound for the client or the exercise, BadRequest for a part of a repetition.
+    """
     await customers.visible(ctx, customer_id)
+    _require_whole(details["type"], details)
     await exercises.require(ctx, [details["exerciseId"]])
     record = {**details, "unit": await _unit(ctx, details["type"]), "source": "manual", "witemId": None}
 
@@ -42,11 +46,14 @@ async def create(ctx: Context, customer_id: ObjectId, details: Document) -> Docu
 async def change(ctx: Context, customer_id: ObjectId, record_id: ObjectId, details: Document) -> Document:
     """Change a record that was typed in: value, reps, date.
 
-    Raises NotFound; Conflict for one found in a log, and when it has moved on since `version`.
+    Raises NotFound, BadRequest; Conflict for one found in a log, and when it has moved on since `version`.
     """
     record = await _typed_in(ctx, customer_id, record_id)
     fields = dict(details)
     version = fields.pop("version", None)
+    _require_whole(record["type"], fields)
+    if version not in (None, record["version"]):
+        raise moved_on()
 
     async def changed(tx: Context) -> Document:
         stored = await store.change(tx, customer_id, record_id, fields, version)
@@ -143,6 +150,11 @@ async def _typed_in(ctx: Context, customer_id: ObjectId, record_id: ObjectId) ->
     if record["source"] == "log":
         raise Conflict("This record was found in a log; change the log instead")
     return record
+
+
+def _require_whole(kind: str, details: Document) -> None:
+    if kind == MOST_REPS and details.get("value", 0) % 1:
+        raise BadRequest(["value must be a whole number of repetitions"])
 
 
 def _no_record() -> Exception:

@@ -19,7 +19,7 @@ routes = Routes("/coach/customers/{customerId}/workload", tag="Workload")
 async def read_workload(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
     """Read how much a client trained.
 
-    Every period of the range, empty ones too. A session counts on its block's date. Session load is the rating of
-    perceived exertion x minutes; the acute:chronic ratio compares the mean of 7 days with that of 28.
+    Every period of the range (less than 3,700 days), empty ones too. A session counts on its block's date. Session load
+    is the rating of perceived exertion x minutes; the acute:chronic ratio compares the mean of 7 days with that of 28.
     """
     return await service.periods(ctx, customer_id, query["startDate"], query["endDate"], query["groupBy"])
