@@ -53,7 +53,7 @@ async def make_world(coach: CoachClient) -> World:
     assistant = await let_in(session.ctx)
     client = f"/coach/customers/{customer['_id']}"
     (await coach.post(f"{client}/metrics-sets", {"metricsSetId": metric_set["_id"]})).ok(201)
-    best = {"exerciseId": exercise["_id"], "type": "most_reps", "value": 20, "date": "2026-03-02"}
+    best = {"exerciseId": exercise["_id"], "type": "heaviest_load", "value": 20, "date": "2026-03-02"}
     record = (await coach.post(f"{client}/personal-records", best)).ok(201)
     photo = (
         await coach.send("POST", f"{client}/progress-photos", data=_form(createdAt="2026-03-02", imageSideIndex="1"))
