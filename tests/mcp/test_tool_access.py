@@ -15,7 +15,7 @@ from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.team import service as team
 from tests.assistants import let_in
 from tests.client import MONDAY, UNKNOWN, CoachClient
-from tests.conftest import NewCompany
+from tests.conftest import PASSWORD, NewCompany
 from tests.contract.world import World, make_world
 from tests.mcp.door import Knocker
 
@@ -144,6 +144,31 @@ async def test_an_assistant_let_in_to_read_cannot_write(house: TestServer, coach
 async def test_an_assistants_token_is_no_session(coach: CoachClient) -> None:
     token = (await let_in(coach.ctx)).tokens.access
     (await coach.with_bearer(token).get("/me")).refused(401)
+
+
+async def test_a_removed_employees_assistant_is_out_at_once(house: TestServer, coach: CoachClient) -> None:
+    email = f"eli-{coach.ctx.company_id}@example.com"
+    hired = await team.hire(coach.ctx, "Eli", email, [CUSTOMERS.VIEW], "all", "no hash")
+    eli = await team.principal(coach.ctx.services, hired["_id"])
+    assert eli is not None
+    theirs = await let_in(coach.ctx.acting_as(eli), "Eli's")
+    async with Knocker(house, {"Authorization": f"Bearer {theirs.tokens.access}"}) as door:
+        assert "list_customers" in await listed(door)
+        session = await coach.interactive()
+        assert [each["clientName"] for each in (await session.get("/coach/assistants")).ok()] == ["Eli's"]
+        (await session.delete(f"/coach/employees/{hired['_id']}")).ok(204)
+        assert (await door.ask("tools/list")).status == 401
+    assert (await session.get("/coach/assistants")).ok() == []
+
+
+async def test_a_deleted_companys_assistants_are_out_at_once(house: TestServer, new_company: NewCompany) -> None:
+    company = await new_company()
+    grant = await let_in(company.ctx)
+    async with Knocker(house, {"Authorization": f"Bearer {grant.tokens.access}"}) as door:
+        assert (await door.ask("tools/list")).status == 200
+        session = await company.interactive()
+        (await session.send("DELETE", "/coach/account", json={"password": PASSWORD})).ok(204)
+        assert (await door.ask("tools/list")).status == 401
 
 
 async def test_a_coach_sees_and_ends_their_own_assistants(house: TestServer, coach: CoachClient) -> None:
