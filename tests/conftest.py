@@ -30,6 +30,18 @@ PASSWORD = "correct horse battery"
 _numbers = count(1)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--browser`: tell the stories of tests/web/browser to Chromium too."""
+    parser.addoption("--browser", action="store_true", help="collect tests/web/browser, which need Chromium")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Without `--browser` the folder of those stories is as if it were not there."""
+    if collection_path.name == "browser" and not config.getoption("--browser"):
+        return True
+    return None
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """The process that collects starts the database; workers are told where it is."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))

@@ -1,0 +1,94 @@
+"""Chromium, and pages that notice whatever goes wrong on them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestServer
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright
+
+from tests.client import CoachClient
+from tests.conftest import PASSWORD
+
+OUTPUT = Path(__file__).parents[3] / "test-output"
+OpenPage = Callable[..., Awaitable[Page]]
+
+
+@pytest.fixture(scope="session")
+async def chromium() -> AsyncIterator[Browser]:
+    """The browser of this worker."""
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    assert path, "Chromium is needed: scripts/test --browser installs it"
+    async with async_playwright() as playwright:
+        # --no-sandbox: containers run tests as root, where Chromium's own sandbox refuses to start.
+        browser = await playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        await browser.close()
+
+
+def watch(context: BrowserContext, own: str, complaints: list[str]) -> None:
+    """Note console errors, failed requests, requests to elsewhere, and answers of 400 and more."""
+
+    def said(message: Any) -> None:
+        if message.type in ("error", "warning"):
+            complaints.append(f"console: {message.text}")
+
+    def failed(request: Any) -> None:
+        if "ERR_ABORTED" not in str(request.failure):  # left behind when the visitor went on
+            complaints.append(f"failed: {request.url} {request.failure}")
+
+    def asked(request: Any) -> None:
+        if not request.url.startswith(own):
+            complaints.append(f"foreign: {request.url}")
+
+    context.on("console", said)
+    context.on("weberror", lambda error: complaints.append(f"script: {error.error}"))
+    context.on("requestfailed", failed)
+    context.on("request", asked)
+    context.on("response", lambda r: complaints.append(f"{r.status}: {r.url}") if r.status >= 400 else None)
+
+
+@pytest.fixture
+async def complaints() -> AsyncIterator[list[str]]:
+    """What went wrong on any page of the test; there must be nothing in it when the test ends."""
+    found: list[str] = []
+    yield found
+    assert found == []
+
+
+@pytest.fixture
+async def open_page(chromium: Browser, server: TestServer, complaints: list[str]) -> AsyncIterator[OpenPage]:
+    """Opens a window of its own; `options` are the browser's (viewport, color_scheme, java_script_enabled)."""
+    contexts: list[BrowserContext] = []
+
+    async def make(**options: Any) -> Page:
+        own = str(server.make_url("/"))
+        context = await chromium.new_context(base_url=own, **{"viewport": {"width": 1280, "height": 800}, **options})
+        watch(context, own, complaints)
+        contexts.append(context)
+        return await context.new_page()
+
+    yield make
+    for context in contexts:
+        await context.close()
+
+
+async def sign_in(page: Page, coach: CoachClient) -> None:
+    """Sign the company's owner in."""
+    await page.goto("/app/sign-in")
+    await page.get_by_label("E-mail").fill(str(coach.ctx.who.email))
+    await page.get_by_label("Password").fill(PASSWORD)
+    await page.get_by_role("button", name="Sign in").click()
+    await page.wait_for_url("**/app/customers")
+
+
+@pytest.fixture
+async def page(open_page: OpenPage, coach: CoachClient) -> Page:
+    """A window in which the company's owner is signed in."""
+    opened = await open_page()
+    await sign_in(opened, coach)
+    return opened

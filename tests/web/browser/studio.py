@@ -1,0 +1,57 @@
+"""A company at work: enough in it that every page has something to show."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from tests.client import CoachClient
+from tests.contract.world import World, make_world
+
+_LIFTS = (("Back squat", 80, 5), ("Bench press", 60, 6), ("Row", 50, 8))
+
+
+async def furnish(coach: CoachClient) -> World:
+    """One of everything, a few clients, and six weeks of one client's training, most of it done."""
+    world = await make_world(coach)
+    for name, surname, group in (
+        ("Björn", "Åkesson", "Strength"), ("Chidi", "Okafor", "Strength"), ("José", "García", "Evening")
+    ):  # fmt: skip
+        await coach.create_customer(name, surname=surname, groups=[group], assignedTo=str(coach.ctx.who.id))
+    await _weeks(coach, world)
+    await _measurements(coach, world)
+    return world
+
+
+async def _weeks(coach: CoachClient, world: World) -> None:
+    client = f"/coach/customers/{world['customerId']}"
+    muscle = (await coach.get("/muscle-groups")).ok()[:3]
+    lifts = [
+        (await coach.create_exercise(name, muscleGroups=[{"_id": each["_id"]}]), load, reps)
+        for (name, load, reps), each in zip(_LIFTS, muscle, strict=True)
+    ]
+    today = coach.ctx.who.today()
+    monday = today - timedelta(days=today.weekday())
+    for week in range(-5, 1):
+        for day in (0, 2, 4):
+            date = monday + timedelta(days=7 * week + day)
+            block = (await coach.post(f"{client}/wblocks", {"name": "Full body", "date": str(date)})).ok(201)
+            for at, (lift, load, reps) in enumerate(lifts):
+                planned = {"type": "reps_load", "minPlannedReps": reps, "maxPlannedReps": reps + 1, "load": load}
+                item = {"type": "EXERCISE", "exerciseId": lift["_id"], "exerciseSets": [planned] * 3}
+                path = f"{client}/wblocks/{block['_id']}/witems"
+                made = (await coach.post(path, item)).ok(201)
+                if date < today and (week + day + at) % 5:
+                    sets = [{"index": n, "reps": reps, "load": load + week, "isCompleted": True} for n in (1, 2, 3)]
+                    done = {"isCompleted": True, "customerSets": sets}
+                    (await coach.put(f"{path}/{made['_id']}/log", done)).ok()
+
+
+async def _measurements(coach: CoachClient, world: World) -> None:
+    path = f"/coach/customers/{world['customerId']}/metrics-sets/{world['metricsSetId']}/entries"
+    for days in range(0, 60, 6):
+        entry = {
+            "metricId": world["metricId"],
+            "date": str(coach.ctx.who.today() - timedelta(days=days)),
+            "value": 79 + days / 20 + days % 4 / 10,
+        }
+        (await coach.post(path, entry)).ok(201)

@@ -1,0 +1,81 @@
+"""Every page in light, in dark and on a small telephone: nothing complains, nobody is shut out, nothing sticks out."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import Page
+
+from coaching_service.web import views
+from tests.client import CoachClient
+from tests.conftest import NewCompany
+from tests.contract.world import World
+from tests.web.browser.conftest import OUTPUT, OpenPage, sign_in
+from tests.web.browser.studio import furnish
+from tests.web.test_pages import filled
+
+PAGES = [page for page in views.everything() if page.method == "GET" and page.path.startswith("/app/")]
+OUTSIDE = [page for page in PAGES if page.access.who == "public"]
+INSIDE = [page for page in PAGES if page.access.who != "public" and page.template]
+LOOKS: dict[str, dict[str, Any]] = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    "small": {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True},
+}
+_WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+
+
+@pytest.fixture(scope="session")
+async def studio(new_company: NewCompany) -> tuple[CoachClient, World]:
+    coach = await new_company()
+    return coach, await furnish(coach)
+
+
+def needed(path: str) -> str:
+    """What a page needs in its address to show something."""
+    if path.endswith(("/reset-password", "/first-access")):
+        return path + "?token=from-a-mail"
+    return path
+
+
+async def looked_at(page: Page, look: str, path: str) -> list[str]:
+    """Open a page, keep a picture of it, and give what is wrong with it."""
+    response = await page.goto(needed(path))
+    assert response is not None
+    assert response.status == 200, path
+    slug = re.sub(r"[0-9a-f]{24}", "id", path.partition("?")[0].strip("/")).replace("/", "-")
+    folder = OUTPUT / look
+    folder.mkdir(parents=True, exist_ok=True)
+    await page.screenshot(path=folder / f"{slug}.png", full_page=True)
+    wrong = [f"{path} is wider than the screen"] if await page.evaluate(_WIDER) else []
+    found = (await Axe().run(page)).response["violations"]
+    for violation in found:
+        if violation["impact"] in ("serious", "critical"):
+            nodes = [node["html"][:160] for node in violation["nodes"]]
+            wrong.append(f"{path}: {violation['id']}: {violation['help']}: {nodes}")
+    return wrong
+
+
+@pytest.mark.parametrize("look", LOOKS)
+async def test_the_pages_before_signing_in(open_page: OpenPage, look: str) -> None:
+    page = await open_page(**LOOKS[look])
+    wrong = [each for one in OUTSIDE for each in await looked_at(page, look, one.path)]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("half", [0, 1])
+@pytest.mark.parametrize("look", LOOKS)
+async def test_the_pages_inside(open_page: OpenPage, studio: tuple[CoachClient, World], look: str, half: int) -> None:
+    coach, world = studio
+    page = await open_page(**LOOKS[look])
+    await sign_in(page, coach)
+    wrong = []
+    for one in INSIDE[half::2]:
+        path = filled(one, world)
+        if path.endswith("/bulk"):
+            path += f"?ids={world['customerId']}&action=delete"
+        wrong += await looked_at(page, look, path)
+    assert wrong == []

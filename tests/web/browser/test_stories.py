@@ -1,0 +1,130 @@
+"""What coaches come to do, done in Chromium."""
+
+from __future__ import annotations
+
+import secrets
+from urllib.parse import parse_qs, urlsplit
+
+from playwright.async_api import Page, Route, expect
+
+from tests.client import MONDAY, TUESDAY, CoachClient
+from tests.conftest import PASSWORD
+from tests.mcp.door import Knocker
+from tests.mcp.oauth import CALLBACK, Program
+from tests.web.browser.conftest import OpenPage, sign_in
+
+
+async def test_from_signing_up_to_a_key_that_works_and_ends(open_page: OpenPage, nobody: CoachClient) -> None:
+    page = await open_page()
+    await page.goto("/app/sign-up")
+    await page.get_by_label("Company").fill("Nova Gym")
+    await page.get_by_label("Your name").fill("Nova")
+    await page.get_by_label("E-mail").fill(f"nova-{secrets.token_hex(6)}@example.com")
+    await page.get_by_label("Password").fill(PASSWORD)
+    await page.get_by_role("button", name="Create the company").click()
+    await expect(page.get_by_role("status")).to_have_text("Welcome, Nova. Nova Gym is ready.")
+
+    await page.get_by_role("link", name="Settings").click()
+    await page.get_by_label("Name").fill("Website")
+    await page.get_by_role("button", name="Create API Key").click()
+    secret = await page.locator("#secret").inner_text()
+    caller = nobody.with_key(secret)
+    assert (await caller.get("/me")).ok()["name"] == "Nova"
+    await caller.create_customer("Ana")
+
+    await page.get_by_role("link", name="Clients").click()
+    await expect(page.get_by_role("link", name="Ana")).to_be_visible()
+    await page.get_by_role("link", name="Settings").click()
+    await page.get_by_role("link", name="Delete Website").click()
+    await expect(page.get_by_text("is refused from its next request on")).to_be_visible()
+    await page.get_by_role("button", name="Delete the key").click()
+    await expect(page.get_by_role("status")).to_have_text("Website is deleted. It is refused from now on.")
+    (await caller.get("/me")).refused(401)
+
+
+async def two_workouts(coach: CoachClient) -> dict[str, str]:
+    ana: dict[str, str] = await coach.create_customer("Ana")
+    for day, name, titles in ((MONDAY, "Legs", ("Walk", "Run")), (TUESDAY, "Arms", ("Swim",))):
+        block = await coach.schedule(ana, day, name)
+        for title in titles:
+            path = f"/coach/customers/{ana['_id']}/wblocks/{block['_id']}/witems"
+            (await coach.post(path, {"type": "TASK", "taskFields": {"title": title}})).ok(201)
+    return ana
+
+
+async def titles_of(coach: CoachClient, ana: dict[str, str]) -> list[list[str]]:
+    calendar = await coach.calendar(ana)
+    return [[item["taskFields"]["title"] for item in block["items"]] for block in calendar]
+
+
+async def test_a_week_is_read_and_items_are_dragged(page: Page, coach: CoachClient) -> None:
+    ana = await two_workouts(coach)
+    await page.goto(f"/app/customers/{ana['_id']}?week={TUESDAY}")
+    await expect(page.get_by_role("heading", name="2 Mar – 8 Mar 2026")).to_be_visible()
+    legs, arms = page.get_by_role("article", name="Legs"), page.get_by_role("article", name="Arms")
+    await expect(legs.locator(".item")).to_have_text(["Walk", "Run"])
+
+    await legs.get_by_text("Walk", exact=True).drag_to(arms.get_by_text("Swim", exact=True))
+
+    await expect(page.get_by_role("status")).to_have_text("Moved to Arms.")
+    assert sorted((await titles_of(coach, ana))[1]) == ["Swim", "Walk"]
+    await page.get_by_role("link", name="Next").click()
+    await expect(page.get_by_text("Nothing is planned this week")).to_be_visible()
+
+
+async def test_many_clients_change_before_the_coach_s_eyes(page: Page, coach: CoachClient) -> None:
+    for number in range(40):
+        await coach.create_customer(f"Client {number:02}")
+    await page.goto("/app/customers")
+    await page.get_by_label("Choose Client 00").check()
+    await page.get_by_label("Choose Client 01").check()
+    await expect(page.locator("[data-chosen]")).to_have_text("2 chosen")
+    await page.get_by_label("All 40 active clients").check()
+    await expect(page.locator("[data-chosen]")).to_have_text("All are chosen")
+    await page.get_by_label("With the chosen").select_option("Add to groups…")
+    await page.get_by_role("button", name="Go on").click()
+    await page.get_by_label("Groups").fill("Spring")
+    await page.get_by_role("button", name="Add to the groups").click()
+
+    await expect(page.get_by_role("heading", name="Done for 40 clients")).to_be_visible()
+    await expect(page.locator(".step:visible")).to_have_text("40 of 40")
+    await page.get_by_role("link", name="Back to the clients").click()
+    await expect(page.get_by_label("Group")).to_contain_text("Spring (40)")
+
+
+async def test_all_of_it_works_without_a_script(open_page: OpenPage, coach: CoachClient) -> None:
+    ana = await two_workouts(coach)
+    page = await open_page(java_script_enabled=False)
+    await sign_in(page, coach)
+    await page.goto(f"/app/customers/{ana['_id']}?week={MONDAY}")
+    legs = page.get_by_role("article", name="Legs")
+    await legs.get_by_text("Move Walk").click()
+    await legs.get_by_label("To").first.select_option("Tue: Arms")
+    await legs.get_by_role("button", name="Move").first.click()
+
+    await expect(page.get_by_role("status")).to_have_text("Moved to Arms.")
+    assert await titles_of(coach, ana) == [["Run"], ["Walk", "Swim"]]
+
+
+async def test_an_assistant_is_let_in_and_disconnected(
+    open_page: OpenPage, coach: CoachClient, knocker: Knocker
+) -> None:
+    """The page of consent in a real browser, whose policy must let it lead to the assistant's address."""
+    claude = await Program.registered_by(knocker, redirect_uris=[CALLBACK], client_name="Claude")
+    page = await open_page()
+    arrived: list[str] = []
+
+    async def callback(route: Route) -> None:
+        arrived.append(route.request.url)
+        await route.fulfill(status=200, content_type="text/html", body="<title>Back at the assistant</title>")
+
+    await page.context.route(f"{CALLBACK}*", callback)
+    await page.goto(claude.question())
+    await page.get_by_label("E-mail").fill(str(coach.ctx.who.email))
+    await page.get_by_label("Password").fill(PASSWORD)
+    await page.get_by_role("button", name="Sign in").click()
+    await expect(page.get_by_text("Claude").first).to_be_visible()
+    await page.get_by_role("button", name="Allow").first.click()
+
+    await expect(page).to_have_title("Back at the assistant")
+    assert "code" in parse_qs(urlsplit(arrived[0]).query)
