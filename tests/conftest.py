@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import structlog
 from aiohttp import web
-from aiohttp.test_utils import TestServer
+from aiohttp.test_utils import TestServer, unused_port
 
 from coaching_service import runtime
 from coaching_service.app import create_app
@@ -95,6 +95,18 @@ async def app(settings: Settings, services: Services) -> web.Application:
 async def server(app: web.Application) -> AsyncIterator[TestServer]:
     """The application, listening on a port of its own."""
     listening = TestServer(app)
+    await listening.start_server()
+    yield listening
+    await listening.close()
+
+
+@pytest.fixture(scope="session")
+async def house(settings: Settings, services: Services) -> AsyncIterator[TestServer]:
+    """The application on an address of its own, which it knows, as OAuth and browsers need it."""
+    port = unused_port()
+    address = f"http://127.0.0.1:{port}"
+    app = create_app(replace(settings, base_url=address), replace(services, base_url=address))
+    listening = TestServer(app, host="127.0.0.1", port=port)
     await listening.start_server()
     yield listening
     await listening.close()

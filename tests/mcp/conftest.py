@@ -1,32 +1,16 @@
-"""A service that knows its own address, as OAuth needs it, and those who knock at its door for assistants."""
+"""Those who knock at the door for assistants."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 import pytest
-from aiohttp.test_utils import TestServer, unused_port
+from aiohttp.test_utils import TestServer
 
-from coaching_service.app import create_app
-from coaching_service.kernel.storage.context import Services
-from coaching_service.settings import Settings
 from tests.client import CoachClient
 from tests.mcp.door import Knocker
 from tests.mcp.oauth import Program, register, signed_in
 from tests.web.visitor import Visitor
-
-
-@pytest.fixture(scope="session")
-async def house(settings: Settings, services: Services) -> AsyncIterator[TestServer]:
-    """The application on an address of its own, which it knows."""
-    port = unused_port()
-    address = f"http://127.0.0.1:{port}"
-    app = create_app(replace(settings, base_url=address), replace(services, base_url=address))
-    listening = TestServer(app, host="127.0.0.1", port=port)
-    await listening.start_server()
-    yield listening
-    await listening.close()
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from aiohttp.test_utils import TestServer
+from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 
 from tests.client import CoachClient
@@ -61,12 +62,12 @@ async def complaints() -> AsyncIterator[list[str]]:
 
 
 @pytest.fixture
-async def open_page(chromium: Browser, server: TestServer, complaints: list[str]) -> AsyncIterator[OpenPage]:
+async def open_page(chromium: Browser, house: TestServer, complaints: list[str]) -> AsyncIterator[OpenPage]:
     """Opens a window of its own; `options` are the browser's (viewport, color_scheme, java_script_enabled)."""
     contexts: list[BrowserContext] = []
 
     async def make(**options: Any) -> Page:
-        own = str(server.make_url("/"))
+        own = str(house.make_url("/"))
         context = await chromium.new_context(base_url=own, **{"viewport": {"width": 1280, "height": 800}, **options})
         watch(context, own, complaints)
         contexts.append(context)
@@ -75,6 +76,23 @@ async def open_page(chromium: Browser, server: TestServer, complaints: list[str]
     yield make
     for context in contexts:
         await context.close()
+
+
+async def picture(page: Page, look: str, name: str) -> None:
+    """Keep a picture of a page for people to look at."""
+    folder = OUTPUT / look
+    folder.mkdir(parents=True, exist_ok=True)
+    await page.screenshot(path=folder / f"{name}.png", full_page=True)
+
+
+async def serious(page: Page) -> list[str]:
+    """What axe-core finds on a page that shuts somebody out."""
+    found = (await Axe().run(page)).response["violations"]
+    return [
+        f"{page.url}: {each['id']}: {each['help']}: {[node['html'][:160] for node in each['nodes']]}"
+        for each in found
+        if each["impact"] in ("serious", "critical")
+    ]
 
 
 async def sign_in(page: Page, coach: CoachClient) -> None:

@@ -6,14 +6,13 @@ import re
 from typing import Any
 
 import pytest
-from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Page
 
 from coaching_service.web import views
 from tests.client import CoachClient
 from tests.conftest import NewCompany
 from tests.contract.world import World
-from tests.web.browser.conftest import OUTPUT, OpenPage, sign_in
+from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
 from tests.web.browser.studio import furnish
 from tests.web.test_pages import filled
 
@@ -46,17 +45,9 @@ async def looked_at(page: Page, look: str, path: str) -> list[str]:
     response = await page.goto(needed(path))
     assert response is not None
     assert response.status == 200, path
-    slug = re.sub(r"[0-9a-f]{24}", "id", path.partition("?")[0].strip("/")).replace("/", "-")
-    folder = OUTPUT / look
-    folder.mkdir(parents=True, exist_ok=True)
-    await page.screenshot(path=folder / f"{slug}.png", full_page=True)
+    await picture(page, look, re.sub(r"[0-9a-f]{24}", "id", path.partition("?")[0].strip("/")).replace("/", "-"))
     wrong = [f"{path} is wider than the screen"] if await page.evaluate(_WIDER) else []
-    found = (await Axe().run(page)).response["violations"]
-    for violation in found:
-        if violation["impact"] in ("serious", "critical"):
-            nodes = [node["html"][:160] for node in violation["nodes"]]
-            wrong.append(f"{path}: {violation['id']}: {violation['help']}: {nodes}")
-    return wrong
+    return wrong + await serious(page)
 
 
 @pytest.mark.parametrize("look", LOOKS)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import secrets
 from urllib.parse import parse_qs, urlsplit
 
+from aiohttp.test_utils import TestServer
 from playwright.async_api import Page, Route, expect
 
 from tests.client import MONDAY, TUESDAY, CoachClient
 from tests.conftest import PASSWORD
 from tests.mcp.door import Knocker
-from tests.mcp.oauth import CALLBACK, Program
-from tests.web.browser.conftest import OpenPage, sign_in
+from tests.mcp.oauth import CALLBACK, register
+from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
 
 
 async def test_from_signing_up_to_a_key_that_works_and_ends(open_page: OpenPage, nobody: CoachClient) -> None:
@@ -98,7 +99,7 @@ async def test_all_of_it_works_without_a_script(open_page: OpenPage, coach: Coac
     await sign_in(page, coach)
     await page.goto(f"/app/customers/{ana['_id']}?week={MONDAY}")
     legs = page.get_by_role("article", name="Legs")
-    await legs.get_by_text("Move Walk").click()
+    await legs.locator("summary").first.click()
     await legs.get_by_label("To").first.select_option("Tue: Arms")
     await legs.get_by_role("button", name="Move").first.click()
 
@@ -107,24 +108,32 @@ async def test_all_of_it_works_without_a_script(open_page: OpenPage, coach: Coac
 
 
 async def test_an_assistant_is_let_in_and_disconnected(
-    open_page: OpenPage, coach: CoachClient, knocker: Knocker
+    open_page: OpenPage, house: TestServer, coach: CoachClient, complaints: list[str]
 ) -> None:
     """The page of consent in a real browser, whose policy must let it lead to the assistant's address."""
-    claude = await Program.registered_by(knocker, redirect_uris=[CALLBACK], client_name="Claude")
     page = await open_page()
-    arrived: list[str] = []
 
     async def callback(route: Route) -> None:
-        arrived.append(route.request.url)
         await route.fulfill(status=200, content_type="text/html", body="<title>Back at the assistant</title>")
 
     await page.context.route(f"{CALLBACK}*", callback)
-    await page.goto(claude.question())
-    await page.get_by_label("E-mail").fill(str(coach.ctx.who.email))
-    await page.get_by_label("Password").fill(PASSWORD)
-    await page.get_by_role("button", name="Sign in").click()
-    await expect(page.get_by_text("Claude").first).to_be_visible()
-    await page.get_by_role("button", name="Allow").first.click()
+    async with Knocker(house, {}) as knocker:
+        claude = await register(knocker)
+        await page.goto(claude.question())
+        await page.get_by_label("E-mail").fill(str(coach.ctx.who.email))
+        await page.get_by_label("Password").fill(PASSWORD)
+        await page.get_by_role("button", name="Sign in").click()
+        await expect(page.get_by_role("heading", name="Let Claude in?")).to_be_visible()
+        assert await serious(page) == []
+        await picture(page, "light", "oauth-authorize")
+        await page.get_by_role("button", name="Let it read and change").click()
+        await expect(page).to_have_title("Back at the assistant")
+        code = parse_qs(urlsplit(page.url).query)["code"][0]
+        (await claude.exchange(code)).ok()
 
-    await expect(page).to_have_title("Back at the assistant")
-    assert "code" in parse_qs(urlsplit(arrived[0]).query)
+    await page.goto("/app/settings/assistants")
+    await page.get_by_role("link", name="Disconnect Claude").click()
+    await page.get_by_role("button", name="Disconnect").click()
+    await expect(page.get_by_role("status")).to_have_text("Claude is disconnected.")
+    assert [each for each in complaints if CALLBACK not in each] == []
+    complaints.clear()  # the assistant's address is the only one elsewhere

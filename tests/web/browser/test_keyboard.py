@@ -1,0 +1,75 @@
+"""A coach who has no mouse."""
+
+from __future__ import annotations
+
+from playwright.async_api import Page, expect
+
+from tests.client import MONDAY, CoachClient
+from tests.conftest import PASSWORD
+from tests.web.browser.conftest import OpenPage
+
+_FOCUSED = """() => {
+  const at = document.activeElement, style = getComputedStyle(at), box = at.getBoundingClientRect();
+  const ring = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
+  return {
+    name: (at.getAttribute("aria-label") || at.labels?.[0]?.textContent || at.textContent || "").trim(),
+    seen: ring && box.width > 0 && box.height > 0,
+    body: at === document.body,
+  };
+}"""
+
+
+async def tab_to(page: Page, name: str, *, key: str = "Tab") -> None:
+    """Press Tab until the focus is on what is called so; wherever it stops on the way, it must be seen."""
+    for _ in range(120):
+        await page.keyboard.press(key)
+        focused = await page.evaluate(_FOCUSED)
+        assert focused["seen"] or focused["body"], f"{focused['name']!r} has the focus and does not show it"
+        if focused["name"] == name:
+            return
+    raise AssertionError(f"{name!r} cannot be reached by keyboard")
+
+
+async def test_a_client_is_added_and_planned_by_keyboard_alone(open_page: OpenPage, coach: CoachClient) -> None:
+    page = await open_page()
+    await page.goto("/app/sign-in")
+    await tab_to(page, "E-mail")
+    await page.keyboard.type(str(coach.ctx.who.email))
+    await tab_to(page, "Password")
+    await page.keyboard.type(PASSWORD)
+    await page.keyboard.press("Enter")
+    await page.wait_for_url("**/app/customers")
+
+    await tab_to(page, "Skip to the content")
+    await page.keyboard.press("Enter")
+    await tab_to(page, "Add a client")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("heading", name="Add a client")).to_be_visible()
+    await tab_to(page, "Name")
+    await page.keyboard.type("Ana")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("status")).to_contain_text("Ana is a client now.")
+
+    await page.goto(f"{page.url}?week={MONDAY}")
+    await tab_to(page, "Add a workout on Mon 2 Mar 2026")
+    await page.keyboard.press("Enter")
+    await tab_to(page, "Name")
+    await page.keyboard.type("Legs")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("status")).to_have_text("Legs is planned. Now what is in it?")
+
+
+async def test_what_is_wrong_is_read_first(open_page: OpenPage, complaints: list[str]) -> None:
+    page = await open_page()
+    await page.goto("/app/sign-up")
+    for label, text in (("Company", "Nova"), ("Your name", "Nova"), ("E-mail", "n@example.com"), ("Password", "short")):
+        await page.get_by_label(label).fill(text)
+    await page.keyboard.press("Enter")
+
+    await expect(page.get_by_role("alert")).to_be_focused()
+    await expect(page.get_by_label("Password")).to_have_accessible_description(
+        "At least 12 characters. A few words in a row are easy to remember. This must be at least 12 characters long."
+    )
+    await expect(page).to_have_title("Error: Sign up · Coaching")
+    assert all("400" in each for each in complaints), "the answer says that it was not accepted"
+    complaints.clear()
