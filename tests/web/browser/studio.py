@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import io
 from datetime import timedelta
+
+import aiohttp
+from PIL import Image
 
 from tests.client import CoachClient
 from tests.contract.world import World, make_world
@@ -18,6 +22,7 @@ async def furnish(coach: CoachClient) -> World:
     ):  # fmt: skip
         await coach.create_customer(name, surname=surname, groups=[group], assignedTo=str(coach.ctx.who.id))
     await _weeks(coach, world)
+    await _photos(coach, world)
     await _measurements(coach, world)
     return world
 
@@ -44,6 +49,17 @@ async def _weeks(coach: CoachClient, world: World) -> None:
                     sets = [{"index": n, "reps": reps, "load": load + week, "isCompleted": True} for n in (1, 2, 3)]
                     done = {"isCompleted": True, "customerSets": sets}
                     (await coach.put(f"{path}/{made['_id']}/log", done)).ok()
+
+
+async def _photos(coach: CoachClient, world: World) -> None:
+    path = f"/coach/customers/{world['customerId']}/progress-photos"
+    for day, colour in (("2026-09-01", "teal"), ("2026-11-01", "olive")):
+        for side in ("1", "3"):
+            picture = io.BytesIO()
+            Image.new("RGB", (300, 400), colour).save(picture, "JPEG")
+            form = aiohttp.FormData({"createdAt": day, "imageSideIndex": side}, default_to_multipart=True)
+            form.add_field("imageFile", picture.getvalue(), filename="photo.jpg")
+            (await coach.send("POST", path, data=form)).ok(201)
 
 
 async def _measurements(coach: CoachClient, world: World) -> None:
