@@ -12,11 +12,13 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from coaching_service import features
+from coaching_service.kernel.auth.permissions import ALL_PERMISSIONS
 from coaching_service.kernel.rest.inputs import judge_body
 from coaching_service.kernel.rest.routes import Route, routes_of
 from tests.client import UNKNOWN, CoachClient, document
 from tests.conftest import NewCompany
 from tests.contract.world import World, make_world, small_picture
+from tests.training import employee_key
 
 ROUTES = routes_of(features.ROUTES)
 SNAPSHOT = Path(__file__).parent / "openapi.json"
@@ -167,6 +169,22 @@ async def test_the_company_itself_finds_them(victim: CoachClient, world: World, 
     own = await make_world(victim) if route.method == "DELETE" else world
     reply = await call(victim, route, filled(route, own), own)
     assert reply.status in (route.status, 409), "409: the example names a version that has moved on"
+
+
+@pytest.fixture(scope="module")
+async def colleague(victim: CoachClient) -> CoachClient:
+    """An employee of the same company who may do everything, with clients assigned to them alone."""
+    return victim.with_key(await employee_key(victim, *sorted(ALL_PERMISSIONS)))
+
+
+@pytest.mark.parametrize(
+    "route",
+    [r for r in ROUTES if ("customerId", "customer_id") in r.path_parameters and not r.access.session_only],
+    ids=lambda route: f"{route.method} {route.path}",
+)
+async def test_a_colleague_s_client_is_out_of_reach(colleague: CoachClient, world: World, route: Route) -> None:
+    """Contract 1: a client of one's own company outside an employee's scope is 403 by path."""
+    (await call(colleague, route, filled(route, world), world)).refused(403, "another coach")
 
 
 @each_route
