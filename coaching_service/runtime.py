@@ -19,7 +19,7 @@ from coaching_service.kernel.rest.protocol import Runner
 from coaching_service.kernel.storage.context import Services
 from coaching_service.kernel.storage.documents import declared
 from coaching_service.kernel.storage.embedded import running_mongod
-from coaching_service.kernel.storage.mongo import connect, database, ensure_indexes
+from coaching_service.kernel.storage.mongo import connect, database, ensure_indexes, takes_transactions
 from coaching_service.settings import Settings, SettingsError
 
 _SHUTDOWN_SECONDS = 2.0
@@ -66,7 +66,15 @@ def address_of(settings: Settings) -> str:
 
 
 async def make_indexes(services: Services) -> list[str]:
-    """Make every declared index that is missing; gives the names of the collections."""
+    """Make every declared index that is missing; gives the names of the collections.
+
+    Raises SettingsError when the database takes no transactions.
+    """
+    if not await takes_transactions(services.db):
+        raise SettingsError(
+            "MONGODB_URI names a MongoDB that is no replica set and takes no transactions: "
+            "start it with --replSet rs0, and run rs.initiate() in it once"
+        )
     return await ensure_indexes(services.db, {name: each.indexes for name, each in declared().items()})
 
 

@@ -67,6 +67,12 @@ def database(client: Client, name: str) -> Database:
     return client.get_database(name, codec_options=CodecOptions(document_class=dict))
 
 
+async def takes_transactions(db: Database) -> bool:
+    """Whether the database is a replica set or a sharded cluster: a lone mongod takes no transactions."""
+    told = await db.command("hello")
+    return "setName" in told or told.get("msg") == "isdbgrid"
+
+
 async def ensure_indexes(db: Database, collections: dict[str, tuple[Index, ...]]) -> list[str]:
     """Create the indexes of each collection that are missing. Gives the names of the collections."""
     there = set(await db.list_collection_names())

@@ -1,0 +1,44 @@
+"""MongoDB has to be a replica set: without one there are no transactions."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pymongo import MongoClient
+
+from coaching_service.kernel.auth.secrets import new_master_key
+from coaching_service.kernel.storage.embedded import find_mongod
+from tests.reliability.service import refused
+
+
+@pytest.fixture
+def lone_mongod(tmp_path: Path) -> Iterator[str]:
+    """The address of a mongod as one gets it by starting it plainly."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    folder = tmp_path / "lone"
+    folder.mkdir()
+    command = [find_mongod(), "--dbpath", str(folder), "--port", str(port), "--bind_ip", "127.0.0.1"]
+    with subprocess.Popen([*command, "--nounixsocket"], stdout=subprocess.DEVNULL) as mongod:
+        uri = f"mongodb://127.0.0.1:{port}"
+        with MongoClient[dict[str, Any]](uri) as client:
+            client.admin.command("ping")
+        yield uri
+        mongod.terminate()
+
+
+@pytest.mark.parametrize("spelled", ["", "/?directConnection=true"])
+def test_a_mongod_without_a_replica_set_is_refused_with_what_to_do(
+    tmp_path: Path, lone_mongod: str, spelled: str
+) -> None:
+    sentence = refused(tmp_path / "data", MONGODB_URI=lone_mongod + spelled, SECRET_KEYS=new_master_key())
+    assert sentence == (
+        "MONGODB_URI names a MongoDB that is no replica set and takes no transactions: start it with --replSet rs0, "
+        "and run rs.initiate() in it once"
+    )
