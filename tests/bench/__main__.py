@@ -129,8 +129,8 @@ def measured(bench: Bench, matches: dict[tuple[str, int], Match], rounds: int, c
 def main(rounds: int, clients: int, connections: tuple[int, ...], only: tuple[str, ...], file: Path) -> None:
     """Measure the service beside bare aiohttp handlers on the same database.
 
-    The bare handlers (tests/bench/bare.py) use the same driver, indexes, uvloop and orjson, look the key up once, and
-    neither validate nor check permissions nor log. What counts is the ratio of requests a second, service to bare, in
+    The bare handlers (tests/bench/bare.py) use the same driver, indexes, uvloop and orjson, make the same look-ups (key,
+    company, client, exercises) and the same write, and neither validate nor check permissions nor derive nor log. What counts is the ratio of requests a second, service to bare, in
     the same round: absolute figures are this machine's.
 
     \b

@@ -27,6 +27,7 @@ _PAGE_ORDER = [("sortName", 1), ("sortSurname", 1), ("_id", 1)]
 _BLOCK_HIDES = {"companyId": 0, "position": 0, "done": 0}
 _EXERCISE = {"name": 1, "defaultInstructions": 1}
 _BLOCK_ORDER = [("date", 1), ("position", 1), ("_id", 1)]
+_UNSAID = {"rest": None, "rpe": None, "rir": None, "tempo": None, "isWarmup": False}
 _OPTIONS = orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z
 
 
@@ -111,13 +112,15 @@ class Bare:
 
 
 def _stored(body: dict[str, Any], exercise: ObjectId) -> dict[str, Any]:
-    """The item as the service stores it: the same indexes have to be kept."""
+    """The item as the service stores it, field by field: the same bytes are written and the same indexes kept."""
     at = datetime.now(UTC).replace(tzinfo=None)
     none_done = {"sets": 0, "reps": 0, "volumeLoad": 0, "exercises": []}
     return {
         "_id": ObjectId(),
         **body,
         "exerciseId": exercise,
+        "exerciseSets": [_UNSAID | planned for planned in body["exerciseSets"]],
+        "supersetId": None,
         "isCompleted": False,
         "completedAt": None,
         "comment": None,

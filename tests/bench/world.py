@@ -97,21 +97,23 @@ async def _copied_weeks(services: Services, clients: list[str], exercises: list[
     for number, client in enumerate(clients[1:], 1):
         another = dict(zip(exercises, exercises[number:] + exercises[:number], strict=True))
         copies = [block | {"_id": ObjectId(), "customerId": ObjectId(client)} for block in week]
+        later = timedelta(hours=number)
         for block in copies:
-            block["items"] = [_with_others(item, another) for item in block["items"]]
+            block["items"] = [_with_others(item, another, later) for item in block["items"]]
         await blocks.insert_many(copies)
     last = MONDAY + timedelta(DAYS - 1)
     return [f"/coach/customers/{client}/wblock?startDate={MONDAY}&endDate={last}" for client in clients]
 
 
-def _with_others(item: dict[str, Any], another: dict[ObjectId, ObjectId]) -> dict[str, Any]:
-    """A copy of a stored item with another exercise wherever it names one."""
+def _with_others(item: dict[str, Any], another: dict[ObjectId, ObjectId], later: timedelta) -> dict[str, Any]:
+    """A copy of a stored item, made later, with another exercise wherever it names one."""
     copied = {
         name: [another.get(each, each) for each in value] if name.endswith("xerciseIds") else value
         for name, value in item.items()
     }
     exercise = {"exerciseId": another[item["exerciseId"]]} if "exerciseId" in item else {}
-    return copied | {"_id": ObjectId()} | exercise
+    times = {name: item[name] + later for name in ("createdAt", "updatedAt")}
+    return copied | {"_id": ObjectId()} | times | exercise
 
 
 async def _copies(services: Services, block: str, clients: list[str]) -> list[str]:
