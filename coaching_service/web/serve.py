@@ -65,8 +65,9 @@ class _House:
         """The aiohttp handler of one declared page."""
 
         async def handle(request: web.Request) -> web.StreamResponse:
-            visit = await Visit.of(self.server.services, request)
+            visit = Visit.unknown(self.server.services)
             try:
+                visit = await Visit.of(self.server.services, request)
                 return await self._serve(page, request, visit)
             except Unauthorized:
                 return sign_in_first(request, visit)
@@ -152,7 +153,7 @@ class _House:
         except (ValidationError, *_FORM_ERRORS) as error:
             if page.on is None:
                 raise
-            problem = error if isinstance(error, ValidationError) else error.message
+            problem = error if isinstance(error, ValidationError) else _told(error)
             typed = wrong(page.name, sent, problem, field_names(page.form))
             status = error.status if isinstance(error, ServiceError) else BadRequest.status
             shown = await self._page(self.shown[page.on], request, visit, ctx, typed, status=status)
@@ -194,6 +195,14 @@ def sign_in_first(request: web.Request, visit: Visit) -> web.Response:
     response = _led("/app/sign-in" + (f"?{urlencode({'next': target})}" if target not in ("", "/app") else ""))
     visit.dress(response)
     return response
+
+
+def _told(error: ServiceError) -> str | list[str]:
+    """What a form says of an error; of too many attempts also when to come back."""
+    if isinstance(error, TooManyRequests):
+        minutes = -(-int(error.headers.get("Retry-After", 60)) // 60)
+        return f"Too many attempts. Try again in {minutes} {'minute' if minutes == 1 else 'minutes'}."
+    return error.message
 
 
 def _go(visit: Visit, go: Go) -> web.Response:

@@ -43,6 +43,11 @@ class Visit:
         visitor = request.cookies.get(cookie_name(services, "visitor"))
         return cls(services, session, principal, visitor or new_token(), is_new=not visitor)
 
+    @classmethod
+    def unknown(cls, services: Services) -> Visit:
+        """A visit of which nothing is known, as when the database cannot be asked."""
+        return cls(services, None, None, new_token(), is_new=False)
+
     @property
     def csrf(self) -> str:
         """What every form of this visit carries."""

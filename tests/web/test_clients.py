@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests import training
 from tests.client import MONDAY, TUESDAY, CoachClient
 from tests.web.visitor import PageSeen, Visitor
 
@@ -206,3 +207,23 @@ async def test_a_client_is_archived_brought_back_and_deleted(coach: CoachClient,
     (await owner_page.submit(asked, f"{base}/delete")).says("Ana is deleted.")
 
     (await owner_page.get(base)).ok(404)
+
+
+async def test_every_kind_of_item_is_told_in_words(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    block = await coach.schedule(ana)
+    for item in await training.one_of_each(coach):
+        await training.add(coach, block, item)
+    timed = await coach.create_exercise("Plank")
+    sets = [
+        {"type": "time", "minPlannedSeconds": 30, "maxPlannedSeconds": 45},
+        {"type": "distance", "plannedMeters": 400},
+        {"type": "reps", "isWarmup": True},
+        {"type": "reps"},
+    ]
+    await training.add(coach, block, training.exercise_of(timed, *sets))
+
+    seen = (await owner_page.get(week_of(ana))).ok()
+
+    seen.says("3 × 8–10, 60 kg", "2 rounds", "Measure: Body", "Form: ", "Walk")
+    seen.says("1 × 30–45 s", "1 × 400 m", "1 × warm-up", "1 set")

@@ -107,7 +107,7 @@ async def test_failures_slow_the_page_and_rest_alike(coach: CoachClient, visitor
         await nobody.post("/auth/login", {"email": email, "password": "not the password"})
     slowed = await visitor.sign_in(email, PASSWORD)
 
-    slowed.ok(429).says("Too many attempts; try again later.")
+    slowed.ok(429).says("Too many attempts. Try again in 15 minutes.")
     assert int(slowed.headers["Retry-After"]) > 0
 
 

@@ -11,6 +11,7 @@ from coaching_service.web import views
 from coaching_service.web.pages import Page
 from tests.client import UNKNOWN, CoachClient
 from tests.conftest import PASSWORD, NewCompany
+from tests.contract.test_queries import profiling
 from tests.contract.world import World, make_world
 from tests.web.conftest import NewVisitor
 from tests.web.visitor import Visitor
@@ -113,3 +114,13 @@ async def test_whoever_is_not_signed_in_is_led_to_the_sign_in(visitor: Visitor, 
     for page in SEEN:
         asked = await visitor.get(filled(page, world), follow=False)
         assert asked.ok(303).headers["Location"].startswith("/app/sign-in"), page.path
+
+
+async def test_no_page_scans_a_collection(company: CoachClient, owner_of_all: Visitor, world: World) -> None:
+    async with profiling(company) as profile:
+        for page in SEEN:
+            (await owner_of_all.get(filled(page, world))).ok()
+        (await owner_of_all.get("/app/customers?contains=ana&groups=A&assignedTo=none")).ok()
+        entries = await profile()
+    assert len(entries) > len(SEEN)
+    assert [(e["ns"], e["command"]) for e in entries if "COLLSCAN" in e["planSummary"]] == []

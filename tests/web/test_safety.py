@@ -11,6 +11,7 @@ import aiohttp
 import pytest
 from aiohttp.test_utils import TestServer
 
+from coaching_service import runtime
 from coaching_service.app import create_app
 from coaching_service.kernel.storage.context import Services
 from coaching_service.kernel.storage.documents import now
@@ -174,3 +175,16 @@ async def test_a_browser_at_the_bare_address_is_led_in_and_a_program_is_not(
 ) -> None:
     assert (await visitor.get("/")).path == "/app/sign-in"
     (await nobody.get("/")).refused(404, "Cannot GET /")
+
+
+async def test_a_lost_database_is_a_page_that_keeps_the_session(settings: Settings) -> None:
+    uri = "mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=50&connectTimeoutMS=50"
+    lost = replace(settings, mongodb_uri=uri)
+    async with runtime.open_services(lost) as services, TestServer(create_app(lost, services)) as server:
+        visitor = Visitor(server)
+        visitor.keep(coach_session="a token")
+        page = await visitor.get("/app/customers")
+        await visitor.close()
+    page.ok(503).says("Back in a moment", "Nothing was lost; try again shortly.")
+    assert "127.0.0.1" not in page.html
+    assert not [cookie for cookie in page.cookies if "coach_session" in cookie]

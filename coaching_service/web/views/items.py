@@ -7,8 +7,6 @@ from typing import Any
 
 from coaching_service.kernel.storage.documents import Document
 
-_NAMES = {"FORM": "Form", "METRICS": "Measure", "REMINDER": "Reminder"}
-
 
 def described(item: Document, unit: str) -> dict[str, Any]:
     """`{_id, title, lines, done, type}` of an item as it is read; loads are in `unit`."""
@@ -28,11 +26,9 @@ def _words(item: Document, unit: str) -> tuple[str, list[str]]:
     if kind == "FORM":
         return f"Form: {item['form']['name']}", []
     if kind == "METRICS":
-        metric_set = item["metricsFields"].get("metricsSet") or {}
-        return f"Measure: {metric_set.get('name', '')}".rstrip(": "), []
-    if kind == "REMINDER":
-        return item["reminderFields"]["message"], [item["reminderFields"]["scheduledTime"]]
-    return _NAMES.get(kind, kind.capitalize()), []
+        metrics = item["metricsFields"]
+        return f"Measure: {metrics['name']}", [", ".join(metric["name"] for metric in metrics["metrics"])]
+    return item["reminderFields"]["message"], [item["reminderFields"]["scheduledTime"]]
 
 
 def _sets(sets: list[Document], unit: str) -> list[str]:

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestServer
 from axe_playwright_python.async_playwright import Axe
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
 from tests.client import CoachClient
 from tests.conftest import PASSWORD
 
+expect.set_options(timeout=30_000)  # a machine may have other work to do
 OUTPUT = Path(__file__).parents[3] / "test-output"
 OpenPage = Callable[..., Awaitable[Page]]
 
@@ -25,8 +26,10 @@ async def chromium() -> AsyncIterator[Browser]:
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     assert path, "Chromium is needed: scripts/test --browser installs it"
     async with async_playwright() as playwright:
-        # --no-sandbox: containers run tests as root, where Chromium's own sandbox refuses to start.
-        browser = await playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        # Containers run tests as root, where Chromium's own sandbox refuses to start, and give it little shared memory.
+        browser = await playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
         yield browser
         await browser.close()
 
