@@ -64,6 +64,19 @@ async def test_there_are_programs_forms_and_metrics(demo: CoachClient) -> None:
     assert (await demo.get("/coach/metrics-sets")).ok()
 
 
+async def test_one_client_has_something_to_show(demo: CoachClient) -> None:
+    client = next(each for each in await pages(demo, "/coach/customers", archived="false") if each["name"] == "Amara")
+    path, today = f"/coach/customers/{client['_id']}", datetime.now(UTC).date()
+    span = {"startDate": str(today - timedelta(weeks=5)), "endDate": str(today)}
+
+    assert client["customerRoleData"]["complianceRate90d"] > 20
+    assert (await demo.get(f"{path}/workload", **span, groupBy="month")).ok()["periods"]
+    assert (await demo.get(f"{path}/musclegroups/volume", **span)).ok()["muscleGroups"]
+    assert all(m["currentValue"] for s in (await demo.get(f"{path}/metrics-sets")).ok() for m in s["metrics"])
+    assert (await demo.get(f"{path}/personal-records")).ok()
+    assert (await demo.get(f"{path}/notes")).ok()
+
+
 async def test_making_it_again_changes_nothing(services: Services, facts: dict[str, str]) -> None:
     collections = ["companies", "coaches", "customers", "workoutBlocks", "programs", "apiKeys", "forms", "metricSets"]
     before = [await services.db[name].estimated_document_count() for name in collections]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
 
 from coaching_service.demo import content
+from coaching_service.demo import progress as training_done
 from coaching_service.kernel.auth.permissions import ALL_PERMISSIONS
 from coaching_service.kernel.auth.principal import Principal
 from coaching_service.kernel.storage.context import Context
@@ -37,8 +38,11 @@ async def fill(ctx: Context, password_hash: str, progress: Callable[[str], None]
     await _library(ctx)
     progress("clients and their calendars")
     trainers = {"owner": owner.id, "colleague": colleague["_id"], "nobody": None}
+    monday = ctx.who.today() - timedelta(days=ctx.who.today().weekday() + 7 * _WEEKS_BACK)
     for number, client in enumerate(content.CLIENTS):
-        await _client(ctx, number, client, trainers)
+        identifier = await _client(ctx, number, client, trainers, monday)
+        if client[0] == content.TRAINED:
+            await training_done.fill(ctx, identifier, monday)
     return owner
 
 
@@ -63,21 +67,22 @@ async def _client(
     number: int,
     client: tuple[str, str, tuple[str, ...], str, bool],
     trainers: dict[str, ObjectId | None],
-) -> None:
+    monday: date,
+) -> ObjectId:
     name, surname, groups, trainer, archived = client
     details = {"name": name, "surname": surname, "groups": list(groups), "assignedTo": trainers[trainer]}
     identifier = ObjectId()
     made = customers.new_document(details, str(uuid.uuid4()), sample=True, archived=archived)
     await customers.add_many(ctx, [{"_id": identifier, **made}])
     if archived:
-        return
-    monday = ctx.who.today() - timedelta(days=ctx.who.today().weekday() + 7 * _WEEKS_BACK)
+        return identifier
     calendar = [
         _block(number + session, "date", str(monday + timedelta(weeks=week, days=day)), 0.8 + 0.02 * (number + week))
         for week in range(_WEEKS_BACK + _WEEKS_AHEAD)
         for session, day in enumerate(_TRAINING_DAYS)
     ]
     await workouts.add_many(ctx, ClientCalendar(identifier), calendar)
+    return identifier
 
 
 def _block(number: int, slot: str, when: object, load_factor: float) -> dict[str, Any]:

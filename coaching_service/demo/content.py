@@ -44,6 +44,8 @@ CLIENTS: tuple[tuple[str, str, tuple[str, ...], str, bool], ...] = (
     ("Ruth", "Abebe", ("Runners",), "colleague", True),
 )
 
+# The one whose training is logged; the first in the list.
+TRAINED = "Amara"
 COLLEAGUE = ("Eli Coach", "eli@example.com")
 
 # Sessions by name: exercises of the shared library with sets, repetitions from and to, and load.
