@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import structlog
 from aiohttp import web
@@ -95,6 +95,8 @@ class _House:
         return _led("/app")
 
     async def _serve(self, page: Page, request: web.Request, visit: Visit) -> web.StreamResponse:
+        if page.access.who != "public" and visit.principal is None:
+            raise Unauthorized()
         sent = await self._own_form(request, visit) if page.method == "POST" else None
         if page.access.who != "public" and visit.principal is not None:
             request[WHO] = visit.principal
@@ -189,11 +191,15 @@ class _House:
 
 
 def sign_in_first(request: web.Request, visit: Visit) -> web.Response:
-    """Leads to the sign-in page, and from there back to where the request wanted to go."""
-    wanted = request.path_qs if request.method in ("GET", "HEAD") else ""
-    target = local(wanted, "")
+    """Leads to the sign-in page, and from there back to the page asked for, or to the one a form was sent from."""
+    asked = request.method in ("GET", "HEAD")
+    came_from = urlsplit(request.headers.get("Referer", ""))
+    back = came_from._replace(scheme="", netloc="").geturl() if came_from.netloc == request.host else ""
+    target = local(request.path_qs if asked else back, "")
     response = _led("/app/sign-in" + (f"?{urlencode({'next': target})}" if target not in ("", "/app") else ""))
     visit.dress(response)
+    if not asked:
+        visit.leave_notice(response, "Your session has ended, so nothing was changed. Sign in and send it once more.")
     return response
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from coaching_service.people.identities import service as identities
 from coaching_service.people.sessions import browser
+from coaching_service.people.sessions import service as sessions
 from coaching_service.people.team import service as team
 from tests.client import CoachClient
 from tests.conftest import PASSWORD
@@ -172,3 +173,17 @@ async def test_sign_out_ends_the_session_for_every_copy_of_the_cookie(coach: Coa
     out.ok().says("You are signed out.")
     assert "coach_session" not in owner_page.cookies()
     assert await browser.principal_of(coach.ctx.services, token) is None
+
+
+async def test_a_form_of_a_session_that_has_ended_leads_back_to_its_page(
+    coach: CoachClient, owner_page: Visitor
+) -> None:
+    page = await owner_page.get("/app/settings/company")
+    await sessions.end_all(coach.ctx, coach.ctx.who.id)
+
+    asked = await owner_page.submit(page, "/app/settings/company", companyName="Other")
+
+    asked.ok().says("Your session has ended, so nothing was changed. Sign in and send it once more.")
+    back = await owner_page.submit(asked, "/app/sign-in", email=str(coach.ctx.who.email), password=PASSWORD)
+    assert back.ok().path == "/app/settings/company"
+    assert "Other" not in back.html

@@ -137,7 +137,7 @@ class Visitor:
         for name, value in typed.items():
             given = value if isinstance(value, list) else [value]
             pairs += [(name.replace("__", "."), each) for each in given if each is not None]
-        headers = {"Sec-Fetch-Site": "same-origin"}
+        headers = {"Sec-Fetch-Site": "same-origin", "Referer": str(self._http._base_url) + page.path.lstrip("/")}
         return await self.send(
             "POST", form.action, follow=follow, headers=headers, data=aiohttp.FormData(pairs, charset="utf-8")
         )

@@ -59,7 +59,8 @@ async def photos_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]
     by_date = {record["createdAt"]: record for record in records}
     pair: list[Document] = []
     if records:
-        pair = [by_date.get(query["left"], records[-1]), by_date.get(query["right"], records[0])]
+        seen = [record for record in records if any(record["photos"].values())] or records
+        pair = [by_date.get(query["left"], seen[-1]), by_date.get(query["right"], seen[0])]
     return {"customer": customer, "dates": list(by_date), "pair": pair, "sides": ("front", "side", "back")}
 
 
