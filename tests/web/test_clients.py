@@ -227,3 +227,28 @@ async def test_every_kind_of_item_is_told_in_words(coach: CoachClient, owner_pag
 
     seen.says("3 × 8–10, 60 kg", "2 rounds", "Measure: Body", "Form: ", "Walk")
     seen.says("1 × 30–45 s", "1 × 400 m", "1 × warm-up", "1 set")
+
+
+async def test_each_change_to_many_does_what_it_says(coach: CoachClient, owner_page: Visitor) -> None:
+    me = str(coach.ctx.who.id)
+    ana = await coach.create_customer("Ana", groups=["Old", "Morning"])
+    body = await training.metric_set(coach)
+
+    async def do(action: str, typed: dict[str, str], seen: str = "/app/customers") -> None:
+        page = await owner_page.get(seen)
+        asked = await choose(page, owner_page, ids=[ana["_id"]], action=action)
+        (await owner_page.submit(asked, "/app/customers/bulk", **typed)).ok().says("Done for 1 client")
+
+    await do("groups-remove", {"groupNames": "Old"})
+    await do("assign-trainer", {"coachId": me}, "/app/customers?groups=Morning&assignedTo=none")
+    await do("assign-metrics-set", {"metricsSetId": body["_id"]}, f"/app/customers?assignedTo={me}")
+    await do("archive", {})
+    await do("unarchive", {}, "/app/customers?archived=true")
+
+    found = (await coach.get(f"/coach/customers/{ana['_id']}")).ok()["customerRoleData"]
+    assert (found["groups"], found["assignedTo"], found["isArchived"]) == (["Morning"], me, False)
+    assert [each["metricsSet"]["_id"] for each in await training.assigned_sets(coach, ana)] == [body["_id"]]
+    chosen = await owner_page.get(f"/app/customers?groups=Morning&assignedTo={me}")
+    everybody = await choose(chosen, owner_page, all="true", action="assign-trainer")
+    (await owner_page.submit(everybody, "/app/customers/bulk", coachId="")).says("Done for 1 client")
+    assert (await coach.customers())["docs"][0]["customerRoleData"]["assignedTo"] is None

@@ -191,3 +191,14 @@ async def test_a_lost_database_is_a_page_that_keeps_the_session(settings: Settin
     page.ok(503).says("Back in a moment", "Nothing was lost; try again shortly.")
     assert "127.0.0.1" not in page.html
     assert not [cookie for cookie in page.cookies if "coach_session" in cookie]
+
+
+async def test_a_defect_is_a_page_that_tells_nothing_of_it(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    await coach.ctx.db["customers"].update_one({"name": "Ana"}, {"$unset": {"customerRoleData.groups": 1}})
+
+    page = await owner_page.get(f"/app/customers/{ana['_id']}")
+
+    page.ok(500).says("Something went wrong", "It is our mistake.", "To the start")
+    for word in ("Traceback", "Undefined", "groups", "jinja", "File"):
+        assert word not in page.html
