@@ -47,6 +47,7 @@ async def test_a_link_needs_no_credential_and_ends_after_two_hours(
     assert (reply.status, reply.raw) == (200, LONG)
     assert reply.headers["X-Content-Type-Options"] == "nosniff"
     assert "sandbox" in reply.headers["Content-Security-Policy"]
+    assert reply.headers["Server"] == "coaching-service", "not which library answers, and in which version"
     assert reply.headers["ETag"] == f'"{hashlib.sha256(LONG).hexdigest()}"'
 
     query = parse_qs(urlsplit(link).query)

@@ -63,6 +63,8 @@ async def test_many_clients_are_put_into_a_group(coach: CoachClient, owner_page:
     done = await owner_page.submit(asked, "/app/customers/bulk", groupNames="Spring, Runners")
 
     done.ok().says("0 of 2", "2 of 2", "Done for 2 clients")
+    assert done.headers["Server"] == "coaching-service"
+    assert "default-src 'none'" in done.headers["Content-Security-Policy"]
     assert await coach.names(groups="Runners") == ["Ana", "Björn"]
 
 

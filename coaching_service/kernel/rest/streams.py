@@ -39,6 +39,7 @@ async def send(request: web.Request, stream: Stream, headers: dict[str, str]) ->
         "Content-Disposition": _disposition(stream),
         "Content-Security-Policy": _POLICY,
         "X-Content-Type-Options": "nosniff",
+        "Server": "coaching-service",
         "Cache-Control": "private, max-age=3600" if stream.etag else "no-store",
     }
     if stream.etag is not None:
