@@ -20,9 +20,9 @@ async def test_the_list_is_searched_and_paged(coach: CoachClient, owner_page: Vi
     assert "José" not in first.text
     second = await owner_page.get(next(link for link in first.links if "page=2" in link))
     second.says("José García", "Page 2 of 2")
-    (await owner_page.get("/app/customers?contains=jose")).says("1 active match", "José García")
+    (await owner_page.get("/app/customers?keywords=jose")).says("1 active match", "José García")
     (await owner_page.get("/app/customers?groups=Morning")).says("2 active match")
-    (await owner_page.get("/app/customers?contains=zzz")).says("Nobody matches")
+    (await owner_page.get("/app/customers?keywords=zzz")).says("Nobody matches")
     (await owner_page.get("/app/customers?archived=true")).says("Nobody is archived")
     (await owner_page.get("/app/customers?page=zero")).ok().says("Page 1 of 2")
 
@@ -72,7 +72,7 @@ async def test_all_that_a_filter_matches_are_archived_and_deleted(coach: CoachCl
     for number in range(30):
         await coach.create_customer(f"Old {number}")
     await coach.create_customer("Ana")
-    page = await owner_page.get("/app/customers?contains=old")
+    page = await owner_page.get("/app/customers?keywords=old")
 
     asked = await choose(page, owner_page, all="true", action="archive")
     done = await owner_page.submit(asked.says("30 clients"), "/app/customers/bulk")

@@ -159,7 +159,7 @@ async def bulk_change(ctx: Context, query: dict[str, Any], form: dict[str, Any])
 def _selection(query: dict[str, Any]) -> Document:
     if not query["all"]:
         return {"ids": query["ids"], "dryRun": False}
-    sought: Document = {"archived": query["archived"], "contains": query["contains"]}
+    sought: Document = {"archived": query["archived"], "contains": query["keywords"]}
     if query["groups"]:
         sought["groups"] = query["groups"]
     if query["assignedTo"]:

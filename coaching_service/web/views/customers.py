@@ -25,7 +25,7 @@ PAGE = 25
 class Filter(Input):
     """Which clients: as typed into the address."""
 
-    contains = Text(blank=True, load_default="")
+    keywords = Text(blank=True, load_default="")
     groups = fields.List(fields.String(), load_default=list)
     assignedTo = fields.List(fields.String(), load_default=list)
     archived = fields.Boolean(load_default=False)
@@ -48,7 +48,7 @@ async def found(ctx: Context, query: dict[str, Any], size: int = PAGE) -> Docume
         archived=query["archived"],
         page=query["page"],
         size=size,
-        contains=query["contains"],
+        contains=query["keywords"],
         groups=query["groups"],
         trainers=trainers(query["assignedTo"]),
     )
@@ -73,7 +73,7 @@ async def customers_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
         "coaches": coaches,
         "names": {each["_id"]: each["name"] for each in coaches},
         "query": query,
-        "filtered": bool(query["contains"] or query["groups"] or query["assignedTo"]),
+        "filtered": bool(query["keywords"] or query["groups"] or query["assignedTo"]),
         "address": lambda **changed: address(query, **changed),
     }
 
