@@ -32,7 +32,7 @@ async def let_in(ctx: Context, name: str = "Claude", *, read_only: bool = False)
     """Let an assistant in on behalf of the coach of `ctx`, up to its first tokens."""
     verifier, challenge = pkce()
     resource = f"{ctx.services.base_url}/mcp"
-    asked = Asked("a-client", name, "https://claude.ai/callback", "claude.ai", challenge, resource)
+    asked = Asked("a-client", name, "https://claude.ai/callback", "claude.ai", challenge, resource, named=False)
     before = {grant["_id"] for grant in await assistants.everything(ctx)}
     code = await assistants.consent(ctx, asked, read_only=read_only)
     tokens = await assistants.exchange(ctx.services, code, "a-client", verifier, None, refreshable=True)

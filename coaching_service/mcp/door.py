@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +26,8 @@ Authenticate = Callable[[Services, web.Request], Awaitable[Principal]]
 _JSON = "application/json"
 _EVENTS = "text/event-stream"
 _ALLOWED_HEADERS = "Authorization, Content-Type, MCP-Protocol-Version, Mcp-Method, Mcp-Name, X-API-Key"
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_THIS_MACHINE = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?(?![^/])", re.ASCII)
+_NOT_AT_ALL = re.compile(r";\s*q=0(\.0*)?\s*(;|$)")
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class Door:
         """Our own pages, those the operator names, and pages of this machine where we serve only it."""
         if origin in self.origins or origin == _origin_of(self.services.base_url):
             return True
-        return _host(origin) in _LOOPBACK and _host(self.services.base_url) in _LOOPBACK
+        return bool(_THIS_MACHINE.fullmatch(origin) and _THIS_MACHINE.match(self.services.base_url))
 
     async def _admitted(self, request: web.Request) -> web.Response:
         try:
@@ -99,8 +101,10 @@ class Door:
 def _accepted(request: web.Request) -> str | None:
     """The form of the answer that the request accepts: JSON where it may be; None for neither."""
     accept = ",".join(request.headers.getall(hdrs.ACCEPT, [])).lower()
-    kinds = {part.split(";")[0].strip() for part in accept.split(",")} - {""}
-    if not kinds or kinds & {"*/*", "application/*", _JSON}:
+    kinds = {part.split(";")[0].strip() for part in accept.split(",") if not _NOT_AT_ALL.search(part)} - {""}
+    if not accept:
+        return _JSON
+    if kinds & {"*/*", "application/*", _JSON}:
         return _JSON
     return _EVENTS if kinds & {_EVENTS, "text/*"} else None
 
@@ -133,10 +137,3 @@ def _cors(origin: str) -> dict[str, str]:
 def _origin_of(url: str) -> str:
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
-
-
-def _host(url: str) -> str | None:
-    try:
-        return urlsplit(url).hostname
-    except ValueError:
-        return None

@@ -49,12 +49,12 @@ _WHERE_TO_LOOK = {
     "Workout item": "get_workouts gives the _id of each item.",
     "Metric": "list_metric_sets gives the metrics of each set the client is assigned.",
 }
-_ASK = "Tell the coach; the owner of the company can change permissions."
+_ASK = "Tell the coach: it takes another permission, or letting you in for more than reading."
 _NEXT: tuple[tuple[type[ServiceError], str], ...] = (
     (NotFound, "Look the identifier up with the tool that lists such records, then try again."),
     (LegacyFailure, "list_metric_sets gives the sets the client is assigned."),
     (Forbidden, _ASK),
-    (Conflict, "Read the record again, then try again."),
+    (Conflict, "Read the record again; if the reason still holds, tell the coach."),
     (Unavailable, "Try again in a moment; nothing was changed."),
 )
 _CORRECT = "Correct the arguments and call the tool again; nothing was changed."

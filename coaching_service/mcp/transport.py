@@ -26,15 +26,18 @@ from mcp.shared.transport_context import TransportContext
 from mcp.types import (
     HEADER_MISMATCH,
     INVALID_REQUEST,
+    METHOD_NOT_FOUND,
     PARSE_ERROR,
     PROTOCOL_VERSION_META_KEY,
     UNSUPPORTED_PROTOCOL_VERSION,
+    JSONRPCError,
     JSONRPCNotification,
     JSONRPCRequest,
+    JSONRPCResponse,
 )
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from multidict import CIMultiDictProxy
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from coaching_service.kernel.storage.context import Context
 
@@ -42,6 +45,16 @@ Headers = CIMultiDictProxy[str]
 # A request without the header comes from a client of this revision, the last before the header was asked for.
 UNNAMED_VERSION = "2025-03-26"
 MOST_IN_A_BATCH = 50
+# What is served, in the older and in the newer era.
+_METHODS = {
+    False: frozenset(("initialize", "ping", "tools/list", "tools/call")),
+    True: frozenset(("server/discover", "tools/list", "tools/call")),
+}
+_NEEDED = {
+    "initialize": "Invalid params: initialize needs protocolVersion, capabilities and clientInfo",
+    "tools/list": "Invalid params: tools/list takes no cursor but a string",
+    "tools/call": "Invalid params: tools/call needs name, a string, and takes arguments, an object",
+}
 
 
 @dataclass(frozen=True)
@@ -84,8 +97,8 @@ def not_json() -> Reply:
     return failure(PARSE_ERROR, "Parse error: the body is not valid JSON", 400)
 
 
-def _invalid(message: str) -> Reply:
-    return failure(INVALID_REQUEST, f"Invalid request: {message}", 400)
+def _invalid(message: str, identifier: Any = None) -> Reply:
+    return failure(INVALID_REQUEST, f"Invalid request: {message}", 400, identifier)
 
 
 async def answer(server: Server[Any], ctx: Context, decoded: Any, headers: Headers) -> Reply:
@@ -107,19 +120,30 @@ async def answer(server: Server[Any], ctx: Context, decoded: Any, headers: Heade
 async def _one(server: Server[Any], ctx: Context, decoded: Any, version: str | None, headers: Headers) -> Reply:
     if not isinstance(decoded, dict):
         return _invalid("a message is a JSON object")
+    identifier = _identifier(decoded)
     if not isinstance(decoded.get("params", {}), dict):
-        return _invalid("params must be an object")
+        return _invalid("params must be an object", identifier)
     modern = _is_modern(decoded, version)
     if modern and version not in (None, *MODERN_PROTOCOL_VERSIONS) and not _names_version(decoded):
         data = {"supported": list(MODERN_PROTOCOL_VERSIONS), "requested": version}
-        return failure(UNSUPPORTED_PROTOCOL_VERSION, "Unsupported protocol version", 400, data=data)
+        return failure(UNSUPPORTED_PROTOCOL_VERSION, "Unsupported protocol version", 400, identifier, data)
+    if "method" not in decoded and not modern and decoded.keys() & {"result", "error"}:
+        return _heard(decoded, JSONRPCResponse if "result" in decoded else JSONRPCError)
     if "id" not in decoded:
-        return _heard(decoded, modern=modern)
+        return _heard(decoded, JSONRPCNotification)
     try:
         message = JSONRPCRequest.model_validate(decoded)
     except ValidationError:
-        return _invalid("it needs jsonrpc 2.0, a string or integer id, and a method")
+        return _invalid("it needs jsonrpc 2.0, a string or integer id, and a method", identifier)
+    if message.method not in _METHODS[modern]:
+        return failure(METHOD_NOT_FOUND, "Method not found", 404 if modern else 200, message.id)
     return await _serve(server, ctx, message, decoded, headers, modern=modern, version=version or UNNAMED_VERSION)
+
+
+def _identifier(decoded: dict[str, Any]) -> str | int | None:
+    """The id of a message, if it has one that can be."""
+    given = decoded.get("id")
+    return given if isinstance(given, str | int) and not isinstance(given, bool) else None
 
 
 def _is_modern(decoded: dict[str, Any], version: str | None) -> bool:
@@ -131,14 +155,12 @@ def _names_version(decoded: dict[str, Any]) -> bool:
     return isinstance(meta, dict) and PROTOCOL_VERSION_META_KEY in meta
 
 
-def _heard(decoded: dict[str, Any], *, modern: bool) -> Reply:
+def _heard(decoded: dict[str, Any], kind: type[BaseModel]) -> Reply:
     """A notification, or in the older era an answer to a request we never make: taken and dropped."""
-    if not modern and "method" not in decoded and ("result" in decoded or "error" in decoded):
-        return Reply(None, 202)
     try:
-        JSONRPCNotification.model_validate(decoded)
+        kind.model_validate(decoded)
     except ValidationError:
-        return _invalid("a notification needs jsonrpc 2.0 and a method")
+        return _invalid("it is neither a request, nor a notification, nor an answer", _identifier(decoded))
     return Reply(None, 202)
 
 
@@ -174,5 +196,6 @@ async def _serve(
     except Exception as error:  # noqa: BLE001 - the SDK's own ladder from exceptions to errors, which tells nothing of ours
         told = modern_error_data(error)
         status = ERROR_CODE_HTTP_STATUS.get(told.code, 200) if modern else 200
-        return failure(told.code, told.message, status, message.id, told.data)
+        said = _NEEDED.get(message.method, told.message) if isinstance(error, ValidationError) else told.message
+        return failure(told.code, said, status, message.id, told.data or None)
     return Reply({"jsonrpc": "2.0", "id": message.id, "result": result}, 200)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from urllib.parse import quote_plus
 
 from multidict import MultiMapping
 
@@ -18,7 +19,7 @@ from coaching_service.people.assistants import service as assistants
 from coaching_service.people.assistants.service import Asked
 
 _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
-_LONGEST_STATE = 4_000
+_LONGEST_STATE = 2_500  # as it is sent: an address has to hold it, once more encoded, through the sign-in
 _ONCE = (
     *("response_type", "client_id", "redirect_uri", "code_challenge", "code_challenge_method", "state", "scope"),
     *("response_mode", "prompt", "request", "request_uri"),
@@ -60,6 +61,7 @@ async def read(services: Services, query: MultiMapping[str]) -> AuthorizationReq
         redirect_host=redirects.host_of(redirect_uri),
         challenge=query["code_challenge"],
         resource=resource_of(services.base_url),
+        named="redirect_uri" in query,
     )
     return AuthorizationRequest(asked, state)
 
@@ -91,7 +93,7 @@ _OBJECTIONS: tuple[tuple[Callable[[Query], bool], str, str], ...] = (
         "invalid_request",
         "PKCE is needed: code_challenge with code_challenge_method S256",
     ),
-    (lambda q: len(q.get("state", "")) > _LONGEST_STATE, "invalid_request", "state is too long"),
+    (lambda q: len(quote_plus(q.get("state", ""))) > _LONGEST_STATE, "invalid_request", "state is too long"),
     (lambda q: q.get("prompt") == "none", "interaction_required", "A person has to be asked"),
 )
 

@@ -10,8 +10,9 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*", re.ASCII)
 _PLAIN = re.compile(r"[\x21-\x7e]+", re.ASCII)
 # A browser acts on these itself instead of handing the code to a program of the user's.
-_NOT_A_PROGRAM = frozenset(
-    "about blob chrome data file filesystem ftp jar javascript mailto sms tel vbscript view-source ws wss".split()  # noqa: SIM905
+_NOT_A_PROGRAM = re.compile(
+    "about|blob|chrome|data|feed|file|filesystem|ftp|intent|jar|javascript|mailto|ms-.*|res|search|search-ms|sms|tel"
+    "|vbscript|view-source|wss?"
 )
 
 
@@ -29,7 +30,7 @@ def objection(uri: str) -> str | None:
         return None if parts.hostname else "must have a host"
     if parts.scheme == "http":
         return None if parts.hostname in _LOOPBACK else "must be https, unless it is on this machine"
-    if parts.scheme in _NOT_A_PROGRAM or not (parts.netloc or parts.path.strip("/")):
+    if _NOT_A_PROGRAM.fullmatch(parts.scheme) or not (parts.netloc or parts.path.strip("/")):
         return "must be https, http on this machine, or a program's own scheme"
     return None
 

@@ -195,7 +195,7 @@ def sign_in_first(request: web.Request, visit: Visit) -> web.Response:
     asked = request.method in ("GET", "HEAD")
     came_from = urlsplit(request.headers.get("Referer", ""))
     back = came_from._replace(scheme="", netloc="").geturl() if came_from.netloc == request.host else ""
-    target = local(request.path_qs if asked else back, "")
+    target = local((request.path_qs if asked else back).replace("\\", "%5C"), "")
     response = _led("/app/sign-in" + (f"?{urlencode({'next': target})}" if target not in ("", "/app") else ""))
     visit.dress(response)
     if not asked:

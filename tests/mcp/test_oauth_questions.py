@@ -57,6 +57,7 @@ async def test_a_request_of_nobody_or_to_nowhere_is_a_page_and_no_redirect(
         ({"request": "a.b.c"}, "request_not_supported"),
         ({"request_uri": "https://claude.ai/request"}, "request_not_supported"),
         ({"prompt": "none"}, "interaction_required"),
+        ({"state": None, "response_type": None}, "invalid_request"),
         ({"scope": ["mcp", "mcp"]}, "invalid_request"),
     ],
     ids=str,
@@ -67,7 +68,16 @@ async def test_a_request_that_cannot_be_put_to_a_coach_goes_back_with_the_reason
     page = await passer_by.get(program.question(**changed), follow=False)
     answer = answer_in(page)
     assert page.headers["Location"].startswith(CALLBACK + "?error=")
-    assert (answer["error"], answer["state"], answer["iss"]) == (error, program.state, program.http.base_url)
+    state = None if "state" in changed else program.state
+    assert (answer["error"], answer.get("state"), answer["iss"]) == (error, state, program.http.base_url)
+
+
+async def test_a_state_that_no_address_could_hold_through_the_sign_in_goes_back(
+    passer_by: Visitor, program: Program
+) -> None:
+    answer = answer_in(await passer_by.get(program.question(state="/" * 900), follow=False))
+    assert answer["error"] == "invalid_request"
+    assert (await passer_by.get(program.question(state="\\/" * 400))).path.startswith("/app/sign-in?next=")
 
 
 async def test_a_state_sent_twice_is_not_sent_back(passer_by: Visitor, program: Program) -> None:

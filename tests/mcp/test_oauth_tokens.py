@@ -26,6 +26,7 @@ from tests.web.visitor import Visitor
         ({"code_verifier": "ü" * 50}, 400, "invalid_request"),
         ({"code_verifier": "y" * 43}, 400, "invalid_grant"),
         ({"redirect_uri": "https://evil.example/"}, 400, "invalid_grant"),
+        ({"redirect_uri": None}, 400, "invalid_grant"),
         ({"resource": "https://elsewhere.example/mcp"}, 400, "invalid_target"),
         ({"client_id": None}, 401, "invalid_client"),
         ({"client_id": "nobody"}, 401, "invalid_client"),

@@ -12,6 +12,8 @@ from coaching_service import features
 from coaching_service.kernel.auth.permissions import CUSTOMERS, EXERCISES
 from coaching_service.kernel.mcp.tools import Tool, tools_of
 from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.assistants import service as assistants
+from coaching_service.people.assistants.service import Refused
 from coaching_service.people.team import service as team
 from tests.assistants import let_in
 from tests.client import MONDAY, UNKNOWN, CoachClient
@@ -169,6 +171,8 @@ async def test_a_deleted_companys_assistants_are_out_at_once(house: TestServer, 
         session = await company.interactive()
         (await session.send("DELETE", "/coach/account", json={"password": PASSWORD})).ok(204)
         assert (await door.ask("tools/list")).status == 401
+    with pytest.raises(Refused):
+        await assistants.refresh(company.ctx.services, str(grant.tokens.refresh), "a-client")
 
 
 async def test_a_coach_sees_and_ends_their_own_assistants(house: TestServer, coach: CoachClient) -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import orjson
 import pytest
 from aiohttp.test_utils import TestServer
 
@@ -186,12 +187,12 @@ async def test_items_are_added_and_moved(door: Knocker, coach: CoachClient) -> N
 @pytest.mark.parametrize(
     ("planned", "words"),
     [
-        ({}, "exercises.0.sets.0 must have one of reps, seconds and meters"),
+        ({}, "exercises.0.sets.0 must have exactly one of reps, seconds and meters"),
         ({"reps": 5, "seconds": 5}, "one of reps, seconds and meters"),
         ({"reps": 8, "repsMax": 5}, "repsMax must not be less than reps"),
         ({"meters": 400, "load": 5}, "load does not go with meters"),
         ({"reps": "5"}, "reps must be an integer"),
-        ({"reps": 5, "weight": 5}, "holds an unknown field"),
+        ({"reps": 5, "weight": 5}, "exercises.0.sets.0 unknown field; the known ones are reps, repsMax"),
         ({"reps": 5, "count": 21}, "count must not be greater than 20"),
     ],
     ids=str,
@@ -225,12 +226,30 @@ async def test_errors_quote_nothing_of_what_was_sent(door: Knocker) -> None:
     evil = "<script>$where"
     for arguments in ({evil: 1}, {"search": {evil: 1}}, {"groups": [evil, 7]}, {"page": evil}):
         assert evil not in refused(await door.call("list_customers", **arguments))
+    refused(await door.call("list_customers", pagesize=5), "unknown field; the known ones are page, pageSize, search")
     reply = await door.ask("tools/call", {"name": "list_customers", "arguments": [evil]})
     assert evil not in reply.raw.decode()
 
 
-async def test_null_is_the_same_as_left_out(door: Knocker) -> None:
-    assert told(await door.call("list_customers", search=None, groups=None, page=None))["page"] == 1
+async def test_errors_stay_short_and_depth_is_an_error_too(door: Knocker) -> None:
+    wrong = {"exerciseId": UNKNOWN, "sets": [{"repetitions": 5}] * 50}
+    said = refused(await door.call("create_workout", exercises=[wrong] * 50), "and 2495 more of the kind")
+    assert len(said) < 4_000
+    deep = '{"a":' * 900 + "1" + "}" * 900
+    call = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "list_customers", "arguments": "deep"},
+    }
+    body = orjson.dumps(call).replace(b'"deep"', deep.encode())
+    reply = await door.send(data=body, headers={"Content-Type": "application/json"})
+    refused(reply.ok()["result"])
+
+
+async def test_null_is_the_same_as_left_out_and_a_whole_number_an_integer(door: Knocker) -> None:
+    assert told(await door.call("list_customers", search=None, groups=None, page=None, pageSize=5.0))["limit"] == 5
+    refused(await door.call("list_customers", pageSize=5.5), "must be an integer")
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

@@ -60,6 +60,7 @@ async def test_what_was_done_is_read_with_names_and_units(door: Knocker, coach: 
 
     history = told(await door.call("get_exercise_history", customerId=client["_id"], exerciseId=exercise["_id"]))
     assert history["exercise"]["name"] == exercise["name"]
+    assert (history["docs"][0]["workoutId"], history["docs"][0]["bestSet"]["reps"]) == (block["_id"], 5)
     assert history["docs"][0]["sets"] == [{"index": 1, "reps": 5, "load": 100, "isCompleted": True}]
     assert (history["docs"][0]["volumeLoad"], history["docs"][0]["loadUnit"]) == (500, "kg")
     days = {"startDate": MONDAY, "endDate": TUESDAY}
@@ -67,7 +68,10 @@ async def test_what_was_done_is_read_with_names_and_units(door: Knocker, coach: 
     assert [(each["date"], each["volumeLoad"]) for each in load["periods"]] == [(MONDAY, 500)]
     compliance = told(await door.call("get_compliance", customerId=client["_id"], **days))
     assert (compliance["workoutCompletionPercentage"], compliance["startDate"]) == (100, MONDAY)
-    assert compliance["workoutDays"][0]["workouts"] == [block["name"]]
+    assert compliance["workoutDays"][0]["workouts"] == [{"_id": block["_id"], "name": block["name"]}]
+    half = await door.call("get_compliance", customerId=client["_id"], startDate=MONDAY)
+    refused(half, "endDate is needed beside the other end")
     activity = told(await door.call("get_activity", customerId=client["_id"], pageSize=1))
     assert activity["totalDocs"] > 1 and activity["hasNextPage"]
+    assert activity["docs"][0]["data"]["workoutId"] == block["_id"]
     assert told(await door.call("list_form_responses", customerId=client["_id"]))["docs"] == []

@@ -71,7 +71,7 @@ async def test_a_charset_beside_the_content_type_is_fine(door: Knocker) -> None:
     assert (await door.send(data=aiohttp.JsonPayload(LIST), headers=headers)).status == 200
 
 
-@pytest.mark.parametrize("accept", ["text/html", "image/png, text/css"])
+@pytest.mark.parametrize("accept", ["text/html", "image/png, text/css", "*/*;q=0"])
 async def test_a_caller_who_takes_neither_form_is_406(door: Knocker, accept: str) -> None:
     assert (await door.say(LIST, Accept=accept)).status == 406
 
@@ -83,7 +83,7 @@ async def test_a_caller_who_takes_json_gets_json(door: Knocker, accept: str) -> 
 
 
 async def test_a_caller_who_takes_only_events_gets_one(door: Knocker) -> None:
-    reply = await door.say(LIST, Accept="text/event-stream")
+    reply = await door.say(LIST, Accept="application/json;q=0, text/event-stream")
     assert reply.headers["Content-Type"].startswith("text/event-stream")
     assert reply.raw.startswith(b"event: message\ndata: {") and reply.raw.endswith(b"}\n\n")
 
@@ -243,7 +243,24 @@ async def test_notifications_are_taken_and_dropped(door: Knocker, message: dict[
 
 
 async def test_an_answer_to_a_request_we_never_made_is_dropped(door: Knocker) -> None:
-    assert (await door.say({"jsonrpc": "2.0", "result": {}})).status == 202
+    for answer in ({"result": {}}, {"error": {"code": -1, "message": "no"}}):
+        assert (await door.say({"jsonrpc": "2.0", "id": 1, **answer})).status == 202
+        assert (await door.say({"jsonrpc": "1.0", "id": 1, **answer})).status == 400
+    for answer in ({"result": {}}, {"error": "no"}):
+        assert (await door.say({"jsonrpc": "2.0", **answer})).status == 400
+
+
+async def test_errors_name_the_request_where_they_can(door: Knocker) -> None:
+    assert (await door.say({**LIST, "params": []})).json["id"] == 1
+    assert (await door.say(LIST, **{"MCP-Protocol-Version": "2031-01-01"})).json["id"] == 1
+
+
+async def test_a_call_that_is_no_call_is_told_what_a_call_needs(door: Knocker) -> None:
+    for params in (None, {"name": 5}, {"name": "list_customers", "arguments": []}):
+        error = (await door.ask("tools/call", params)).ok()["error"]
+        assert (error["code"], "needs name" in error["message"]) == (-32602, True)
+    for method in ("logging/setLevel", "completion/complete", "prompts/get"):
+        assert (await door.ask(method)).ok()["error"]["code"] == -32601
 
 
 async def test_sessions_are_neither_minted_nor_minded(door: Knocker) -> None:
@@ -257,7 +274,15 @@ async def test_pages_of_this_service_may_call_and_others_may_not(door: Knocker) 
         reply = await door.say(LIST, Origin=origin)
         assert reply.status == 200
         assert reply.headers["Access-Control-Allow-Origin"] == origin
-    for origin in ("https://evil.example", "null", "http://127.0.0.1.evil.example", "not an origin", "http://[bad"):
+    odd = ("http://127.0.0.1:8090.evil.com", "http://localhost:x", "http://evil@localhost", "http://localhost/path")
+    for origin in (
+        *odd,
+        "https://evil.example",
+        "null",
+        "http://127.0.0.1.evil.example",
+        "not an origin",
+        "http://[bad",
+    ):
         reply = await door.say(LIST, Origin=origin)
         assert reply.status == 403
         assert "Access-Control-Allow-Origin" not in reply.headers

@@ -92,7 +92,7 @@ def refusal(access: Access, principal: Principal, *, writes: bool) -> str | None
     if access.owner_only and (principal.role != "OWNER" or principal.restricted):
         return "This operation is for the company's owner, without restrictions"
     if principal.read_only and writes:
-        return "This API key is read-only"
+        return f"This {'API key' if principal.via == 'apiKey' else 'access'} is read-only"
     if access.permission and access.permission not in principal.permissions:
         return f"The permission {access.permission} is missing"
     return None

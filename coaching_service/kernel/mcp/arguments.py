@@ -16,6 +16,7 @@ from coaching_service.kernel.pagination import page_document, skip_of
 from coaching_service.kernel.validation import Day, Identifier, Input, Integer
 
 USUAL_PAGE, MAX_TOOL_PAGE = 20, 100
+_MOST_TOLD = 8
 _UNKNOWN = "Unknown field."  # marshmallow's own words
 
 
@@ -52,11 +53,16 @@ class Dates(Arguments):
     @validates_schema
     def in_order(self, data: Mapping[str, str], **_: Any) -> None:
         """The end is not before the start, and not too long after it."""
-        days = (date.fromisoformat(data["endDate"]) - date.fromisoformat(data["startDate"])).days
-        if days < 0:
-            raise ValidationError("must not be before startDate", "endDate")
-        if days >= self.longest:
-            raise ValidationError(f"must be less than {self.longest} days after startDate", "endDate")
+        require_range(data["startDate"], data["endDate"], self.longest)
+
+
+def require_range(first: str, last: str, longest: int) -> None:
+    """Raise ValidationError unless `last` is the day of `first` or less than `longest` days after it."""
+    days = (date.fromisoformat(last) - date.fromisoformat(first)).days
+    if days < 0:
+        raise ValidationError("must not be before startDate", "endDate")
+    if days >= longest:
+        raise ValidationError(f"must be less than {longest} days after startDate", "endDate")
 
 
 class OpenDates(Arguments):
@@ -74,31 +80,47 @@ class OpenDates(Arguments):
 
 
 def judged(schema: Schema, given: Any) -> dict[str, Any]:
-    """The arguments as `schema` reads them, null being the same as absent.
+    """The arguments as `schema` reads them: null is the same as absent, 5.0 the same as 5.
 
     Raises BadArguments with one sentence a wrong argument; none quotes what was sent.
     """
     try:
-        read: dict[str, Any] = schema.load(_without_nulls(given or {}))
+        read: dict[str, Any] = schema.load(_tidied(given or {}))
     except ValidationError as error:
-        raise BadArguments(body_messages(ValidationError(_unquoted(error.messages)))) from None
+        sentences = body_messages(ValidationError(_unquoted(error.messages, schema)))
+        more = [f"and {len(sentences) - _MOST_TOLD} more of the kind"] if len(sentences) > _MOST_TOLD else []
+        raise BadArguments(sentences[:_MOST_TOLD] + more) from None
+    except RecursionError:
+        raise BadArguments(["the arguments are nested too deep"]) from None
     return read
 
 
-def _without_nulls(given: Any) -> Any:
+def _tidied(given: Any) -> Any:
     if isinstance(given, dict):
-        return {name: _without_nulls(value) for name, value in given.items() if value is not None}
-    return [_without_nulls(each) for each in given] if isinstance(given, list) else given
+        return {name: _tidied(value) for name, value in given.items() if value is not None}
+    if isinstance(given, list):
+        return [_tidied(each) for each in given]
+    return int(given) if isinstance(given, float) and given.is_integer() else given
 
 
-def _unquoted(messages: Any) -> Any:
-    """A schema's messages with the names of unknown fields, which are the caller's own words, left out."""
+def _unquoted(messages: Any, schema: Schema | None) -> Any:
+    """A schema's messages; instead of an unknown field, which is the caller's own word, those that are known."""
     if not isinstance(messages, dict):
         return messages
-    found = {name: _unquoted(inner) for name, inner in messages.items() if inner != [_UNKNOWN]}
-    if len(found) < len(messages):
-        found["_schema"] = [*found.get("_schema", []), "holds an unknown field: tools/list tells which there are"]
+    found = {name: _unquoted(inner, _within(schema, name)) for name, inner in messages.items() if inner != [_UNKNOWN]}
+    if len(found) < len(messages) and schema is not None:
+        known = f"unknown field; the known ones are {', '.join(schema.fields) or 'none'}"
+        found["_schema"] = [*found.get("_schema", []), known]
     return found
+
+
+def _within(schema: Schema | None, name: Any) -> Schema | None:
+    """The schema of what a field holds, or of the members of its list; a member's own is that of the list."""
+    field = schema.fields.get(name) if schema is not None and isinstance(name, str) else None
+    if field is None:
+        return schema
+    inner = field.inner if isinstance(field, fields.List) else field
+    return inner.schema if isinstance(inner, fields.Nested) else None
 
 
 class BadArguments(Exception):
@@ -144,6 +166,8 @@ def _property(field: fields.Field[Any]) -> dict[str, Any]:
     described.pop("example", None)
     if isinstance(described.get("type"), list):  # optional arguments are left out, not sent as null
         described["type"] = next(kind for kind in described["type"] if kind != "null")
+    if None in described.get("enum", ()):
+        described["enum"] = [word for word in described["enum"] if word is not None]
     if described.get("default", ...) is None:
         del described["default"]
     return described

@@ -26,4 +26,10 @@ async def get_activity(ctx: Context, customer_id: ObjectId, page: int, page_size
     client, found = await together(
         ctx, customers.card(ctx, customer_id), service.page(ctx, customer_id, page=page, size=page_size)
     )
-    return {"customer": client, **found}
+    return {"customer": client, **found, "docs": [_event(event) for event in found["docs"]]}
+
+
+def _event(event: Document) -> Document:
+    """An event with the names that tools go by."""
+    data = {{"wblockId": "workoutId", "witemId": "itemId"}.get(key, key): of for key, of in event["data"].items()}
+    return {**event, "data": data}

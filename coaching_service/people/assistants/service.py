@@ -32,8 +32,9 @@ class Refused(Exception):
 class Asked:
     """What an assistant asked to be let in with.
 
-    `client_id`, `client_name`: the program that asks. `redirect_uri`: where the code goes. `challenge`: SHA-256 of the
-    verifier that the code's bearer will show (base64url, no padding). `resource`: what the tokens are for.
+    `client_id`, `client_name`: the program that asks. `redirect_uri`: where the code goes; `named`: the program said so
+    and has to say it again with the code. `challenge`: SHA-256 of the verifier that the code's bearer will show
+    (base64url, no padding). `resource`: what the tokens are for.
     """
 
     client_id: str
@@ -42,6 +43,7 @@ class Asked:
     redirect_host: str
     challenge: str
     resource: str
+    named: bool = True
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ async def consent(ctx: Context, asked: Asked, *, read_only: bool) -> str:
         "hash": token_hash(code),
         "challenge": asked.challenge,
         "redirectUri": asked.redirect_uri,
+        "named": asked.named,
         "resource": asked.resource,
     }
 
@@ -88,10 +91,11 @@ async def exchange(
     bound = grant["code"]
     if bound["usedAt"] is not None:
         return await _replayed(services, grant)
-    if redirect_uri is not None and redirect_uri != bound["redirectUri"]:
+    if redirect_uri != bound["redirectUri"] and (redirect_uri is not None or bound["named"]):
         raise Refused("redirect_uri is not the one the code was sent to")
     if not hmac.compare_digest(_challenge(verifier), bound["challenge"]):
         raise Refused("code_verifier does not fit the code_challenge")
+    await _require_coach(services, grant)
     access, family = new_token(), new_token()
     refresh = f"{family}.{new_token()}" if refreshable else None
     family_hash, refresh_hash = (token_hash(family), token_hash(refresh)) if refresh else (None, None)
@@ -120,6 +124,7 @@ async def refresh(services: Services, token: str, client_id: str) -> Tokens:
     grant = await store.by_family(services, token_hash(family))
     if grant is None or grant["clientId"] != client_id:
         raise Refused("The refresh token is unknown, expired or another client's")
+    await _require_coach(services, grant)
     access, renewed = new_token(), f"{family}.{new_token()}"
     hashes = (token_hash(token), token_hash(renewed), token_hash(access))
     if not await store.rotate(services, grant["_id"], *hashes):
@@ -127,6 +132,13 @@ async def refresh(services: Services, token: str, client_id: str) -> Tokens:
         log.warning("spent refresh token", grant=str(grant["_id"]), company=str(grant["companyId"]))
         raise Refused("The refresh token has been used; what it belonged to has been revoked")
     return Tokens(access, renewed)
+
+
+async def _require_coach(services: Services, grant: Document) -> None:
+    """Raise Refused, and end the grant, when the coach who gave it or their company is gone."""
+    if await team.principal(services, grant["coachId"]) is None:
+        await store.drop(services, grant["_id"])
+        raise Refused("The coach who let this program in is no longer here")
 
 
 async def give_back(services: Services, token: str, client_id: str) -> None:

@@ -2,28 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from marshmallow import ValidationError, validates_schema
+
 from coaching_service.kernel.auth.access import coach
 from coaching_service.kernel.auth.permissions import CUSTOMERS
-from coaching_service.kernel.mcp.arguments import ClientArgument, OpenDates
+from coaching_service.kernel.mcp.arguments import ClientArgument, require_range
 from coaching_service.kernel.mcp.tools import Tools
 from coaching_service.kernel.storage.context import Context, together
 from coaching_service.kernel.storage.documents import Document
 from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.kernel.validation import Day
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.compliance import service
 
 tools = Tools()
+_LONGEST = 366
 
 
-class ComplianceDates(OpenDates, ClientArgument):
-    """Whose compliance, and of which days."""
+class ComplianceDates(ClientArgument):
+    """Whose compliance, and of which days: both ends or neither."""
+
+    startDate = Day(load_default=None, metadata={"description": "First day, YYYY-MM-DD; left out with endDate."})
+    endDate = Day(load_default=None, metadata={"description": "Last day, included, at most a year later."})
+
+    @validates_schema
+    def both_or_neither(self, data: Mapping[str, str | None], **_: Any) -> None:
+        """Two ends in order, or none."""
+        first, last = data["startDate"], data["endDate"]
+        if (first is None) != (last is None):
+            raise ValidationError("is needed beside the other end", "endDate" if last is None else "startDate")
+        if first is not None and last is not None:
+            require_range(first, last, _LONGEST)
 
 
 @tools.tool("Read compliance", access=coach(CUSTOMERS.VIEW), takes=ComplianceDates())
 async def get_compliance(ctx: Context, customer_id: ObjectId, start_date: str | None, end_date: str | None) -> Document:
-    """Read whether a client did what was scheduled, by default over the last 30 days up to the client's today: how
-    many workout days there were, how many were completed, the percentage (null without a workout day), and each
-    workout day with its workouts. Days without a workout are left out."""
+    """Read whether a client did what was scheduled, from startDate to endDate (at most a year), or without them in
+    the last 30 days up to the client's today: how many workout days there were, how many were completed, the
+    percentage (null without a workout day), and each workout day with its workouts. Days without a workout are left
+    out."""
     client, found = await together(
         ctx, customers.card(ctx, customer_id), service.between(ctx, customer_id, start_date, end_date)
     )
@@ -39,4 +59,5 @@ async def get_compliance(ctx: Context, customer_id: ObjectId, start_date: str | 
 
 def _day(day: Document) -> Document:
     names = ("date", "isCompleted", "completedItems", "totalItems")
-    return {**{name: day[name] for name in names}, "workouts": [block["name"] for block in day["workoutBlocks"]]}
+    workouts = [{"_id": block["id"], "name": block["name"]} for block in day["workoutBlocks"]]
+    return {**{name: day[name] for name in names}, "workouts": workouts}

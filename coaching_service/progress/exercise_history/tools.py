@@ -48,4 +48,15 @@ async def get_exercise_history(
 
 
 def _session(session: Document) -> Document:
-    return {**session, "sets": [{key: of for key, of in done.items() if of is not None} for done in session["sets"]]}
+    told = {key: of for key, of in session.items() if key not in ("wblockId", "sets", "bestSet")}
+    best = session["bestSet"]
+    return {
+        **told,
+        "workoutId": session["wblockId"],
+        "sets": [_told(done) for done in session["sets"]],
+        "bestSet": None if best is None else _told(best),
+    }
+
+
+def _told(done: Document) -> Document:
+    return {key: of for key, of in done.items() if of is not None}

@@ -45,7 +45,7 @@ class ToolSet(Arguments):
     def fits_together(self, data: Mapping[str, Any], **_: Any) -> None:
         """One quantity that tells how much work, and ends in order."""
         if sum(data[name] is not None for name in ("reps", "seconds", "meters")) != 1:
-            raise ValidationError("must have one of reps, seconds and meters")
+            raise ValidationError("must have exactly one of reps, seconds and meters")
         if data["repsMax"] is not None and (data["reps"] is None or data["repsMax"] < data["reps"]):
             raise ValidationError("must not be less than reps", "repsMax")
         if data["meters"] is not None and data["load"] is not None:
