@@ -15,6 +15,7 @@ from coaching_service import runtime
 from coaching_service.app import create_app
 from coaching_service.kernel.storage.context import Services
 from coaching_service.kernel.storage.documents import now
+from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.people.sessions import browser
 from coaching_service.settings import Settings
 from coaching_service.web import views
@@ -195,7 +196,9 @@ async def test_a_lost_database_is_a_page_that_keeps_the_session(settings: Settin
 
 async def test_a_defect_is_a_page_that_tells_nothing_of_it(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
-    await coach.ctx.db["customers"].update_one({"name": "Ana"}, {"$unset": {"customerRoleData.groups": 1}})
+    await coach.ctx.db["customers"].update_one(
+        {"_id": ObjectId(ana["_id"])}, {"$unset": {"customerRoleData.groups": 1}}
+    )
 
     page = await owner_page.get(f"/app/customers/{ana['_id']}")
 
