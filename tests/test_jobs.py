@@ -186,6 +186,23 @@ async def test_the_worker_is_woken_and_survives_a_failure(quiet: Services, monke
     assert {"number": 3} not in diary
 
 
+@pytest.mark.parametrize("turns", range(5))
+async def test_a_worker_that_is_woken_and_stopped_at_the_same_moment_stops(
+    quiet: Services, monkeypatch: pytest.MonkeyPatch, turns: int
+) -> None:
+    """However far the event loop has got with the wake-up when the worker is told to stop."""
+    monkeypatch.setattr(jobs, "POLL_SECONDS", 1000.0)
+    diary: Diary = []
+    async with asyncio.timeout(10) as limit:
+        async with jobs.working(quiet, writing(diary)):
+            await asyncio.sleep(0)
+            await until(lambda: len(quiet.wake._waiters) == 1, "the worker waits to be woken")
+            quiet.wake.set()
+            for _ in range(turns):
+                await asyncio.sleep(0)
+    assert not limit.expired()
+
+
 # --- erasing a client ----------------------------------------------------------------------------------------------
 
 

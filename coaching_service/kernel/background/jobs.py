@@ -150,8 +150,10 @@ async def _work(services: Services, steps: Steps, standing: Sequence[str]) -> No
             await run_due(services, steps)
         except Exception:  # a lost database must not end the worker
             log.exception("worker")
+        # Not asyncio.wait_for, which on Python 3.11 loses a cancellation that meets the wake-up.
         with suppress(TimeoutError):
-            await asyncio.wait_for(services.wake.wait(), POLL_SECONDS)
+            async with asyncio.timeout(POLL_SECONDS):
+                await services.wake.wait()
 
 
 async def _claim(services: Services, steps: Steps, at: datetime) -> Document | None:
