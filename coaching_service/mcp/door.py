@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -75,7 +76,7 @@ class Door:
             return _refused(405, "invalid_request", "There are no sessions and no streams here: send POST", headers)
         if request.content_type != _JSON:
             return _refused(415, "invalid_request", "The body must be JSON, sent with Content-Type: application/json")
-        if (form := _accepted(request)) is None:
+        if (form := _form(",".join(request.headers.getall(hdrs.ACCEPT, ())))) is None:
             return _refused(406, "invalid_request", "Accept application/json and text/event-stream")
         try:
             decoded = orjson.loads(await read_bytes(request, self.body_limit))
@@ -98,10 +99,10 @@ class Door:
         return _refused(401, "invalid_token", about, {hdrs.WWW_AUTHENTICATE: challenge})
 
 
-def _accepted(request: web.Request) -> str | None:
-    """The form of the answer that the request accepts: JSON where it may be; None for neither."""
-    accept = ",".join(request.headers.getall(hdrs.ACCEPT, [])).lower()
-    kinds = {part.split(";")[0].strip() for part in accept.split(",") if not _NOT_AT_ALL.search(part)} - {""}
+@lru_cache(64)  # an assistant says the same every time
+def _form(accept: str) -> str | None:
+    """The form of the answer that an `Accept` header lets us choose: JSON where it may be; None for neither."""
+    kinds = {part.split(";")[0].strip() for part in accept.lower().split(",") if not _NOT_AT_ALL.search(part)} - {""}
     if not accept:
         return _JSON
     if kinds & {"*/*", "application/*", _JSON}:

@@ -14,10 +14,8 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import (
     INVALID_PARAMS,
     CallToolRequestParams,
-    CallToolResult,
     ListToolsResult,
     PaginatedRequestParams,
-    TextContent,
     ToolAnnotations,
 )
 from mcp.types import Tool as WireTool
@@ -32,6 +30,7 @@ from coaching_service.kernel.storage.context import Context
 from coaching_service.kernel.storage.mongo import as_service_error
 
 Request = ServerRequestContext[Any, Context]
+Result = dict[str, Any]
 
 INSTRUCTIONS = """\
 The clients of a coaching company, their training calendars, exercises, programs and progress. Begin with
@@ -73,7 +72,7 @@ def make_server(tools: Iterable[Tool], gate: asyncio.Semaphore) -> Server[Any]:
             tools=[wire for tool, wire in listed if refusal(tool.access, who, writes=tool.writes) is None]
         )
 
-    async def call_tool(request: Request, params: CallToolRequestParams) -> CallToolResult:
+    async def call_tool(request: Request, params: CallToolRequestParams) -> Result:
         tool = declared.get(params.name)
         if tool is None:
             raise MCPError(code=INVALID_PARAMS, message="Unknown tool: tools/list names the tools there are")
@@ -85,9 +84,9 @@ def make_server(tools: Iterable[Tool], gate: asyncio.Semaphore) -> Server[Any]:
         title="Coaching service",
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,
-        on_call_tool=call_tool,
         cache_hints={"tools/list": CacheHint(ttl_ms=_LIST_LASTS_MS, scope="private")},
     )
+    server.add_request_handler("tools/call", CallToolRequestParams, call_tool)
     server.middleware.clear()  # OpenTelemetry spans, which nobody collects and which cost half of a call
     return server
 
@@ -114,7 +113,7 @@ def _wire(tool: Tool) -> WireTool:
     )
 
 
-async def _call(tool: Tool, ctx: Context, given: Any, gate: asyncio.Semaphore) -> CallToolResult:
+async def _call(tool: Tool, ctx: Context, given: Any, gate: asyncio.Semaphore) -> Result:
     """The result of a tool: its answer, or what was wrong and what to do next."""
     if (reason := refusal(tool.access, ctx.who, writes=tool.writes)) is not None:
         return _failed(reason, _ASK)
@@ -131,7 +130,7 @@ async def _call(tool: Tool, ctx: Context, given: Any, gate: asyncio.Semaphore) -
             raise
         return _failed(*_told(known))
     body = to_json(answer)
-    return CallToolResult(content=[TextContent(text=body.decode())], structured_content=orjson.loads(body))
+    return _result(body.decode()) | {"structuredContent": orjson.loads(body)}
 
 
 def _told(error: ServiceError) -> tuple[str, str]:
@@ -143,6 +142,11 @@ def _told(error: ServiceError) -> tuple[str, str]:
     return message, next((advice for kind, advice in _NEXT if isinstance(error, kind)), _CORRECT)
 
 
-def _failed(what: str, advice: str) -> CallToolResult:
+def _failed(what: str, advice: str) -> Result:
     sentence = what if what.endswith(".") else f"{what}."
-    return CallToolResult(content=[TextContent(text=f"{sentence} {advice}")], is_error=True)
+    return _result(f"{sentence} {advice}") | {"isError": True}
+
+
+def _result(text: str) -> Result:
+    """A tool's result as it goes out: the SDK judges it, so its model need not be built to be taken apart at once."""
+    return {"resultType": "complete", "content": [{"type": "text", "text": text}], "isError": False}

@@ -16,6 +16,8 @@ from mcp.server.runner import modern_error_data, serve_one
 from mcp.shared.exceptions import NoBackChannelError
 from mcp.shared.inbound import (
     ERROR_CODE_HTTP_STATUS,
+    MCP_METHOD_HEADER,
+    MCP_NAME_HEADER,
     MCP_PROTOCOL_VERSION_HEADER,
     InboundLadderRejection,
     classify_inbound_request,
@@ -44,6 +46,7 @@ from coaching_service.kernel.storage.context import Context
 Headers = CIMultiDictProxy[str]
 # A request without the header comes from a client of this revision, the last before the header was asked for.
 UNNAMED_VERSION = "2025-03-26"
+_ROUTING = (MCP_PROTOCOL_VERSION_HEADER, MCP_METHOD_HEADER, MCP_NAME_HEADER)
 MOST_IN_A_BATCH = 50
 # What is served, in the older and in the newer era.
 _METHODS = {
@@ -174,21 +177,22 @@ async def _serve(
     modern: bool,
     version: str,
 ) -> Reply:
-    info = capabilities = None
     if modern:
-        if (twice := find_duplicated_routing_header(headers.items())) is not None:
+        routing = [(name, value) for name in _ROUTING for value in headers.getall(name, ())]
+        if (twice := find_duplicated_routing_header(routing)) is not None:
             return failure(HEADER_MISMATCH, f"The header {twice} must be sent once", 400, message.id)
-        route = classify_inbound_request(decoded, headers={name.lower(): value for name, value in headers.items()})
+        route = classify_inbound_request(decoded, headers=dict(routing))
         if isinstance(route, InboundLadderRejection):
             status = ERROR_CODE_HTTP_STATUS.get(route.code, 400)
             return failure(route.code, route.message, status, message.id, route.data)
-        version, info, capabilities = route.protocol_version, route.client_info, route.client_capabilities
+        version = route.protocol_version
     exchange = _OneShot(
         TransportContext(kind="streamable-http", can_send_request=False, headers=headers),
         message.id,
         ServerMessageMetadata(request_context=ctx),
     )
-    connection = Connection.from_envelope(version, info, capabilities)
+    connection = Connection(exchange, protocol_version=version)  # no tool asks which client calls, or what it can do
+    connection.initialized.set()
     try:
         result = await serve_one(
             server, exchange, message.method, message.params, connection=connection, lifespan_state={}

@@ -85,30 +85,34 @@ async def read_json(request: web.Request, limit: int, *, optional: bool = False)
 
 async def read_bytes(request: web.Request, limit: int) -> bytes:
     """The body, counted while it arrives. Raises TooLarge over `limit` bytes, HungUp when it ends too soon."""
-    too_large = TooLarge(f"The body must not be larger than {limit} bytes", {"Connection": "close"})
-    if (request.content_length or 0) > limit:
-        raise too_large
     raw = bytearray()
     try:
-        async with asyncio.timeout(BODY_SECONDS):
-            async for piece in request.content.iter_any():
-                raw += piece
-                if len(raw) > limit:
-                    raise too_large
+        if request.content.is_eof():  # the usual small body, which came whole with its headers
+            raw += request.content.read_nowait()
+        elif (request.content_length or 0) <= limit:
+            async with asyncio.timeout(BODY_SECONDS):
+                async for piece in request.content.iter_any():
+                    raw += piece
+                    if len(raw) > limit:
+                        break
     except TimeoutError:
         raise RequestTimeout("The body did not arrive in time", {"Connection": "close"}) from None
     except ConnectionResetError:
         raise HungUp() from None
     except (web.RequestPayloadError, HttpProcessingError):
         raise BadRequest("The body could not be read: its encoding is broken") from None
+    if max(len(raw), request.content_length or 0) > limit:
+        raise TooLarge(f"The body must not be larger than {limit} bytes", {"Connection": "close"})
     return bytes(raw)
 
 
 def network_address(request: web.Request, proxies: int) -> str:
     """Where a request comes from: the peer, or what the outermost of our `proxies` saw, from `X-Forwarded-For`."""
-    seen = [part.strip() for part in ",".join(request.headers.getall("X-Forwarded-For", [])).split(",") if part.strip()]
-    if proxies and len(seen) >= proxies:
-        return seen[-proxies][:100]
+    if proxies:
+        told = ",".join(request.headers.getall("X-Forwarded-For", ()))
+        seen = [part.strip() for part in told.split(",") if part.strip()]
+        if len(seen) >= proxies:
+            return seen[-proxies][:100]
     return request.remote or "-"
 
 
