@@ -139,7 +139,8 @@ def _json(value: Any, status: int = 200) -> web.Response:
     )
 
 
-async def _app() -> web.Application:
+async def app() -> web.Application:
+    """The bare handlers on the paths of the service."""
     bare = Bare(os.environ)
     app = web.Application()
     app.router.add_get("/coach/customers", bare.customers)
@@ -148,13 +149,11 @@ async def _app() -> web.Application:
     return app
 
 
-def main() -> None:
-    """Serve until SIGTERM."""
-    loop = uvloop.new_event_loop()
-    web.run_app(
-        _app(), host="127.0.0.1", port=int(os.environ["PORT"]), access_log=None, print=lambda _: None, loop=loop
-    )
+def serve(application: Awaitable[web.Application]) -> None:
+    """Serve on PORT until SIGTERM."""
+    port, loop = int(os.environ["PORT"]), uvloop.new_event_loop()
+    web.run_app(application, host="127.0.0.1", port=port, access_log=None, print=lambda _: None, loop=loop)
 
 
 if __name__ == "__main__":
-    main()
+    serve(app())

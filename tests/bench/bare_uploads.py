@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import os
 
-import uvloop
 from aiohttp import BodyPartReader, web
 from motor.motor_asyncio import AsyncIOMotorClient, AsyncIOMotorGridFSBucket
 
+from tests.bench.bare import serve
 
-async def _app() -> web.Application:
+
+async def app() -> web.Application:
+    """One path that takes uploads."""
     database = AsyncIOMotorClient(os.environ["MONGODB_URI"])[os.environ["MONGODB_DATABASE"]]
     bucket = AsyncIOMotorGridFSBucket(database, bucket_name="bare")
 
@@ -29,13 +31,5 @@ async def _app() -> web.Application:
     return app
 
 
-def main() -> None:
-    """Serve until SIGTERM."""
-    loop = uvloop.new_event_loop()
-    web.run_app(
-        _app(), host="127.0.0.1", port=int(os.environ["PORT"]), access_log=None, print=lambda _: None, loop=loop
-    )
-
-
 if __name__ == "__main__":
-    main()
+    serve(app())
