@@ -5,7 +5,7 @@ from __future__ import annotations
 import structlog
 from aiohttp import web
 
-from coaching_service.kernel.errors import InternalError, ServiceError
+from coaching_service.kernel.errors import BadRequest, InternalError, LegacyFailure, ServiceError
 from coaching_service.kernel.rest.traffic import REQUEST_ID
 from coaching_service.kernel.storage.mongo import as_service_error
 
@@ -13,7 +13,12 @@ log = structlog.get_logger("coaching_service.web")
 
 
 def known(request: web.Request, error: Exception) -> ServiceError:
-    """The error a visitor is told; what was not foreseen is logged, and told as no more than that."""
+    """The error a visitor is told; what was not foreseen is logged, and told as no more than that.
+
+    What REST has to answer with a documented 500 is a bad request here, as it is one.
+    """
+    if isinstance(error, LegacyFailure):
+        return BadRequest(error.message)
     found = error if isinstance(error, ServiceError) else as_service_error(error)
     if found is None:
         log.error("unforeseen", request_id=request[REQUEST_ID], route=request.path, exc_info=error)

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
 from aiohttp import web
-from marshmallow import Schema, ValidationError, fields
+from marshmallow import Schema, ValidationError, fields, missing
 from multidict import MultiDict
 
 from coaching_service.kernel.errors import BadRequest, UnsupportedMediaType
 from coaching_service.kernel.messages import body_messages
 from coaching_service.kernel.rest.inputs import read_bytes
 
-LIMIT = 65_536
+LIMIT = 131_072  # 10,000 characters, each in the twelve that a browser spells it by
 _MOST_FIELDS = 1_000
 _WHOLE = re.compile(r"[+-]?\d{1,15}", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?\d{1,15}([.,]\d{1,15})?", re.ASCII)
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)  # 1,000: a thousand to some, one to others
 _NO = ("", "false")
+_IN_A_FORM = {
+    "must be a number": "must be a number such as 77.5 or 77,5, without marks between the thousands",
+    "must be an integer": "must be a whole number",
+}
+_STALE = (
+    "Somebody else has changed this since you opened the page, so nothing was saved yet. Where it differs from what "
+    "you typed you read beneath the field what is stored now. Set each as it should be, and save once more."
+)
 Sent = MultiDict[str]
 
 
@@ -28,17 +37,28 @@ Sent = MultiDict[str]
 class Typed:
     """What somebody typed into a form, and what is wrong with it.
 
-    `general` is what is wrong with no field in particular, `errors` says it by field.
+    `general` is what is wrong with no field in particular, `errors` says it by field. `stale`: the record has moved on
+    since the form was opened.
     """
 
     name: str
     values: Sent = field(default_factory=MultiDict)
     errors: dict[str, str] = field(default_factory=dict)
     general: list[str] = field(default_factory=list)
+    stale: bool = False
 
     def all(self, name: str) -> list[str]:
         """Every value of a field."""
         return self.values.getall(name, [])
+
+    def lines(self, name: str) -> list[str]:
+        """Every line of every value of a field, trimmed, without the empty ones."""
+        return _lines(self.all(name))
+
+    def against(self, version: int) -> None:
+        """Compare with the version that is stored now: whoever typed on another reads that there are two."""
+        if self.values.get("version", str(version)) != str(version):
+            self.stale, self.general = True, [_STALE]
 
 
 async def read_form(request: web.Request) -> Sent:
@@ -67,23 +87,33 @@ def _values(schema: Schema, sent: Sent, prefix: str) -> dict[str, Any]:
             found[name] = _values(each.schema, sent, f"{wire}.")
         elif isinstance(each, fields.List):
             if wire in sent:
-                found[name] = [_spelled(each.inner, text) for text in sent.getall(wire) if text.strip()]
+                found[name] = [_spelled(each.inner, line) for line in _lines(sent.getall(wire))]
         elif isinstance(each, fields.Boolean):
             found[name] = sent.get(wire, "") not in _NO
-        elif wire in sent:
-            text = sent[wire]
-            if text.strip() or each.required:
-                found[name] = _spelled(each, text)
-            elif each.allow_none:
-                found[name] = None
+        elif wire in sent and (value := _single(each, sent[wire])) is not missing:
+            found[name] = value
     return found
+
+
+def _single(each: fields.Field[Any], text: str) -> Any:
+    """The value of a field that has one; of one left empty none where that is a value, else what it is without one."""
+    if text.strip() or each.required:
+        return _spelled(each, text)
+    if each.allow_none:
+        return None
+    return text if each.load_default is missing else missing
+
+
+def _lines(texts: Iterable[str]) -> list[str]:
+    """A list is sent as several fields, as one with a member a line, or as both."""
+    return [line.strip() for text in texts for line in text.split("\n") if line.strip()]
 
 
 def _spelled(each: fields.Field[Any], text: str) -> Any:
     """A text as the JSON value it stands for; one that stands for none stays a text, which the field refuses."""
     if isinstance(each, fields.Integer) and _WHOLE.fullmatch(text.strip()):
         return int(text)
-    if isinstance(each, fields.Float) and _DECIMAL.fullmatch(text.strip()):
+    if isinstance(each, fields.Float) and _DECIMAL.fullmatch(text.strip()) and not _THOUSANDS.fullmatch(text.strip()):
         return float(text.replace(",", "."))
     return text
 
@@ -94,6 +124,7 @@ def wrong(name: str, sent: Sent, problem: ValidationError | str | list[str], kno
     typed = Typed(name, sent)
     for sentence in [sentences] if isinstance(sentences, str) else sentences:
         where, _, what = sentence.partition(" ")
+        what = _IN_A_FORM.get(what, what)
         at = next((n for n in (where, where.rpartition(".")[0]) if n in known), None)
         if at:
             typed.errors.setdefault(at, f"This {what}." if what.startswith(("is ", "must ", "should ")) else what)

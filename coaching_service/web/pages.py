@@ -68,7 +68,8 @@ class Page:
     """One page or one form.
 
     A page (GET) gives the variables of its `template`, or Go. A form (POST) gives Go, Show or Working; when it is not
-    accepted, the page `on` which it stands is shown again with what was typed and what is wrong.
+    accepted, the page `on` which it stands is shown again with what was typed and what is wrong. A page that gives the
+    `version` of what its form changes (in it: `ui.version`) also shows what is stored now, and goes on from there.
     `query` and `form` are schema instances; a query that is not well-formed is as if it were not there.
     `lane`: as for REST routes. `leads_away`: its form may lead to another site by a redirect (an assistant's consent),
     so the page's policy does not say where forms may go. `takes_request`: the handler also gets `request`.

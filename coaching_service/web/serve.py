@@ -14,6 +14,7 @@ from coaching_service.kernel.auth.access import check
 from coaching_service.kernel.errors import (
     BadRequest,
     Conflict,
+    LegacyFailure,
     MethodNotAllowed,
     NotFound,
     ServiceError,
@@ -35,8 +36,8 @@ from coaching_service.web.working import work
 
 log = structlog.get_logger("coaching_service.web")
 _AiohttpHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-# What a form is told beside its fields; anything else is a page of its own.
-_FORM_ERRORS = (BadRequest, Conflict, SignInRefused, TooManyRequests)
+# What a form is told beside its fields; anything else is a page of its own. NotFound: what was chosen in it is gone.
+_FORM_ERRORS = (BadRequest, Conflict, LegacyFailure, NotFound, SignInRefused, TooManyRequests)
 
 
 def mount(app: web.Application, server: Server) -> None:
@@ -133,6 +134,8 @@ class _House:
             return answer
         if isinstance(answer, Go):
             return _go(visit, answer)
+        if typed is not None and "version" in answer:
+            typed.against(answer["version"])
         return drawing.draw(
             request,
             visit,
@@ -152,9 +155,10 @@ class _House:
                 arguments["form"] = load(page.form, sent)
             async with self.server.lane(page.lane):
                 answer = await page.handler(ctx, **arguments)
-        except (ValidationError, *_FORM_ERRORS) as error:
-            if page.on is None:
+        except (ValidationError, *_FORM_ERRORS) as failure:
+            if page.on is None or (isinstance(failure, NotFound) and page.form is None):
                 raise
+            error = failure if isinstance(failure, ValidationError) else known(request, failure)
             problem = error if isinstance(error, ValidationError) else _told(error)
             typed = wrong(page.name, sent, problem, field_names(page.form))
             status = error.status if isinstance(error, ServiceError) else BadRequest.status
@@ -204,7 +208,9 @@ def sign_in_first(request: web.Request, visit: Visit) -> web.Response:
 
 
 def _told(error: ServiceError) -> str | list[str]:
-    """What a form says of an error; of too many attempts also when to come back."""
+    """What a form says of an error; of too many attempts also when to come back, of what is gone what to do."""
+    if isinstance(error, NotFound):
+        return f"{error.message}: it has been deleted meanwhile. Nothing was changed; what you typed is still here."
     if isinstance(error, TooManyRequests):
         minutes = -(-int(error.headers.get("Retry-After", 60)) // 60)
         return f"Too many attempts. Try again in {minutes} {'minute' if minutes == 1 else 'minutes'}."

@@ -166,7 +166,7 @@ async def test_failures_are_pages_that_say_what_to_do_next(owner_page: Visitor) 
     (await owner_page.get("/app/nowhere")).ok(404).says("Nothing is here", "To the start")
     refused = await owner_page.send("PUT", "/app/sign-in")
     assert refused.ok(405).headers["Allow"] == "GET, HEAD, POST"
-    (await owner_page.send("POST", "/app/sign-in", data={"csrf": token, "email": "x" * 70_000})).ok(413)
+    (await owner_page.send("POST", "/app/sign-in", data={"csrf": token, "email": "x" * 140_000})).ok(413)
     (await owner_page.send("POST", "/app/sign-in", json={})).ok(415)
     (await owner_page.send("POST", "/app/sign-in", data=b"\xff", headers={"Content-Type": FORM})).ok(400)
 

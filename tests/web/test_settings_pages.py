@@ -154,7 +154,9 @@ async def test_progress_is_drawn_with_its_numbers(coach: CoachClient, owner_page
     assert '<path class="line"' in page.html
     kept = await owner_page.submit(page, here, date=str(today), value="80")
     kept.says("The value is recorded.", "80", "-2")
-    (await owner_page.submit(page, here, date=str(today), value="heavy")).ok(400).says("This must be a number.")
+    (await owner_page.submit(page, here, date=str(today), value="heavy")).ok(400).says(
+        "This must be a number such as 77.5 or 77,5"
+    )
     for weeks in ("4", "26", "52", "nonsense"):
         (await owner_page.get(f"{here}?weeks={weeks}")).ok()
 

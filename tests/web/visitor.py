@@ -96,7 +96,7 @@ class _Reader(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if self.textarea and self.form is not None:
-            self.form.fields[-1] = (self.textarea, data)
+            self.form.fields[-1] = (self.textarea, data.removeprefix("\n"))
         self.words.append(data)
 
 

@@ -68,7 +68,7 @@ async def week_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) 
     customer = await head(ctx, customer_id)
     today = ctx.who.today(customer["timezone"])
     monday = _monday(date.fromisoformat(query["week"]) if query["week"] else today)
-    days = [monday + timedelta(days=ahead) for ahead in range(7)]
+    days = [day for ahead in range(7) if (day := _ahead(monday, ahead))]
     blocks = await workouts.calendar(ctx, ClientCalendar(customer_id), str(days[0]), str(days[-1]))
     unit = ctx.who.company.load_unit
     for block in blocks:
@@ -79,13 +79,21 @@ async def week_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) 
         "blocks": [(str(b["_id"]), f"{date.fromisoformat(b['date']):%a}: {b['name']}") for b in blocks],
         "today": today,
         "monday": monday,
-        "before": monday - timedelta(days=7),
-        "after": monday + timedelta(days=7),
+        "before": _ahead(monday, -7),
+        "after": _ahead(monday, 7),
     }
 
 
 def _monday(day: date) -> date:
     return day - timedelta(days=day.weekday())
+
+
+def _ahead(day: date, days: int) -> date | None:
+    """So many days later, or None where the calendar ends: in the years 1 and 9999."""
+    try:
+        return day + timedelta(days=days)
+    except OverflowError:
+        return None
 
 
 def _week_of(customer_id: ObjectId, day: str) -> str:

@@ -32,10 +32,6 @@ class Filter(Input):
     page = Integer(least=1, load_default=1)
 
 
-class _NewCustomer(NewCustomer):
-    groupNames = Text(blank=True, allow_none=True, load_default=None)
-
-
 def trainers(names: list[str]) -> list[ObjectId | None]:
     """The coaches that a filter names; `none` is nobody, and what is no identifier matches nobody's clients."""
     return [None if name == NO_TRAINER else parse_id(name) or ObjectId() for name in names]
@@ -85,11 +81,10 @@ async def new_customer_page(ctx: Context) -> dict[str, Any]:
     return {"groups": groups, "coaches": coaches}
 
 
-@pages.post("/new", access=coach(CUSTOMERS.CREATE), form=_NewCustomer(), on=new_customer_page)
+@pages.post("/new", access=coach(CUSTOMERS.CREATE), form=NewCustomer(), on=new_customer_page)
 async def new_customer(ctx: Context, form: dict[str, Any]) -> Go:
     """Add a client, and invite them if it is wished."""
     invited = form.pop("sendInvitation")
-    form["groups"] = words(form.pop("groupNames"))
     customer = await customers.create(ctx, form, send_invitation=invited)
     notice = f"{customer['name']} is a client now."
     if invited and customer["email"]:

@@ -6,24 +6,18 @@ from typing import Any
 
 from coaching_service.kernel.auth.access import coach
 from coaching_service.kernel.auth.permissions import CUSTOMERS
+from coaching_service.kernel.errors import BadRequest, NotFound
 from coaching_service.kernel.storage.context import Context, together
 from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import Text, patch_of
+from coaching_service.kernel.validation import patch_of
 from coaching_service.people.customer_access import service as customer_access
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.schemas import CustomerDetails
 from coaching_service.people.team import service as team
 from coaching_service.web.pages import Go, Pages
-from coaching_service.web.views.customers import words
 
 pages = Pages("/app/customers/{customerId}")
-
-
-class _Details(CustomerDetails):
-    groupNames = Text(blank=True, allow_none=True)
-
-
-_CHANGE = patch_of(_Details, name="CustomerForm")
+_CHANGE = patch_of(CustomerDetails, name="CustomerForm")
 
 
 @pages.get("/details", access=coach(CUSTOMERS.VIEW), template="customer/details.html")
@@ -32,14 +26,20 @@ async def details_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     customer, groups, coaches = await together(
         ctx, customers.read_with_figures(ctx, customer_id), customers.groups(ctx), team.everybody(ctx)
     )
-    return {"customer": customer, "groups": groups, "coaches": coaches}
+    return {"customer": customer, "version": customer["version"], "groups": groups, "coaches": coaches}
 
 
 @pages.post("/details", access=coach(CUSTOMERS.EDIT), form=_CHANGE, on=details_page)
 async def change_details(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Go:
     """Change what is noted of a client."""
-    form["groups"] = words(form.pop("groupNames", None))
-    await customers.change(ctx, customer_id, form)
+    await customers.visible(ctx, customer_id)
+    try:
+        customer = await customers.change(ctx, customer_id, form)
+    except NotFound:
+        raise BadRequest(["assignedTo must be a coach of your team: this one has left it"]) from None
+    trainer = customer["customerRoleData"]["assignedTo"]
+    if ctx.who.customers_scope == "assigned" and trainer != ctx.who.id:
+        return Go("/app/customers", f"The changes are kept. {customer['name']} is not assigned to you any more.")
     return Go(f"/app/customers/{customer_id}/details", "The changes are kept.")
 
 
@@ -52,12 +52,16 @@ async def invite(ctx: Context, customer_id: ObjectId) -> Go:
 
 @pages.post("/archive", access=coach(CUSTOMERS.EDIT), on=details_page)
 async def archive(ctx: Context, customer_id: ObjectId) -> Go:
-    """Archive the client, or bring them back."""
-    customer = await customers.read(ctx, customer_id)
-    archived = not customer["customerRoleData"]["isArchived"]
-    await customers.set_archived(ctx, customer_id, archived=archived)
-    notice = "is archived and cannot sign in" if archived else "is active again"
-    return Go(f"/app/customers/{customer_id}/details", f"{customer['name']} {notice}.")
+    """Archive the client; repeating is harmless."""
+    customer = await customers.set_archived(ctx, customer_id, archived=True)
+    return Go(f"/app/customers/{customer_id}/details", f"{customer['name']} is archived and cannot sign in.")
+
+
+@pages.post("/restore", access=coach(CUSTOMERS.EDIT), on=details_page)
+async def restore(ctx: Context, customer_id: ObjectId) -> Go:
+    """Bring the client back; repeating is harmless."""
+    customer = await customers.set_archived(ctx, customer_id, archived=False)
+    return Go(f"/app/customers/{customer_id}/details", f"{customer['name']} is active again.")
 
 
 @pages.get("/delete", access=coach(CUSTOMERS.DELETE), template="customer/delete.html")
