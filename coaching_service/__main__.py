@@ -286,7 +286,7 @@ def routes() -> None:
     table = Table("Method", "Path", "Access", "Summary", box=None)
     for row in rows:
         table.add_row(*row)
-    Console(width=None if sys.stdout.isatty() else 200).print(table)
+    Console(width=None if sys.stdout.isatty() else 260).print(table)
 
 
 @main.command()

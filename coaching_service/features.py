@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coaching_service.kernel.background import mail
+from coaching_service.kernel.background import idempotency, mail
 from coaching_service.kernel.background.jobs import Steps
 from coaching_service.kernel.mcp.tools import Tools
 from coaching_service.kernel.rest.routes import Routes
@@ -24,6 +24,8 @@ from coaching_service.people.assistants import routes as assistants
 from coaching_service.people.assistants import service as assistants_service
 from coaching_service.people.customer_access import routes as customer_access
 from coaching_service.people.customer_access import service as customer_access_service
+from coaching_service.people.customers import erasing as customers_erasing
+from coaching_service.people.customers import replays as customers_replays
 from coaching_service.people.customers import routes as customers
 from coaching_service.people.customers import service as customers_service
 from coaching_service.people.customers import tools as customers_tools
@@ -147,7 +149,7 @@ TAGS = (
 STEPS: Steps = {
     mail.SEND: mail.send,
     sessions_service.FORGOTTEN: sessions_service.send_reset,
-    customers_service.ERASE: erasure.erase_customer,
+    customers_erasing.ERASE: erasure.erase_customer,
     account_service.ERASE: erasure.erase_company,
     compliance_daily.RENEW: compliance_daily.renew_some,
     orphans.COLLECT: orphans.collect_some,
@@ -155,6 +157,7 @@ STEPS: Steps = {
 # Jobs that never end: one of each is kept in the queue.
 STANDING = (compliance_daily.RENEW, orphans.COLLECT)
 
+idempotency.on_replay[:] = [customers_replays.require_seen]
 customers_service.on_created[:] = [customer_access_service.invite_new, metrics_service.assign_automatic]
 team_service.on_removed[:] = [
     sessions_service.end_all,

@@ -19,6 +19,7 @@ async def test_the_company_is_read_and_changed(coach: CoachClient) -> None:
 
     assert (changed["timezone"], changed["companyName"]) == ("Asia/Tokyo", account["companyName"])
     (await coach.patch("/coach/account", {"companyName": "x", "version": 0})).refused(409)
+    (await coach.patch("/coach/account", {"version": 0})).refused(409)
     assert (await coach.patch("/coach/account", {})).ok() == changed
 
 

@@ -183,6 +183,22 @@ async def test_groups_are_added_and_removed(coach: CoachClient) -> None:
     assert groups == {"Ana": ["A", "C"], "Bo": ["A"]}
 
 
+@pytest.mark.parametrize("dry", [True, False])
+async def test_nobody_is_put_into_more_groups_than_a_client_can_be_in(coach: CoachClient, dry: bool) -> None:
+    """What a bulk change leaves can be read and sent back."""
+    [ana], [bo] = await ids(coach, "Ana", groups=[str(n) for n in range(49)]), await ids(coach, "Bo")
+
+    made = await bulk(coach, "groups-add", ids=[ana, bo], groups=["48", "49", "50"], dryRun=dry)
+    made = made.ok()
+
+    assert (made["requested"], made["ok"]) == (2, 1)
+    [failed] = made["failed"]
+    assert (failed["customerId"], failed["code"]) == (ana, "BAD_REQUEST")
+    assert "50" in failed["message"]
+    counts = {c["name"]: len(c["customerRoleData"]["groups"]) for c in (await coach.customers())["docs"]}
+    assert counts == {"Ana": 49, "Bo": 0 if dry else 3}
+
+
 async def test_a_program_and_a_metric_set_reach_every_client(coach: CoachClient) -> None:
     wanted = await ids(coach, "Ana", "Bo")
     await bulk(coach, "assign-program", ids=wanted, **await own(coach, "assign-program"))

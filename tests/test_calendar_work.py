@@ -237,6 +237,27 @@ async def test_a_change_based_on_an_older_version_is_refused_whatever_it_says(co
     assert (await coach.patch(path_of(block), {})).ok() == block
 
 
+async def test_a_log_or_a_move_based_on_an_older_version_is_refused(coach: CoachClient) -> None:
+    """Contract 1: a PUT body may carry the `version` it was based on; if the document has moved on, 409."""
+    ana = await coach.create_customer()
+    block, other = await block_with(coach, ana, task(), task("Run")), await block_with(coach, ana, task("Row"))
+    [walk, run] = block["items"]
+    older = {"version": block["version"] - 1}
+    for refused in (
+        await log(coach, block, walk, **older),
+        await coach.put(f"{path_of(block)}/log", {"sessionRpe": 9, **older}),
+        await move(coach, run, block, other, 0, version=other["version"] - 1),
+        await move(coach, run, block, block, 0, **older),
+    ):
+        refused.refused(409)
+    (await log(coach, block, walk, version="x")).refused(400, "version")
+    assert (await read(coach, block), await read(coach, other)) == (block, other), "nothing is written"
+
+    (await log(coach, block, walk, version=block["version"])).ok()
+    (await coach.put(f"{path_of(block)}/log", {"sessionRpe": 9, "version": block["version"] + 1})).ok()
+    (await move(coach, run, block, other, 0, version=other["version"])).ok()
+
+
 async def test_items_of_a_superset_share_a_name_wherever_they_go(coach: CoachClient) -> None:
     """Contract 5: EXERCISE: also `supersetId`."""
     ana, squat, press = (

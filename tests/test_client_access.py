@@ -41,6 +41,7 @@ async def test_a_client_gets_in_by_the_token_of_their_creation(coach: CoachClien
     read = (await coach.get(f"/coach/customers/{ana['_id']}")).ok()
     assert read["customerRoleData"]["firstLoginDate"] is not None
     assert read["lastActivityDate"] is not None
+    assert (read["version"], read["updatedAt"]) == (0, ana["updatedAt"]), "getting in changes nothing a coach wrote"
     (await first_access(nobody, ana)).refused(401), "a token is good once"
     (await nobody.post("/auth/first-access", {"token": "made-up", "password": PASSWORD})).refused(401)
 
@@ -77,14 +78,23 @@ async def test_a_client_s_session_opens_no_coach_s_door(coach: CoachClient) -> N
 
 async def test_an_archived_client_is_out(coach: CoachClient, nobody: CoachClient) -> None:
     ana = await coach.create_customer("Ana", email=unique(coach), sendInvitation=False)
-    client = nobody.with_bearer((await first_access(nobody, ana)).ok()["accessToken"])
+    tokens = (await first_access(nobody, ana)).ok()
+    client = nobody.with_bearer(tokens["accessToken"])
     await coach.put("/coach/customers/archive", {"id": ana["_id"]})
 
     (await client.get("/me")).refused(401)
     (await sign_in(nobody, unique(coach))).refused(401)
+    (await nobody.post("/auth/refresh", {"refreshToken": tokens["refreshToken"]})).refused(401)
 
     await coach.put("/coach/customers/unarchive", {"id": ana["_id"]})
     (await sign_in(nobody, unique(coach))).ok()
+    (await nobody.post("/auth/refresh", {"refreshToken": tokens["refreshToken"]})).ok()
+
+
+async def test_an_archived_client_is_not_invited(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana", email=unique(coach), sendInvitation=False)
+    await coach.put("/coach/customers/archive", {"id": ana["_id"]})
+    (await coach.post(f"/coach/customers/{ana['_id']}/invitation")).refused(409, "archived")
 
 
 async def test_an_erased_client_is_out_and_the_address_is_free(coach: CoachClient, nobody: CoachClient) -> None:

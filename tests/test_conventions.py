@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.client import UNKNOWN, CoachClient
+from tests.training import employee_key
 
 LISTS = ["/coach/customers", "/exercises/unified", "/exercises", "/coach/programs"]
 NUMERIC = "Validation failed (numeric string is expected)"
@@ -214,6 +215,24 @@ class TestSafeRetries:
     async def test_a_malformed_key_is_refused(self, coach: CoachClient, key: str) -> None:
         (await self.create(coach, key, {"name": "Ana"})).refused(400, "Idempotency-Key")
         assert (await coach.customers())["totalDocs"] == 0
+
+    async def test_nothing_is_repeated_of_a_client_who_is_gone(self, coach: CoachClient) -> None:
+        """Contract 4: DELETE: 404 everywhere at once."""
+        ana = (await self.create(coach, "k", {"name": "Ana"})).ok(201)
+        path, body = f"/coach/customers/{ana['_id']}/wblocks", {"name": "A", "date": "2026-03-02"}
+        (await self.create(coach, "k", body, path)).ok(201)
+
+        (await coach.delete(f"/coach/customers/{ana['_id']}")).ok(204)
+
+        (await self.create(coach, "k", body, path)).refused(404)
+        assert (await self.create(coach, "k", {"name": "Ana"})).ok(201)["_id"] != ana["_id"]
+
+    async def test_nothing_is_repeated_to_a_colleague_who_may_not_see_it(self, coach: CoachClient) -> None:
+        """Contract 1: a client outside an employee's scope is 403."""
+        created = (await self.create(coach, "k", {"name": "Ana"})).ok(201)
+        eli = coach.with_key(await employee_key(coach, "customers.create", "customers.view"))
+        (await self.create(eli, "k", {"name": "Ana"})).refused(403)
+        assert (await self.create(coach, "k", {"name": "Ana"})).ok(201) == created
 
     async def test_what_is_kept_is_encrypted(self, coach: CoachClient) -> None:
         created = (await self.create(coach, "k", {"name": "Secretive"})).ok(201)

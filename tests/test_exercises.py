@@ -103,6 +103,7 @@ async def test_an_exercise_is_read_as_it_was_made_and_changed(coach: CoachClient
         ({"name": "A", "videoLink": "javascript:alert(1)"}, "videoLink"),
         ({"name": "A", "muscleGroups": [{"_id": "x"}]}, "muscleGroups.0._id"),
         ({"name": "A", "muscleGroups": [{"_id": UNKNOWN, "role": "tertiary"}]}, "muscleGroups.0.role"),
+        ({"name": "A", "muscleGroups": [{"_id": UNKNOWN}, {"_id": UNKNOWN, "role": "secondary"}]}, "muscleGroups"),
         ({"name": "A", "media": [{"type": "image", "url": "file:///etc/passwd"}]}, "media.0.url"),
         ({"name": "A", "tags": [""]}, "tags.0"),
     ],

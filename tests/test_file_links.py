@@ -21,6 +21,7 @@ from coaching_service.lifecycle.orphans import service as orphans
 from tests.client import CoachClient
 from tests.everything import in_every_collection, of_clients
 from tests.test_uploads import PDF, form, picture
+from tests.training import employee_key
 
 LONG = PDF[:-6] + bytes(range(256)) * 2500 + b"\n%%EOF\n"
 
@@ -128,6 +129,7 @@ async def test_an_export_holds_every_record_and_every_byte(coach: CoachClient, a
     with zipfile.ZipFile(io.BytesIO(reply.raw)) as package:
         assert package.testzip() is None
         manifest = json.loads(package.read("manifest.json"))
+        assert manifest["exportedAt"].endswith("Z")
         for entry in manifest["entries"]:
             content = package.read(entry["name"])
             assert (len(content), hashlib.sha256(content).hexdigest()) == (entry["bytes"], entry["sha256"])
@@ -185,6 +187,15 @@ async def test_an_export_is_only_for_those_who_see_the_client(
     (await other_company.get(f"{ana}/export")).refused(404)
     as_ana = await coach.as_client({"_id": ana.rpartition("/")[2]})
     (await as_ana.get(f"{ana}/export")).refused(403)
+
+
+async def test_an_export_takes_leave_to_view_all_that_is_in_it(coach: CoachClient, ana: str) -> None:
+    everything = ["customers.view", "forms.view", "metrics.view", "nutrition.view"]
+    for missing in everything:
+        key = await employee_key(coach, *(each for each in everything if each != missing), scope="all")
+        (await coach.with_key(key).get(f"{ana}/export")).refused(403, missing)
+    key = await employee_key(coach, *everything, scope="all")
+    (await coach.with_key(key).get(f"{ana}/export")).ok()
 
 
 async def test_orphans_are_found_and_removed_and_nothing_else(coach: CoachClient, ana: str, link: str) -> None:

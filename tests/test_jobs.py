@@ -17,6 +17,7 @@ from coaching_service.kernel.storage.context import Context, Services, in_transa
 from coaching_service.kernel.storage.documents import Document, now
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.lifecycle.erasure import service as erasure
+from coaching_service.people.customers import erasing
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
@@ -271,7 +272,7 @@ async def test_erasing_survives_an_interruption(quiet: Services) -> None:
         raise asyncio.CancelledError
 
     with pytest.raises(asyncio.CancelledError):
-        await run_due(quiet, {customers.ERASE: interrupted})
+        await run_due(quiet, {erasing.ERASE: interrupted})
     assert await quiet.db["workoutBlocks"].count_documents({}) == 1
     assert await run_due(quiet, features.STEPS) == 0, "its lease is not over"
 

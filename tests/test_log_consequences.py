@@ -101,6 +101,9 @@ async def test_answers_become_a_response_in_the_words_of_the_questions(coach: Co
         "formName": "Check-in",
         "date": TUESDAY,
         "answers": [{"questionId": question["_id"], "label": "Well?", "value": "Yes"}],
+        "createdAt": response["createdAt"],
+        "updatedAt": response["createdAt"],
+        "version": 0,
     }
     questions = [question | {"label": "Are you well?"}]
     (await coach.patch(f"/coach/forms/{form['_id']}", {"name": "Renamed", "questions": questions})).ok()

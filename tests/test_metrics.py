@@ -65,6 +65,9 @@ async def test_a_set_is_assigned(coach: CoachClient) -> None:
         "customerId": ana["_id"],
         "metricsSet": {"_id": body["_id"], "name": "Body"},
         "metrics": [{"metric": metric, "initialValue": None, "currentValue": None} for metric in body["metrics"]],
+        "createdAt": made["createdAt"],
+        "updatedAt": made["createdAt"],
+        "version": 0,
     }
     assert await assign(coach, ana, body) == made, "repeating is harmless"
     await assign(coach, ana, other)
@@ -125,6 +128,24 @@ async def test_unassigned_the_history_stays_and_assigned_again_it_is_back(coach:
     (await record(coach, ana, body, 71, TUESDAY)).ok(201)
     assert await ends(coach, ana) == (70, 71)
     (await record(coach, await coach.create_customer("Bo"), body, 5)).refused(409), "never assigned"
+
+
+async def test_what_is_logged_with_an_item_is_seen_among_the_sets(coach: CoachClient) -> None:
+    """Scheduling a set tells that it is tracked: it is assigned with its first values, unless that has been ended."""
+    ana, body = await coach.create_customer(), await metric_set(coach)
+    block = await block_with(coach, ana, metrics_of(body))
+    [item] = block["items"]
+    values = [{"metricId": body["metrics"][0]["_id"], "value": 70}]
+    (await log(coach, block, item)).ok()
+    assert await assigned_sets(coach, ana) == [], "no values yet"
+
+    (await log(coach, block, item, values=values)).ok()
+
+    assert await ends(coach, ana) == (70, 70)
+    (await unassign(coach, ana, body)).ok(204)
+    (await log(coach, block, item, values=[values[0] | {"value": 71}])).refused(409, "not assigned")
+    (await log(coach, block, item)).ok()
+    assert await history(coach, ana, body) == [], "a log without them takes the values of the log before back"
 
 
 async def test_new_clients_get_what_is_marked_automatic(coach: CoachClient) -> None:
@@ -191,6 +212,7 @@ async def test_a_removed_metric_is_archived_not_lost(coach: CoachClient) -> None
     block = await block_with(coach, ana, metrics_of(body))
 
     kept = {"_id": weight["_id"], "name": "Weight", "metricUnitId": weight["metricUnit"]["_id"]}
+    (await coach.patch(f"/coach/metrics-sets/{body['_id']}", {"metrics": [kept, kept]})).refused(400, "only once")
     (await coach.patch(f"/coach/metrics-sets/{body['_id']}", {"metrics": [kept]})).ok()
 
     assert [each["metric"]["name"] for each in (await assigned_sets(coach, ana))[0]["metrics"]] == ["Weight"]

@@ -109,10 +109,10 @@ def test_sets_are_numbered_from_one_each_once(indexes: list[int | None]) -> None
 @given(st.dates(), st.integers(-3_660, 3_660))
 def test_a_date_shifted_back_is_where_it_was(day: Any, days: int) -> None:
     try:
-        there = later(str(day), days)
+        there = later(str(day), days, "days")
     except BadRequest:
         reject()
-    assert later(there, -days) == str(day)
+    assert later(there, -days, "days") == str(day)
     assert (there > str(day)) == (days > 0), "dates are in the order of their texts"
 
 

@@ -51,6 +51,7 @@ async def test_a_company_signs_up_and_its_owner_is_in(nobody: CoachClient) -> No
     assert (await owner.customers())["totalDocs"] == 0, "a new company has no clients"
     assert (await owner.get("/coach/account")).ok()["companyName"] == "New Gym"
     (await nobody.post("/auth/register", body | {"email": email.upper()})).refused(409)
+    (await nobody.post("/auth/register", body | {"email": "x@y.test", "password": " " * 12})).refused(400, "password")
     (await nobody.post("/auth/register", body | {"email": "x@y.test", "password": "short"})).refused(
         400, "password", "12"
     )

@@ -38,7 +38,8 @@ async def test_the_owner_adds_changes_and_removes_employees(interactive: CoachCl
     assert (await interactive.get(path)).ok() == fay
     assert (await interactive.patch(path, {"name": "Faye", "version": 0})).ok()["name"] == "Faye"
     set_to = {"permissions": ["metrics.view", "forms.view", "forms.view"], "customersScope": "all"}
-    changed = (await interactive.put(f"{path}/permissions", set_to)).ok()
+    (await interactive.put(f"{path}/permissions", set_to | {"version": 0})).refused(409)
+    changed = (await interactive.put(f"{path}/permissions", set_to | {"version": 1})).ok()
     assert (changed["permissions"], changed["customersScope"]) == (["forms.view", "metrics.view"], "all")
     (await interactive.post("/coach/employees", body)).refused(409)
     (await interactive.post("/coach/employees", body | {"permissions": ["made.up"]})).refused(400, "permissions")

@@ -210,16 +210,18 @@ async def test_a_plan_without_its_file_is_the_documented_failure(coach: CoachCli
 async def test_a_retried_upload_is_executed_once(coach: CoachClient, ana: str) -> None:
     file, key = picture(), {"Idempotency-Key": "k"}
 
-    async def send() -> Any:
-        data = form(file, "file")
+    async def send(name: str = "plan.jpg") -> Any:
+        data = form(file, "file", name)
         return await coach.send("POST", f"{ana}/nutrition-plans", data=data, headers=key)
 
     first, second = await send(), await send()
     assert first.ok(201) == second.ok(201)
     assert second.headers["Idempotent-Replayed"] == "true"
     assert await stored(coach) == (2, 0)
-    file = picture("PNG")
-    (await send()).refused(409)
+    (await send("another.jpg")).refused(409)
+    for other in (picture("PNG"), file + b"more"):
+        file = other
+        (await send()).refused(409)
     assert await stored(coach) == (2, 0)
 
 

@@ -100,13 +100,13 @@ async def own_log(client: CoachClient, block: Json, item: Json, **done: Any) -> 
     return await client.put(f"/customer/wblocks/{block['_id']}/witems/{item['_id']}/log", done)
 
 
-async def move(coach: CoachClient, item: Json, source: Json, target: Json, index: int) -> Reply:
+async def move(coach: CoachClient, item: Json, source: Json, target: Json, index: int, **more: Any) -> Reply:
     """Move an item."""
     body = {
         "source": {"wblockId": source["_id"], "witemId": item["_id"]},
         "target": {"wblockId": target["_id"], "index": index},
     }
-    return await coach.put(path_of(source).rpartition("/wblocks/")[0] + "/witems/move", body)
+    return await coach.put(path_of(source).rpartition("/wblocks/")[0] + "/witems/move", body | more)
 
 
 async def metric_set(coach: CoachClient, *names: str, short: str = "kg", **fields: Any) -> Json:

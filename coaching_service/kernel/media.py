@@ -66,9 +66,9 @@ class Pictures:
             async with self._turn:
                 answer = await self._ask({"formats": formats, "pixels": max_pixels}, [file, whole, small])
             if answer.get("refused") == "pixels":
-                raise BadRequest(f"The picture must not have more than {max_pixels} pixels")
+                raise BadRequest(f"must not have more than {max_pixels} pixels")
             if "format" not in answer:
-                raise BadRequest(f"The file must be one of: {', '.join(kinds)}")
+                raise BadRequest(f"must be one of: {', '.join(kinds)}")
             unless_good.pop_all()
         whole.seek(0)
         small.seek(0)
@@ -117,7 +117,7 @@ class Pictures:
 async def judge(pictures: Pictures, file: IO[bytes], kinds: Sequence[str], max_pixels: int) -> Judged:
     """What `file` is, if it is whole and one of `kinds`; pictures are turned upright and stripped of all metadata.
 
-    Raises BadRequest otherwise.
+    Raises BadRequest otherwise, with what is asked of the field that held it.
     """
     head = file.read(1024)
     if PDF in kinds and head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"%PDF-"):
@@ -129,6 +129,6 @@ def _pdf(file: IO[bytes]) -> Judged:
     file.seek(0, 2)
     file.seek(max(0, file.tell() - 2048))
     if b"%%EOF" not in file.read():
-        raise BadRequest("The PDF is not whole")
+        raise BadRequest("must be a whole PDF")
     file.seek(0)
     return Judged(PDF, file)

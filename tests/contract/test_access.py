@@ -38,7 +38,7 @@ def expected(route: Route, credential: str) -> int | None:
         (access.session_only and credential in KEYS)
         or (access.who == "coach" and is_client)
         or (access.who == "customer" and not is_client)
-        or (access.permission is not None and powerless)
+        or (access.permissions and powerless)
         or (access.owner_only and (powerless or credential == "read-only key"))
         or (route.writes and credential == "read-only key")
     )

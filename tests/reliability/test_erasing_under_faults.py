@@ -16,6 +16,7 @@ from coaching_service.kernel.storage.context import Context
 from coaching_service.kernel.storage.documents import now
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.customers import erasing
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
@@ -41,7 +42,7 @@ class Company:
     async def shift_of_the_next(self, **arguments: object) -> None:
         """The next worker takes the job over at once: the minute that belongs to the one who has it is over."""
         jobs = self.ctx.db["jobs"]
-        where = {"kind": customers.ERASE, **{f"arguments.{name}": value for name, value in arguments.items()}}
+        where = {"kind": erasing.ERASE, **{f"arguments.{name}": value for name, value in arguments.items()}}
         await until(lambda: jobs.find_one(where), "the job is there")
         await jobs.update_one(where, {"$set": {"runAfter": now()}})
 
@@ -99,7 +100,7 @@ async def test_erasing_survives_a_process_that_is_killed_half_way(company: Compa
 
 
 async def _none_left(company: Company) -> bool:
-    return await company.ctx.db["jobs"].count_documents({"kind": customers.ERASE}) == 0
+    return await company.ctx.db["jobs"].count_documents({"kind": erasing.ERASE}) == 0
 
 
 async def gone_for_every_reader(service: Victim, path: str, link: str) -> None:

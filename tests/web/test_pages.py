@@ -100,8 +100,8 @@ async def test_a_coach_without_permissions_reads_which_is_missing(powerless: Vis
     for page in INSIDE:
         data = {"csrf": token} if page.method == "POST" else None
         seen = await powerless.send(page.method, filled(page, world), data=data, follow=False)
-        if page.access.permission:
-            seen.ok(403).says(f"The permission {page.access.permission} is missing.")
+        if page.access.permissions:
+            seen.ok(403).says(f"The permission {page.access.permissions[0]} is missing.")
         elif page.access.owner_only:
             seen.ok(403).says("This operation is for the company's owner")
         else:

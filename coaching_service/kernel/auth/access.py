@@ -14,18 +14,19 @@ class Access:
     """The rule of one operation.
 
     `who`: `public` (no credential is looked at), `anyone` (any valid credential), `coach` or `customer`.
-    `permission`: the one a coach needs. `session_only`: refused to API keys. `owner_only`: refused to employees.
+    `permissions`: what a coach needs, all of them. `session_only`: refused to API keys. `owner_only`: refused to
+    employees.
     """
 
     who: Literal["public", "anyone", "coach", "customer"]
-    permission: str | None = None
+    permissions: tuple[str, ...] = ()
     session_only: bool = False
     owner_only: bool = False
 
     def __str__(self) -> str:
         words = [
             "owner" if self.owner_only else self.who,
-            self.permission or "",
+            *self.permissions,
             "session only" if self.session_only else "",
         ]
         return ", ".join(word for word in words if word)
@@ -46,14 +47,14 @@ def any_session() -> Access:
     return Access("anyone", session_only=True)
 
 
-def coach(permission: str | None = None) -> Access:
-    """A coach with this permission, by session or API key."""
-    return Access("coach", permission)
+def coach(*permissions: str) -> Access:
+    """A coach with these permissions, by session or API key."""
+    return Access("coach", permissions)
 
 
-def session_only(permission: str | None = None) -> Access:
+def session_only(*permissions: str) -> Access:
     """A coach's interactive session; API keys are refused (specification, section 5)."""
-    return Access("coach", permission, session_only=True)
+    return Access("coach", permissions, session_only=True)
 
 
 def owner() -> Access:
@@ -93,6 +94,5 @@ def refusal(access: Access, principal: Principal, *, writes: bool) -> str | None
         return "This operation is for the company's owner, without restrictions"
     if principal.read_only and writes:
         return f"This {'API key' if principal.via == 'apiKey' else 'access'} is read-only"
-    if access.permission and access.permission not in principal.permissions:
-        return f"The permission {access.permission} is missing"
-    return None
+    missing = (permission for permission in access.permissions if permission not in principal.permissions)
+    return next((f"The permission {permission} is missing" for permission in missing), None)

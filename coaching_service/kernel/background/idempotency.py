@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -18,6 +18,8 @@ from coaching_service.kernel.storage.ids import ObjectId, stable_id
 from coaching_service.kernel.storage.mongo import Index
 
 KEPT = timedelta(hours=24)
+# Called before a repetition is answered with the record the answer is about; may raise. features.py fills it.
+on_replay: list[Callable[[Context, ObjectId], Awaitable[None]]] = []
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 _replays = Documents(
@@ -63,7 +65,8 @@ async def once(
     """Do `work` once for this claim; a repetition gets the first answer.
 
     `work` gives the answer and the client it is about (the record goes when that client is erased), unless `about`
-    already says. Raises Conflict when the key came with another body, or while the first request is running.
+    already says. Raises Conflict when the key came with another body, or while the first request is running, and what
+    `on_replay` raises.
     """
     if (first := await _first_answer(ctx, claim)) is not None:
         return first
@@ -84,6 +87,11 @@ async def once(
         raise Conflict("A request with this Idempotency-Key is still running; try again shortly") from None
 
 
+async def forget(ctx: Context, about: Sequence[ObjectId]) -> None:
+    """Remove the answers about clients, in the transaction that erases them."""
+    await _replays.delete_many(ctx, {"about": {"$in": list(about)}})
+
+
 async def _first_answer(ctx: Context, claim: Claim) -> Kept | None:
     record: Document | None = await _replays.find_one(ctx, {"_id": claim.id})
     if record is None:
@@ -93,6 +101,8 @@ async def _first_answer(ctx: Context, claim: Claim) -> Kept | None:
         return None
     if record["fingerprint"] != claim.fingerprint:
         raise Conflict("This Idempotency-Key was used with another body")
+    for check in on_replay if record["about"] else ():
+        await check(ctx, record["about"])
     body = ctx.services.vault.open(record["answer"], _binding(claim))
     return Kept(record["status"], body, replayed=True)
 

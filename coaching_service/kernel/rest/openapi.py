@@ -44,7 +44,7 @@ counts them; nothing is removed or renamed. Ignore fields you do not know.
 _KEY = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[\x21-\x7e]+$"}
 _RETRY = {
     "GET": "Safe to retry.",
-    "PUT": "Safe to retry: a repetition leaves the same state.",
+    "PUT": "Safe to retry: a repetition leaves the same state, or is 409 with a `version` that has moved on.",
     "PATCH": "Send the `version` you read: a repetition after success is then 409 instead of a second change.",
     "DELETE": "Safe to retry: a repetition is 404.",
     "POST": "Do not blindly retry.",
@@ -57,7 +57,7 @@ _IMPLIED: tuple[tuple[type[errors.ServiceError], Callable[[Route], bool]], ...] 
     (errors.Unauthorized, lambda route: route.access.who != "public"),
     (errors.Forbidden, lambda route: route.access.who not in ("public", "anyone")),
     (errors.NotFound, lambda route: bool(route.path_parameters)),
-    (errors.Conflict, lambda route: route.method == "PATCH" or route.idempotent),
+    (errors.Conflict, lambda route: route.idempotent or route.takes_version),
     (errors.TooLarge, lambda route: route.body is not None or route.form is not None),
     (errors.UnsupportedMediaType, lambda route: route.body is not None or route.form is not None),
 )

@@ -99,6 +99,14 @@ class Route:
         return inspect.getdoc(self.handler) or ""
 
     @property
+    def takes_version(self) -> bool:
+        """Whether the body may say which version of the record it is based on."""
+        if self.body is None:
+            return False
+        schemas = [self.body] if isinstance(self.body, Schema) else self.body.by_type.values()
+        return any("version" in schema.fields for schema in schemas)
+
+    @property
     def writes(self) -> bool:
         """Whether the operation changes anything."""
         return self.method != "GET"

@@ -135,10 +135,9 @@ async def _with_upload(
         arguments["body"] = judge_body(form.schema, upload.texts)
         async with stored(ctx, upload, form, arguments["customer_id"], server.limits.photo_pixels) as file:
             arguments["file"] = file
-            raw = {"texts": upload.texts, "sha256": file.sha256 if file else None}
             async with server.lane(route.lane):
                 kept = replace(route, handler=_keeping(route.handler, file))
-                answer: web.StreamResponse = await _answer(kept, request, ctx, arguments, raw)
+                answer: web.StreamResponse = await _answer(kept, request, ctx, arguments, upload.sent)
     return answer
 
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import tempfile
 import unicodedata
 import warnings
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
-from typing import IO
+from typing import IO, Any
 from urllib.parse import parse_qsl, unquote
 
 from aiohttp import BadContentDispositionHeader, BadContentDispositionParam, BodyPartReader, MultipartReader, hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from coaching_service.kernel.errors import BadRequest, HungUp, RequestTimeout, TooLarge, UnsupportedMediaType
-from coaching_service.kernel.media import JPEG, judge
+from coaching_service.kernel.media import JPEG, Judged, judge
 from coaching_service.kernel.rest.inputs import read_bytes
 from coaching_service.kernel.rest.routes import Form
 from coaching_service.kernel.storage import files
@@ -30,6 +31,7 @@ _TEXT_BYTES = 10_000
 _OTHER_BYTES = 1_000_000  # all that is neither the file nor a field the form knows
 _MOST_PARTS = 20
 _PIECE = 64 * 1024
+_LONGEST_NAME, _LONGEST_ENDING = 200, 10
 _BROKEN = (ValueError, LookupError, AssertionError, RuntimeError, web.RequestPayloadError, HttpProcessingError)
 _UNSEEN, _JOINERS = ("Cc", "Cf", "Cs", "Zl", "Zp"), "\u200c\u200d"
 # What a client wrote into a header is nothing for our error stream.
@@ -44,6 +46,12 @@ class Upload:
     texts: dict[str, str] = field(default_factory=dict)
     file: IO[bytes] | None = None
     name: str = ""
+    sha256: str = ""
+
+    @property
+    def sent(self) -> dict[str, Any]:
+        """What tells one body from another."""
+        return {"texts": self.texts, "name": self.name, "sha256": self.sha256}
 
     def close(self) -> None:
         """Let the temporary file go."""
@@ -94,7 +102,8 @@ async def _read_parts(reader: MultipartReader, form: Form, limit: int, upload: U
             return
         if not isinstance(part, BodyPartReader) or not _is_plain(part):
             raise BadRequest("The parts of the body must be sent as they are, not nested and not encoded")
-        name = part.name or ""
+        if (name := part.name) is None:
+            raise BadRequest("Each part of the body needs a Content-Disposition that names its field")
         if name in seen and (name == form.file or name in form.texts):
             raise BadRequest([f"{name} must be given only once"])
         seen.add(name)
@@ -103,7 +112,7 @@ async def _read_parts(reader: MultipartReader, form: Form, limit: int, upload: U
         elif name in form.texts:
             upload.texts[name] = await _text(part)
         else:
-            others += await _copy(part, None, _OTHER_BYTES - others, "The other parts")
+            others += await _copy(part, _OTHER_BYTES - others, "The other parts")
     raise BadRequest(f"The body must not have more than {_MOST_PARTS} parts")
 
 
@@ -116,7 +125,11 @@ async def _take_file(part: BodyPartReader, limit: int, upload: Upload) -> None:
     upload.name = _plain_name(part.filename or "")
     # Unbuffered: the process that decodes pictures shares its position. Closed with the upload.
     upload.file = tempfile.TemporaryFile(buffering=0, prefix="coaching-upload-")  # noqa: SIM115
-    if await _copy(part, upload.file, limit) == 0 and not upload.name:  # a file input that was left empty
+    digest = hashlib.sha256()
+    size = await _copy(part, limit, "The file", upload.file.write, digest.update)
+    upload.file.seek(0)
+    upload.sha256 = digest.hexdigest()
+    if size == 0 and not upload.name:  # a file input that was left empty
         upload.file.close()
         upload.file = None
 
@@ -125,20 +138,21 @@ def _plain_name(told: str) -> str:
     """The last part of a path, as it may be stored, sent and shown: nothing unseen, no halves of letters."""
     name = PurePosixPath(unquote(told).replace("\\", "/")).name
     letters = (" " if unicodedata.category(each) in _UNSEEN and each not in _JOINERS else each for each in name)
-    shown = "".join(letters).strip()[:200]
+    shown = "".join(letters).strip()
+    ending = PurePosixPath(shown).suffix[:_LONGEST_ENDING]
+    if len(shown) > _LONGEST_NAME:
+        shown = shown[: _LONGEST_NAME - len(ending)] + ending
     return shown if shown.strip(".") else ""
 
 
-async def _copy(part: BodyPartReader, into: IO[bytes] | None, limit: int, what: str = "The file") -> int:
+async def _copy(part: BodyPartReader, limit: int, what: str, *into: Callable[[bytes], object]) -> int:
     size = 0
     while piece := await part.read_chunk(_PIECE):
         size += len(piece)
         if size > limit:
             raise _too_large(limit, what)
-        if into is not None:
-            into.write(piece)
-    if into is not None:
-        into.seek(0)
+        for take in into:
+            take(piece)
     return size
 
 
@@ -169,7 +183,7 @@ async def stored(
         return
     ids: list[ObjectId] = []
     try:
-        with closing(await judge(ctx.services.pictures, upload.file, form.kinds, max_pixels)) as judged:
+        with closing(await _judged(ctx, upload.file, form, max_pixels)) as judged:
             kind = judged.content_type
             file = await files.store(ctx, judged.file, name=upload.name, content_type=kind, customer_id=customer_id)
             ids += file.ids
@@ -182,3 +196,10 @@ async def stored(
         yield file
     finally:
         await files.give_up(ctx.services, ids)
+
+
+async def _judged(ctx: Context, file: IO[bytes], form: Form, max_pixels: int) -> Judged:
+    try:
+        return await judge(ctx.services.pictures, file, form.kinds, max_pixels)
+    except BadRequest as error:
+        raise BadRequest([f"{form.file} {error.message}"]) from None

@@ -120,11 +120,9 @@ class Documents(Readable):
 
     async def put(self, ctx: Context, where: Where, fields: Document) -> Document:
         """Set `fields` of the document that `where` (equalities only) names, made if it is missing; gives it."""
-        at = now()
-        fresh = {"_id": ObjectId(), "createdAt": at}
         stored: Document = await self._in(ctx).find_one_and_update(
             self.own(ctx, where),
-            {"$set": {**fields, "updatedAt": at}, "$setOnInsert": fresh, "$inc": {"version": 1}},
+            _made_or_set(fields),
             upsert=True,
             projection=self.projection(None),
             return_document=ReturnDocument.AFTER,
@@ -134,20 +132,7 @@ class Documents(Readable):
 
     async def put_each(self, ctx: Context, wheres: Sequence[Where], fields: Document) -> None:
         """`put` the same fields for several documents in one round trip."""
-        at = now()
-        writes = [
-            UpdateOne(
-                self.own(ctx, where),
-                {
-                    "$set": {**fields, "updatedAt": at},
-                    "$setOnInsert": {"_id": ObjectId(), "createdAt": at},
-                    "$inc": {"version": 1},
-                },
-                upsert=True,
-            )
-            for where in wheres
-        ]
-        if writes:
+        if writes := [UpdateOne(self.own(ctx, where), _made_or_set(fields), upsert=True) for where in wheres]:
             await self._in(ctx).bulk_write(writes, ordered=False, session=ctx.session)
 
     async def tally(self, ctx: Context, where: Where, counts: Document) -> None:
@@ -207,3 +192,14 @@ def _touched(change: Document) -> Document:
         "$set": {**change.get("$set", {}), "updatedAt": now()},
         "$inc": {**change.get("$inc", {}), "version": 1},
     }
+
+
+def _made_or_set(fields: Document) -> list[Document]:
+    """The stage of an upsert: a new document is of version 0, a changed one of the next."""
+    at = now()
+    stamps = {
+        "createdAt": {"$ifNull": ["$createdAt", at]},
+        "updatedAt": at,
+        "version": {"$ifNull": [{"$add": ["$version", 1]}, 0]},
+    }
+    return [{"$set": {name: {"$literal": value} for name, value in fields.items()} | stamps}]

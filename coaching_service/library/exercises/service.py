@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from coaching_service.kernel.errors import Forbidden, not_found
+from coaching_service.kernel.errors import BadRequest, Forbidden, not_found
 from coaching_service.kernel.pagination import page_document, skip_of
 from coaching_service.kernel.storage.context import Context
 from coaching_service.kernel.storage.documents import Document, Where
@@ -127,10 +127,12 @@ async def _require_own(ctx: Context, exercise_id: ObjectId) -> None:
 
 
 def _checked(details: Document) -> Document:
-    """`details` with the muscles named. Raises NotFound for an unknown one."""
+    """`details` with the muscles named. Raises NotFound for an unknown one, BadRequest for one named twice."""
     if "muscleGroups" not in details:
         return dict(details)
     roles = {muscle["_id"]: muscle["role"] for muscle in details["muscleGroups"]}
+    if len(roles) < len(details["muscleGroups"]):
+        raise BadRequest(["muscleGroups must name each muscle only once"])
     if not roles.keys() <= muscles.NAME_OF.keys():
         raise not_found("Muscle group")
     named = [{"_id": key, "name": muscles.NAME_OF[key], "role": role} for key, role in roles.items()]

@@ -103,6 +103,9 @@ def _read(metrics: list[Document], *, archived: bool) -> list[Document]:
 
 
 def _merged(stored: list[Document], sent: list[Document]) -> list[Document]:
+    kept = [metric["_id"] for metric in sent if "_id" in metric]
+    if len(set(kept)) < len(kept):
+        raise BadRequest(["metrics must name each metric only once"])
     there = {metric["_id"]: metric for metric in stored}
     merged = []
     for metric in sent:
@@ -110,7 +113,7 @@ def _merged(stored: list[Document], sent: list[Document]) -> list[Document]:
         if before is None and "_id" in metric:
             raise not_found("Metric")
         if before is not None and before["metricUnitId"] != metric["metricUnitId"]:
-            raise BadRequest("A metric keeps its unit; leave it out and add another instead")
+            raise BadRequest(["metrics: a metric keeps its unit; leave it out and add another instead"])
         merged.append(_metric(before["_id"] if before else ObjectId(), metric))
     return merged + [{**metric, "isArchived": True} for metric in there.values()]
 

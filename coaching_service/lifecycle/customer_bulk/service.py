@@ -21,6 +21,8 @@ BATCH = 1_000
 _CLIENT = 1
 
 Apply = Callable[[Context, list[ObjectId]], Awaitable[Any]]
+# Gives those to whom it cannot be done, and why.
+Unfit = Callable[[Context, list[ObjectId]], Awaitable[dict[ObjectId, str]]]
 # Called after each batch with what became of the clients so far.
 Told = Callable[["Result"], Awaitable[None]]
 
@@ -48,8 +50,12 @@ async def archive(ctx: Context, selection: Document, *, archived: bool, told: To
 
 
 async def add_groups(ctx: Context, selection: Document, groups: list[str], *, told: Told | None = None) -> Document:
-    """Put clients into groups."""
-    return await _run(ctx, selection, lambda tx, ids: bulk.add_groups(tx, ids, groups), told)
+    """Put clients into groups; one who would be in too many fails."""
+
+    async def overfull(tx: Context, ids: list[ObjectId]) -> dict[ObjectId, str]:
+        return await bulk.overfull(tx, ids, groups)
+
+    return await _run(ctx, selection, lambda tx, ids: bulk.add_groups(tx, ids, groups), told, unfit=overfull)
 
 
 async def remove_groups(ctx: Context, selection: Document, groups: list[str], *, told: Told | None = None) -> Document:
@@ -92,29 +98,45 @@ async def erase(ctx: Context, selection: Document, *, told: Told | None = None) 
     return await _run(ctx, selection, bulk.erase, told)
 
 
-async def _run(ctx: Context, selection: Document, apply: Apply, told: Told | None, batch: int = BATCH) -> Document:
+async def _none_unfit(_: Context, __: list[ObjectId]) -> dict[ObjectId, str]:
+    return {}
+
+
+async def _run(
+    ctx: Context,
+    selection: Document,
+    apply: Apply,
+    told: Told | None,
+    *,
+    batch: int = BATCH,
+    unfit: Unfit = _none_unfit,
+) -> Document:
     result = Result()
     async for ids in _selected(ctx, selection):
         result.requested += len(ids)
         for at in range(0, len(ids), batch):
-            await _settle(ctx, ids[at : at + batch], apply, result, dry_run=selection["dryRun"])
+            await _settle(ctx, ids[at : at + batch], apply, unfit, result, dry_run=selection["dryRun"])
             if told is not None:
                 await told(result)
     return result.answer()
 
 
-async def _settle(ctx: Context, ids: list[ObjectId], apply: Apply, result: Result, *, dry_run: bool) -> None:
+async def _settle(
+    ctx: Context, ids: list[ObjectId], apply: Apply, unfit: Unfit, result: Result, *, dry_run: bool
+) -> None:
     """Change those of `ids` that this coach may touch, all in one transaction, and note what became of each."""
 
-    async def changed(tx: Context) -> dict[ObjectId, bool]:
+    async def changed(tx: Context) -> tuple[dict[ObjectId, bool], dict[ObjectId, str]]:
         # Looked at in the transaction of the change: whoever is counted as `ok` is there, and is changed.
         found = await bulk.reachable(tx, ids)
-        if (ours := [customer_id for customer_id in ids if found.get(customer_id)]) and not dry_run:
-            await apply(tx, ours)
-        return found
+        ours = [customer_id for customer_id in ids if found.get(customer_id)]
+        without = await unfit(tx, ours)
+        if (fit := [customer_id for customer_id in ours if customer_id not in without]) and not dry_run:
+            await apply(tx, fit)
+        return found, without
 
     try:
-        found = await in_transaction(ctx, changed)
+        found, without = await in_transaction(ctx, changed)
     except ServiceError as error:
         for customer_id in ids:
             result.fail(customer_id, error.reason.upper().replace(" ", "_"), error.message)
@@ -124,6 +146,8 @@ async def _settle(ctx: Context, ids: list[ObjectId], apply: Apply, result: Resul
             result.fail(customer_id, "NOT_FOUND", "Customer not found")
         elif not found[customer_id]:
             result.fail(customer_id, "FORBIDDEN", "This client is assigned to another coach")
+        elif customer_id in without:
+            result.fail(customer_id, "BAD_REQUEST", without[customer_id])
         else:
             result.ok += 1
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.auth.permissions import CUSTOMERS
+from coaching_service.kernel.auth.permissions import CUSTOMERS, FORMS, METRICS, NUTRITION
 from coaching_service.kernel.rest.routes import Routes
 from coaching_service.kernel.rest.streams import Stream
 from coaching_service.kernel.storage.context import Context
@@ -13,10 +13,11 @@ from coaching_service.lifecycle.export import service
 routes = Routes("/coach/customers/{customerId}/export", tag="Export")
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), returns=bytes, lane="long")
+@routes.get("", access=coach(CUSTOMERS.VIEW, FORMS.VIEW, METRICS.VIEW, NUTRITION.VIEW), returns=bytes, lane="long")
 async def export_client(ctx: Context, customer_id: ObjectId) -> Stream:
     """Export everything of a client's.
 
     A ZIP, streamed: every record as JSON lines, every file, and `manifest.json` with sizes and SHA-256 checksums.
+    It holds all there is, so it takes leave to view all of it.
     """
     return await service.export(ctx, customer_id)

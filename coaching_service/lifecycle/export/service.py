@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import zipfile
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
 
 from coaching_service.kernel.rest.answers import to_json
 from coaching_service.kernel.rest.streams import Stream
 from coaching_service.kernel.storage import files
 from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import Document, declared
+from coaching_service.kernel.storage.documents import Document, declared, now
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.people.customers import service as customers
 
@@ -77,11 +75,11 @@ class _Package:
     def close(self, customer_id: ObjectId) -> bytes:
         """Write the manifest and the directory; gives the rest."""
         facts = {
-            "customerId": str(customer_id),
-            "exportedAt": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "customerId": customer_id,
+            "exportedAt": now(),
             "entries": self.manifest,
         }
-        self._zip.writestr("manifest.json", json.dumps(facts, indent=2))
+        self._zip.writestr("manifest.json", to_json(facts))
         self._zip.close()
         return self.outlet.take()
 

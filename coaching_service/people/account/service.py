@@ -6,7 +6,7 @@ from coaching_service.kernel.auth.principal import Company
 from coaching_service.kernel.background import jobs
 from coaching_service.kernel.errors import Conflict, Forbidden, not_found
 from coaching_service.kernel.storage.context import Context, in_transaction
-from coaching_service.kernel.storage.documents import Document
+from coaching_service.kernel.storage.documents import Document, moved_on
 from coaching_service.people.account import store
 from coaching_service.people.identities import service as identities
 
@@ -43,9 +43,11 @@ async def change(ctx: Context, details: Document) -> Document:
     """
     fields = dict(details)
     version = fields.pop("version", None)
-    if not fields:
-        return await read(ctx)
     before = await read(ctx)
+    if not fields:
+        if version not in (None, before["version"]):
+            raise moved_on()
+        return before
     other_unit = fields.get("loadUnit", before["loadUnit"]) != before["loadUnit"]
     changed = await store.change(ctx, fields, version, only_without_loads=other_unit)
     if changed is None:

@@ -29,9 +29,12 @@ async def invite_new(ctx: Context, customer: Document, token: str, wanted: bool)
 async def invite(ctx: Context, customer_id: ObjectId) -> None:
     """Queue another invitation with another token; the token before ends.
 
-    Raises NotFound, Forbidden; BadRequest for a client without an e-mail; Conflict for one who signs in already.
+    Raises NotFound, Forbidden; BadRequest for a client without an e-mail; Conflict for one who signs in already, or is
+    archived and could not.
     """
     customer = await customers.read(ctx, customer_id)
+    if customer["customerRoleData"]["isArchived"]:
+        raise Conflict("An archived client cannot sign in; restore the client, then invite")
     if customer["email"] is None:
         raise BadRequest("email is needed: this client has none to send an invitation to")
     if await identities.address_of(ctx, customer_id) is not None:

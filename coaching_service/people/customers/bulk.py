@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from coaching_service.kernel.background import jobs
 from coaching_service.kernel.storage.context import Context, in_transaction
 from coaching_service.kernel.storage.documents import Document
 from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.people.customers import service, store
+from coaching_service.people.customers import erasing, service, store
 from coaching_service.people.customers.search import holding_somewhere
 
 
@@ -48,6 +47,16 @@ async def add_groups(ctx: Context, ids: list[ObjectId], groups: list[str]) -> No
     await store.add_groups(ctx, ids, groups)
 
 
+# How many groups a client can be in: as many as a list of words holds.
+MOST_GROUPS = 50
+
+
+async def overfull(ctx: Context, ids: list[ObjectId], groups: list[str]) -> dict[ObjectId, str]:
+    """Which of `ids` would be in more groups than a client can be, and what to tell of them."""
+    told = f"groups must not hold more than {MOST_GROUPS} entries"
+    return dict.fromkeys(await store.overfull(ctx, ids, groups, MOST_GROUPS), told)
+
+
 async def remove_groups(ctx: Context, ids: list[ObjectId], groups: list[str]) -> None:
     """Take clients out of groups; those that are in none of them stay untouched."""
     await store.remove_groups(ctx, ids, groups)
@@ -62,8 +71,6 @@ async def erase(ctx: Context, ids: list[ObjectId]) -> None:
     """Remove clients at once for every reader, and queue the removal of all that is theirs."""
 
     async def removed(tx: Context) -> None:
-        gone = await store.remove_many(tx, ids)
-        arguments = [{"companyId": ctx.company_id, "customerId": customer_id} for customer_id in gone]
-        await jobs.enqueue_many(tx, service.ERASE, arguments)
+        await erasing.follow(tx, await store.remove_many(tx, ids))
 
     await in_transaction(ctx, removed)

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any
 
 from coaching_service.kernel.auth.secrets import token_hash
-from coaching_service.kernel.background import jobs
 from coaching_service.kernel.errors import Forbidden, not_found
 from coaching_service.kernel.links import file_url
 from coaching_service.kernel.pagination import page_document, skip_of
@@ -17,11 +16,10 @@ from coaching_service.kernel.storage.context import Context, Services, in_transa
 from coaching_service.kernel.storage.documents import Document, Where, moved_on, now
 from coaching_service.kernel.storage.files import StoredFile
 from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.people.customers import store
+from coaching_service.people.customers import erasing, store
 from coaching_service.people.customers.search import search_fields
 from coaching_service.people.team import service as team
 
-ERASE = "erase_customer"
 SCOPE_FIELDS = (store.TRAINER,)
 # Figures that are computed when one client is read; features.py fills it. Each gives fields of customerRoleData.
 figures: list[Callable[[Context, Document], Awaitable[Document]]] = []
@@ -263,7 +261,7 @@ async def erase(ctx: Context, customer_id: ObjectId) -> None:
     async def removed(tx: Context) -> None:
         if not await store.remove(tx, customer_id):
             raise not_found("Customer")
-        await jobs.enqueue(tx, ERASE, {"companyId": ctx.company_id, "customerId": customer_id})
+        await erasing.follow(tx, [customer_id])
 
     await in_transaction(ctx, removed)
 

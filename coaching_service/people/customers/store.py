@@ -123,6 +123,13 @@ async def add_groups(ctx: Context, ids: Sequence[ObjectId], groups: list[str]) -
     await customers.update_many(ctx, where, {"$addToSet": {GROUPS: {"$each": groups}}})
 
 
+async def overfull(ctx: Context, ids: Sequence[ObjectId], groups: list[str], most: int) -> list[ObjectId]:
+    """Those who with the groups would be in more than `most`."""
+    together = {"$size": {"$setUnion": [f"${GROUPS}", {"$literal": groups}]}}
+    found = await customers.find(ctx, {"_id": {"$in": list(ids)}, "$expr": {"$gt": [together, most]}}, fields=("_id",))
+    return [customer["_id"] for customer in found]
+
+
 async def remove_groups(ctx: Context, ids: Sequence[ObjectId], groups: list[str]) -> None:
     """Take those that are in any of the groups out of them."""
     where = {"_id": {"$in": list(ids)}, GROUPS: {"$in": groups}}
@@ -211,7 +218,7 @@ async def set_first_access(ctx: Context, customer_id: ObjectId, token_hash: str)
 async def use_first_access(ctx: Context, customer_id: ObjectId, token_hash: str, email: str) -> bool:
     """Use a first-access token up; whether it was still there. A client without an address gets `email`."""
     where = {"_id": customer_id, "firstAccessHash": token_hash}
-    if await customers.update(ctx, where, {"$unset": {"firstAccessHash": ""}}) is None:
+    if not await customers.set_derived(ctx, where, {"$unset": {"firstAccessHash": ""}}):
         return False
 
     def mutate(stored: Document) -> Document:

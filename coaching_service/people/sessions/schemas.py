@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from marshmallow import fields
+from marshmallow import ValidationError, fields
 
 from coaching_service.kernel.validation import Answer, Choice, Email, Input, Text
 from coaching_service.people.identities.passwords import LONGEST, SHORTEST
@@ -18,6 +18,8 @@ class NewPassword(Text):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> str:
         text = super()._deserialize(value, attr, data)
+        if not text.strip():
+            raise ValidationError("should not be empty")
         if len(text) < SHORTEST:
             raise self.make_error("short")
         return text

@@ -112,17 +112,20 @@ def _tokens(access: str, lives: timedelta) -> Document:
 async def refresh(ctx: Context, token: str) -> Document:
     """New tokens for a refresh token, which is then spent.
 
-    Raises SignInRefused for any other; a spent one ends its whole family at once.
+    Raises SignInRefused for any other; a spent one ends its whole family at once. Nothing is spent while its bearer
+    may not sign in.
     """
+    refused = SignInRefused("The refresh token is not valid; sign in again")
     family_hash = token_hash(token.partition(".")[0])
+    session = await store.by_refresh(ctx.services, family_hash, token_hash(token))
+    if session is not None and bearer_of(session) is None:
+        raise refused
     access, renewed = new_token(), f"{token.partition('.')[0]}.{new_token()}"
     rotated = await store.rotate(ctx.services, family_hash, token_hash(token), token_hash(renewed), token_hash(access))
     if rotated is None:
         if (ended := await store.revoke_family(ctx.services, family_hash)) is not None:
             log.warning("spent refresh token", session=str(ended["_id"]), company=str(ended["companyId"]))
-        raise SignInRefused("The refresh token is not valid; sign in again")
-    if await principal_by_session(ctx.services, token_hash(access)) is None:
-        raise SignInRefused("The refresh token is not valid; sign in again")
+        raise refused
     return _tokens(access, store.ACCESS_LIVES) | {"refreshToken": renewed}
 
 

@@ -40,10 +40,23 @@ async def resolve(services: Services, access_hash: str, door: str | None = None)
 
     `door`: the one the session was begun at: None is REST's, whose sessions open no other.
     """
-    at = now()
+    good = {"access": {"$elemMatch": {"hash": access_hash, "until": {"$gt": now()}}}, "door": door}
+    return await _with_bearer(services, good)
+
+
+async def by_refresh(services: Services, family_hash: str, refresh_hash: str) -> Document | None:
+    """The session whose good refresh token has this hash, with its bearer as `resolve` gives it, or None."""
+    return await _with_bearer(services, _good_refresh(family_hash, refresh_hash))
+
+
+def _good_refresh(family_hash: str, refresh_hash: str) -> Document:
+    return {"familyHash": family_hash, "refreshHash": refresh_hash, "expiresAt": {"$gt": now()}}
+
+
+async def _with_bearer(services: Services, match: Document) -> Document | None:
     found = sessions.globally(services).aggregate(
         [
-            {"$match": {"access": {"$elemMatch": {"hash": access_hash, "until": {"$gt": at}}}, "door": door}},
+            {"$match": match},
             {"$project": {"access.hash": 0, "familyHash": 0, "refreshHash": 0}},
             {"$lookup": {"from": "companies", "localField": "companyId", "foreignField": "_id", "as": "company"}},
             {"$lookup": {"from": "coaches", "localField": "subjectId", "foreignField": "_id", "as": "coach"}},
@@ -68,7 +81,7 @@ async def rotate(
     at = now()
     fresh = {"hash": access_hash, "until": at + ACCESS_LIVES}
     rotated: Document | None = await sessions.globally(services).find_one_and_update(
-        {"familyHash": family_hash, "refreshHash": refresh_hash, "expiresAt": {"$gt": at}},
+        _good_refresh(family_hash, refresh_hash),
         {
             "$set": {"refreshHash": new_refresh_hash, "expiresAt": at + FAMILY_LIVES, "updatedAt": at},
             "$push": {"access": {"$each": [fresh], "$slice": -_TOKENS_KEPT}},

@@ -7,7 +7,7 @@ from typing import Any
 from marshmallow import fields
 
 from coaching_service.kernel.auth.permissions import ALL_PERMISSIONS
-from coaching_service.kernel.validation import Answer, Choice, Email, Identifier, Input, ListOf, Moment, Text
+from coaching_service.kernel.validation import Answer, Choice, Email, Identifier, Input, ListOf, Moment, Text, Version
 
 SCOPES = ("all", "assigned")
 _PERMISSIONS = {
@@ -31,6 +31,7 @@ class EmployeePermissions(Input):
 
     permissions = Permissions(required=True)
     customersScope = Choice(*SCOPES)
+    version = Version()
 
 
 class NewEmployee(Input):

@@ -7,7 +7,7 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, validates_schema
 
-from coaching_service.kernel.validation import Answer, Day, Identifier, Input
+from coaching_service.kernel.validation import Answer, Day, Identifier, Input, Moment
 
 
 class OpenRange(Input):
@@ -41,3 +41,6 @@ class FormResponse(Answer):
     formName = fields.String()
     date = Day()
     answers = fields.List(fields.Nested(AnswerGiven))
+    createdAt = Moment()
+    updatedAt = Moment()
+    version = fields.Integer()

@@ -12,7 +12,7 @@ responses = Documents(
     (Index(("customerId", "-date", "-_id")), Index(("customerId", "witemId"), unique=True)),
     client_field="customerId",
 )
-_WIRE = ("formId", "formName", "date", "answers")
+_WIRE = ("formId", "formName", "date", "answers", "createdAt", "updatedAt", "version")
 
 
 async def put(ctx: Context, customer_id: ObjectId, witem_id: ObjectId, response: Document) -> None:

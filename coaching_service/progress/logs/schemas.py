@@ -7,7 +7,17 @@ from typing import Any
 
 from marshmallow import ValidationError, fields
 
-from coaching_service.kernel.validation import TEXT_LENGTH, Flag, Identifier, Input, Integer, ListOf, Number, Text
+from coaching_service.kernel.validation import (
+    TEXT_LENGTH,
+    Flag,
+    Identifier,
+    Input,
+    Integer,
+    ListOf,
+    Number,
+    Text,
+    Version,
+)
 from coaching_service.kernel.variants import ChangeByStoredType
 
 
@@ -60,6 +70,7 @@ class TaskDone(Input):
 
     isCompleted = Flag(load_default=True, metadata={"description": "false takes back what was logged."})
     comment = Text(longest=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
+    version = Version()
 
 
 class ExerciseDone(TaskDone):
@@ -128,3 +139,4 @@ class BlockLog(Input):
     durationMinutes = Number(least=0, most=1_440, allow_none=True, load_default=None)
     sessionRpe = Number(least=0, most=10, allow_none=True, load_default=None)
     comment = Text(longest=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
+    version = Version()

@@ -30,7 +30,7 @@ async def log_item(
     """Record what was done of an item, in place of what was recorded before; gives the item.
 
     What it implies follows or is taken back with it: metric values, the form's response, the activity feed. Raises
-    BadRequest, NotFound, Forbidden.
+    BadRequest, NotFound, Forbidden, and Conflict when the block has moved on since the log's `version`.
     """
     calendar = ClientCalendar(customer_id)
     await calendar.check(ctx)
@@ -87,7 +87,7 @@ def _require_of_circuit(item: Document, done: list[Document]) -> None:
 async def log_block(ctx: Context, customer_id: ObjectId, block_id: ObjectId, done: Document) -> Document:
     """Record what was noted of a session: durationMinutes, sessionRpe (0 to 10), comment; gives the block.
 
-    Raises NotFound, Forbidden.
+    Raises NotFound, Forbidden, and Conflict when the block has moved on since `version`.
     """
     calendar = ClientCalendar(customer_id)
     await calendar.check(ctx)

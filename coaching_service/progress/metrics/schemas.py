@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from marshmallow import fields
 
-from coaching_service.kernel.validation import Answer, Day, Identifier, Input, Number
+from coaching_service.kernel.validation import Answer, Day, Identifier, Input, Moment, Number
 from coaching_service.library.metric_sets.schemas import Metric
 
 
@@ -44,6 +44,9 @@ class AssignedMetricsSet(Answer):
     customerId = Identifier()
     metricsSet = fields.Nested(MetricsSetName)
     metrics = fields.List(fields.Nested(TrackedMetric))
+    createdAt = Moment()
+    updatedAt = Moment()
+    version = fields.Integer()
 
 
 class Entry(Answer):
@@ -54,6 +57,9 @@ class Entry(Answer):
     metricId = Identifier()
     date = Day()
     value = fields.Float()
+    createdAt = Moment()
+    updatedAt = Moment()
+    version = fields.Integer()
 
 
 class HistoryEntry(Answer):

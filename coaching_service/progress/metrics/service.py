@@ -37,6 +37,7 @@ def _present(assignment: Document, metric_set: Document, ends: dict[ObjectId, Do
         "customerId": assignment["customerId"],
         "metricsSet": {"_id": metric_set["_id"], "name": metric_set["name"]},
         "metrics": metrics,
+        **{name: assignment[name] for name in ("createdAt", "updatedAt", "version")},
     }
 
 
@@ -49,7 +50,8 @@ async def assign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> Docum
 
     async def settled(tx: Context) -> Document:
         await _existing(tx, set_id)
-        await store.assign(tx, customer_id, set_id)
+        if not await store.is_assigned(tx, customer_id, set_id):
+            await store.assign(tx, customer_id, set_id)
         return next(each for each in await assigned(tx, customer_id) if each["metricsSet"]["_id"] == set_id)
 
     return await in_transaction(ctx, settled)
@@ -88,7 +90,7 @@ async def record(
     await customers.visible(ctx, customer_id)
     metric_set = await _existing(ctx, set_id)
     if not await store.is_assigned(ctx, customer_id, set_id):
-        raise Conflict("This metric set is not assigned to the client; assign it before recording")
+        raise _unassigned()
     metric = _metric(metric_set, metric_id)
 
     async def recorded(tx: Context) -> Document:
@@ -104,7 +106,8 @@ async def record(
         return entry
 
     entry = await in_transaction(ctx, recorded)
-    return {"_id": entry["_id"], "metricsSetId": set_id, "metricId": metric_id, "date": date, "value": value}
+    shown = ("_id", "metricsSetId", "metricId", "date", "value", "createdAt", "updatedAt", "version")
+    return {name: entry[name] for name in shown}
 
 
 async def log(
@@ -112,9 +115,16 @@ async def log(
 ) -> None:
     """The values logged with a METRICS item enter the history, in the log's transaction; those it had before go.
 
-    Raises NotFound for a metric that is not in the item's set.
+    A set that was scheduled and never assigned is assigned with its first values. Raises NotFound for a metric that is
+    not in the item's set, Conflict when the assignment has been ended.
     """
     await store.forget_item(ctx, customer_id, witem_id)
+    if not values:
+        return
+    if not await store.is_assigned(ctx, customer_id, set_id):
+        if await store.was_assigned(ctx, customer_id, set_id):
+            raise _unassigned()
+        await store.assign(ctx, customer_id, set_id)
     metric_set = (await metric_sets.named(ctx, [set_id]))[set_id]
     for each in values:
         _metric(metric_set, each["metricId"])
@@ -144,6 +154,10 @@ async def metric_of(ctx: Context, set_id: ObjectId, metric_id: ObjectId) -> Docu
             found: Document = metric
             return found
     raise not_found("Metric")
+
+
+def _unassigned() -> Conflict:
+    return Conflict("This metric set is not assigned to the client; assign it before recording")
 
 
 async def _existing(ctx: Context, set_id: ObjectId, *, deleted_too: bool = False) -> Document:

@@ -35,8 +35,10 @@ async def assign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> Docum
 
 
 async def assign_many(ctx: Context, customer_ids: Sequence[ObjectId], set_id: ObjectId) -> None:
-    """Assign a set to many clients, again to those who had it before."""
-    wheres = [{"customerId": customer_id, "metricsSetId": set_id} for customer_id in customer_ids]
+    """Assign a set to many clients, again to those who had it before; those who have it stay untouched."""
+    where = {"customerId": {"$in": list(customer_ids)}, "metricsSetId": set_id, "unassignedAt": None}
+    have = {each["customerId"] for each in await assignments.find(ctx, where, fields=("customerId",))}
+    wheres = [{"customerId": each, "metricsSetId": set_id} for each in customer_ids if each not in have]
     await assignments.put_each(ctx, wheres, {"unassignedAt": None})
 
 
@@ -45,6 +47,12 @@ async def is_assigned(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> 
     where = {"customerId": customer_id, "metricsSetId": set_id}
     found = await assignments.find_one(ctx, where, ("unassignedAt",))
     return found is not None and found["unassignedAt"] is None
+
+
+async def was_assigned(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> bool:
+    """Whether the client is or was assigned the set."""
+    where = {"customerId": customer_id, "metricsSetId": set_id}
+    return await assignments.find_one(ctx, where, ("_id",)) is not None
 
 
 async def unassign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> bool:

@@ -27,7 +27,7 @@ async def page(ctx: Context, customer_id: ObjectId, *, skip: int, limit: int) ->
 async def next_number(ctx: Context, customer_id: ObjectId) -> int:
     """The next number, never given twice, not even after a version was deleted."""
     counter = await counters.put(ctx, {"customerId": customer_id}, {})
-    number: int = counter["version"]
+    number: int = counter["version"] + 1
     return number
 
 

@@ -108,7 +108,9 @@ async def plan(ctx: Context, program_id: ObjectId, start: str) -> Plan:
     """A program's blocks with dates, day 1 on `start`. Raises NotFound, BadRequest as `assign`."""
     program = await require(ctx, program_id)
     blocks = await workouts.stored_blocks(ctx, ProgramPlan(program_id))
-    return Plan(program, start, [block | {"date": workouts.later(start, block["day"] - 1)} for block in blocks])
+    return Plan(
+        program, start, [block | {"date": workouts.later(start, block["day"] - 1, "startDate")} for block in blocks]
+    )
 
 
 async def put(ctx: Context, plan: Plan, customer_id: ObjectId) -> int:

@@ -50,5 +50,5 @@ def _days(first: str, last: str) -> list[str]:
     start = date.fromisoformat(first)
     count = (date.fromisoformat(last) - start).days + 1
     if count > LONGEST_RANGE:
-        raise BadRequest(f"endDate must not be more than {LONGEST_RANGE - 1} days after startDate")
+        raise BadRequest([f"endDate must not be more than {LONGEST_RANGE - 1} days after startDate"])
     return [str(start + timedelta(days=number)) for number in range(count)]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from coaching_service.kernel.errors import BadRequest, Conflict, LegacyFailure, not_found
 from coaching_service.kernel.storage.context import Context, in_transaction, together
-from coaching_service.kernel.storage.documents import Document
+from coaching_service.kernel.storage.documents import Document, moved_on
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.kernel.variants import Unjudged
 from coaching_service.training.workouts import items, references, store
@@ -90,12 +90,14 @@ async def remove_item(ctx: Context, owner: Owner, block_id: ObjectId, item_id: O
     await in_transaction(ctx, removed)
 
 
-async def move_item(ctx: Context, owner: Owner, source: Document | None, target: Document | None) -> Document:
+async def move_item(
+    ctx: Context, owner: Owner, source: Document | None, target: Document | None, version: int | None = None
+) -> Document:
     """Move an item to a place in the same block or another of the owner's; gives the target block.
 
     `source`: wblockId, witemId; `target`: wblockId, index from 0 (past the end is the end). Never lost, never twice:
     raises LegacyFailure when either is missing, NotFound when a block or the item was never known, Conflict when the
-    item is no longer in `source`, BadRequest when the target is full.
+    item is no longer in `source` or the target block has moved on since `version`, BadRequest when the target is full.
     """
     await owner.check(ctx)
     if source is None or target is None:
@@ -111,7 +113,7 @@ async def move_item(ctx: Context, owner: Owner, source: Document | None, target:
             if await store.holds_item(tx, owner.where, item_id):
                 raise Conflict("The item is no longer in the source block; read the calendar again")
             raise not_found("Workout item")
-        reached = await _put(tx, owner, block, item, target)
+        reached = await _put(tx, owner, block, item, target, version)
         await owner.done_changed(tx, [item])
         if reached is not None and reached["date"] != block["date"]:
             await redated(tx, reached, [item])
@@ -120,7 +122,9 @@ async def move_item(ctx: Context, owner: Owner, source: Document | None, target:
     return await in_transaction(ctx, moved)
 
 
-async def _put(ctx: Context, owner: Owner, block: Document, item: Document, target: Document) -> Document | None:
+async def _put(
+    ctx: Context, owner: Owner, block: Document, item: Document, target: Document, version: int | None
+) -> Document | None:
     """Put an item of a block to its target; gives the target block, or None when it is not there."""
     at = target["index"]
 
@@ -132,7 +136,7 @@ async def _put(ctx: Context, owner: Owner, block: Document, item: Document, targ
 
     if target["wblockId"] != block["_id"]:
         await store.rewrite(ctx, owner.where, block["_id"], lambda held: {"items": _without(held, item)}, None)
-    return await store.rewrite(ctx, owner.where, target["wblockId"], holding, None)
+    return await store.rewrite(ctx, owner.where, target["wblockId"], holding, version)
 
 
 def _without(block: Document, item: Document) -> list[Document]:
@@ -140,7 +144,7 @@ def _without(block: Document, item: Document) -> list[Document]:
 
 
 def _full() -> BadRequest:
-    return BadRequest(f"A workout block holds at most {store.MAX_ITEMS} items")
+    return BadRequest([f"items must not hold more than {store.MAX_ITEMS} entries: the workout block is full"])
 
 
 async def log_item(
@@ -148,7 +152,8 @@ async def log_item(
 ) -> tuple[Document, Document]:
     """Store what was done of an item, in the caller's transaction; gives the block and the item as stored.
 
-    `judge` is given the stored item and gives what was done (as items.logged takes it), or raises. Raises NotFound.
+    `judge` is given the stored item and gives what was done (as items.logged takes it, beside it the `version` it is
+    based on), or raises. Raises NotFound, and Conflict when the block has moved on since that version.
     """
 
     before: list[Document] = []
@@ -156,7 +161,10 @@ async def log_item(
     def mutate(block: Document) -> Document:
         at = items.find(block["items"], item_id)
         before[:] = [block["items"][at]]
-        item = items.logged(block["items"][at], judge(block["items"][at]))
+        done = judge(block["items"][at])
+        if done.get("version", block["version"]) != block["version"]:
+            raise moved_on()
+        item = items.logged(block["items"][at], done)
         return {"items": [*block["items"][:at], item, *block["items"][at + 1 :]]}
 
     block = await store.rewrite(ctx, owner.where, block_id, mutate, None)

@@ -168,10 +168,11 @@ def declare_items(routes: Routes, kind: Kind) -> None:
     async def move_item(ctx: Context, body: dict[str, Any], **owner: ObjectId) -> dict[str, Any]:
         """Move an item within a block or to another.
 
-        Answers the target block. An item that is no longer in `source` is 409; without `source` or `target`: 500 with
-        `code` WITEM_MOVE_INCOMPLETE.
+        Answers the target block, whose `version` may be sent. An item that is no longer in `source` is 409; without
+        `source` or `target`: 500 with `code` WITEM_MOVE_INCOMPLETE.
         """
-        return await item_service.move_item(ctx, kind.owner_of(owner), body["source"], body["target"])
+        moved = body["source"], body["target"], body.get("version")
+        return await item_service.move_item(ctx, kind.owner_of(owner), *moved)
 
 
 routes = Routes("/coach/customers/{customerId}", tag="Workouts")

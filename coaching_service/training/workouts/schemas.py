@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
-from coaching_service.kernel.validation import Answer, Choice, Day, Flag, Identifier, Input, Integer, Moment, Text
+from coaching_service.kernel.validation import (
+    Answer,
+    Choice,
+    Day,
+    Flag,
+    Identifier,
+    Input,
+    Integer,
+    Moment,
+    Text,
+    Version,
+)
 from coaching_service.kernel.variants import Variant
 from coaching_service.library.forms.schemas import Question
 from coaching_service.library.metric_sets.schemas import Metric
@@ -59,6 +70,7 @@ class Move(Input):
 
     source = fields.Nested(MoveSource, allow_none=True, load_default=None)
     target = fields.Nested(MoveTarget, allow_none=True, load_default=None)
+    version = Version()
 
 
 class ExerciseName(Answer):

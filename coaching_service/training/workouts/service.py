@@ -144,7 +144,7 @@ async def shift(ctx: Context, owner: Owner, day: str, days: int) -> int:
     async def moved(tx: Context) -> int:
         found = await store.untouched_from(tx, owner.where, day)
         for block in found:
-            later(block["date"], days)
+            later(block["date"], days, "days")
         count = await store.shift(tx, owner.where, [block["_id"] for block in found], days)
         await owner.rescheduled(tx)
         return count
@@ -152,19 +152,22 @@ async def shift(ctx: Context, owner: Owner, day: str, days: int) -> int:
     return await in_transaction(ctx, moved)
 
 
-def later(day: str, days: int) -> str:
-    """A date so many days later (or earlier). Raises BadRequest when it leaves the calendar."""
+def later(day: str, days: int, field: str) -> str:
+    """A date so many days later (or earlier). Raises BadRequest, naming `field`, when it leaves the calendar."""
     try:
         return str(date.fromisoformat(day) + timedelta(days=days))
     except OverflowError:
-        raise BadRequest(f"{day} moved by {days} days is no date") from None
+        raise BadRequest([f"{field} leaves the calendar: {day} moved by {days} days is no date"]) from None
 
 
 async def log_block(ctx: Context, owner: Owner, block_id: ObjectId, done: Document) -> Document:
-    """Store what was noted of a session: durationMinutes, sessionRpe, comment. Gives the block. Raises NotFound."""
+    """Store what was noted of a session: durationMinutes, sessionRpe, comment. Gives the block.
+
+    Raises NotFound, and Conflict when the block has moved on since `version`.
+    """
     await owner.check(ctx)
     fields = {name: done[name] for name in ("durationMinutes", "sessionRpe", "comment")}
-    return await ordered(ctx, owner, await store.change(ctx, owner.where, block_id, fields, None))
+    return await ordered(ctx, owner, await store.change(ctx, owner.where, block_id, fields, done.get("version")))
 
 
 def is_completed(block: Document) -> bool:

@@ -1,0 +1,18 @@
+"""What follows when clients are erased."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from coaching_service.kernel.background import idempotency, jobs
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.ids import ObjectId
+
+ERASE = "erase_customer"
+
+
+async def follow(ctx: Context, customer_ids: Sequence[ObjectId]) -> None:
+    """In the transaction that removes clients: kept answers about them go too, the removal of the rest is queued."""
+    await idempotency.forget(ctx, customer_ids)
+    arguments = [{"companyId": ctx.company_id, "customerId": customer_id} for customer_id in customer_ids]
+    await jobs.enqueue_many(ctx, ERASE, arguments)
