@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
 
 import aiohttp_jinja2
 import jinja2
@@ -126,9 +127,15 @@ def _day(value: str | date | None) -> str:
     return f"{day:%a} {day.day} {day:%b %Y}"
 
 
-def _moment(value: datetime | None) -> str:
-    """A stored time as `2 Mar 2026, 08:30 UTC`."""
-    return "–" if value is None else f"{value.day} {value:%b %Y, %H:%M} UTC"
+@jinja2.pass_context
+def _moment(context: jinja2.runtime.Context, value: datetime | None) -> str:
+    """A stored time as `2 Mar 2026, 09:30 CET`: where the page's client is, else the company."""
+    if value is None:
+        return "–"
+    who, client = context.get("who"), context.get("customer") or {}
+    zone = client.get("timezone") or (who.company.timezone if who is not None else "UTC")
+    at = value.replace(tzinfo=UTC).astimezone(ZoneInfo(zone))
+    return f"{at.day} {at:%b %Y, %H:%M %Z}"
 
 
 def _number(value: float | None, unit: str = "") -> str:

@@ -70,7 +70,7 @@ async def read_form(request: web.Request) -> Sent:
         pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS)
     except ValueError:
         raise BadRequest("The form could not be read") from None
-    return MultiDict(pairs)
+    return MultiDict((name, text.replace("\r\n", "\n")) for name, text in pairs)  # a line ends in one character
 
 
 def load(schema: Schema, sent: Mapping[str, str]) -> dict[str, Any]:

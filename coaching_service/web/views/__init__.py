@@ -16,6 +16,7 @@ from coaching_service.web.views import (
     progress,
     records,
     settings,
+    workout,
 )
 
 PARTS = (
@@ -24,6 +25,7 @@ PARTS = (
     customers,
     bulk,
     customer,
+    workout,
     progress,
     records,
     details,

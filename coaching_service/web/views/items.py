@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from itertools import groupby
 from typing import Any
 
 from coaching_service.kernel.storage.documents import Document
+
+EFFORT = (("RPE", "rpe"), ("RIR", "rir"))
 
 
 def described(item: Document, unit: str) -> dict[str, Any]:
@@ -28,29 +31,46 @@ def _words(item: Document, unit: str) -> tuple[str, list[str]]:
     if kind == "METRICS":
         metrics = item["metricsFields"]
         return f"Measure: {metrics['name']}", [", ".join(metric["name"] for metric in metrics["metrics"])]
-    return item["reminderFields"]["message"], [item["reminderFields"]["scheduledTime"]]
+    return item["reminderFields"]["message"], [_when(item["reminderFields"]["scheduledTime"])]
+
+
+def _when(scheduled: str) -> str:
+    """A time of day as it is, a moment as `Thu 19 Nov 2026, 08:00 UTC`."""
+    if len(scheduled) <= len("08:30"):
+        return scheduled
+    at = datetime.fromisoformat(scheduled)
+    return f"{at:%a} {at.day} {at:%b %Y, %H:%M %Z}".rstrip()
 
 
 def _sets(sets: list[Document], unit: str) -> list[str]:
     """Planned sets, alike ones together."""
     lines = []
-    for text, alike in groupby(_set(each, unit) for each in sets):
+    for text, alike in groupby(planned_set(each, unit) for each in sets):
         count = len(list(alike))
         lines.append(f"{count} × {text}" if text else f"{count} {'set' if count == 1 else 'sets'}")
     return lines
 
 
-def _set(planned: Document, unit: str) -> str:
+def planned_set(planned: Document, unit: str) -> str:
+    """A planned set, such as `8, 60 kg, RPE 8`; empty when it only says that there is one."""
     parts = [
         _range(planned.get("minPlannedReps"), planned.get("maxPlannedReps"), ""),
         _range(planned.get("minPlannedSeconds"), planned.get("maxPlannedSeconds"), " s"),
-        f"{planned['plannedMeters']:g} m" if planned.get("plannedMeters") else "",
-        f"{planned['load']:g} {unit}" if planned.get("load") else "",
-        "warm-up" if planned.get("isWarmup") else "",
+        figure(planned.get("plannedMeters"), "m"),
+        figure(planned.get("load"), unit),
+        *(f"{name} {figure(planned[key])}" for name, key in EFFORT if planned[key] is not None),
+        f"tempo {planned['tempo']}" if planned["tempo"] else "",
+        f"rest {figure(planned['rest'], 's')}" if planned["rest"] else "",
+        "warm-up" if planned["isWarmup"] else "",
     ]
     return ", ".join(part for part in parts if part)
 
 
+def figure(value: float | None, unit: str = "") -> str:
+    """A number without idle zeros, with its unit; nothing for none."""
+    return "" if value is None else f"{value:.10g} {unit}".rstrip()
+
+
 def _range(least: float | None, most: float | None, unit: str) -> str:
-    ends = [f"{end:g}" for end in dict.fromkeys((least, most)) if end is not None]
+    ends = [figure(end) for end in dict.fromkeys((least, most)) if end is not None]
     return "–".join(ends) + unit if ends else ""

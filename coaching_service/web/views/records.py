@@ -20,20 +20,9 @@ from coaching_service.progress.personal_records import service as personal_recor
 from coaching_service.progress.progress_photos import service as progress_photos
 from coaching_service.web.pages import Go, Pages
 from coaching_service.web.views.customer import head
+from coaching_service.web.views.events import KINDS, told
 
 pages = Pages("/app/customers/{customerId}")
-_KINDS = {"heaviest_load": "Heaviest load", "most_reps": "Most repetitions", "estimated_1rm": "Estimated 1RM"}
-_EVENTS = {
-    "workout_completed": "Completed a workout",
-    "item_logged": "Logged an item",
-    "form_submitted": "Answered a form",
-    "metric_recorded": "A metric was recorded",
-    "photo_added": "A photo was added",
-    "plan_uploaded": "A plan was uploaded",
-    "personal_record": "A personal record",
-    "note_added": "A note was added",
-    "program_assigned": "A program was assigned",
-}
 
 
 class _Dates(Input):
@@ -80,7 +69,7 @@ async def notes_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     customer, written, feed = await together(
         ctx, head(ctx, customer_id), notes.of(ctx, customer_id), activity.page(ctx, customer_id, page=1, size=15)
     )
-    return {"customer": customer, "notes": written, "feed": feed["docs"], "events": _EVENTS}
+    return {"customer": customer, "notes": written, "feed": feed["docs"], "told": told}
 
 
 @pages.post("/notes", access=coach(CUSTOMERS.EDIT), form=_NewNote(), on=notes_page)
@@ -113,4 +102,4 @@ async def delete_note(ctx: Context, customer_id: ObjectId, note_id: ObjectId) ->
 async def records_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     """A client's bests."""
     customer, records = await together(ctx, head(ctx, customer_id), personal_records.of(ctx, customer_id))
-    return {"customer": customer, "records": records, "kinds": _KINDS}
+    return {"customer": customer, "records": records, "kinds": KINDS}

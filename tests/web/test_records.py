@@ -1,0 +1,77 @@
+"""What is kept of a client in the application: notes, what happened lately, metrics."""
+
+from __future__ import annotations
+
+from tests import training
+from tests.client import MONDAY, UNKNOWN, CoachClient
+from tests.web.visitor import Visitor
+
+
+async def test_notes_are_text_and_nothing_in_them_runs(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    here = f"/app/customers/{ana['_id']}/notes"
+    page = await owner_page.get(here)
+
+    kept = await owner_page.submit(page, here, content="Knee <script>alert(1)</script>\n\nGo easy & slow")
+
+    kept.ok().says("The note is kept.", "Knee <script>alert(1)</script>", "Go easy & slow")
+    assert "<script>alert" not in kept.html
+    (note,) = (await coach.get(f"/coach/customers/{ana['_id']}/notes")).ok()
+    asked = await owner_page.get(f"{here}/{note['_id']}/delete")
+    (await owner_page.submit(asked, f"{here}/{note['_id']}/delete")).ok().says("The note is deleted.", "No notes yet")
+
+
+async def test_why_a_note_is_not_kept_is_said_at_it(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    here = f"/app/customers/{ana['_id']}/notes"
+    page = await owner_page.get(here)
+
+    (await owner_page.submit(page, here, content="   ")).ok(400).says("This should not be empty.")
+    long = await owner_page.submit(page, here, content="x" * 10_001)
+    long.ok(400).says("This must not be longer than 10000 characters.")
+    for fits in ("x\r\n" * 5_000, "\N{PERSON CLIMBING}" * 10_000):
+        (await owner_page.submit(page, here, content=fits.strip())).ok().says("The note is kept.")
+
+
+async def test_what_happened_lately_has_names(coach: CoachClient, owner_page: Visitor) -> None:
+    ana, body = await coach.create_customer("Ana"), await training.metric_set(coach)
+    squat = await coach.create_exercise("Squat")
+    block = await training.block_with(coach, ana, training.exercise_of(squat), training.metrics_of(body))
+    lift, measure = block["items"]
+    (await training.log(coach, block, lift, customerSets=[{"reps": 5, "load": 80}])).ok()
+    (await training.log(coach, block, measure, values=[{"metricId": body["metrics"][0]["_id"], "value": 80}])).ok()
+    (await coach.post(training.client_path(ana, "metrics-sets"), {"metricsSetId": body["_id"]})).ok(201)
+    entry = {"metricId": body["metrics"][0]["_id"], "date": MONDAY, "value": 79.5}
+    (await coach.post(training.client_path(ana, "metrics-sets", body["_id"], "entries"), entry)).ok(201)
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    (await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "One", "day": 1})).ok(201)
+    assign = {"customerId": ana["_id"], "startDate": MONDAY}
+    (await coach.post(f"/coach/programs/{program['_id']}/assign", assign)).ok(201)
+
+    page = (await owner_page.get(f"/app/customers/{ana['_id']}/notes")).ok()
+
+    page.says("Completed Legs", "Logged an exercise in Legs", "Measured in Legs", "Body weight: 79.5 kg")
+    page.says("Record in Squat: heaviest load 80 kg", "Program Base, 1 workout", "for Mon 2 Mar 2026")
+
+
+async def test_a_value_is_typed_with_a_comma(coach: CoachClient, owner_page: Visitor) -> None:
+    ana, body = await coach.create_customer("Ana"), await training.metric_set(coach)
+    (await coach.post(training.client_path(ana, "metrics-sets"), {"metricsSetId": body["_id"]})).ok(201)
+    here = f"/app/customers/{ana['_id']}/progress"
+    page = await owner_page.get(here)
+    assert page.form(here).controls["value"]["inputmode"] == "decimal"
+
+    (await owner_page.submit(page, here, value="79,4", date=MONDAY)).ok().says("The value is recorded.")
+
+    assert [each["value"] for each in await training.history(coach, ana, body)] == [79.4]
+
+
+async def test_a_metric_set_that_is_gone_is_no_mistake_of_ours(coach: CoachClient, owner_page: Visitor) -> None:
+    ana, body = await coach.create_customer("Ana"), await training.metric_set(coach)
+    (await coach.post(training.client_path(ana, "metrics-sets"), {"metricsSetId": body["_id"]})).ok(201)
+    here = f"/app/customers/{ana['_id']}/progress"
+    page = await owner_page.get(here)
+
+    told = await owner_page.submit(page, here, metricsSetId=UNKNOWN, value="79", date=MONDAY)
+
+    told.ok(400).says("The metrics set does not exist.", "Progress")
