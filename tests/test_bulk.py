@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.team import service as team
 from tests.client import UNKNOWN, CoachClient
@@ -208,6 +209,39 @@ async def test_a_program_and_a_metric_set_reach_every_client(coach: CoachClient)
         assert (block["date"], block["day"]) == ("2026-03-04", 3)
         assert len((await coach.get(f"/coach/customers/{customer['_id']}/metrics-sets")).ok()) == 1
         assert customer["customerRoleData"]["lastWorkoutDate"] == "2026-03-04"
+
+
+async def blocks_of(coach: CoachClient, *wanted: str) -> list[int]:
+    """How many blocks each client has."""
+    dates = {"startDate": "2020-01-01", "endDate": "2030-12-31"}
+    return [len((await coach.get(f"/coach/customers/{each}/wblock", **dates)).ok()) for each in wanted]
+
+
+async def test_a_program_assigned_again_with_the_same_key_reaches_nobody_twice(coach: CoachClient) -> None:
+    """Contract 1: `Idempotency-Key` on POSTs that create coaching data; also when the first was cut off midway."""
+    ana, bo, cy = await ids(coach, "Ana", "Bo", "Cy")
+    path, key = "/coach/customers/bulk/assign-program", {"Idempotency-Key": "k"}
+    body = {"ids": [ana, bo, cy], **await own(coach, "assign-program")}
+    (await coach.post(path, body, headers={"Idempotency-Key": "a b"})).refused(400, "Idempotency-Key")
+
+    replies = await asyncio.gather(*(coach.post(path, body, headers=key) for _ in range(6)))
+
+    assert {reply.status for reply in replies} <= {200, 409}
+    assert {reply.json["ok"] for reply in replies if reply.status == 200} == {3}
+    assert await blocks_of(coach, ana, bo, cy) == [1, 1, 1]
+    again = await coach.post(path, body, headers=key)
+    assert again.headers["Idempotent-Replayed"] == "true"
+    (await coach.post(path, body | {"startDate": "2026-05-01"}, headers=key)).refused(409, "another body")
+
+    replays = coach.ctx.db["replays"]
+    await replays.delete_one({"companyId": coach.ctx.company_id, "about": None})
+    await replays.delete_one({"companyId": coach.ctx.company_id, "about": ObjectId(cy)})
+    resumed = await coach.post(path, body, headers=key)
+    assert "Idempotent-Replayed" not in resumed.headers
+    assert resumed.ok() == {"requested": 3, "ok": 3, "failed": []}
+    assert await blocks_of(coach, ana, bo, cy) == [1, 1, 2], "as if it had been cut off before Cy"
+    assert (await coach.post(path, body)).ok()["ok"] == 3
+    assert await blocks_of(coach, ana, bo, cy) == [2, 2, 3], "without the key it is asked for anew"
 
 
 async def test_erased_clients_are_gone_with_all_that_was_theirs(coach: CoachClient) -> None:

@@ -74,9 +74,7 @@ async def once(
     async def claimed(tx: Context) -> Kept:
         await _replays.claim(tx, {"_id": claim.id, "fingerprint": claim.fingerprint})
         kept, found_about = await work(tx)
-        sealed = ctx.services.vault.seal(kept.body, _binding(claim))
-        answer = {"status": kept.status, "answer": sealed, "about": about or found_about}
-        await _replays.set_derived(tx, {"_id": claim.id}, {"$set": answer})
+        await _replays.set_derived(tx, {"_id": claim.id}, {"$set": _answer(ctx, claim, kept, about or found_about)})
         return kept
 
     try:
@@ -84,7 +82,57 @@ async def once(
     except HeldByAnother:
         if (first := await _first_answer(ctx, claim)) is not None:
             return first
-        raise Conflict("A request with this Idempotency-Key is still running; try again shortly") from None
+        raise StillRunning from None
+
+
+async def in_steps(ctx: Context, claim: Claim, work: Callable[[Context], Awaitable[tuple[Kept, Any]]]) -> Kept:
+    """Do `work`, which is too much for one transaction and claims each of its steps, once for this claim.
+
+    A repetition gets the first answer; one that comes before there is an answer goes on where the first is, or ended.
+    Raises Conflict when the key came with another body.
+    """
+    if (first := await _first_answer(ctx, claim)) is not None:
+        return first
+    kept, _ = await work(ctx)
+    whole = {"_id": claim.id, "fingerprint": claim.fingerprint, **_answer(ctx, claim, kept, None)}
+    try:
+        await _replays.claim(ctx, whole)
+    except HeldByAnother:
+        return await _first_answer(ctx, claim) or kept
+    return kept
+
+
+async def step(ctx: Context, claim: Claim, about: ObjectId) -> bool:
+    """Claim the step about a client, in the transaction that does it; False when it has been done.
+
+    Raises StillRunning while another request with the same key is at it, Conflict when it was done for another body.
+    """
+    identifier = stable_id(str(claim.id), str(about))
+    if (done := await _replays.find_one(ctx, {"_id": identifier}, ("fingerprint",))) is not None:
+        if done["fingerprint"] != claim.fingerprint:
+            raise _another_body()
+        return False
+    try:
+        await _replays.claim(ctx, {"_id": identifier, "fingerprint": claim.fingerprint, "about": about})
+    except HeldByAnother:
+        raise StillRunning from None
+    return True
+
+
+def _answer(ctx: Context, claim: Claim, kept: Kept, about: ObjectId | None) -> Document:
+    sealed = ctx.services.vault.seal(kept.body, _binding(claim))
+    return {"status": kept.status, "answer": sealed, "about": about}
+
+
+class StillRunning(Conflict):
+    """The first request with the same key has not ended."""
+
+    def __init__(self) -> None:
+        super().__init__("A request with this Idempotency-Key is still running; try again shortly")
+
+
+def _another_body() -> Conflict:
+    return Conflict("This Idempotency-Key was used with another body")
 
 
 async def forget(ctx: Context, about: Sequence[ObjectId]) -> None:
@@ -100,7 +148,7 @@ async def _first_answer(ctx: Context, claim: Claim) -> Kept | None:
         await _replays.delete(ctx, {"_id": claim.id, "createdAt": record["createdAt"]})
         return None
     if record["fingerprint"] != claim.fingerprint:
-        raise Conflict("This Idempotency-Key was used with another body")
+        raise _another_body()
     for check in on_replay if record["about"] else ():
         await check(ctx, record["about"])
     body = ctx.services.vault.open(record["answer"], _binding(claim))

@@ -57,7 +57,9 @@ class Route:
 
     `query` and `body` are schema instances; `form` describes a multipart body instead.
     `returns` is a schema, a Variant, `list_of(schema)`, `bytes` for a Stream, or None for no body.
-    `idempotent`: takes an `Idempotency-Key`. `body_limit`: bytes, None for the setting's default.
+    `idempotent`: takes an `Idempotency-Key`. `stepwise`: its work is many transactions, so the handler is given the
+    `claim` of that key (or None) and claims each step of it, and a repetition goes on where the first ended.
+    `body_limit`: bytes, None for the setting's default.
     `lane`: which line the request stands in: `database`, `long` (bulk work), or `own` (passwords have their own).
     `example`: a request body for the document.
     `malformed`: path parameters whose malformed identifier is one of the documented legacy failures, with its code
@@ -76,6 +78,7 @@ class Route:
     form: Form | None = None
     errors: tuple[type[ServiceError], ...] = ()
     idempotent: bool = False
+    stepwise: bool = False
     body_limit: int | None = None
     body_optional: bool = False
     lane: Lane = "database"

@@ -14,7 +14,7 @@ from marshmallow import Schema
 
 from coaching_service.kernel.auth.access import check
 from coaching_service.kernel.auth.principal import Principal
-from coaching_service.kernel.background.idempotency import Claim, Kept, once
+from coaching_service.kernel.background.idempotency import Claim, Kept, in_steps, once
 from coaching_service.kernel.rest.answers import to_json
 from coaching_service.kernel.rest.inputs import (
     has_hung_up,
@@ -159,10 +159,12 @@ def _keeping(handler: Handler, file: StoredFile | None) -> Handler:
 async def _answer(route: Route, request: web.Request, ctx: Context, arguments: dict[str, Any], raw: Any) -> Any:
     key = request.headers.get("Idempotency-Key") if route.idempotent else None
     if key is None:
-        result = await route.handler(ctx, **arguments)
+        result = await route.handler(ctx, **arguments, **({"claim": None} if route.stepwise else {}))
         return _response(route, result)
     identifiers = [str(arguments[name]) for _, name in route.path_parameters]
     claim = Claim.of(ctx, key, route.method, "/".join([route.path, *identifiers]), raw)
+    if route.stepwise:
+        arguments["claim"] = claim
 
     async def work(tx: Context) -> tuple[Kept, ObjectId | None]:
         result = await route.handler(tx, **arguments)
@@ -171,7 +173,7 @@ async def _answer(route: Route, request: web.Request, ctx: Context, arguments: d
 
     body = arguments.get("body")
     named = arguments.get("customer_id") or (body.get("customerId") if isinstance(body, dict) else None)
-    kept = await once(ctx, claim, named, work)
+    kept = await (in_steps(ctx, claim, work) if route.stepwise else once(ctx, claim, named, work))
     headers = {"Idempotent-Replayed": "true"} if kept.replayed else {}
     return web.Response(body=kept.body, status=kept.status, headers={"Content-Type": _JSON, **headers})
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from coaching_service.kernel.auth.access import coach
 from coaching_service.kernel.auth.permissions import CUSTOMERS, METRICS
+from coaching_service.kernel.background.idempotency import Claim
 from coaching_service.kernel.errors import NotFound
 from coaching_service.kernel.rest.routes import Routes
 from coaching_service.kernel.storage.context import Context
@@ -71,14 +72,16 @@ async def assign_trainer(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     access=coach(CUSTOMERS.EDIT),
     body=ProgramAssignment(),
     errors=(NotFound,),
+    idempotent=True,
+    stepwise=True,
     example={**_IDS, "programId": "66f0c0ffee0000000000abcd", "startDate": "2026-03-02"},
 )
-async def assign_program(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def assign_program(ctx: Context, body: dict[str, Any], claim: Claim | None) -> dict[str, Any]:
     """Assign a program to clients.
 
-    Each client gets every block of it or none.
+    Each client gets every block of it or none; with an Idempotency-Key, a repetition gives it to nobody twice.
     """
-    return await service.assign_program(ctx, body, body["programId"], body["startDate"])
+    return await service.assign_program(ctx, body, body["programId"], body["startDate"], claim=claim)
 
 
 @_bulk(

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from coaching_service.kernel.background import idempotency
+from coaching_service.kernel.background.idempotency import Claim, StillRunning
 from coaching_service.kernel.errors import ServiceError
 from coaching_service.kernel.storage.context import Context, in_transaction
 from coaching_service.kernel.storage.documents import Document
@@ -73,14 +75,24 @@ async def assign_trainer(
 
 
 async def assign_program(
-    ctx: Context, selection: Document, program_id: ObjectId, start: str, *, told: Told | None = None
+    ctx: Context,
+    selection: Document,
+    program_id: ObjectId,
+    start: str,
+    *,
+    claim: Claim | None = None,
+    told: Told | None = None,
 ) -> Document:
-    """Assign a program to clients from a date on. Raises NotFound, BadRequest as programs.assign."""
+    """Assign a program to clients from a date on; those to whom it was assigned under `claim` are `ok` as they are.
+
+    Raises NotFound, BadRequest as programs.assign, StillRunning while another request assigns it under `claim`.
+    """
     plan = await programs.plan(ctx, program_id, start)
 
     async def assign(tx: Context, ids: list[ObjectId]) -> None:
         for customer_id in ids:
-            await programs.put(tx, plan, customer_id)
+            if claim is None or await idempotency.step(tx, claim, customer_id):
+                await programs.put(tx, plan, customer_id)
 
     return await _run(ctx, selection, assign, told, batch=_CLIENT)
 
@@ -137,19 +149,26 @@ async def _settle(
 
     try:
         found, without = await in_transaction(ctx, changed)
+    except StillRunning:
+        raise
     except ServiceError as error:
         for customer_id in ids:
             result.fail(customer_id, error.reason.upper().replace(" ", "_"), error.message)
         return
     for customer_id in ids:
-        if customer_id not in found:
-            result.fail(customer_id, "NOT_FOUND", "Customer not found")
-        elif not found[customer_id]:
-            result.fail(customer_id, "FORBIDDEN", "This client is assigned to another coach")
-        elif customer_id in without:
-            result.fail(customer_id, "BAD_REQUEST", without[customer_id])
+        if (reason := _reason(customer_id, found, without)) is not None:
+            result.fail(customer_id, *reason)
         else:
             result.ok += 1
+
+
+def _reason(customer_id: ObjectId, found: dict[ObjectId, bool], without: dict[ObjectId, str]) -> tuple[str, str] | None:
+    """Why nothing happened to a client: a code, and in words; None when it did."""
+    if customer_id not in found:
+        return "NOT_FOUND", "Customer not found"
+    if not found[customer_id]:
+        return "FORBIDDEN", "This client is assigned to another coach"
+    return ("BAD_REQUEST", without[customer_id]) if customer_id in without else None
 
 
 async def _selected(ctx: Context, selection: Document) -> AsyncIterator[list[ObjectId]]:
