@@ -94,7 +94,9 @@ def describe(routes: Iterable[Route], tags: Sequence[tuple[str, str]], base_url:
 
 
 def _kinds(base: type[errors.ServiceError]) -> list[type[errors.ServiceError]]:
-    return [kind for child in base.__subclasses__() for kind in (child, *_kinds(child))]
+    """What routes answer with; narrower errors, declared where they are raised, answer as the one they are."""
+    kinds = [kind for child in base.__subclasses__() for kind in (child, *_kinds(child))]
+    return [kind for kind in kinds if kind.__module__ == errors.__name__]
 
 
 def _operation(route: Route) -> dict[str, Any]:

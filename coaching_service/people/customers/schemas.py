@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from marshmallow import fields
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from marshmallow import ValidationError, fields
 
 from coaching_service.kernel.pagination import PageQuery
 from coaching_service.kernel.query import QueryBoolean
@@ -22,6 +25,17 @@ from coaching_service.kernel.validation import (
 )
 
 NO_TRAINER = "none"
+_EARLIEST_ZONE = timedelta(hours=14)
+
+
+class Birthday(Day):
+    """A day from 1900 on that has begun somewhere on earth."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> str:
+        day = super()._deserialize(value, attr, data, **options)
+        if not "1900-01-01" <= day <= str((datetime.now(UTC) + _EARLIEST_ZONE).date()):
+            raise ValidationError("must not be in the future, nor before 1900")
+        return day
 
 
 class CustomerQuery(PageQuery):
@@ -42,7 +56,7 @@ class CustomerDetails(Input):
     surname = Text(blank=True, allow_none=True)
     email = Email(allow_none=True)
     phone = Text(longest=50, blank=True, allow_none=True)
-    birthday = Day(allow_none=True)
+    birthday = Birthday(allow_none=True)
     timezone = Timezone(allow_none=True)
     groups = Words()
     assignedTo = Identifier(allow_none=True)
