@@ -18,7 +18,7 @@ NAME_LENGTH = 200
 TEXT_LENGTH = 10_000
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-_TIMEZONES = {name for name in available_timezones() if "/" in name or name in ("UTC", "GMT")}
+TIMEZONES = frozenset(name for name in available_timezones() if "/" in name or name in ("UTC", "GMT"))
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _LINE = re.compile(r"[\n\r\t]")
 
@@ -149,7 +149,7 @@ class Timezone(Text):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> str:
         text = super()._deserialize(value, attr, data)
-        if text not in _TIMEZONES:
+        if text not in TIMEZONES:
             raise ValidationError("must be the IANA name of a time zone, such as Europe/Madrid")
         return text
 

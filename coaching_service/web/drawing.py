@@ -12,14 +12,20 @@ import aiohttp_jinja2
 import jinja2
 from aiohttp import web
 
+from coaching_service.kernel.auth.secrets import new_token
 from coaching_service.kernel.errors import ServiceError
+from coaching_service.kernel.validation import TIMEZONES
 from coaching_service.web import statics
 from coaching_service.web.forms import Typed
-from coaching_service.web.visits import Visit, is_secure
+from coaching_service.web.visits import FromElsewhere, OutOfDate, Visit, is_secure
 
 _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
     "frame-ancestors 'none'"
+)
+# The names people know; the database of time zones has others for the sake of old programs.
+_PARTS_OF_THE_WORLD = (
+    *("Africa", "America", "Antarctica", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific", "UTC"),
 )
 _HEADERS = {
     "Referrer-Policy": "same-origin",
@@ -39,7 +45,7 @@ def prepare(app: web.Application) -> None:
         auto_reload=False,
         default_helpers=False,
         filters=_FILTERS,
-    ).globals["static"] = statics.address
+    ).globals.update(static=statics.address, new_token=new_token, zones=_ZONES)
 
 
 def policy(visit: Visit, *, leads_away: bool) -> str:
@@ -91,7 +97,10 @@ def draw_part(request: web.Request, template: str, variables: Mapping[str, Any])
     return aiohttp_jinja2.render_string(template, request, variables).encode()
 
 
-_ADVICE = {
+_ZONES = sorted(name for name in TIMEZONES if name.partition("/")[0] in _PARTS_OF_THE_WORLD)
+_ADVICE: dict[Any, tuple[str, str]] = {
+    OutOfDate: ("Send it once more", "Open the page again and send the form from there. Cookies must be allowed."),
+    FromElsewhere: ("That came from another site", "If it was you, open the page here and send the form from there."),
     401: ("Sign in first", "Your session has ended."),
     403: ("This is not for you", "Ask the owner of your company for the permission, or go back."),
     404: ("Nothing is here", "It may have been deleted, or the address is mistyped."),
@@ -107,7 +116,8 @@ _ADVICE = {
 def draw_error(request: web.Request, visit: Visit, error: ServiceError) -> web.Response:
     """The page of a failure: what happened, and what to do next."""
     title, advice = _ADVICE.get(
-        error.status, ("Something went wrong", "It is our mistake. Try again; if it stays, tell us when it happened.")
+        type(error) if type(error) in _ADVICE else error.status,
+        ("Something went wrong", "It is our mistake. Try again; if it stays, tell us when it happened."),
     )
     if error.status == 400:
         title, advice = "That could not be read", "Go back and try again."
@@ -146,6 +156,11 @@ def _number(value: float | None, unit: str = "") -> str:
     return f"{text} {unit}".rstrip()
 
 
+def counted(count: int, one: str) -> str:
+    """So many of them: `1 workout`, `2 workouts`."""
+    return f"{count:,} {one}{'' if count == 1 else 's'}"
+
+
 def _options(documents: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
     """Records as what a choice offers: identifier and name."""
     return [(str(each["_id"]), each["name"]) for each in documents]
@@ -164,6 +179,7 @@ def _local(address: str) -> str:
 _FILTERS: dict[str, Any] = {
     "day": _day,
     "moment": _moment,
+    "counted": counted,
     "number": _number,
     "options": _options,
     "worded": _worded,

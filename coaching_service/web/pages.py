@@ -23,6 +23,7 @@ from marshmallow import Schema
 
 from coaching_service.kernel.auth.access import Access
 from coaching_service.kernel.rest.routes import Lane
+from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.kernel.text import snake
 
 Handler = Callable[..., Awaitable[Any]]
@@ -33,20 +34,26 @@ IDENTIFIER = "[0-9a-fA-F]{24}"
 class Go:
     """An answer: go to `to`, and find `notice` there once.
 
-    `session`: the token of a session begun; `ends`: the session at hand has ended.
+    `session`: the token of a session begun; `ends`: the session at hand has ended. `about`: the client it tells of,
+    when the form's address does not name one.
     """
 
     to: str
     notice: str = ""
     session: str | None = None
     ends: bool = False
+    about: ObjectId | None = None
 
 
 @dataclass(frozen=True)
 class Show:
-    """A form's answer that is its page once more, with these variables added (a secret that is shown once, say)."""
+    """A form's answer that is its page once more, with these variables added (a secret that is shown once, say).
+
+    `again` is what the page says when the same form is sent a second time: the variables are kept nowhere.
+    """
 
     variables: dict[str, Any]
+    again: str
 
 
 @dataclass(frozen=True)
@@ -55,12 +62,14 @@ class Working:
 
     `template` says `<!--progress-->` where the progress goes. `work` is given what to call after each step with the
     result so far (`requested`, `ok`, `failed`), and gives the whole as a document; `total` is how many there will be.
+    `back` is where one goes on afterwards.
     """
 
     template: str
     variables: dict[str, Any]
     total: int
     work: Callable[[Callable[[Any], Awaitable[None]]], Awaitable[dict[str, Any]]]
+    back: str
 
 
 @dataclass(frozen=True)
@@ -71,8 +80,9 @@ class Page:
     accepted, the page `on` which it stands is shown again with what was typed and what is wrong. A page that gives the
     `version` of what its form changes (in it: `ui.version`) also shows what is stored now, and goes on from there.
     `query` and `form` are schema instances; a query that is not well-formed is as if it were not there.
-    `lane`: as for REST routes. `leads_away`: its form may lead to another site by a redirect (an assistant's consent),
-    so the page's policy does not say where forms may go. `takes_request`: the handler also gets `request`.
+    `lane`: as for REST routes; a form in the lane of the database is done in one transaction. `leads_away`: its form
+    may lead to another site by a redirect (an assistant's consent), so the page's policy does not say where forms may
+    go. `takes_request`: the handler also gets `request`.
     """
 
     method: Literal["GET", "POST"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from typing import Any
-from urllib.parse import urlencode, urlsplit
 
 import structlog
 from aiohttp import web
-from marshmallow import ValidationError
+from marshmallow import Schema, ValidationError
 
 from coaching_service.kernel.auth.access import check
+from coaching_service.kernel.background.idempotency import Claim
 from coaching_service.kernel.errors import (
     BadRequest,
     Conflict,
@@ -27,11 +27,12 @@ from coaching_service.kernel.rest.serve import Server
 from coaching_service.kernel.rest.traffic import REQUEST_ID, WHO
 from coaching_service.kernel.storage.context import Context
 from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.web import drawing, statics, views
+from coaching_service.web import drawing, ended, once, statics, views
 from coaching_service.web.failures import known
 from coaching_service.web.forms import Sent, Typed, field_names, load, read_form, wrong
+from coaching_service.web.leading import go, led, sign_in_first
 from coaching_service.web.pages import Go, Page, Show, Working
-from coaching_service.web.visits import CSRF_FIELD, Visit, local
+from coaching_service.web.visits import CSRF_FIELD, OutOfDate, Visit
 from coaching_service.web.working import work
 
 log = structlog.get_logger("coaching_service.web")
@@ -82,6 +83,8 @@ class _House:
         allowed = ", ".join(sorted(methods | {"HEAD"} if "GET" in methods else methods))
 
         async def refuse(request: web.Request) -> web.StreamResponse:
+            if not methods and request.method == "GET" and request.path.endswith("/"):
+                return led(request.path.rstrip("/"))
             visit = await Visit.of(self.server.services, request)
             what = f"Cannot {request.method} {request.path}"
             error = MethodNotAllowed(what, {"Allow": allowed}) if methods else NotFound(what)
@@ -93,29 +96,70 @@ class _House:
         """A browser at the bare address is led to the application; anybody else finds nothing there."""
         if "text/html" not in request.headers.get("Accept", ""):
             raise web.HTTPNotFound
-        return _led("/app")
+        return led("/app")
 
     async def _serve(self, page: Page, request: web.Request, visit: Visit) -> web.StreamResponse:
-        if page.access.who != "public" and visit.principal is None:
-            raise Unauthorized()
-        sent = await self._own_form(request, visit) if page.method == "POST" else None
-        if page.access.who != "public" and visit.principal is not None:
+        ctx = self._context(request, visit)
+        if page.access.who != "public":
+            if visit.principal is None:
+                return await self._ended(page, request, visit, ctx)
             request[WHO] = visit.principal
-        check(page.access, visit.principal, writes=page.method == "POST")
-        ctx = Context(
+        if page.method == "GET":
+            return await self._page(page, request, visit, ctx)
+        sent = await read_form(request)
+        try:
+            visit.require_own_form(request, sent.popall(CSRF_FIELD, [""])[0])
+        except OutOfDate:
+            return await self._out_of_date(page, request, visit, ctx, sent)
+        check(page.access, visit.principal, writes=True)
+        return await self._form(page, request, visit, ctx, sent)
+
+    def _context(self, request: web.Request, visit: Visit) -> Context:
+        return Context(
             self.server.services,
             visit.principal,
             request_id=request[REQUEST_ID],
             address=network_address(request, self.server.proxies),
         )
-        if sent is None:
-            return await self._page(page, request, visit, ctx)
-        return await self._form(page, request, visit, ctx, sent)
 
-    async def _own_form(self, request: web.Request, visit: Visit) -> Sent:
+    async def _ended(self, page: Page, request: web.Request, visit: Visit, ctx: Context) -> web.StreamResponse:
+        """A form after its session: who sent it signs in on the spot, and finds the form as they left it, unsent."""
+        if page.on is None or visit.from_us(request) is not True:
+            raise Unauthorized()
         sent = await read_form(request)
-        visit.require_own_form(request, sent.popall(CSRF_FIELD, [""])[0])
-        return sent
+        entry, typed = ended.entry_of(sent), ended.typed_of(sent)
+        if not entry or not visit.owns(typed.popall(CSRF_FIELD, [""])[0]):
+            return self._sign_in_again(request, visit, typed, Typed(ended.FORM))
+        try:
+            session = await ended.sign_in(ctx, entry)
+        except (ValidationError, *_FORM_ERRORS) as error:
+            return self._sign_in_again(request, visit, typed, *_not_accepted(ended.FORM, entry, error, ended.ENTRY))
+        visit = await visit.signed_in(session)
+        filled = Typed(page.name, typed, general=[ended.BACK])
+        try:
+            shown = await self._page(self.shown[page.on], request, visit, self._context(request, visit), filled)
+        except ServiceError as error:
+            shown = drawing.draw_error(request, visit, error)
+        visit.dress(shown, session=session)
+        return shown
+
+    @staticmethod
+    def _sign_in_again(
+        request: web.Request, visit: Visit, kept: Sent, typed: Typed, status: int = Unauthorized.status
+    ) -> web.Response:
+        kept.popall(CSRF_FIELD, None)
+        return drawing.draw(request, visit, ended.TEMPLATE, {"kept": list(kept.items())}, typed=typed, status=status)
+
+    async def _out_of_date(
+        self, page: Page, request: web.Request, visit: Visit, ctx: Context, sent: Sent
+    ) -> web.StreamResponse:
+        """A form of another visit of this browser's: shown again as it was typed."""
+        if visit.from_us(request) is not True:
+            raise OutOfDate()
+        if page.on is None:
+            return led("/app")
+        typed = Typed(page.name, ended.typed_of(sent), general=[ended.STALE])
+        return await self._page(self.shown[page.on], request, visit, ctx, typed, status=OutOfDate.status)
 
     async def _page(
         self,
@@ -133,7 +177,7 @@ class _House:
         if isinstance(answer, web.StreamResponse):
             return answer
         if isinstance(answer, Go):
-            return _go(visit, answer)
+            return go(visit, answer)
         if typed is not None and "version" in answer:
             typed.against(answer["version"])
         return drawing.draw(
@@ -149,30 +193,44 @@ class _House:
     async def _form(
         self, page: Page, request: web.Request, visit: Visit, ctx: Context, sent: Sent
     ) -> web.StreamResponse:
+        claim = once.claim_of(ctx, request, sent) if page.access.who != "public" else None
         try:
             arguments = self._arguments(page, request)
             if page.form is not None:
                 arguments["form"] = load(page.form, sent)
             async with self.server.lane(page.lane):
-                answer = await page.handler(ctx, **arguments)
+                answer = await self._done(page, request, ctx, arguments, claim)
         except (ValidationError, *_FORM_ERRORS) as failure:
             if page.on is None or (isinstance(failure, NotFound) and page.form is None):
                 raise
             error = failure if isinstance(failure, ValidationError) else known(request, failure)
-            problem = error if isinstance(error, ValidationError) else _told(error)
-            typed = wrong(page.name, sent, problem, field_names(page.form))
-            status = error.status if isinstance(error, ServiceError) else BadRequest.status
+            typed, status = _not_accepted(page.name, sent, error, page.form)
             shown = await self._page(self.shown[page.on], request, visit, ctx, typed, status=status)
             if isinstance(error, ServiceError):
                 shown.headers.update(error.headers)
             return shown
+        if isinstance(answer, Working):
+            if claim is not None and not await once.is_first(ctx, claim):
+                return go(visit, Go(answer.back, "That was sent already. It is done once, and was not begun again."))
+            async with self.server.lane(page.lane):
+                return await work(request, visit, answer)
+        return await self._answered(page, request, visit, ctx, answer)
+
+    async def _done(
+        self, page: Page, request: web.Request, ctx: Context, arguments: dict[str, Any], claim: Claim | None
+    ) -> Any:
+        if claim is None or page.on is None or page.lane != "database":
+            return await page.handler(ctx, **arguments)
+        standing = self.shown[page.on].path.format_map(request.match_info)
+        return await once.done(ctx, claim, page, standing, arguments)
+
+    async def _answered(
+        self, page: Page, request: web.Request, visit: Visit, ctx: Context, answer: Any
+    ) -> web.StreamResponse:
         if isinstance(answer, web.StreamResponse):
             return answer
         if isinstance(answer, Go):
-            return _go(visit, answer)
-        if isinstance(answer, Working):
-            async with self.server.lane(page.lane):
-                return await work(request, visit, answer)
+            return go(visit, answer)
         if isinstance(answer, Show) and page.on is not None:
             return await self._page(self.shown[page.on], request, visit, ctx, more=answer.variables)
         raise TypeError(f"{page.path}: a form answers Go, Show or Working")
@@ -194,17 +252,13 @@ class _House:
         return arguments
 
 
-def sign_in_first(request: web.Request, visit: Visit) -> web.Response:
-    """Leads to the sign-in page, and from there back to the page asked for, or to the one a form was sent from."""
-    asked = request.method in ("GET", "HEAD")
-    came_from = urlsplit(request.headers.get("Referer", ""))
-    back = came_from._replace(scheme="", netloc="").geturl() if came_from.netloc == request.host else ""
-    target = local((request.path_qs if asked else back).replace("\\", "%5C"), "")
-    response = _led("/app/sign-in" + (f"?{urlencode({'next': target})}" if target not in ("", "/app") else ""))
-    visit.dress(response)
-    if not asked:
-        visit.leave_notice(response, "Your session has ended, so nothing was changed. Sign in and send it once more.")
-    return response
+def _not_accepted(
+    name: str, sent: Sent, error: ValidationError | ServiceError, schema: Schema | None
+) -> tuple[Typed, int]:
+    """A form that was not accepted, and the status of the page that says so."""
+    if isinstance(error, ServiceError):
+        return wrong(name, sent, _told(error), field_names(schema)), error.status
+    return wrong(name, sent, error, field_names(schema)), BadRequest.status
 
 
 def _told(error: ServiceError) -> str | list[str]:
@@ -215,18 +269,3 @@ def _told(error: ServiceError) -> str | list[str]:
         minutes = -(-int(error.headers.get("Retry-After", 60)) // 60)
         return f"Too many attempts. Try again in {minutes} {'minute' if minutes == 1 else 'minutes'}."
     return error.message
-
-
-def _go(visit: Visit, go: Go) -> web.Response:
-    response = _led(go.to)
-    visit.dress(response, session=go.session, ends=go.ends)
-    if go.notice:
-        visit.leave_notice(response, go.notice)
-    return response
-
-
-def _led(to: str) -> web.Response:
-    # Not web.HTTPSeeOther, which would spell the address anew.
-    return web.Response(
-        status=303, headers={"Location": to, "Cache-Control": "no-store", "Referrer-Policy": "same-origin"}
-    )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import re
-from dataclasses import dataclass
-from urllib.parse import urlsplit
+from dataclasses import dataclass, replace
+from urllib.parse import unquote, urlsplit
 
 from aiohttp import web
 
@@ -16,9 +16,21 @@ from coaching_service.kernel.storage.context import Services
 from coaching_service.people.sessions import browser
 
 CSRF_FIELD = "csrf"
-_OUT_OF_DATE = "This form is out of date. Go back, load the page again, and send it once more; cookies must be allowed."
-_ELSEWHERE = "This form was sent from another site, so nothing was done."
 _LOCAL = re.compile(r"/(app|oauth)([/?][!-\[\]-~]*)?", re.ASCII)
+
+
+class FromElsewhere(Forbidden):
+    """A form that another site's page sent."""
+
+    def __init__(self) -> None:
+        super().__init__("This form was sent from another site, so nothing was done.")
+
+
+class OutOfDate(Forbidden):
+    """A form whose token is not this visit's: the session behind it has ended, or another has begun."""
+
+    def __init__(self) -> None:
+        super().__init__("This page was out of date, so nothing was changed.")
 
 
 @dataclass
@@ -48,6 +60,10 @@ class Visit:
         """A visit of which nothing is known, as when the database cannot be asked."""
         return cls(services, None, None, new_token(), is_new=False)
 
+    async def signed_in(self, session: str) -> Visit:
+        """The same browser with a session that has just begun."""
+        return replace(self, session=session, principal=await browser.principal_of(self.services, session))
+
     @property
     def csrf(self) -> str:
         """What every form of this visit carries."""
@@ -57,19 +73,25 @@ class Visit:
     def _bound(self) -> str:
         return f"form of session:{self.session}" if self.principal else f"form of visitor:{self.visitor}"
 
-    def require_own_form(self, request: web.Request, token: str) -> None:
-        """Raise Forbidden unless a form was sent from a page of ours in this browser."""
+    def from_us(self, request: web.Request) -> bool | None:
+        """Whether a form was sent from a page of ours; None when the browser does not tell."""
         site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
         if site is not None:
-            if site not in ("same-origin", "none"):
-                raise Forbidden(_ELSEWHERE)
-        elif origin is not None and urlsplit(origin).netloc not in (
-            request.host,
-            urlsplit(self.services.base_url).netloc,
-        ):
-            raise Forbidden(_ELSEWHERE)
-        if not self.services.vault.signed(self._bound, token):
-            raise Forbidden(_OUT_OF_DATE)
+            return None if site == "none" else site == "same-origin"
+        if origin is not None:
+            return urlsplit(origin).netloc in (request.host, urlsplit(self.services.base_url).netloc)
+        return None
+
+    def require_own_form(self, request: web.Request, token: str) -> None:
+        """Raise FromElsewhere unless a form was sent from a page of ours, OutOfDate unless it was in this visit."""
+        if self.from_us(request) is False:
+            raise FromElsewhere()
+        if not self.owns(token):
+            raise OutOfDate()
+
+    def owns(self, token: str) -> bool:
+        """Whether this is the token of a form drawn for this visit."""
+        return self.services.vault.signed(self._bound, token)
 
     def dress(self, response: web.StreamResponse, *, session: str | None = None, ends: bool = False) -> None:
         """Give a response the cookies of this visit; `session` begins one, `ends` ends it."""
@@ -125,4 +147,7 @@ def cookie_name(services: Services, name: str) -> str:
 
 def local(path: str | None, otherwise: str = "/app") -> str:
     """`path` if it is an address of this application's, such as `/app/programs?page=2`; else `otherwise`."""
-    return path if path and _LOCAL.fullmatch(path) else otherwise
+    if not path or not _LOCAL.fullmatch(path):
+        return otherwise
+    steps = unquote(path.partition("?")[0]).split("/")[1:]
+    return otherwise if {"", ".", ".."} & set(steps) else path

@@ -42,7 +42,7 @@ async def work(request: web.Request, visit: Visit, working: Working) -> web.Stre
             await say(line(done))
 
     await say(before.encode() + line(0))
-    variables: dict[str, Any] = {**working.variables, "error": None, "result": None}
+    variables: dict[str, Any] = {**working.variables, "back": working.back, "error": None, "result": None}
     try:
         variables["result"] = await working.work(told)
     except Exception as error:  # noqa: BLE001 - the page has begun: what went wrong is told on it

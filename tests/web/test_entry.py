@@ -8,7 +8,6 @@ import pytest
 
 from coaching_service.people.identities import service as identities
 from coaching_service.people.sessions import browser
-from coaching_service.people.sessions import service as sessions
 from coaching_service.people.team import service as team
 from tests.client import CoachClient
 from tests.conftest import PASSWORD
@@ -80,14 +79,17 @@ async def test_sign_in_leads_to_where_one_wanted_to_go(coach: CoachClient, visit
         "/app\r\nSet-Cookie: a=b",
         " /app",
         "/app/\u202egro.live",
+        "/app/../docs",
+        "/app/..//evil.invalid",
+        "/app/%2e%2e/docs",
+        "/app/customers//evil.example",
         "",
     ],
 )
 async def test_next_never_leads_out_of_the_application(coach: CoachClient, visitor: Visitor, elsewhere: str) -> None:
-    page = await visitor.get("/app/sign-in")
-    arrived = await visitor.submit(
-        page, "/app/sign-in", follow=False, email=str(coach.ctx.who.email), password=PASSWORD, next=elsewhere
-    )
+    token = (await visitor.get("/app/sign-in")).form("/app/sign-in").fields[0][1]
+    data = {"csrf": token, "email": str(coach.ctx.who.email), "password": PASSWORD}
+    arrived = await visitor.send("POST", "/app/sign-in", params={"next": elsewhere}, data=data, follow=False)
     assert arrived.ok(303).headers["Location"] == "/app"
 
 
@@ -128,7 +130,7 @@ async def test_a_forgotten_password_is_set_anew_by_the_link_of_the_mail(coach: C
     (await visitor.sign_in(str(coach.ctx.who.email), PASSWORD)).ok(401)
     (await visitor.sign_in(str(coach.ctx.who.email), "another fine phrase")).ok()
     again = await visitor.submit(short, "/app/reset-password", password="another fine phrase")
-    again.ok(403).says("This form is out of date")
+    again.ok(403).says("This page was out of date, so nothing was changed.")
 
 
 async def test_a_used_link_says_so(coach: CoachClient, visitor: Visitor) -> None:
@@ -175,15 +177,27 @@ async def test_sign_out_ends_the_session_for_every_copy_of_the_cookie(coach: Coa
     assert await browser.principal_of(coach.ctx.services, token) is None
 
 
-async def test_a_form_of_a_session_that_has_ended_leads_back_to_its_page(
-    coach: CoachClient, owner_page: Visitor
-) -> None:
-    page = await owner_page.get("/app/settings/company")
-    await sessions.end_all(coach.ctx, coach.ctx.who.id)
+async def test_a_spent_or_mistyped_first_access_offers_no_form(coach: CoachClient, visitor: Visitor) -> None:
+    customer = await coach.create_customer(email=f"ana-{secrets.token_hex(6)}@example.com", sendInvitation=False)
+    link = f"/app/first-access?token={customer['firstAccessToken']}"
+    (await visitor.submit(await visitor.get(link), "/app/first-access", password=PASSWORD)).ok()
 
-    asked = await owner_page.submit(page, "/app/settings/company", companyName="Other")
+    for dead in (link, "/app/first-access?token=nonsense", "/app/first-access"):
+        page = await visitor.get(dead)
+        assert page.ok().forms == [], dead
+    (await visitor.get(link)).says("This link has been used")
 
-    asked.ok().says("Your session has ended, so nothing was changed. Sign in and send it once more.")
-    back = await owner_page.submit(asked, "/app/sign-in", email=str(coach.ctx.who.email), password=PASSWORD)
-    assert back.ok().path == "/app/settings/company"
-    assert "Other" not in back.html
+
+async def test_a_company_signs_up_with_its_time_zone(visitor: Visitor) -> None:
+    page = (await visitor.get("/app/sign-up")).ok()
+    assert '<option value="America/Bogota">' in page.html
+    who = {"companyName": "Nova", "name": "Nova", "email": f"n-{secrets.token_hex(6)}@example.com"}
+    wrong = await visitor.submit(page, "/app/sign-up", **who, password=PASSWORD, timezone="Bogota")
+    wrong.ok(400).says("This must be the IANA name of a time zone")
+    (await visitor.submit(wrong, "/app/sign-up", password=PASSWORD, timezone="America/Bogota")).ok()
+    assert 'value="America/Bogota"' in (await visitor.get("/app/settings/company")).html
+
+
+async def test_an_address_with_a_stroke_too_many_is_found(owner_page: Visitor) -> None:
+    assert (await owner_page.get("/app/")).ok().path == "/app/customers"
+    assert (await owner_page.get("/app/exercises/")).ok().path == "/app/exercises"

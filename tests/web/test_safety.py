@@ -111,7 +111,7 @@ async def test_a_form_without_its_token_does_nothing(owner_page: Visitor, new_vi
             if visitor is not owner_page and page.access.who != "public":
                 assert refused.ok().says("Your session has ended, so nothing was changed.").path == "/app/sign-in"
             elif data:
-                refused.ok(403).says("This form is out of date.")
+                refused.ok(403).says("This page was out of date, so nothing was changed.")
             else:
                 assert refused.status in (403, 415)
 
@@ -133,7 +133,7 @@ async def test_a_token_of_one_session_is_none_of_another(owner_page: Visitor, ne
     stranger = new_visitor()
     token = (await stranger.get("/app/sign-in")).form("/app/sign-in").fields[0][1]
     refused = await owner_page.send("POST", "/app/sign-out", data={"csrf": token})
-    refused.ok(403).says("This form is out of date.")
+    refused.ok(403).says("This page was out of date, so nothing was changed.")
 
 
 async def test_every_page_is_strict_about_what_it_loads(owner_page: Visitor, new_visitor: NewVisitor) -> None:

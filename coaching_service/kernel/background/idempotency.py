@@ -65,8 +65,8 @@ async def once(
     """Do `work` once for this claim; a repetition gets the first answer.
 
     `work` gives the answer and the client it is about (the record goes when that client is erased), unless `about`
-    already says. Raises KeyTaken when the key came with another body, or while the first request is running, and what
-    `on_replay` raises.
+    already says. Raises Conflict when the key came with another body, StillRunning while the first request is, and
+    what `on_replay` raises.
     """
     if (first := await _first_answer(ctx, claim)) is not None:
         return first
@@ -82,14 +82,14 @@ async def once(
     except HeldByAnother:
         if (first := await _first_answer(ctx, claim)) is not None:
             return first
-        raise _still_running() from None
+        raise StillRunning from None
 
 
 async def in_steps(ctx: Context, claim: Claim, work: Callable[[Context], Awaitable[tuple[Kept, Any]]]) -> Kept:
     """Do `work`, which is too much for one transaction and claims each of its steps, once for this claim.
 
     A repetition gets the first answer; one that comes before there is an answer goes on where the first is, or ended.
-    Raises KeyTaken when the key came with another body.
+    Raises Conflict when the key came with another body.
     """
     if (first := await _first_answer(ctx, claim)) is not None:
         return first
@@ -105,7 +105,7 @@ async def in_steps(ctx: Context, claim: Claim, work: Callable[[Context], Awaitab
 async def step(ctx: Context, claim: Claim, about: ObjectId) -> bool:
     """Claim the step about a client, in the transaction that does it; False when it has been done.
 
-    Raises KeyTaken while another request with the same key is at it, and when it was done for another body.
+    Raises StillRunning while another request with the same key is at it, Conflict when it was done for another body.
     """
     identifier = stable_id(str(claim.id), str(about))
     if (done := await _replays.find_one(ctx, {"_id": identifier}, ("fingerprint",))) is not None:
@@ -115,7 +115,7 @@ async def step(ctx: Context, claim: Claim, about: ObjectId) -> bool:
     try:
         await _replays.claim(ctx, {"_id": identifier, "fingerprint": claim.fingerprint, "about": about})
     except HeldByAnother:
-        raise _still_running() from None
+        raise StillRunning from None
     return True
 
 
@@ -124,16 +124,15 @@ def _answer(ctx: Context, claim: Claim, kept: Kept, about: ObjectId | None) -> D
     return {"status": kept.status, "answer": sealed, "about": about}
 
 
-class KeyTaken(Conflict):
-    """The key stands for another request."""
+class StillRunning(Conflict):
+    """The first request with the same key has not ended."""
+
+    def __init__(self) -> None:
+        super().__init__("A request with this Idempotency-Key is still running; try again shortly")
 
 
-def _still_running() -> KeyTaken:
-    return KeyTaken("A request with this Idempotency-Key is still running; try again shortly")
-
-
-def _another_body() -> KeyTaken:
-    return KeyTaken("This Idempotency-Key was used with another body")
+def _another_body() -> Conflict:
+    return Conflict("This Idempotency-Key was used with another body")
 
 
 async def forget(ctx: Context, about: Sequence[ObjectId]) -> None:

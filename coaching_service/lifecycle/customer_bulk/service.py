@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coaching_service.kernel.background import idempotency
-from coaching_service.kernel.background.idempotency import Claim, KeyTaken
+from coaching_service.kernel.background.idempotency import Claim, StillRunning
 from coaching_service.kernel.errors import ServiceError
 from coaching_service.kernel.storage.context import Context, in_transaction
 from coaching_service.kernel.storage.documents import Document
@@ -44,6 +44,11 @@ class Result:
     def answer(self) -> Document:
         """As it is sent."""
         return {"requested": self.requested, "ok": self.ok, "failed": self.failed}
+
+
+async def chosen(ctx: Context, selection: Document) -> list[ObjectId]:
+    """The clients that a selection means at this moment, in their own order."""
+    return sorted([customer_id async for ids in _selected(ctx, selection) for customer_id in ids])
 
 
 async def archive(ctx: Context, selection: Document, *, archived: bool, told: Told | None = None) -> Document:
@@ -85,7 +90,7 @@ async def assign_program(
 ) -> Document:
     """Assign a program to clients from a date on; those to whom it was assigned under `claim` are `ok` as they are.
 
-    Raises NotFound, BadRequest as programs.assign, KeyTaken when `claim` is another request's.
+    Raises NotFound, BadRequest as programs.assign, StillRunning while another request assigns it under `claim`.
     """
     plan = await programs.plan(ctx, program_id, start)
 
@@ -149,7 +154,7 @@ async def _settle(
 
     try:
         found, without = await in_transaction(ctx, changed)
-    except KeyTaken:
+    except StillRunning:
         raise
     except ServiceError as error:
         for customer_id in ids:

@@ -56,6 +56,11 @@ async def _queue(ctx: Context, customer: Document, token: str) -> None:
     await mail.queue(ctx, customer["email"], f"{company} invites you", text, about=customer["_id"])
 
 
+async def is_open(ctx: Context, token: str) -> bool:
+    """Whether this token still lets a client in."""
+    return bool(token) and await entry.whose_first_access(ctx.services, token) is not None
+
+
 async def first_access(ctx: Context, token: str, password: str, email: str | None) -> Document:
     """Let a client in by the token their creation gave: they choose a password and are signed in.
 

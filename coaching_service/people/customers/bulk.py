@@ -20,6 +20,13 @@ async def reachable(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, bool]:
     }
 
 
+async def named(ctx: Context, ids: list[ObjectId], limit: int) -> list[str]:
+    """The full names of the first few of `ids` that this coach sees, in the order of the list."""
+    scope = {store.TRAINER: ctx.who.id} if ctx.who.customers_scope == "assigned" else {}
+    found = await store.named(ctx, scope | {"_id": {"$in": ids}}, limit)
+    return [" ".join(filter(None, (each["name"], each["surname"]))) for each in found]
+
+
 async def matching(ctx: Context, sought: Document, batch: int) -> AsyncIterator[list[ObjectId]]:
     """The identifiers of the clients a filter matches among those this coach sees, in batches.
 

@@ -102,6 +102,11 @@ async def some(ctx: Context, ids: Sequence[ObjectId]) -> list[Document]:
     return await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=(TRAINER,))
 
 
+async def named(ctx: Context, where: Where, limit: int) -> list[Document]:
+    """Name and surname of the first few of the clients that `where` names by their identifiers, in the list's order."""
+    return await customers.find(ctx, where, sort=ORDER, limit=limit, fields=("name", "surname"), hint=BY_ID)
+
+
 async def ids_after(ctx: Context, where: Where, last: ObjectId | None, limit: int) -> list[ObjectId]:
     """The next identifiers of the clients of `where`, in their own order."""
     beyond = where | ({"_id": {"$gt": last}} if last is not None else {})

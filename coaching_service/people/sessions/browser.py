@@ -25,9 +25,9 @@ async def sign_in(ctx: Context, email: str, password: str) -> str:
     return await begin(ctx.acting_as(principal), identity.subject_id)
 
 
-async def sign_up(ctx: Context, company_name: str, name: str, email: str, password: str) -> str:
+async def sign_up(ctx: Context, company_name: str, name: str, email: str, password: str, timezone: str) -> str:
     """A new company; gives its owner's token. Raises Conflict for a known address, Forbidden when sign-up is closed."""
-    return await service.found(ctx, company_name, name, email, password, begin)
+    return await service.found(ctx, company_name, name, email, password, begin, timezone)
 
 
 async def begin(ctx: Context, coach_id: ObjectId) -> str:

@@ -44,15 +44,24 @@ async def sign_up(ctx: Context, company_name: str, name: str, email: str, passwo
 
 
 async def found(
-    ctx: Context, company_name: str, name: str, email: str, password: str, begin: Callable[[Context, ObjectId], Work[T]]
+    ctx: Context,
+    company_name: str,
+    name: str,
+    email: str,
+    password: str,
+    begin: Callable[[Context, ObjectId], Work[T]],
+    timezone: str = "UTC",
 ) -> T:
-    """A new company, and what `begin` makes for its owner in the same transaction. Raises what sign_up does."""
+    """A new company in `timezone`, and what `begin` makes for its owner in the same transaction.
+
+    Raises what sign_up does.
+    """
     if not ctx.services.registration:
         raise Forbidden("Sign-up is closed; ask the operator of this service")
     password_hash = await hash_password(password)
 
     async def founded(tx: Context) -> T:
-        owner = await team.found_company(tx, company_name, name, email, password_hash)
+        owner = await team.found_company(tx, company_name, name, email, password_hash, timezone=timezone)
         return await begin(tx.acting_as(owner), owner.id)
 
     return await in_transaction(ctx, founded)

@@ -15,6 +15,11 @@ window.addEventListener("pageshow", () => {
   for (const form of document.forms) delete form.dataset.sent;
 });
 
+// A new company is where its owner's browser is.
+for (const zone of document.querySelectorAll("[data-zone]")) {
+  zone.value ||= Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
+
 // A secret is copied by a press.
 for (const button of document.querySelectorAll("[data-copy]")) {
   if (!navigator.clipboard) continue;

@@ -2,95 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+import hashlib
 from typing import Any
 
 from marshmallow import fields
 
 from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.auth.permissions import CUSTOMERS, METRICS, PROGRAMS
-from coaching_service.kernel.errors import BadRequest, Forbidden
+from coaching_service.kernel.auth.permissions import CUSTOMERS
+from coaching_service.kernel.errors import BadRequest, Conflict, Forbidden
 from coaching_service.kernel.storage.context import Context
 from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.validation import Choice, Day, Identifier, Input, ListOf, Text
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.kernel.validation import Choice, Day, Identifier, Input, ListOf, Text, Words
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.lifecycle.customer_bulk import service as bulk
 from coaching_service.lifecycle.customer_bulk.service import Told
+from coaching_service.people.customers import bulk as many
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
 from coaching_service.training.programs import service as programs
 from coaching_service.web.pages import Go, Pages, Working
-from coaching_service.web.views.customers import Filter, address, found, trainers, words
+from coaching_service.web.views.actions import ACTIONS, Action
+from coaching_service.web.views.customers import Filter, address, found, trainers
 
 pages = Pages("/app/customers/bulk")
-
-Run = Callable[[Context, Document, dict[str, Any], Told], Awaitable[Document]]
-
-
-@dataclass(frozen=True)
-class Action:
-    """Something that can be done with many clients: what it is called, what it needs, and who may."""
-
-    title: str
-    button: str
-    run: Run
-    permission: str = CUSTOMERS.EDIT
-    needs: str = ""
-    loses: str = ""
-
-
-async def _archive(ctx: Context, chosen: Document, _: dict[str, Any], told: Told) -> Document:
-    return await bulk.archive(ctx, chosen, archived=True, told=told)
-
-
-async def _restore(ctx: Context, chosen: Document, _: dict[str, Any], told: Told) -> Document:
-    return await bulk.archive(ctx, chosen, archived=False, told=told)
-
-
-async def _add_groups(ctx: Context, chosen: Document, form: dict[str, Any], told: Told) -> Document:
-    return await bulk.add_groups(ctx, chosen, words(form["groupNames"]), told=told)
-
-
-async def _remove_groups(ctx: Context, chosen: Document, form: dict[str, Any], told: Told) -> Document:
-    return await bulk.remove_groups(ctx, chosen, words(form["groupNames"]), told=told)
-
-
-async def _assign_trainer(ctx: Context, chosen: Document, form: dict[str, Any], told: Told) -> Document:
-    return await bulk.assign_trainer(ctx, chosen, form["coachId"], told=told)
-
-
-async def _assign_program(ctx: Context, chosen: Document, form: dict[str, Any], told: Told) -> Document:
-    return await bulk.assign_program(ctx, chosen, form["programId"], form["startDate"], told=told)
-
-
-async def _assign_metrics(ctx: Context, chosen: Document, form: dict[str, Any], told: Told) -> Document:
-    return await bulk.assign_metrics_set(ctx, chosen, form["metricsSetId"], told=told)
-
-
-async def _erase(ctx: Context, chosen: Document, _: dict[str, Any], told: Told) -> Document:
-    return await bulk.erase(ctx, chosen, told=told)
-
-
-ACTIONS = {
-    "groups-add": Action("Add to groups", "Add to the groups", _add_groups, needs="groupNames"),
-    "groups-remove": Action("Remove from groups", "Remove from the groups", _remove_groups, needs="groupNames"),
-    "assign-trainer": Action("Assign a trainer", "Assign", _assign_trainer, needs="coachId"),
-    "assign-program": Action("Assign a program", "Assign the program", _assign_program, needs="programId"),
-    "assign-metrics-set": Action(
-        "Assign a metric set", "Assign the set", _assign_metrics, METRICS.EDIT, needs="metricsSetId"
-    ),
-    "archive": Action("Archive", "Archive them", _archive),
-    "unarchive": Action("Restore", "Restore them", _restore),
-    "delete": Action(
-        "Delete for good",
-        "Delete them for good",
-        _erase,
-        CUSTOMERS.DELETE,
-        loses="Their calendars, logs, metrics, photos, plans, notes and records are erased. This cannot be undone.",
-    ),
-}
-
+_NAMED, _PROGRAMS = 12, 500
 
 NEEDED = {"groupNames": ("groupNames",), "programId": ("programId", "startDate"), "metricsSetId": ("metricsSetId",)}
 
@@ -104,7 +40,8 @@ class Chosen(Filter):
 
 
 class _Needed(Input):
-    groupNames = Text(blank=True, allow_none=True, load_default=None)
+    seen = Text(blank=True, load_default="")
+    groupNames = Words(load_default=list)
     coachId = Identifier(allow_none=True, load_default=None)
     programId = Identifier(allow_none=True, load_default=None)
     startDate = Day(allow_none=True, load_default=None)
@@ -113,15 +50,17 @@ class _Needed(Input):
 
 @pages.get("", access=coach(CUSTOMERS.VIEW), query=Chosen(), template="customers/bulk.html")
 async def bulk_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | Go:
-    """What is about to be done, with how many clients, and what more it needs."""
+    """What is about to be done, with which clients, and what more it needs."""
     action = _allowed(ctx, query["action"])
-    count = await _count(ctx, query)
-    if not count:
+    ids = await bulk.chosen(ctx, _selection(query))
+    if not ids:
         return Go(_back(query), "Choose at least one client first.")
     return {
         "query": query,
         "action": action,
-        "count": count,
+        "count": len(ids),
+        "names": await _names(ctx, query, ids),
+        "seen": _fingerprint(ids),
         "back": _back(query),
         "today": ctx.who.today(),
         **await _choices(ctx, action.needs),
@@ -136,8 +75,7 @@ async def _choices(ctx: Context, needs: str) -> dict[str, Any]:
     if needs == "metricsSetId":
         return {"sets": await metric_sets.everything(ctx)}
     if needs == "programId":
-        found = await programs.page(ctx, archived=False, page=1, size=50)
-        return {"programs": found["docs"] if PROGRAMS.VIEW in ctx.who.permissions else []}
+        return {"programs": await programs.page(ctx, archived=False, page=1, size=_PROGRAMS)}
     return {}
 
 
@@ -148,12 +86,14 @@ async def bulk_change(ctx: Context, query: dict[str, Any], form: dict[str, Any])
     for name in NEEDED.get(action.needs, ()):
         if not form[name]:
             raise BadRequest([f"{name} is required"])
-    total = await _count(ctx, query)
+    ids = await bulk.chosen(ctx, _selection(query))
+    if form["seen"] != _fingerprint(ids):
+        raise Conflict(f"Nothing was done: other clients are meant by now, {len(ids)} of them. Look at them once more.")
 
     async def work(told: Told) -> Document:
-        return await action.run(ctx, _selection(query), form, told)
+        return await action.run(ctx, {"ids": ids, "dryRun": False}, form, told)
 
-    return Working("customers/working.html", {"action": action, "back": _back(query)}, total, work)
+    return Working("customers/working.html", {"action": action}, len(ids), work, _back(query))
 
 
 def _selection(query: dict[str, Any]) -> Document:
@@ -167,16 +107,23 @@ def _selection(query: dict[str, Any]) -> Document:
     return {"filter": sought, "dryRun": False}
 
 
-async def _count(ctx: Context, query: dict[str, Any]) -> int:
+def _fingerprint(ids: list[ObjectId]) -> str:
+    """What stands for these clients and no others: the page names them, and the form does it to them alone."""
+    return hashlib.sha256(b"".join(each.binary for each in ids)).hexdigest()
+
+
+async def _names(ctx: Context, query: dict[str, Any], ids: list[ObjectId]) -> list[str]:
+    """The first of those chosen, by name."""
     if not query["all"]:
-        return len(set(query["ids"]))
-    return int((await found(ctx, query | {"page": 1}, 1))["totalDocs"])
+        return await many.named(ctx, ids, _NAMED)
+    first = (await found(ctx, query | {"page": 1}, _NAMED))["docs"]
+    return [" ".join(filter(None, (each["name"], each["surname"]))) for each in first]
 
 
 def _allowed(ctx: Context, name: str) -> Action:
     action = ACTIONS[name]
-    if action.permission not in ctx.who.permissions:
-        raise Forbidden(f"The permission {action.permission} is missing")
+    if missing := action.missing(ctx.who.permissions):
+        raise Forbidden(f"The permission {missing} is missing")
     return action
 
 

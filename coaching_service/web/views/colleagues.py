@@ -46,7 +46,8 @@ async def new_employee(ctx: Context, form: dict[str, Any]) -> Go:
 @pages.get("/{employeeId}", access=owner_session(), template="settings/employee.html")
 async def employee_page(ctx: Context, employee_id: ObjectId) -> dict[str, Any]:
     """Somebody, and what they may do."""
-    return {"employee": await team.employee(ctx, employee_id), **_OFFERED}
+    employee = await team.employee(ctx, employee_id)
+    return {"employee": employee, "version": employee["version"], **_OFFERED}
 
 
 @pages.post("/{employeeId}", access=owner_session(), form=_Change(), on=employee_page)

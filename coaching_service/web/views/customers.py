@@ -17,6 +17,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.schemas import NO_TRAINER, NewCustomer
 from coaching_service.people.team import service as team
 from coaching_service.web.pages import Go, Pages
+from coaching_service.web.views.actions import offered
 
 pages = Pages("/app/customers")
 PAGE = 25
@@ -69,6 +70,7 @@ async def customers_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
         "coaches": coaches,
         "names": {each["_id"]: each["name"] for each in coaches},
         "query": query,
+        "actions": offered(ctx.who.permissions, archived=query["archived"]),
         "filtered": bool(query["keywords"] or query["groups"] or query["assignedTo"]),
         "address": lambda **changed: address(query, **changed),
     }
@@ -89,7 +91,7 @@ async def new_customer(ctx: Context, form: dict[str, Any]) -> Go:
     notice = f"{customer['name']} is a client now."
     if invited and customer["email"]:
         notice += " The invitation is on its way."
-    return Go(f"/app/customers/{customer['_id']}", notice)
+    return Go(f"/app/customers/{customer['_id']}", notice, about=customer["_id"])
 
 
 def words(text: str | None) -> list[str]:

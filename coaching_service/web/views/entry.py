@@ -6,7 +6,7 @@ from typing import Any
 
 from coaching_service.kernel.auth.access import public
 from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.validation import Email, Input, Text
+from coaching_service.kernel.validation import Email, Input, Text, Timezone
 from coaching_service.people.customer_access import service as customer_access
 from coaching_service.people.customer_access.schemas import FirstAccess
 from coaching_service.people.sessions import browser
@@ -30,12 +30,12 @@ class _Token(Input):
     token = Text(longest=500, load_default="")
 
 
-class _SignIn(Credentials):
-    next = Text(longest=4000, load_default=None)
-
-
 class _FirstAccess(FirstAccess):
     email = Email(allow_none=True, load_default=None)
+
+
+class _SignUp(SignUp):
+    timezone = Timezone(allow_none=True, load_default=None)
 
 
 @pages.get("/sign-in", access=public(), query=_Next(), template="entry/sign_in.html")
@@ -46,11 +46,11 @@ async def sign_in_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | 
     return {"next": local(query["next"]), "registration": ctx.services.registration}
 
 
-@pages.post("/sign-in", access=public(), form=_SignIn(), on=sign_in_page, lane="own")
-async def sign_in(ctx: Context, form: dict[str, Any]) -> Go:
+@pages.post("/sign-in", access=public(), query=_Next(), form=Credentials(), on=sign_in_page, lane="own")
+async def sign_in(ctx: Context, query: dict[str, Any], form: dict[str, Any]) -> Go:
     """Sign in, slowed down like REST's."""
     token = await browser.sign_in(ctx, form["email"], form["password"])
-    return Go(local(form["next"]), session=token)
+    return Go(local(query["next"]), session=token)
 
 
 @pages.get("/sign-up", access=public(), template="entry/sign_up.html")
@@ -61,10 +61,11 @@ async def sign_up_page(ctx: Context) -> dict[str, Any] | Go:
     return {"registration": ctx.services.registration}
 
 
-@pages.post("/sign-up", access=public(), form=SignUp(), on=sign_up_page, lane="own")
+@pages.post("/sign-up", access=public(), form=_SignUp(), on=sign_up_page, lane="own")
 async def sign_up(ctx: Context, form: dict[str, Any]) -> Go:
     """Sign up a company; its owner is in at once."""
-    token = await browser.sign_up(ctx, form["companyName"], form["name"], form["email"], form["password"])
+    who = (form["companyName"], form["name"], form["email"], form["password"])
+    token = await browser.sign_up(ctx, *who, form["timezone"] or "UTC")
     return Go("/app", f"Welcome, {form['name']}. {form['companyName']} is ready.", session=token)
 
 
@@ -103,9 +104,10 @@ async def reset(ctx: Context, form: dict[str, Any]) -> Go:
 
 
 @pages.get("/first-access", access=public(), query=_Token(), template="entry/first_access.html")
-async def first_access_page(_: Context, query: dict[str, Any]) -> dict[str, Any]:
-    """The page an invitation links to: a client chooses a password."""
-    return {"token": query["token"]}
+async def first_access_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
+    """The page an invitation links to: a client chooses a password, once."""
+    is_open = await customer_access.is_open(ctx, query["token"])
+    return {"token": query["token"], "open": is_open}
 
 
 @pages.post("/first-access", access=public(), form=_FirstAccess(), on=first_access_page, lane="own")

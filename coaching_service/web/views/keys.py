@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from datetime import datetime, time
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from coaching_service.kernel.auth.access import session_only
 from coaching_service.kernel.auth.permissions import ACTIONS, AREAS
-from coaching_service.kernel.errors import not_found
+from coaching_service.kernel.dates import local_date, next_midnight
+from coaching_service.kernel.errors import BadRequest, not_found
 from coaching_service.kernel.storage.context import Context, together
 from coaching_service.kernel.storage.documents import Document, now
 from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import Choice, Day, Flag, Input, Text
+from coaching_service.kernel.validation import Day, Flag, Input, Text
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.team import service as team
 from coaching_service.people.team.schemas import Permissions
 from coaching_service.web.pages import Go, Pages, Show
 
 pages = Pages("/app/settings/api-keys")
+_A_MOMENT = timedelta(milliseconds=1)
+_LAST_YEAR = 2999
 
 
 class _NewKey(Input):
     name = Text(required=True)
     readOnly = Flag(load_default=False)
-    reach = Choice("all", "some", load_default="all")
     permissions = Permissions(load_default=list)
     expires = Day(allow_none=True, load_default=None)
 
@@ -32,12 +34,16 @@ class _NewKey(Input):
 async def keys_page(ctx: Context) -> dict[str, Any]:
     """The keys of the coach; for the owner, all of the company's."""
     keys, coaches = await together(ctx, api_keys.everything(ctx), team.everybody(ctx))
+    for key in keys:
+        ends = key["restrictions"]["expiresAt"]
+        key["lastDay"] = ends and local_date(ends - _A_MOMENT, ctx.who.company.timezone)
     return {
         "keys": keys,
         "names": {each["_id"]: each["name"] for each in coaches},
         "areas": [area.name for area in AREAS],
         "actions": ACTIONS,
         "now": now(),
+        "today": ctx.who.today(),
         "shown": None,
     }
 
@@ -45,21 +51,24 @@ async def keys_page(ctx: Context) -> dict[str, Any]:
 @pages.post("", access=session_only(), form=_NewKey(), on=keys_page)
 async def create_key(ctx: Context, form: dict[str, Any]) -> Show:
     """A new key; its secret is shown at once."""
-    ends = datetime.combine(datetime.fromisoformat(form["expires"]), time.max) if form["expires"] else None
+    if not set(form["permissions"]) <= ctx.who.permissions:
+        raise BadRequest(["permissions must be among your own"])
     restrictions = {
         "readOnly": form["readOnly"],
-        "permissions": form["permissions"] if form["reach"] == "some" else None,
-        "expiresAt": ends and ends.replace(microsecond=0),
+        "permissions": form["permissions"] or None,
+        "expiresAt": _end_of(ctx, form["expires"]) if form["expires"] else None,
     }
     key = await api_keys.create(ctx, form["name"], restrictions)
-    return Show({"shown": {"name": key["name"], "key": key["key"], "fresh": True}})
+    again = f"{key['name']} is made already. Show, beside it, shows its secret."
+    return Show({"shown": {"name": key["name"], "key": key["key"], "fresh": True}}, again)
 
 
 @pages.post("/{keyId}/reveal", access=session_only(), on=keys_page)
 async def reveal_key(ctx: Context, key_id: ObjectId) -> Show:
     """Show a key's secret again; that it was read is recorded."""
     key = await _one(ctx, key_id)
-    return Show({"shown": {"name": key["name"], "key": await api_keys.reveal(ctx, key_id), "fresh": False}})
+    shown = {"name": key["name"], "key": await api_keys.reveal(ctx, key_id), "fresh": False}
+    return Show({"shown": shown}, "To see a key once more, press Show beside it.")
 
 
 @pages.get("/{keyId}/delete", access=session_only(), template="settings/delete_key.html")
@@ -74,6 +83,16 @@ async def delete_key(ctx: Context, key_id: ObjectId) -> Go:
     key = await _one(ctx, key_id)
     await api_keys.revoke(ctx, key_id)
     return Go("/app/settings/api-keys", f"{key['name']} is deleted. It is refused from now on.")
+
+
+def _end_of(ctx: Context, day: str) -> datetime:
+    """The last moment of a day where the company is. Raises BadRequest for one that is over, or too far away."""
+    last = date.fromisoformat(day)
+    if last < ctx.who.today():
+        raise BadRequest(["expires must not be in the past"])
+    if last.year > _LAST_YEAR:
+        raise BadRequest([f"expires must not be after {_LAST_YEAR}"])
+    return next_midnight(last, ctx.who.company.timezone) - _A_MOMENT
 
 
 async def _one(ctx: Context, key_id: ObjectId) -> Document:

@@ -19,13 +19,14 @@ from coaching_service.people.customers import service as customers
 from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.workouts import service as workouts
+from coaching_service.web.drawing import counted
 from coaching_service.web.pages import Go, Pages
 from coaching_service.web.views.customers import words
 from coaching_service.web.views.items import described
 
 pages = Pages("/app")
 PAGE = 24
-_MOST_DAYS = 371
+_MOST_DAYS, _MOST_CLIENTS = 371, 50
 
 
 class _Search(Input):
@@ -54,6 +55,10 @@ class _NewProgram(Input):
     name = Text(required=True)
     description = Text(longest=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
     tagNames = Text(blank=True, allow_none=True, load_default=None)
+
+
+class _Whom(Input):
+    client = Text(blank=True, load_default="")
 
 
 class _Assign(Input):
@@ -125,34 +130,48 @@ async def new_program(ctx: Context, form: dict[str, Any]) -> Go:
     return Go(f"/app/programs/{program['_id']}", f"{program['name']} is made.")
 
 
-@pages.get("/programs/{programId}", access=coach(PROGRAMS.VIEW), template="library/program.html")
-async def program_page(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
+@pages.get("/programs/{programId}", access=coach(PROGRAMS.VIEW), query=_Whom(), template="library/program.html")
+async def program_page(ctx: Context, program_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
     """A program, week by week, and whom to assign it to."""
     program, blocks, clients = await together(
         ctx,
         programs.read(ctx, program_id),
         workouts.calendar(ctx, ProgramPlan(program_id), 1, _MOST_DAYS),
-        customers.page(ctx, archived=False, page=1, size=50),
+        customers.page(ctx, archived=False, page=1, size=_MOST_CLIENTS, contains=query["client"]),
     )
     weeks: dict[int, list[Document]] = {}
     for block in blocks:
         block["shown"] = [described(item, ctx.who.company.load_unit) for item in block["items"]]
         weeks.setdefault((block["day"] - 1) // 7 + 1, []).append(block)
     people = [(str(each["_id"]), f"{each['name']} {each['surname'] or ''}".rstrip()) for each in clients["docs"]]
-    return {"program": program, "weeks": weeks, "clients": people, "today": ctx.who.today()}
+    return {
+        "program": program,
+        "weeks": weeks,
+        "clients": people,
+        "found": clients["totalDocs"],
+        "client": query["client"],
+        "today": ctx.who.today(),
+    }
 
 
 @pages.post("/programs/{programId}/assign", access=coach(CUSTOMERS.EDIT), form=_Assign(), on=program_page)
 async def assign_program(ctx: Context, program_id: ObjectId, form: dict[str, Any]) -> Go:
     """Put every workout of a program onto a client's calendar."""
     count = await programs.assign(ctx, program_id, form["customerId"], form["startDate"])
-    return Go(f"/app/customers/{form['customerId']}?week={form['startDate']}", f"{count} workouts are planned.")
+    notice = f"{counted(count, 'workout')} {'is' if count == 1 else 'are'} planned."
+    week = f"/app/customers/{form['customerId']}?week={form['startDate']}"
+    return Go(week, notice, about=form["customerId"])
 
 
 @pages.post("/programs/{programId}/archive", access=coach(PROGRAMS.EDIT), on=program_page)
 async def archive_program(ctx: Context, program_id: ObjectId) -> Go:
-    """Archive a program, or bring it back."""
-    program = await programs.read(ctx, program_id)
-    await programs.set_archived(ctx, program_id, archived=not program["isArchived"])
-    notice = "is active again" if program["isArchived"] else "is archived"
-    return Go(f"/app/programs/{program_id}", f"{program['name']} {notice}.")
+    """Archive a program; repeating is harmless."""
+    program = await programs.set_archived(ctx, program_id, archived=True)
+    return Go(f"/app/programs/{program_id}", f"{program['name']} is archived.")
+
+
+@pages.post("/programs/{programId}/restore", access=coach(PROGRAMS.EDIT), on=program_page)
+async def restore_program(ctx: Context, program_id: ObjectId) -> Go:
+    """Bring a program back; repeating is harmless."""
+    program = await programs.set_archived(ctx, program_id, archived=False)
+    return Go(f"/app/programs/{program_id}", f"{program['name']} is active again.")

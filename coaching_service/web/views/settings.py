@@ -26,7 +26,8 @@ async def settings_page(_: Context) -> Go:
 @pages.get("/company", access=coach(), template="settings/company.html")
 async def company_page(ctx: Context) -> dict[str, Any]:
     """The company: its name, time zone and unit of load."""
-    return {"company": await account.read(ctx)}
+    company = await account.read(ctx)
+    return {"company": company, "version": company["version"]}
 
 
 @pages.post("/company", access=owner_session(), form=_DETAILS, on=company_page)

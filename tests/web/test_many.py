@@ -1,0 +1,114 @@
+"""Many clients at once: those that were looked at and no others, and only what a coach may do."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from coaching_service.people.team import service as team
+from tests.client import CoachClient
+from tests.conftest import PASSWORD
+from tests.web.conftest import NewVisitor
+from tests.web.visitor import Visitor
+
+Colleague = Callable[..., Awaitable[Visitor]]
+LIST, BULK = "/app/customers", "/app/customers/bulk"
+
+
+async def test_a_client_nobody_looked_at_is_not_erased(coach: CoachClient, owner_page: Visitor) -> None:
+    for name in ("Ana", "Björn", "Chidi"):
+        await coach.create_customer(name)
+    asked = await owner_page.get(BULK, params={"all": "true", "action": "delete"})
+    asked.says("3 clients will be lost.", "Ana", "Björn", "Chidi")
+    await coach.create_customer("Dora")
+
+    changed = await owner_page.submit(asked, BULK)
+
+    changed.ok(409).says(
+        "Nothing was done: other clients are meant by now, 4 of them.", "4 clients will be lost.", "Dora"
+    )
+    assert await coach.names() == ["Ana", "Björn", "Chidi", "Dora"]
+    (await owner_page.submit(changed, BULK)).ok().says("Done for 4 clients")
+    assert await coach.names() == []
+
+
+async def test_one_who_left_and_one_who_came_are_told_apart(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    asked = await owner_page.get(BULK, params={"all": "true", "action": "archive"})
+    await coach.delete(f"/coach/customers/{ana['_id']}")
+    await coach.create_customer("Björn")
+    (await owner_page.submit(asked, BULK)).ok(409).says("1 of them", "Björn")
+    assert await coach.names() == ["Björn"]
+
+
+async def test_of_many_the_first_are_named(coach: CoachClient, owner_page: Visitor) -> None:
+    ids = [(await coach.create_customer(f"Client {number:02}"))["_id"] for number in range(15)]
+    for params in ({"all": "true"}, {"ids": ids}):
+        asked = await owner_page.get(BULK, params={**params, "action": "archive"})
+        asked.says("15 clients", "Client 00", "Client 11", "and 3 more")
+        assert "Client 12" not in asked.text
+
+
+async def test_groups_in_use_are_ticked_commas_and_all(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana", groups=["Legs, arms", "Evening"])
+    asked = await owner_page.get(BULK, params={"ids": ana["_id"], "action": "groups-remove"})
+    assert 'value="Legs, arms"' in asked.html
+    (await owner_page.submit(asked, BULK, groupNames=["Legs, arms", ""])).says("Done for 1 client")
+    kept = (await coach.get(f"/coach/customers/{ana['_id']}")).ok()
+    assert kept["customerRoleData"]["groups"] == ["Evening"]
+
+
+@pytest.fixture
+async def colleague(coach: CoachClient, new_visitor: NewVisitor, password_hash: str) -> Colleague:
+    async def sign_in(*permissions: str, scope: str = "all") -> Visitor:
+        email = f"eli-{secrets.token_hex(6)}@example.com"
+        await team.hire(coach.ctx, "Eli", email, list(permissions), scope, password_hash)
+        visitor = new_visitor()
+        (await visitor.sign_in(email, PASSWORD)).ok()
+        return visitor
+
+    return sign_in
+
+
+async def test_whoever_only_looks_is_offered_nothing_to_do(coach: CoachClient, colleague: Colleague) -> None:
+    await coach.create_customer("Ana")
+    seen = (await (await colleague("customers.view")).get(LIST)).says("Ana")
+    assert 'type="checkbox" name="ids"' not in seen.html
+    assert "Go on" not in seen.text
+
+
+async def test_a_program_is_offered_to_those_who_see_programs(coach: CoachClient, colleague: Colleague) -> None:
+    ana = await coach.create_customer("Ana")
+    eli = await colleague("customers.view", "customers.edit", "metrics.edit")
+    seen = (await eli.get(LIST)).says("Add to groups…")
+    assert "Assign a program" not in seen.text
+    assert "Assign a metric set" not in seen.text
+    asked = await eli.get(BULK, params={"ids": ana["_id"], "action": "assign-program"})
+    asked.ok(403).says("The permission programs.view is missing.")
+
+
+async def test_a_company_without_programs_is_told_so(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    for action, told in (("assign-program", "There is no program"), ("assign-metrics-set", "There is no metric set")):
+        asked = await owner_page.get(BULK, params={"ids": ana["_id"], "action": action})
+        asked.ok().says(told)
+        assert [form.action for form in asked.forms if form.action.startswith(BULK)] == []
+
+
+async def test_who_may_not_add_clients_is_not_told_to(coach: CoachClient, colleague: Colleague) -> None:
+    (await (await colleague("customers.view")).get(LIST)).says("No clients yet", "A colleague who may add clients")
+    (await (await colleague("customers.view", scope="assigned")).get(LIST)).says("You see those that are assigned")
+
+
+async def test_beyond_the_last_page_the_way_back_is_shown(coach: CoachClient, owner_page: Visitor) -> None:
+    for number in range(26):
+        await coach.create_customer(f"Client {number:02}")
+    past = (await owner_page.get(f"{LIST}?page=99999&keywords=client")).ok()
+    past.says("There is no page 99999", "Go to page 2")
+    assert "Your first client" not in past.text
+    back = await owner_page.get(next(link for link in past.links if "page=2" in link))
+    back.says("Client 25", "Page 2 of 2")
+    for library in ("/app/exercises", "/app/exercises?keywords=squat"):
+        (await owner_page.get(library, params={"page": "99999"})).ok().says("There is no page 99999")

@@ -1,0 +1,88 @@
+"""What was typed is not lost when the session ends meanwhile, or the page has grown old: and nothing sends it but a press."""
+
+from __future__ import annotations
+
+from coaching_service.people.sessions import service as sessions
+from tests.client import CoachClient
+from tests.conftest import PASSWORD
+from tests.web.conftest import NewVisitor
+from tests.web.visitor import PageSeen, Visitor
+
+COMPANY, NEW = "/app/settings/company", "/app/customers/new"
+
+
+async def session_ends(coach: CoachClient) -> None:
+    await sessions.end_all(coach.ctx, coach.ctx.who.id)
+
+
+async def sign_in_again(visitor: Visitor, page: PageSeen, coach: CoachClient, action: str, password: str) -> PageSeen:
+    return await visitor.submit(page, action, ended__email=str(coach.ctx.who.email), ended__password=password)
+
+
+async def test_a_form_is_found_as_it_was_left_when_the_session_had_ended(
+    coach: CoachClient, owner_page: Visitor
+) -> None:
+    page = await owner_page.get(NEW)
+    await session_ends(coach)
+
+    ended = await owner_page.submit(page, NEW, name="Ana", phone="1", groups=["A, b\r\nC"], sendInvitation=None)
+    ended.ok(401).says("Your session has ended", "what you typed is kept")
+    wrong = await sign_in_again(owner_page, ended, coach, NEW, "not the password")
+    wrong.ok(401).says("The e-mail address or the password is wrong.")
+    back = await sign_in_again(owner_page, wrong, coach, NEW, PASSWORD)
+
+    assert back.ok().path == NEW
+    back.says("Nothing was changed yet: look at what you typed, and send it.")
+    assert await coach.names() == [], "nothing is sent by itself"
+    (await owner_page.submit(back, NEW)).ok().says("Ana is a client now.")
+    (ana,) = (await coach.customers())["docs"]
+    assert (ana["phone"], ana["customerRoleData"]["groups"]) == ("1", ["A, b", "C"])
+
+
+async def test_a_password_typed_into_the_form_is_not_carried_along(coach: CoachClient, owner_page: Visitor) -> None:
+    here = "/app/settings/delete-account"
+    page = await owner_page.get(here)
+    await session_ends(coach)
+    ended = await owner_page.submit(page, here, password=PASSWORD)
+    assert PASSWORD not in ended.ok(401).html
+    back = await sign_in_again(owner_page, ended, coach, here, PASSWORD)
+    assert PASSWORD not in back.ok().html
+    (await coach.get("/me")).ok()
+
+
+async def test_what_another_site_sends_is_kept_nowhere(new_visitor: NewVisitor) -> None:
+    nobody = new_visitor()
+    for headers in ({"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://evil.example"}, {}):
+        asked = await nobody.send("POST", NEW, data={"name": "Planted"}, headers=headers)
+        assert asked.ok().path == "/app/sign-in"
+        assert "Planted" not in asked.html
+
+
+async def test_a_page_of_another_session_is_shown_again_as_it_was_typed(
+    coach: CoachClient, owner_page: Visitor
+) -> None:
+    page = await owner_page.get(NEW)
+    (await owner_page.submit(await owner_page.get("/app"), "/app/sign-out")).ok()
+    (await owner_page.sign_in(str(coach.ctx.who.email), PASSWORD)).ok()
+
+    stale = await owner_page.submit(page, NEW, name="Ana")
+
+    stale.ok(403).says("This page was out of date, so nothing was changed.")
+    assert "Ask the owner" not in stale.text
+    assert stale.form(NEW).controls["name"]["value"] == "Ana"
+    (await owner_page.submit(stale, NEW)).ok().says("Ana is a client now.")
+
+
+async def test_whoever_has_signed_in_in_another_tab_goes_on_from_the_second(
+    coach: CoachClient, visitor: Visitor
+) -> None:
+    second = await visitor.get(COMPANY)
+    (await visitor.sign_in(str(coach.ctx.who.email), PASSWORD)).ok()
+    arrived = await visitor.submit(second, "/app/sign-in", email=str(coach.ctx.who.email), password=PASSWORD)
+    assert arrived.ok().path == COMPANY
+
+
+async def test_signing_out_twice_leads_to_the_sign_in(owner_page: Visitor) -> None:
+    page = await owner_page.get("/app")
+    (await owner_page.submit(page, "/app/sign-out")).ok()
+    assert (await owner_page.submit(page, "/app/sign-out")).ok().path == "/app/sign-in"
