@@ -10,15 +10,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import TypeVar
 
 from markupsafe import Markup
 
-T = TypeVar("T")
 WIDTH, HEIGHT = 360, 190
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 8, 22, 24
+_LETTER = 6.8  # how wide a figure is, at most
+_MOST_DOTS = 60
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_CELL = 13
+_CELL, _WEEKS = 13, 13
+_THOUSANDS = ("", "k", "M", "G", "T")
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,19 @@ class Scale:
         count = round((self.high - self.low) / self.step)
         return [self.low + at * self.step for at in range(count + 1)]
 
+    def texts(self) -> list[str]:
+        """The marks as they are written: in thousands, millions ... of as many figures as tell them apart."""
+        power = min(len(_THOUSANDS) - 1, int(math.log10(max(abs(self.low), abs(self.high), 1)) / 3))
+        unit = 1000**power if power > 1 or max(abs(self.low), abs(self.high)) >= 10_000 else 1
+        places = max(0, 1 - math.floor(math.log10(self.step / unit)))
+        suffix = _THOUSANDS[power] if unit > 1 else ""
+        return [_plain(mark / unit, places) + suffix for mark in self.marks()]
+
+    @property
+    def left(self) -> float:
+        """Where the picture begins, right of the longest mark."""
+        return max(_LEFT, 10 + _LETTER * max(map(len, self.texts())))
+
 
 def scale_of(values: Sequence[float], *, from_zero: bool) -> Scale:
     """An axis with about four round marks that holds every value."""
@@ -54,37 +68,42 @@ def scale_of(values: Sequence[float], *, from_zero: bool) -> Scale:
 
 
 def lines(points: Sequence[tuple[str, float]], unit: str, label: str) -> Markup:
-    """Values by date as a line; the distance between two points is that of their dates."""
+    """Values by date as a line; the distance between two points is that of their dates. Few points are marked."""
     scale = scale_of([value for _, value in points], from_zero=False)
     days = [date.fromisoformat(day) for day, _ in points]
-    span = max(1, (days[-1] - days[0]).days)
-    room = WIDTH - _LEFT - _RIGHT
-    xs = [round(_LEFT + room * ((day - days[0]).days / span if len(days) > 1 else 0.5), 1) for day in days]
+    first, span = days[0], (days[-1] - days[0]).days
+    room = WIDTH - scale.left - _RIGHT
+    xs = [round(scale.left + room * ((day - first).days / span if span else 0.5), 1) for day in days]
     ys = [scale.y(value) for _, value in points]
     path = "M" + " L".join(f"{x} {y}" for x, y in zip(xs, ys, strict=True))
     dots = [
         f'<circle class="dot" cx="{x}" cy="{y}" r="3"><title>{_day(day)}: {_text(value)} {_safe(unit)}</title></circle>'
         for x, y, day, (_, value) in zip(xs, ys, days, points, strict=True)
     ]
-    ends = _spread(list(zip(xs, days, strict=True)), 3)
-    below = [_below(x, _day(day), at, len(ends)) for at, (x, day) in enumerate(ends)]
-    inner = [*_axis(scale, unit), f'<path class="line" d="{path}"/>', *dots, *below]
-    return _svg(inner, label)
+    shares = [0, 0.5, 1] if span > 1 else [0.0, 1.0][: span + 1]
+    ends = [first + timedelta(days=round(span * share)) for share in shares]
+    of_years = days[0].year != days[-1].year
+    below = [
+        _below(scale.left + room * (share if span else 0.5), _day(day, year=of_years), at, len(ends))
+        for at, (share, day) in enumerate(zip(shares, ends, strict=True))
+    ]
+    marked = dots if len(dots) <= _MOST_DOTS else []
+    return _svg([*_axis(scale, unit), f'<path class="line" d="{path}"/>', *marked, *below], label)
 
 
 def bars(values: Sequence[tuple[str, float]], unit: str, label: str) -> Markup:
-    """Values by name as upright bars, in their order."""
+    """Values by name as upright bars, in their order; at most five are named, evenly spread, the last among them."""
     scale = scale_of([value for _, value in values], from_zero=True)
-    room = (WIDTH - _LEFT - _RIGHT) / len(values)
+    room = (WIDTH - scale.left - 3.5 * _LETTER) / len(values)  # on the right half a date
     drawn = []
     for at, (name, value) in enumerate(values):
-        x, y, base = _LEFT + room * at + room * 0.15, scale.y(value), scale.y(0)
+        x, y, base = scale.left + room * at + room * 0.15, scale.y(value), scale.y(0)
         drawn.append(
             f'<rect class="bar" x="{x:.1f}" y="{y}" width="{room * 0.7:.1f}" height="{max(0, base - y):.1f}" rx="1.5">'
             f"<title>{_safe(name)}: {_text(value)} {_safe(unit)}</title></rect>"
         )
-    middles = [(_LEFT + room * (at + 0.5), name) for at, (name, _) in enumerate(values)]
-    below = [_below(x, name, 1, 3) for x, name in _spread(middles, 5)]
+    named = range(len(values) - 1, -1, -math.ceil(len(values) / 5))
+    below = [_below(scale.left + room * (at + 0.5), values[at][0], 1, 3) for at in named]
     return _svg([*_axis(scale, unit), *drawn, *below], label)
 
 
@@ -100,35 +119,48 @@ def rows(values: Sequence[tuple[str, float]], unit: str, label: str) -> Markup:
             f'<text class="mark end" x="{left - 6}" y="{y + 14}">{_safe(shown)}</text>'
             f'<rect class="bar" x="{left}" y="{y + 4}" width="{long:.1f}" height="12" rx="1.5">'
             f"<title>{_safe(name)}: {_text(value)} {_safe(unit)}</title></rect>"
-            f'<text class="mark" x="{left + long + 5:.1f}" y="{y + 14}">{_text(value)}</text>'
+            f'<text class="mark" x="{left + long + 5:.1f}" y="{y + 14}">{_short(value)}</text>'
         )
     bottom = len(values) * height
     drawn.append(f'<text class="mark end" x="{WIDTH - _RIGHT}" y="{bottom + 14}">{_safe(unit)}</text>')
     return _svg(drawn, label, height=bottom + 18)
 
 
-def heat(days: Sequence[tuple[str, str, str]], label: str) -> Markup:
-    """Days as a calendar, a week a column: (date, class, what it means) for each, in order, none left out."""
+def heat(days: Sequence[tuple[str, str, str]], label: str, today: str = "") -> Markup:
+    """Days as calendars of a quarter each, a week a column: (date, class, what it means) for each, in order, none left
+    out. `today` is marked."""
     first = date.fromisoformat(days[0][0])
     monday = first - timedelta(days=first.weekday())
+    quarters: dict[int, list[tuple[date, str, str]]] = {}
+    for day, kind, meaning in days:
+        when = date.fromisoformat(day)
+        told = ("today, " if day == today else "") + meaning
+        quarters.setdefault((when - monday).days // 7 // _WEEKS, []).append(
+            (when, f"{kind} today" if day == today else kind, told)
+        )
+    return Markup("").join(
+        _quarter(monday + timedelta(weeks=at * _WEEKS), each, label) for at, each in quarters.items()
+    )
+
+
+def _quarter(monday: date, days: list[tuple[date, str, str]], label: str) -> Markup:
     drawn = [
         f'<text class="mark" x="0" y="{22 + _CELL * row}">{name}</text>'
         for row, name in enumerate(_DAYS)
         if row % 2 == 0
     ]
-    column, months = 0, set[tuple[int, int]]()
-    for day, kind, meaning in days:
-        when = date.fromisoformat(day)
-        column = (when - monday).days // 7
-        x, y = 30 + column * _CELL, 12 + when.weekday() * _CELL
-        if when.day <= 7 and (when.year, when.month) not in months:
-            months.add((when.year, when.month))
-            drawn.append(f'<text class="mark" x="{x}" y="8">{when:%b}</text>')
+    for when, kind, meaning in days:
+        x, y = 30 + (when - monday).days // 7 * _CELL, 12 + when.weekday() * _CELL
+        if when.day == 1:
+            month = f"{when:%b %Y}" if when.month == 1 else f"{when:%b}"
+            drawn.append(f'<text class="mark" x="{x}" y="8">{month}</text>')
         drawn.append(
             f'<rect class="day {kind}" x="{x}" y="{y}" width="{_CELL - 2}" height="{_CELL - 2}" rx="2">'
             f"<title>{_day(when)}: {_safe(meaning)}</title></rect>"
         )
-    return _svg(drawn, label, height=14 + 7 * _CELL, width=max(WIDTH, 36 + (column + 1) * _CELL))
+    weeks = (days[-1][0] - monday).days // 7 + 1
+    about = f"{label}, {_day(days[0][0], year=True)} to {_day(days[-1][0], year=True)}"
+    return _svg(drawn, about, height=14 + 7 * _CELL, width=36 + max(4, weeks) * _CELL, fixed=True)
 
 
 def short(day: str) -> str:
@@ -138,11 +170,11 @@ def short(day: str) -> str:
 
 def _axis(scale: Scale, unit: str) -> list[str]:
     drawn = [f'<text class="mark" x="2" y="11">{_safe(unit)}</text>']
-    for value in scale.marks():
+    for value, text in zip(scale.marks(), scale.texts(), strict=True):
         y = scale.y(value)
         drawn.append(
-            f'<line class="grid" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{y}" y2="{y}"/>'
-            f'<text class="mark end" x="{_LEFT - 6}" y="{y + 3.5}">{_text(value)}</text>'
+            f'<line class="grid" x1="{scale.left}" x2="{WIDTH - _RIGHT}" y1="{y}" y2="{y}"/>'
+            f'<text class="mark end" x="{scale.left - 6}" y="{y + 3.5}">{text}</text>'
         )
     return drawn
 
@@ -152,16 +184,11 @@ def _below(x: float, text: str, at: int, count: int) -> str:
     return f'<text class="mark{side}" x="{x:.1f}" y="{HEIGHT - 8}">{_safe(text)}</text>'
 
 
-def _spread(each: list[T], most: int) -> list[T]:
-    """At most so many of them, the first and the last among them, evenly spread."""
-    if len(each) <= most:
-        return each
-    return [each[round(at * (len(each) - 1) / (most - 1))] for at in range(most)]
-
-
-def _svg(inner: list[str], label: str, *, height: int = HEIGHT, width: int = WIDTH) -> Markup:
+def _svg(inner: list[str], label: str, *, height: int = HEIGHT, width: int = WIDTH, fixed: bool = False) -> Markup:
+    """A picture as wide as there is room; a `fixed` one a quarter larger than it is drawn."""
     about = f'class="chart" role="img" aria-label="{_safe(label)}" viewBox="0 0 {width} {height}"'
-    return Markup(f"<svg {about}>{''.join(inner)}</svg>")  # noqa: S704 - every text in it went through _safe
+    size = f' width="{width * 1.25:.0f}" height="{height * 1.25:.0f}"' if fixed else ""
+    return Markup(f"<svg {about}{size}>{''.join(inner)}</svg>")  # noqa: S704 - every text in it went through _safe
 
 
 def _safe(text: str) -> str:
@@ -169,12 +196,18 @@ def _safe(text: str) -> str:
 
 
 def _text(value: float) -> str:
-    return (
-        f"{value:,.3f}".rstrip("0").rstrip(".")
-        if abs(value) < 10_000
-        else f"{value / 1000:,.1f}".rstrip("0").rstrip(".") + "k"
-    )
+    return _plain(value, 3)
 
 
-def _day(when: date) -> str:
-    return f"{when.day} {when:%b}"
+def _short(value: float) -> str:
+    return _plain(value, 3) if abs(value) < 10_000 else f"{value:.3g}"
+
+
+def _plain(value: float, places: int) -> str:
+    """A number with so many decimal places at most, thousands set apart."""
+    text = f"{value:,.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _day(when: date, *, year: bool = False) -> str:
+    return f"{when.day} {when:%b %Y}" if year else f"{when.day} {when:%b}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import date, timedelta
 from xml.etree import ElementTree
 
@@ -29,23 +30,36 @@ def drawn(chart: str) -> ElementTree.Element:
     return root
 
 
+def marked(chart: str) -> ElementTree.Element:
+    """The chart, of which no figure on the upright axis is cut."""
+    root = drawn(chart)
+    for each in root.iter("text"):
+        if each.attrib["class"] == "mark end" and float(each.attrib["y"]) < 175:
+            assert float(each.attrib["x"]) >= 6.5 * len(each.text or ""), f"{each.text!r} sticks out on the left"
+    return root
+
+
 @given(st.lists(values, min_size=1, max_size=60), names)
 def test_a_line_has_a_point_for_each_value(heights: list[float], unit: str) -> None:
     points = [(str(date(2026, 3, 2) + timedelta(days=3 * at)), value) for at, value in enumerate(heights)]
-    assert len(drawn(charts.lines(points, unit, unit)).findall("circle")) == len(points)
+    assert len(marked(charts.lines(points, unit, unit)).findall("circle")) == len(points)
 
 
 @given(st.lists(st.tuples(names, amounts), min_size=1, max_size=60), names)
 def test_bars_are_as_many_as_values(bars: list[tuple[str, float]], unit: str) -> None:
-    assert len(drawn(charts.bars(bars, unit, unit)).findall("rect")) == len(bars)
+    assert len(marked(charts.bars(bars, unit, unit)).findall("rect")) == len(bars)
     assert len(drawn(charts.rows(bars, unit, unit)).findall("rect")) == len(bars)
 
 
 @given(st.dates(date(2000, 1, 1), date(2100, 1, 1)), st.integers(1, 400))
 def test_a_heat_map_has_each_day_once(first: date, count: int) -> None:
     days = [(str(first + timedelta(days=ahead)), "done", "all done") for ahead in range(count)]
-    cells = [(cell.attrib["x"], cell.attrib["y"]) for cell in drawn(charts.heat(days, "Days")).findall("rect")]
+    quarters = [drawn(f"<svg{each}") for each in charts.heat(days, "Days", str(first)).split("<svg")[1:]]
+    cells = [(at, c.attrib["x"], c.attrib["y"]) for at, each in enumerate(quarters) for c in each.findall("rect")]
     assert len(cells) == len(set(cells)) == count
+    found = [cell for each in quarters for cell in each.findall("rect") if "today" in cell.attrib["class"]]
+    assert [cell.findtext("title") for cell in found] == [f"{charts.short(str(first))}: today, all done"]
+    assert max(float(each.attrib["width"]) for each in quarters) <= 270, "a quarter fits onto a telephone at full size"
 
 
 @pytest.mark.parametrize(
@@ -54,6 +68,37 @@ def test_a_heat_map_has_each_day_once(first: date, count: int) -> None:
 )
 def test_an_axis_is_marked_in_round_steps(low: float, high: float, marks: list[float]) -> None:
     assert charts.scale_of([low, high], from_zero=False).marks() == marks
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "texts"),
+    [
+        (79, 82, ["79", "80", "81", "82"]),
+        (0, 10_300, ["0k", "5k", "10k", "15k"]),
+        (-2e9, 2e9, ["-2G", "-1G", "0G", "1G", "2G"]),
+        (12_345_678, 12_345_680, ["12.345678M", "12.3456785M", "12.345679M", "12.3456795M", "12.34568M"]),
+    ],
+)
+def test_marks_are_short_and_told_apart(low: float, high: float, texts: list[str]) -> None:
+    assert charts.scale_of([low, high], from_zero=False).texts() == texts
+
+
+def test_a_line_of_many_points_is_a_line_and_tells_its_years() -> None:
+    points = [(str(date(2025, 12, 2) + timedelta(days=at)), at % 7 + 0.5) for at in range(300)]
+    chart = drawn(charts.lines(points, "kg", "Weight"))
+    assert chart.findall("circle") == []
+    named = [each.text for each in chart.findall("text") if float(each.attrib["y"]) > 180]
+    assert named == ["2 Dec 2025", "1 May 2026", "27 Sep 2026"]
+
+
+@pytest.mark.parametrize("count", [1, 4, 12, 26, 52])
+def test_bars_are_named_at_even_distances(count: int) -> None:
+    weeks = [(charts.short(str(date(2026, 3, 2) + timedelta(weeks=at))), 5.0) for at in range(count)]
+    chart = drawn(charts.bars(weeks, "sets", "Sets"))
+    xs = sorted(float(each.attrib["x"]) for each in chart.findall("text") if float(each.attrib["y"]) > 180)
+    apart = [round(after - before) for before, after in itertools.pairwise(xs)]
+    assert max(apart, default=0) - min(apart, default=0) <= 1
+    assert [each.text for each in chart.findall("text") if float(each.attrib["x"]) == xs[-1]] == [weeks[-1][0]]
 
 
 def test_a_name_is_only_a_name() -> None:

@@ -51,7 +51,7 @@ async def test_what_happened_lately_has_names(coach: CoachClient, owner_page: Vi
     page = (await owner_page.get(f"/app/customers/{ana['_id']}/notes")).ok()
 
     page.says("Completed Legs", "Logged an exercise in Legs", "Measured in Legs", "Body weight: 79.5 kg")
-    page.says("Record in Squat: heaviest load 80 kg", "Program Base, 1 workout", "for Mon 2 Mar 2026")
+    page.says("Record in Squat. Heaviest load: 80 kg", "Program Base, 1 workout", "for Mon 2 Mar 2026")
 
 
 async def test_a_value_is_typed_with_a_comma(coach: CoachClient, owner_page: Visitor) -> None:
@@ -75,3 +75,16 @@ async def test_a_metric_set_that_is_gone_is_no_mistake_of_ours(coach: CoachClien
     told = await owner_page.submit(page, here, metricsSetId=UNKNOWN, value="79", date=MONDAY)
 
     told.ok(400).says("The metrics set does not exist.", "Progress")
+
+
+async def test_a_value_dated_ahead_is_told_apart_from_the_latest(coach: CoachClient, owner_page: Visitor) -> None:
+    ana, body = await coach.create_customer("Ana"), await training.metric_set(coach)
+    (await coach.post(training.client_path(ana, "metrics-sets"), {"metricsSetId": body["_id"]})).ok(201)
+    for day, value in ((str(coach.ctx.who.today()), 80), ("2062-03-01", 99)):
+        entry = {"metricId": body["metrics"][0]["_id"], "date": day, "value": value}
+        (await coach.post(training.client_path(ana, "metrics-sets", body["_id"], "entries"), entry)).ok(201)
+
+    page = (await owner_page.get(f"/app/customers/{ana['_id']}/progress")).ok()
+
+    page.says("80 kg latest", "Dated after today, so not drawn: 99 kg on Wed 1 Mar 2062.")
+    assert "+19" not in page.text

@@ -44,7 +44,7 @@ async def test_what_was_done_stands_beside_what_was_planned(coach: CoachClient, 
 
     page = (await owner_page.get(page_of(block))).ok()
 
-    page.says("52 min long", "7 of 10 how hard it was", "Good day")
+    page.says("52 min duration", "7 of 10 how hard it was", "Good day")
     page.says("1 8–10, 60 kg 9, 62.5 kg RPE 7", "2 8–10, 60 kg 8, 62.5 kg RPE 8.5, RIR 1")
     page.says("3 8–10, 60 kg not done", "4 – 12, 40 kg", "Felt <easy> at last", "✓ Done")
     page.says("Round 1: Row 10 10 Round 1: Dip 10 10 Round 2: Row 10 11 Round 2: Dip 10 11")

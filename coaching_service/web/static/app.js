@@ -62,6 +62,3 @@ document.addEventListener("drop", (event) => {
   form.elements.place.value = before + 1;
   form.requestSubmit();
 });
-
-// On a small screen the row of tabs shows the present one.
-document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });

@@ -13,7 +13,7 @@ _EVENTS = {
     "metric_recorded": "{metricName}: {figure}",
     "photo_added": "Photo from the {side}",
     "plan_uploaded": "Plan {number}: {fileName}",
-    "personal_record": "Record in {exerciseName}: {record} {figure}",
+    "personal_record": "Record in {exerciseName}. {record}: {figure}",
     "note_added": "A note was added",
     "program_assigned": "Program {programName}, {workouts}",
 }
@@ -21,7 +21,7 @@ _ITEMS = {"EXERCISE": "an exercise", "CIRCUIT": "a circuit", "TASK": "a task", "
 
 
 def told(event: Document) -> str:
-    """An event of the activity feed as a line, such as `Record in Squat: heaviest load 80 kg`."""
+    """An event of the activity feed as a line, such as `Record in Squat. Heaviest load: 80 kg`."""
     data = event["data"]
     kind = event["type"]
     if kind == "metric_recorded" and "metricName" not in data:
@@ -31,7 +31,7 @@ def told(event: Document) -> str:
     words = {
         "item": _ITEMS.get(data.get("itemType", ""), "an item"),
         "figure": figure(data.get("value"), unit),
-        "record": KINDS.get(data.get("recordType", ""), "").lower(),
+        "record": KINDS.get(data.get("recordType", ""), ""),
         "workouts": f"{count} workout{'' if count == 1 else 's'}",
     }
     return str(_EVENTS.get(kind, kind)).format_map(data | words)

@@ -67,8 +67,10 @@ def planned_set(planned: Document, unit: str) -> str:
 
 
 def figure(value: float | None, unit: str = "") -> str:
-    """A number without idle zeros, with its unit; nothing for none."""
-    return "" if value is None else f"{value:.10g} {unit}".rstrip()
+    """A number of three places at most without idle zeros, thousands set apart, with its unit; nothing for none."""
+    if value is None:
+        return ""
+    return f"{f'{value:,.3f}'.rstrip('0').rstrip('.')} {unit}".rstrip()
 
 
 def _range(least: float | None, most: float | None, unit: str) -> str:

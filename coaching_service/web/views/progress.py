@@ -54,7 +54,7 @@ async def progress_page(ctx: Context, customer_id: ObjectId, query: dict[str, An
         workload.periods(ctx, customer_id, *span, "week"),
         volume.by_muscle(ctx, customer_id, *span),
         compliance.between(ctx, customer_id, str(monday), str(monday + timedelta(days=7 * weeks - 1))),
-        _measured(ctx, customer_id, span[0]),
+        _measured(ctx, customer_id, span),
     )
     return {
         "customer": customer,
@@ -68,8 +68,8 @@ async def progress_page(ctx: Context, customer_id: ObjectId, query: dict[str, An
     }
 
 
-async def _measured(ctx: Context, customer_id: ObjectId, since: str) -> list[Document]:
-    """Every metric the client is assigned with what was recorded of it since a day, by set."""
+async def _measured(ctx: Context, customer_id: ObjectId, span: tuple[str, str]) -> list[Document]:
+    """Every metric the client is assigned with what was recorded of it from a day to today, by set."""
     if METRICS.VIEW not in ctx.who.permissions:
         return []
     sets = await metrics.assigned(ctx, customer_id)
@@ -80,23 +80,24 @@ async def _measured(ctx: Context, customer_id: ObjectId, since: str) -> list[Doc
         {
             "_id": each["metricsSet"]["_id"],
             "name": each["metricsSet"]["name"],
-            "metrics": [_metric(one, of_metric[one["metric"]["_id"]], since) for one in each["metrics"]],
+            "metrics": [_metric(one["metric"], of_metric[one["metric"]["_id"]], *span) for one in each["metrics"]],
         }
         for each in sets
     ]
 
 
-def _metric(tracked: Document, history: list[Document], since: str) -> Document:
-    metric = tracked["metric"]
+def _metric(metric: Document, history: list[Document], since: str, today: str) -> Document:
+    """A metric as it stands today: what is dated later is told apart, since it is likely a slip."""
     unit = metric["metricUnit"]["shortName"]
-    points = [(entry["date"], entry["value"]) for entry in history if entry["date"] >= since]
-    change = points[-1][1] - points[0][1] if len(points) > 1 else None
+    known = [(entry["date"], entry["value"]) for entry in history if entry["date"] <= today]
+    points = [point for point in known if point[0] >= since]
     return {
         "_id": metric["_id"],
         "name": metric["name"],
         "unit": unit,
-        "current": tracked["currentValue"],
-        "change": change,
+        "latest": known[-1] if known else None,
+        "change": points[-1][1] - points[0][1] if len(points) > 1 else None,
+        "later": [entry for entry in history if entry["date"] > today],
         "chart": charts.lines(points, unit, f"{metric['name']} in {unit} by date") if points else None,
         "table": points,
     }
@@ -138,7 +139,7 @@ def _compliance(kept: Document, today: str) -> Document:
         "rate": kept["workoutCompletionPercentage"],
         "total": sum(1 for _, kind in kinds if kind in ("done", "part", "missed")),
         "done": kept["completedWorkoutDays"],
-        "chart": charts.heat(days, "Days by whether what was planned was done"),
+        "chart": charts.heat(days, "Days by whether what was planned was done", today),
         "meanings": _MEANINGS,
         "weeks": [
             (monday, sum(day["isWorkoutDay"] for day in week), sum(day["isCompleted"] for day in week))

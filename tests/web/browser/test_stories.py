@@ -137,3 +137,23 @@ async def test_an_assistant_is_let_in_and_disconnected(
     await expect(page.get_by_role("status")).to_have_text("Claude is disconnected.")
     assert [each for each in complaints if CALLBACK not in each] == []
     complaints.clear()  # the assistant's address is the only one elsewhere
+
+
+async def test_a_telephone_shows_every_tab_and_takes_a_decimal_comma(open_page: OpenPage, coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    block = await coach.schedule(ana)
+    page = await open_page(viewport={"width": 360, "height": 740})
+    await sign_in(page, coach)
+    await page.goto(f"/app/customers/{ana['_id']}/blocks/{block['_id']}?keywords=press")
+    for tab in await page.get_by_role("navigation", name="Ana").get_by_role("link").all():
+        assert (box := await tab.bounding_box())
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 360
+
+    await page.get_by_label("Load, kg").fill("")
+    await page.get_by_label("Load, kg").press_sequentially("77,5")
+    await page.get_by_role("button", name="Add the exercise").click()
+
+    await expect(page.get_by_role("status")).to_contain_text("is added.")
+    (seen,) = await coach.calendar(ana)
+    assert seen["items"][0]["exerciseSets"][0]["load"] == 77.5
