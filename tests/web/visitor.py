@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any
@@ -100,6 +101,12 @@ class _Reader(HTMLParser):
         self.words.append(data)
 
 
+def _named(html: str) -> set[str]:
+    """What descriptions and labels on a page refer to that is not on it."""
+    named = {each for ids in re.findall(r' aria-(?:describedby|labelledby)="([^"]*)"', html) for each in ids.split()}
+    return (named | set(re.findall(r'<label[^>]* for="([^"]*)"', html))) - set(re.findall(r' id="([^"]*)"', html))
+
+
 class Visitor:
     """One browser."""
 
@@ -124,6 +131,7 @@ class Visitor:
                 [str(c) for r in (*response.history, response) for c in r.headers.getall("Set-Cookie", [])],
             )
         _Reader(page)
+        assert not (named := _named(page.html)), f"{page.path} names {named}, which are not there"
         return page
 
     async def get(self, path: str, **options: Any) -> PageSeen:
