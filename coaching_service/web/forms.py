@@ -27,8 +27,8 @@ _IN_A_FORM = {
     "must be an integer": "must be a whole number",
 }
 _STALE = (
-    "Somebody else has changed this since you opened the page, so nothing was saved yet. Fields that differ from what "
-    "you typed say what is stored now: set each as it should be, and save once more."
+    "This has been changed since you opened the page, by somebody else or in another window, so nothing was saved yet. "
+    "Fields that differ from what you typed say what is stored now: set each as it should be, and save once more."
 )
 Sent = MultiDict[str]
 

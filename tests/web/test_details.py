@@ -39,7 +39,9 @@ async def test_who_was_slower_sees_both_and_saves_on(coach: CoachClient, owner_p
 
     told = await owner_page.submit(page, details_of(ana), phone="333", assignedTo="", groups="B")
 
-    told.ok(409).says("Somebody else has changed this", "Stored now: 222", "Stored now: Olga Owner", "Stored now: A")
+    told.ok(409).says(
+        "This has been changed since you opened the page", "Stored now: 222", "Stored now: Olga Owner", "Stored now: A"
+    )
     assert told.text.count("Stored now") == 3, "what is alike needs no look"
     assert told.form(details_of(ana)).controls["phone"]["value"] == "333"
     assert (await stored(coach, ana))["phone"] == "222"
