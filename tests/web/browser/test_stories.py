@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 from aiohttp.test_utils import TestServer
 from playwright.async_api import Page, Route, expect
 
+from coaching_service.people.sessions import service as sessions
 from tests.client import MONDAY, TUESDAY, CoachClient
 from tests.conftest import PASSWORD
 from tests.mcp.door import Knocker
@@ -41,6 +42,33 @@ async def test_from_signing_up_to_a_key_that_works_and_ends(open_page: OpenPage,
     await page.get_by_role("button", name="Delete the key").click()
     await expect(page.get_by_role("status")).to_have_text("Website is deleted. It is refused from now on.")
     (await caller.get("/me")).refused(401)
+
+
+async def test_a_new_company_is_where_its_owner_s_browser_is(open_page: OpenPage) -> None:
+    page = await open_page(timezone_id="America/Bogota")
+    await page.goto("/app/sign-up")
+    await expect(page.get_by_label("Time zone")).to_have_value("America/Bogota")
+
+
+async def test_what_was_typed_outlives_the_session(page: Page, coach: CoachClient, complaints: list[str]) -> None:
+    await page.goto("/app/customers/new")
+    await page.get_by_label("Name", exact=True).fill("Ana")
+    await sessions.end_all(coach.ctx, coach.ctx.who.id)
+    await page.get_by_role("button", name="Add the client").click()
+
+    await expect(page.get_by_role("heading", name="Your session has ended")).to_be_visible()
+    assert await serious(page) == []
+    await picture(page, "light", "session-ended")
+    await page.get_by_label("E-mail").fill(str(coach.ctx.who.email))
+    await page.get_by_label("Password").fill(PASSWORD)
+    await page.get_by_role("button", name="Sign in").click()
+    await expect(page.get_by_label("Name", exact=True)).to_have_value("Ana")
+    await picture(page, "light", "session-ended-back")
+    assert await coach.names() == []
+    await page.get_by_role("button", name="Add the client").click()
+    await expect(page.get_by_role("status")).to_contain_text("Ana is a client now.")
+    assert all("401" in each for each in complaints), "the answer says that nobody was signed in"
+    complaints.clear()
 
 
 async def two_workouts(coach: CoachClient) -> dict[str, str]:
@@ -84,7 +112,7 @@ async def test_many_clients_change_before_the_coach_s_eyes(page: Page, coach: Co
     await expect(page.locator("[data-chosen]")).to_have_text("All are chosen")
     await page.get_by_label("With the chosen").select_option("Add to groups…")
     await page.get_by_role("button", name="Go on").click()
-    await page.get_by_label("Groups").fill("Spring")
+    await page.get_by_label("New ones, one a line").fill("Spring")
     await page.get_by_role("button", name="Add to the groups").click()
 
     await expect(page.get_by_role("heading", name="Done for 40 clients")).to_be_visible()
