@@ -236,6 +236,7 @@ async def test_a_program_assigned_again_with_the_same_key_reaches_nobody_twice(c
     replays = coach.ctx.db["replays"]
     await replays.delete_one({"companyId": coach.ctx.company_id, "about": None})
     await replays.delete_one({"companyId": coach.ctx.company_id, "about": ObjectId(cy)})
+    (await coach.post(path, body | {"startDate": "2026-05-01"}, headers=key)).refused(409, "another body")
     resumed = await coach.post(path, body, headers=key)
     assert "Idempotent-Replayed" not in resumed.headers
     assert resumed.ok() == {"requested": 3, "ok": 3, "failed": []}

@@ -65,7 +65,7 @@ async def once(
     """Do `work` once for this claim; a repetition gets the first answer.
 
     `work` gives the answer and the client it is about (the record goes when that client is erased), unless `about`
-    already says. Raises Conflict when the key came with another body, StillRunning while the first request is, and
+    already says. Raises KeyTaken when the key came with another body, StillRunning while the first request is, and
     what `on_replay` raises.
     """
     if (first := await _first_answer(ctx, claim)) is not None:
@@ -89,7 +89,7 @@ async def in_steps(ctx: Context, claim: Claim, work: Callable[[Context], Awaitab
     """Do `work`, which is too much for one transaction and claims each of its steps, once for this claim.
 
     A repetition gets the first answer; one that comes before there is an answer goes on where the first is, or ended.
-    Raises Conflict when the key came with another body.
+    Raises KeyTaken when the key came with another body.
     """
     if (first := await _first_answer(ctx, claim)) is not None:
         return first
@@ -105,7 +105,7 @@ async def in_steps(ctx: Context, claim: Claim, work: Callable[[Context], Awaitab
 async def step(ctx: Context, claim: Claim, about: ObjectId) -> bool:
     """Claim the step about a client, in the transaction that does it; False when it has been done.
 
-    Raises StillRunning while another request with the same key is at it, Conflict when it was done for another body.
+    Raises StillRunning while another request with the same key is at it, KeyTaken when it was done for another body.
     """
     identifier = stable_id(str(claim.id), str(about))
     if (done := await _replays.find_one(ctx, {"_id": identifier}, ("fingerprint",))) is not None:
@@ -124,15 +124,19 @@ def _answer(ctx: Context, claim: Claim, kept: Kept, about: ObjectId | None) -> D
     return {"status": kept.status, "answer": sealed, "about": about}
 
 
-class StillRunning(Conflict):
+class KeyTaken(Conflict):
+    """The key stands for another request."""
+
+
+class StillRunning(KeyTaken):
     """The first request with the same key has not ended."""
 
     def __init__(self) -> None:
         super().__init__("A request with this Idempotency-Key is still running; try again shortly")
 
 
-def _another_body() -> Conflict:
-    return Conflict("This Idempotency-Key was used with another body")
+def _another_body() -> KeyTaken:
+    return KeyTaken("This Idempotency-Key was used with another body")
 
 
 async def forget(ctx: Context, about: Sequence[ObjectId]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coaching_service.kernel.background import idempotency
-from coaching_service.kernel.background.idempotency import Claim, StillRunning
+from coaching_service.kernel.background.idempotency import Claim, KeyTaken
 from coaching_service.kernel.errors import ServiceError
 from coaching_service.kernel.storage.context import Context, in_transaction
 from coaching_service.kernel.storage.documents import Document
@@ -90,7 +90,7 @@ async def assign_program(
 ) -> Document:
     """Assign a program to clients from a date on; those to whom it was assigned under `claim` are `ok` as they are.
 
-    Raises NotFound, BadRequest as programs.assign, StillRunning while another request assigns it under `claim`.
+    Raises NotFound, BadRequest as programs.assign, KeyTaken when `claim` is another request's.
     """
     plan = await programs.plan(ctx, program_id, start)
 
@@ -154,7 +154,7 @@ async def _settle(
 
     try:
         found, without = await in_transaction(ctx, changed)
-    except StillRunning:
+    except KeyTaken:
         raise
     except ServiceError as error:
         for customer_id in ids:
