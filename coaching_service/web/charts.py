@@ -46,7 +46,8 @@ class Scale:
         unit = 1000**power if power > 1 or max(abs(self.low), abs(self.high)) >= 10_000 else 1
         places = max(0, 1 - math.floor(math.log10(self.step / unit)))
         suffix = _THOUSANDS[power] if unit > 1 else ""
-        return [_plain(mark / unit, places) + suffix for mark in self.marks()]
+        texts = [_plain(mark / unit, places) for mark in self.marks()]
+        return [text if text == "0" else text + suffix for text in texts]
 
     @property
     def left(self) -> float:
@@ -205,7 +206,7 @@ def _short(value: float) -> str:
 
 def _plain(value: float, places: int) -> str:
     """A number with so many decimal places at most, thousands set apart."""
-    text = f"{value:,.{places}f}"
+    text = f"{round(value, places) + 0:,.{places}f}"  # + 0: no -0
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
