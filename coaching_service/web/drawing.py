@@ -156,6 +156,13 @@ def _number(value: float | None, unit: str = "") -> str:
     return f"{text} {unit}".rstrip()
 
 
+def size(count: int) -> str:
+    """A number of bytes: `40 bytes`, `1.2 kB`, `3.4 MB`."""
+    if count < 1_000:
+        return counted(count, "byte")
+    return _number(round(count / 1e6, 1), "MB") if count >= 1_000_000 else _number(round(count / 1e3, 1), "kB")
+
+
 def counted(count: int, one: str) -> str:
     """So many of them: `1 workout`, `2 workouts`."""
     return f"{count:,} {one}{'' if count == 1 else 's'}"
@@ -180,6 +187,7 @@ _FILTERS: dict[str, Any] = {
     "day": _day,
     "moment": _moment,
     "counted": counted,
+    "size": size,
     "number": _number,
     "options": _options,
     "worded": _worded,

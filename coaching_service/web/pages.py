@@ -82,7 +82,8 @@ class Page:
     `query` and `form` are schema instances; a query that is not well-formed is as if it were not there.
     `lane`: as for REST routes; a form in the lane of the database is done in one transaction. `leads_away`: its form
     may lead to another site by a redirect (an assistant's consent), so the page's policy does not say where forms may
-    go. `takes_request`: the handler also gets `request`.
+    go. `takes_request`: the handler also gets `request`. `repeatable`: a form that only says how things are to be, and
+    is done as often as it is sent; any other is done once (see once.py).
     """
 
     method: Literal["GET", "POST"]
@@ -96,6 +97,7 @@ class Page:
     lane: Lane = "database"
     leads_away: bool = False
     takes_request: bool = False
+    repeatable: bool = False
     path_parameters: tuple[tuple[str, str], ...] = field(default=())
 
     @property

@@ -35,6 +35,7 @@ from coaching_service.web.pages import Go, Page, Show, Working
 from coaching_service.web.visits import CSRF_FIELD, OutOfDate, Visit
 from coaching_service.web.working import work
 
+_BEGUN = "That was sent already, and is not begun again. To do it once more, choose the clients anew."
 log = structlog.get_logger("coaching_service.web")
 _AiohttpHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 # What a form is told beside its fields; anything else is a page of its own. NotFound: what was chosen in it is gone.
@@ -193,7 +194,7 @@ class _House:
     async def _form(
         self, page: Page, request: web.Request, visit: Visit, ctx: Context, sent: Sent
     ) -> web.StreamResponse:
-        claim = once.claim_of(ctx, request, sent) if page.access.who != "public" else None
+        claim = None if page.access.who == "public" or page.repeatable else once.claim_of(ctx, request, sent)
         try:
             arguments = self._arguments(page, request)
             if page.form is not None:
@@ -211,7 +212,7 @@ class _House:
             return shown
         if isinstance(answer, Working):
             if claim is not None and not await once.is_first(ctx, claim):
-                return go(visit, Go(answer.back, "That was sent already. It is done once, and was not begun again."))
+                return go(visit, Go(answer.back, _BEGUN))
             async with self.server.lane(page.lane):
                 return await work(request, visit, answer)
         return await self._answered(page, request, visit, ctx, answer)

@@ -72,7 +72,7 @@ async def test_a_program_is_not_assigned_again_by_a_reload(coach: CoachClient, o
     again = await owner_page.submit(asked, bulk, programId=program["_id"], startDate=MONDAY)
 
     assert again.ok().path == "/app/customers"
-    again.says("That was sent already. It is done once, and was not begun again.")
+    again.says("That was sent already, and is not begun again.")
     assert len(await coach.calendar(ana)) == 1
 
 

@@ -7,7 +7,7 @@ import secrets
 import pytest
 
 from coaching_service.people.team import service as team
-from coaching_service.web import views
+from coaching_service.web import drawing, views
 from coaching_service.web.pages import Page
 from tests.client import UNKNOWN, CoachClient
 from tests.conftest import PASSWORD, NewCompany
@@ -124,3 +124,8 @@ async def test_no_page_scans_a_collection(company: CoachClient, owner_of_all: Vi
         entries = await profile()
     assert len(entries) > len(SEEN)
     assert [(e["ns"], e["command"]) for e in entries if "COLLSCAN" in e["planSummary"]] == []
+
+
+@pytest.mark.parametrize(("count", "told"), [(1, "1 byte"), (40, "40 bytes"), (1_234, "1.2 kB"), (25_000_000, "25 MB")])
+def test_a_size_is_never_told_as_nothing(count: int, told: str) -> None:
+    assert drawing.size(count) == told

@@ -258,6 +258,9 @@ async def test_archiving_a_program_twice_leaves_it_archived(coach: CoachClient, 
     assert stored["isArchived"] is True
     back = await owner_page.submit(await owner_page.get(here), f"{here}/restore")
     back.ok().says("Base is active again.")
+    (await owner_page.submit(pages[0], f"{here}/archive")).ok().says("Archived")
+    stored = (await coach.get(f"/coach/programs/{program['_id']}")).ok()
+    assert stored["isArchived"] is True, "a page brought back does what its button says"
 
 
 async def test_a_program_is_assigned_to_any_of_many_clients(coach: CoachClient, owner_page: Visitor) -> None:

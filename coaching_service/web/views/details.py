@@ -50,14 +50,14 @@ async def invite(ctx: Context, customer_id: ObjectId) -> Go:
     return Go(f"/app/customers/{customer_id}/details", "The invitation is on its way.")
 
 
-@pages.post("/archive", access=coach(CUSTOMERS.EDIT), on=details_page)
+@pages.post("/archive", access=coach(CUSTOMERS.EDIT), on=details_page, repeatable=True)
 async def archive(ctx: Context, customer_id: ObjectId) -> Go:
     """Archive the client; repeating is harmless."""
     customer = await customers.set_archived(ctx, customer_id, archived=True)
     return Go(f"/app/customers/{customer_id}/details", f"{customer['name']} is archived and cannot sign in.")
 
 
-@pages.post("/restore", access=coach(CUSTOMERS.EDIT), on=details_page)
+@pages.post("/restore", access=coach(CUSTOMERS.EDIT), on=details_page, repeatable=True)
 async def restore(ctx: Context, customer_id: ObjectId) -> Go:
     """Bring the client back; repeating is harmless."""
     customer = await customers.set_archived(ctx, customer_id, archived=False)

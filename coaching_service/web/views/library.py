@@ -163,14 +163,14 @@ async def assign_program(ctx: Context, program_id: ObjectId, form: dict[str, Any
     return Go(week, notice, about=form["customerId"])
 
 
-@pages.post("/programs/{programId}/archive", access=coach(PROGRAMS.EDIT), on=program_page)
+@pages.post("/programs/{programId}/archive", access=coach(PROGRAMS.EDIT), on=program_page, repeatable=True)
 async def archive_program(ctx: Context, program_id: ObjectId) -> Go:
     """Archive a program; repeating is harmless."""
     program = await programs.set_archived(ctx, program_id, archived=True)
     return Go(f"/app/programs/{program_id}", f"{program['name']} is archived.")
 
 
-@pages.post("/programs/{programId}/restore", access=coach(PROGRAMS.EDIT), on=program_page)
+@pages.post("/programs/{programId}/restore", access=coach(PROGRAMS.EDIT), on=program_page, repeatable=True)
 async def restore_program(ctx: Context, program_id: ObjectId) -> Go:
     """Bring a program back; repeating is harmless."""
     program = await programs.set_archived(ctx, program_id, archived=False)
