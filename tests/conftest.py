@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
+import hypothesis
 import pytest
 import structlog
 from aiohttp import web
@@ -28,6 +29,10 @@ from tests.client import CoachClient
 
 PASSWORD = "correct horse battery"
 _numbers = count(1)
+
+# How long an example takes says how busy the machine is; and no run depends on what another one left.
+hypothesis.settings.register_profile("suite", deadline=None, database=None)
+hypothesis.settings.load_profile("suite")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

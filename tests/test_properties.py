@@ -28,7 +28,7 @@ from tests.client import MONDAY, SUNDAY, TUESDAY, CoachClient
 from tests.training import Json, block_with, form_of, log, move, path_of, reminder, task, told
 
 T = TypeVar("T")
-quickly = settings(deadline=None, max_examples=60, database=None)
+quickly = settings(max_examples=60)
 
 # --- sets and their variables ------------------------------------------------------------------------------------
 
@@ -283,7 +283,5 @@ async def test_any_sequence_of_work_leaves_the_calendar_right(coach: CoachClient
     def run(work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, loop).result(60)
 
-    how = settings(
-        deadline=None, max_examples=8, stateful_step_count=25, database=None, suppress_health_check=list(HealthCheck)
-    )
+    how = settings(max_examples=8, stateful_step_count=25, suppress_health_check=list(HealthCheck))
     await asyncio.to_thread(run_state_machine_as_test, lambda: CalendarWork(coach, run), settings=how)

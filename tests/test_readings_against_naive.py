@@ -189,7 +189,7 @@ async def begin(coach: CoachClient) -> Calendar:
     return Calendar(coach, await coach.create_customer(f"Ana {ObjectId()}"), made)
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(SETS, st.booleans()), min_size=6, max_size=6), st.lists(STEP, min_size=4, max_size=12))
 async def test_every_reading_is_what_the_calendar_says(
     coach: CoachClient, logs: list[tuple[Any, bool]], steps: list[tuple[Any, ...]]

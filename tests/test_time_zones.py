@@ -65,7 +65,7 @@ def test_the_date_where_the_client_is(at: str, timezone: str, expected: str) -> 
     assert str(local_date(moment(at).replace(tzinfo=UTC), timezone)) == expected
 
 
-@settings(deadline=None, max_examples=100, database=None)
+@settings(max_examples=100)
 @given(st.datetimes(moment("1990-01-01"), moment("2090-01-01")), st.sampled_from(sorted(available_timezones())))
 def test_nobody_is_more_than_a_day_away(at: datetime, timezone: str) -> None:
     assert abs(local_date(at, timezone) - at.date()) <= timedelta(days=1)
