@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 from aiohttp.test_utils import TestServer
 
+from coaching_service.people.team import service as team
 from tests.client import CoachClient
 from tests.conftest import PASSWORD
 from tests.web.visitor import Visitor
 
 NewVisitor = Callable[[], Visitor]
+Colleague = Callable[..., Awaitable[Visitor]]
 SignedIn = Callable[[CoachClient], Awaitable[Visitor]]
 
 
@@ -40,3 +43,17 @@ async def owner_page(coach: CoachClient, visitor: Visitor) -> Visitor:
     """The company's owner, signed in."""
     (await visitor.sign_in(str(coach.ctx.who.email), PASSWORD)).ok()
     return visitor
+
+
+@pytest.fixture
+async def colleague(coach: CoachClient, new_visitor: NewVisitor, password_hash: str) -> Colleague:
+    """Hires somebody with these permissions, and signs them in."""
+
+    async def sign_in(*permissions: str, scope: str = "all") -> Visitor:
+        email = f"eli-{secrets.token_hex(6)}@example.com"
+        await team.hire(coach.ctx, "Eli", email, list(permissions), scope, password_hash)
+        visitor = new_visitor()
+        (await visitor.sign_in(email, PASSWORD)).ok()
+        return visitor
+
+    return sign_in

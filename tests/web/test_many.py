@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Awaitable, Callable
-
-import pytest
-
-from coaching_service.people.team import service as team
 from tests.client import CoachClient
-from tests.conftest import PASSWORD
-from tests.web.conftest import NewVisitor
+from tests.web.conftest import Colleague
 from tests.web.visitor import Visitor
 
-Colleague = Callable[..., Awaitable[Visitor]]
 LIST, BULK = "/app/customers", "/app/customers/bulk"
 
 
@@ -58,18 +50,6 @@ async def test_groups_in_use_are_ticked_commas_and_all(coach: CoachClient, owner
     (await owner_page.submit(asked, BULK, groupNames=["Legs, arms", ""])).says("Done for 1 client")
     kept = (await coach.get(f"/coach/customers/{ana['_id']}")).ok()
     assert kept["customerRoleData"]["groups"] == ["Evening"]
-
-
-@pytest.fixture
-async def colleague(coach: CoachClient, new_visitor: NewVisitor, password_hash: str) -> Colleague:
-    async def sign_in(*permissions: str, scope: str = "all") -> Visitor:
-        email = f"eli-{secrets.token_hex(6)}@example.com"
-        await team.hire(coach.ctx, "Eli", email, list(permissions), scope, password_hash)
-        visitor = new_visitor()
-        (await visitor.sign_in(email, PASSWORD)).ok()
-        return visitor
-
-    return sign_in
 
 
 async def test_whoever_only_looks_is_offered_nothing_to_do(coach: CoachClient, colleague: Colleague) -> None:

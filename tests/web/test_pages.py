@@ -26,8 +26,10 @@ OTHER_NAMES = {"blockId": "wblockId"}
 
 def filled(page: Page, world: World) -> str:
     path = page.path
-    for wire, _ in page.path_parameters:
-        path = path.replace(f"{{{wire}}}", world.get(OTHER_NAMES.get(wire, wire), UNKNOWN))
+    wires = [wire for wire, _ in page.path_parameters]
+    for wire in wires:
+        name = OTHER_NAMES.get(wire, wire)
+        path = path.replace(f"{{{wire}}}", world.get(f"{wires[0]}/{name}") or world.get(name, UNKNOWN))
     return path
 
 
@@ -47,11 +49,12 @@ async def owner_of_all(company: CoachClient, visitor: Visitor) -> Visitor:
     return visitor
 
 
-def test_every_form_says_what_it_stands_on() -> None:
+def test_every_form_says_what_it_stands_on_and_is_told_apart() -> None:
     standing = {page.handler for page in PAGES if page.method == "GET"}
     for form in FORMS:
         assert form.on is None or form.on in standing, form.path
-    assert len({page.name for page in PAGES}) == len(PAGES), "a form is known by its handler's name"
+    forms = [page for page in PAGES if page.method == "POST"]
+    assert len({(form.on, form.name) for form in forms}) == len(forms), "on its page, by its handler's name"
 
 
 async def test_every_page_is_drawn(owner_of_all: Visitor, world: World) -> None:

@@ -4,6 +4,7 @@ from coaching_service.web.pages import Page
 from coaching_service.web.views import (
     assistants,
     bulk,
+    calendar,
     colleagues,
     consent,
     customer,
@@ -13,10 +14,10 @@ from coaching_service.web.views import (
     home,
     keys,
     library,
+    program,
     progress,
     records,
     settings,
-    workout,
 )
 
 PARTS = (
@@ -25,11 +26,12 @@ PARTS = (
     customers,
     bulk,
     customer,
-    workout,
+    calendar,
     progress,
     records,
     details,
     library,
+    program,
     keys,
     colleagues,
     assistants,

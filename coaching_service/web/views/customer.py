@@ -39,7 +39,9 @@ class _Move(Input):
     place = Integer(least=1, most=1_000, load_default=1_000)
 
 
-class _NewBlock(BlockDetails):
+class NamedUnlessRest(Input):
+    """What is planned for a day: a workout, or rest."""
+
     name = Text(blank=True, load_default="")
 
     @validates_schema
@@ -47,6 +49,10 @@ class _NewBlock(BlockDetails):
         """A workout has a name; a day of rest needs none."""
         if not data["name"] and not data["isRest"]:
             raise ValidationError("should not be empty", "name")
+
+
+class _NewBlock(NamedUnlessRest, BlockDetails):
+    """A workout of a client's, or a day of rest."""
 
 
 async def head(ctx: Context, customer_id: ObjectId) -> Document:
@@ -59,8 +65,7 @@ async def week_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) 
     """A week of the client's calendar."""
     customer = await head(ctx, customer_id)
     today = ctx.who.today(customer["timezone"])
-    monday = _monday(date.fromisoformat(query["week"]) if query["week"] else today)
-    days = [day for ahead in range(7) if (day := _ahead(monday, ahead))]
+    days = days_of_week(date.fromisoformat(query["week"]) if query["week"] else today)
     blocks = await workouts.calendar(ctx, ClientCalendar(customer_id), str(days[0]), str(days[-1]))
     unit = ctx.who.company.load_unit
     for block in blocks:
@@ -70,14 +75,16 @@ async def week_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) 
         "days": [(day, [block for block in blocks if block["date"] == str(day)]) for day in days],
         "blocks": [(str(b["_id"]), f"{date.fromisoformat(b['date']):%a}: {b['name']}") for b in blocks],
         "today": today,
-        "monday": monday,
-        "before": _ahead(monday, -7),
-        "after": _ahead(monday, 7),
+        "monday": days[0],
+        "before": _ahead(days[0], -7),
+        "after": _ahead(days[0], 7),
     }
 
 
-def _monday(day: date) -> date:
-    return day - timedelta(days=day.weekday())
+def days_of_week(day: date) -> list[date]:
+    """The days of the week that holds a day, from Monday on."""
+    monday = day - timedelta(days=day.weekday())
+    return [each for ahead in range(7) if (each := _ahead(monday, ahead))]
 
 
 def _ahead(day: date, days: int) -> date | None:

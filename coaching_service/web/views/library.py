@@ -17,6 +17,7 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.schemas import LEVELS, MINE, PUBLIC, TYPES
 from coaching_service.people.customers import service as customers
 from coaching_service.training.programs import service as programs
+from coaching_service.training.programs.schemas import LAST_DAY
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.workouts import service as workouts
 from coaching_service.web.drawing import counted
@@ -26,7 +27,7 @@ from coaching_service.web.views.items import described
 
 pages = Pages("/app")
 PAGE = 24
-_MOST_DAYS, _MOST_CLIENTS = 371, 50
+_MOST_CLIENTS = 50
 
 
 class _Search(Input):
@@ -136,7 +137,7 @@ async def program_page(ctx: Context, program_id: ObjectId, query: dict[str, Any]
     program, blocks, clients = await together(
         ctx,
         programs.read(ctx, program_id),
-        workouts.calendar(ctx, ProgramPlan(program_id), 1, _MOST_DAYS),
+        workouts.calendar(ctx, ProgramPlan(program_id), 1, LAST_DAY),
         customers.page(ctx, archived=False, page=1, size=_MOST_CLIENTS, contains=query["client"]),
     )
     weeks: dict[int, list[Document]] = {}
@@ -147,6 +148,7 @@ async def program_page(ctx: Context, program_id: ObjectId, query: dict[str, Any]
     return {
         "program": program,
         "weeks": weeks,
+        "next": min(blocks[-1]["day"] + 1 if blocks else 1, LAST_DAY),
         "clients": people,
         "found": clients["totalDocs"],
         "client": query["client"],

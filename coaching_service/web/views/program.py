@@ -1,0 +1,88 @@
+"""A program's workouts, by day, and what it is called; the list of programs is in library.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.kernel.auth.access import coach
+from coaching_service.kernel.auth.permissions import PROGRAMS
+from coaching_service.kernel.storage.context import Context, together
+from coaching_service.kernel.storage.documents import Document
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.kernel.validation import patch_of
+from coaching_service.training.programs import service as programs
+from coaching_service.training.programs.schemas import LAST_DAY, NewProgram, ProgramBlockDetails, ProgramBlockPlace
+from coaching_service.training.programs.service import ProgramPlan
+from coaching_service.training.workouts import service as workouts
+from coaching_service.web.pages import Go, Pages
+from coaching_service.web.views.customer import NamedUnlessRest
+from coaching_service.web.views.library import program_page
+from coaching_service.web.views.workout import Kind, declare
+
+pages = Pages("/app/programs/{programId}")
+_CHANGE = patch_of(NewProgram, name="ProgramForm")
+
+
+class _NewBlock(NamedUnlessRest, ProgramBlockDetails):
+    """A workout of a program, or a day of rest."""
+
+
+async def _top(ctx: Context, program_id: ObjectId) -> Document:
+    return {"program": await programs.require(ctx, program_id)}
+
+
+declare(
+    Kind(
+        pages=pages,
+        owner=ProgramPlan,
+        view=PROGRAMS.VIEW,
+        edit=PROGRAMS.EDIT,
+        frame="library/program_frame.html",
+        top=_top,
+        place=ProgramBlockPlace,
+        near=lambda _: (1, LAST_DAY),
+        seen=lambda program_id, _: f"/app/programs/{program_id}",
+    )
+)
+
+
+@pages.post("/blocks", access=coach(PROGRAMS.EDIT), form=_NewBlock(), on=program_page)
+async def add_program_workout(ctx: Context, program_id: ObjectId, form: dict[str, Any]) -> Go:
+    """Put an empty workout, or a day of rest, into a program."""
+    here = f"/app/programs/{program_id}"
+    block = await workouts.create(ctx, ProgramPlan(program_id), form | {"name": form["name"] or "Rest"})
+    if form["isRest"]:
+        return Go(here, f"Day {form['day']} is a day of rest.")
+    return Go(f"{here}/blocks/{block['_id']}", f"{block['name']} is in the program. Now what is in it?")
+
+
+@pages.get("/change", access=coach(PROGRAMS.EDIT), template="library/change_program.html")
+async def change_program_page(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
+    """What a program is called."""
+    program = await programs.read(ctx, program_id)
+    return {"program": program, "version": program["version"]}
+
+
+@pages.post("/change", access=coach(PROGRAMS.EDIT), form=_CHANGE, on=change_program_page)
+async def change_program(ctx: Context, program_id: ObjectId, form: dict[str, Any]) -> Go:
+    """Change what a program is called."""
+    await programs.change(ctx, program_id, form)
+    return Go(f"/app/programs/{program_id}", "The changes are kept.")
+
+
+@pages.get("/delete", access=coach(PROGRAMS.DELETE), template="library/delete_program.html")
+async def delete_program_page(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
+    """What is lost with a program."""
+    program, blocks = await together(
+        ctx, programs.require(ctx, program_id), workouts.calendar(ctx, ProgramPlan(program_id), 1, LAST_DAY)
+    )
+    count = sum(len(block["items"]) for block in blocks)
+    return {"program": program, "workouts": len(blocks), "count": count}
+
+
+@pages.post("/delete", access=coach(PROGRAMS.DELETE), on=delete_program_page)
+async def delete_program(ctx: Context, program_id: ObjectId) -> Go:
+    """Delete a program with its workouts."""
+    program = await programs.require(ctx, program_id)
+    await programs.remove(ctx, program_id)
+    return Go("/app/programs", f"{program['name']} is deleted.")

@@ -1,0 +1,170 @@
+"""Programs in the application: made, filled day by day, changed and deleted; their workouts are a client's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests import training
+from tests.client import MONDAY, CoachClient
+from tests.web.conftest import Colleague
+from tests.web.visitor import PageSeen, Visitor
+
+
+async def base(coach: CoachClient, **fields: Any) -> dict[str, Any]:
+    made: dict[str, Any] = (await coach.post("/coach/programs", {"name": "Base", **fields})).ok(201)
+    return made
+
+
+async def plan_of(coach: CoachClient, program: dict[str, Any]) -> list[dict[str, Any]]:
+    path = f"/coach/programs/{program['_id']}/wblock"
+    found: list[dict[str, Any]] = (await coach.get(path, startDay=1, endDay=3_660)).ok()
+    return found
+
+
+async def workout(coach: CoachClient, program: dict[str, Any], day: int, name: str, *items: Any) -> dict[str, Any]:
+    path = f"/coach/programs/{program['_id']}/wblocks"
+    block = (await coach.post(path, {"name": name, "day": day})).ok(201)
+    for item in items:
+        await training.add(coach, block, item)
+    return await training.read(coach, block)
+
+
+def page_of(program: dict[str, Any], block: dict[str, Any] | None = None) -> str:
+    return f"/app/programs/{program['_id']}" + (f"/blocks/{block['_id']}" if block else "")
+
+
+def titles(plan: list[dict[str, Any]]) -> list[list[str]]:
+    return [[item["taskFields"]["title"] for item in block["items"]] for block in plan]
+
+
+async def test_a_program_is_filled_and_assigned_without_leaving_the_application(
+    coach: CoachClient, owner_page: Visitor
+) -> None:
+    ana, squat = await coach.create_customer("Ana"), await coach.create_exercise("Garage Squat")
+    made = await owner_page.submit(await owner_page.get("/app/programs"), "/app/programs", name="Base")
+    here = made.says("Base is made.", "Add its workouts day by day").path
+    assert made.form(f"{here}/blocks").controls["day"]["value"] == "1"
+
+    wrong = await owner_page.submit(made, f"{here}/blocks", name="", day="0")
+    wrong.ok(400).says("This must not be less than 1.")
+    (await owner_page.submit(made, f"{here}/blocks", name="")).ok(400).says("This should not be empty.")
+    legs = (await owner_page.submit(made, f"{here}/blocks", name="Legs")).ok()
+    legs.says("Legs is in the program. Now what is in it?", "Base", "Day 1")
+    block = legs.path
+    found = await owner_page.get(f"{block}?keywords=garage")
+    added = await owner_page.submit(found, f"{block}/items", exerciseId=squat["_id"], sets="4", load="82,5")
+    added.ok().says("Garage Squat is added.", "4 × 8–10, 82.5 kg")
+    (await owner_page.submit(added, f"{block}/tasks", title="Walk")).ok().says("Walk is added.")
+    plan = await owner_page.get(here)
+    assert plan.form(f"{here}/blocks").controls["day"]["value"] == "2", "the day after the last"
+    rest = await owner_page.submit(plan, f"{here}/blocks", name="", isRest="true")
+    rest.ok().says("Day 2 is a day of rest.", "Week 1", "Garage Squat")
+
+    await owner_page.submit(rest, f"{here}/assign", customerId=ana["_id"], startDate=MONDAY)
+    first, second = await coach.calendar(ana)
+    assert [item["type"] for item in first["items"]] == ["EXERCISE", "TASK"]
+    assert (second["name"], second["isRest"]) == ("Rest", True)
+
+
+async def test_items_are_moved_and_removed(coach: CoachClient, owner_page: Visitor) -> None:
+    program = await base(coach)
+    legs = await workout(coach, program, 1, "Legs", training.task("Walk"), training.task("Run"))
+    arms = await workout(coach, program, 40, "Arms", training.task("Swim"))
+    walk, run = legs["items"]
+    here = page_of(program, legs)
+    page = (await owner_page.get(here)).says("Day 40: Arms")
+
+    swapped = await owner_page.submit(page, f"{here}/items/{run['_id']}/move", place="1")
+    swapped.ok().says("It is moved.")
+    assert titles(await plan_of(coach, program)) == [["Run", "Walk"], ["Swim"]]
+    moved = await owner_page.submit(swapped, f"{here}/items/{walk['_id']}/move", target=arms["_id"], place="9")
+    moved.ok().says("It is moved to Arms.", "Day 40")
+    assert titles(await plan_of(coach, program)) == [["Run"], ["Swim", "Walk"]]
+    again = await owner_page.submit(page, f"{here}/items/{walk['_id']}/move", target=arms["_id"], place="1")
+    again.ok(409).says("The item is no longer in the source block")
+    wrong = await owner_page.submit(page, f"{here}/items/{run['_id']}/move", place="soon")
+    wrong.ok(400).says("Place: This must be a whole number.")
+
+    (await owner_page.submit(page, f"{here}/items/{run['_id']}/delete")).ok().says("The item is removed.", "Nothing in")
+    assert titles(await plan_of(coach, program)) == [[], ["Swim", "Walk"]]
+
+
+async def test_a_workout_is_changed_copied_and_deleted(coach: CoachClient, owner_page: Visitor) -> None:
+    program = await base(coach)
+    legs = await workout(coach, program, 1, "Legs", training.task("Walk"))
+    here = page_of(program, legs)
+    page = await owner_page.get(here)
+
+    changed = (await owner_page.submit(page, here, name="Lower body", day="3")).ok()
+    changed.says("The changes are kept.", "Lower body", "Day 3")
+    overtaken = await owner_page.submit(page, here, name="Upper body", day="3")
+    overtaken.ok(409).says("This has been changed since", "Stored now: Lower body")
+    (await owner_page.submit(changed, f"{here}/copy", day="")).ok(400).says("This must be a whole number.")
+    (await owner_page.submit(changed, f"{here}/copy", day="10")).ok().says("Lower body is copied.", "Week 2", "Day 10")
+    assert [block["day"] for block in await plan_of(coach, program)] == [3, 10]
+    asked = (await owner_page.get(f"{here}/delete")).says("Delete Lower body on day 3?", "1 item goes with it.")
+    (await owner_page.submit(asked, f"{here}/delete")).ok().says("Lower body is deleted.", "Day 10")
+    assert [block["day"] for block in await plan_of(coach, program)] == [10]
+
+
+async def test_a_client_s_workout_is_changed_by_the_same_forms(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    legs = await training.block_with(coach, ana, training.task("Walk"), training.task("Run"))
+    arms = await training.block_with(coach, ana, date="2026-03-08", name="Arms")
+    await training.block_with(coach, ana, date="2026-03-09", name="Next week")
+    here = f"/app/customers/{ana['_id']}/blocks/{legs['_id']}"
+    page = (await owner_page.get(here)).says("Sun 8 Mar 2026: Arms")
+    assert "Next week" not in page.text
+
+    moved = await owner_page.submit(page, f"{here}/items/{legs['items'][0]['_id']}/move", target=arms["_id"])
+    moved.ok().says("It is moved to Arms.", "Week of Sun 8 Mar 2026")
+    (await owner_page.submit(await owner_page.get(here), here, name="Lower body")).ok().says("Lower body")
+    first, second = await coach.calendar(ana)
+    assert (first["name"], first["date"]) == ("Lower body", MONDAY)
+    assert titles([first, second]) == [["Run"], ["Walk"]]
+
+
+async def test_what_a_program_is_called_is_changed(coach: CoachClient, owner_page: Visitor) -> None:
+    program = await base(coach, description="Three days", tags=["gym, home", "new"])
+    here = page_of(program)
+    page = await owner_page.get(f"{here}/change")
+
+    kept = await owner_page.submit(page, f"{here}/change", name="First weeks", tags="gym, home\nstrength")
+    kept.ok().says("The changes are kept.", "First weeks", "strength")
+    stored = (await coach.get(f"/coach/programs/{program['_id']}")).ok()
+    assert (stored["description"], stored["tags"]) == ("Three days", ["gym, home", "strength"])
+    told = await owner_page.submit(page, f"{here}/change", description="Four days", tags="gym, home\nstrength")
+    told.ok(409).says("Stored now: First weeks", "Stored now: Three days")
+    assert told.text.count("Stored now") == 2
+    (await owner_page.submit(told, f"{here}/change", name=" ")).ok(400).says("This should not be empty.")
+    (await owner_page.submit(told, f"{here}/change")).ok().says("Four days")
+
+
+async def test_a_program_is_deleted_after_a_look_at_what_is_lost(coach: CoachClient, owner_page: Visitor) -> None:
+    ana, program = await coach.create_customer("Ana"), await base(coach)
+    await workout(coach, program, 1, "Legs", training.task("Walk"), training.task("Run"))
+    await coach.post(f"/coach/programs/{program['_id']}/assign", {"customerId": ana["_id"], "startDate": MONDAY})
+
+    asked = (await owner_page.get(f"{page_of(program)}/delete")).ok()
+    asked.says("Delete Base for good?", "1 workout with 2 items will be lost.", "stays there")
+    gone = await owner_page.submit(asked, f"{page_of(program)}/delete")
+
+    gone.ok().says("Base is deleted.", "No programs yet")
+    assert len(await coach.calendar(ana)) == 1
+    (await owner_page.get(page_of(program))).ok(404)
+
+
+async def test_whoever_may_not_change_programs_only_reads_them(coach: CoachClient, colleague: Colleague) -> None:
+    program = await base(coach)
+    legs = await workout(coach, program, 1, "Legs", training.task("Walk"))
+    eli = await colleague("programs.view", "customers.view", "exercises.view")
+
+    def forms(page: PageSeen) -> list[str]:
+        return [form.action for form in page.forms if form.action != "/app/sign-out"]
+
+    plan = (await eli.get(page_of(program))).ok().says("Legs", "Walk")
+    block = (await eli.get(page_of(program, legs))).ok().says("Legs", "Walk", "Day 1")
+    assert forms(plan) + forms(block) == []
+    assert not [link for link in plan.links + block.links if link.endswith(("/change", "/delete"))]
+    empty = await base(coach, name="Empty")
+    (await eli.get(page_of(empty))).says("A colleague who may change programs fills it")
