@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests import training
 from tests.client import CoachClient
 from tests.web.browser.conftest import OpenPage, picture, sign_in
 
@@ -26,6 +27,9 @@ async def test_long_names_push_nothing_out_of_sight(open_page: OpenPage, coach: 
     await coach.create_customer("Maximiliana Bartholomäa", surname="von Hohenstein-Schwarzenberg", groups=[group])
     (await (await coach.interactive()).post("/coach/api-keys", {"name": unbroken})).ok(201)
     program = (await coach.post("/coach/programs", {"name": unbroken, "tags": ["z" * 100]})).ok(201)
+    plan = f"/coach/programs/{program['_id']}/wblocks"
+    block = (await coach.post(plan, {"name": unbroken, "day": 1})).ok(201)
+    await training.add(coach, block, training.task(unbroken))
     page = await open_page(viewport={"width": width, "height": 800})
     await sign_in(page, coach)
     for path in (
@@ -36,6 +40,9 @@ async def test_long_names_push_nothing_out_of_sight(open_page: OpenPage, coach: 
         "/app/settings/team",
         "/app/programs",
         f"/app/programs/{program['_id']}",
+        f"/app/programs/{program['_id']}/change",
+        f"/app/programs/{program['_id']}/delete",
+        f"/app/programs/{program['_id']}/blocks/{block['_id']}",
     ):
         await page.goto(path)
         for summary in await page.locator("main details:not([open]) > summary").all():
