@@ -13,6 +13,7 @@ from marshmallow import Schema, ValidationError, fields, missing
 from multidict import MultiDict
 
 from coaching_service.kernel.errors import BadRequest, UnsupportedMediaType
+from coaching_service.kernel.media import PDF, PICTURES
 from coaching_service.kernel.messages import body_messages
 from coaching_service.kernel.rest.inputs import read_bytes
 
@@ -25,6 +26,8 @@ _NO = ("", "false")
 _IN_A_FORM = {
     "must be a number": "must be a number such as 77.5 or 77,5, without marks between the thousands",
     "must be an integer": "must be a whole number",
+    f"must be one of: {', '.join(PICTURES)}": "must be a picture: JPEG, PNG or WebP",
+    f"must be one of: {', '.join((PDF, *PICTURES))}": "must be a PDF, or a picture: JPEG, PNG or WebP",
 }
 _STALE = (
     "This has been changed since you opened the page, by somebody else or in another window, so nothing was saved yet. "

@@ -27,12 +27,15 @@ _AGAIN = "It was sent twice, and done once."
 _PATIENCE, _LOOK_EVERY = 5.0, 0.1
 
 
-def claim_of(ctx: Context, request: web.Request, sent: Sent) -> Claim | None:
-    """What stands for this form as it was filled in, whose token is taken out of `sent`; None without a token."""
+def claim_of(ctx: Context, request: web.Request, sent: Sent, file: str) -> Claim | None:
+    """What stands for this form as it was filled in, whose token is taken out of `sent`; None without a token.
+
+    `file`: the hash of the file in it, or empty.
+    """
     token = sent.popall(ONCE_FIELD, [""])[0]
     if not token or ctx.principal is None:
         return None
-    whole = orjson.dumps([str(ctx.who.id), token, request.path_qs, list(sent.items())])
+    whole = orjson.dumps([str(ctx.who.id), token, request.path_qs, list(sent.items()), file])
     return Claim.of(ctx, hashlib.sha256(whole).hexdigest(), request.method, request.path, None)
 
 

@@ -22,7 +22,7 @@ from typing import Any, Literal
 from marshmallow import Schema
 
 from coaching_service.kernel.auth.access import Access
-from coaching_service.kernel.rest.routes import Lane
+from coaching_service.kernel.rest.routes import Form, Lane
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.kernel.text import snake
 
@@ -79,7 +79,8 @@ class Page:
     A page (GET) gives the variables of its `template`, or Go. A form (POST) gives Go, Show or Working; when it is not
     accepted, the page `on` which it stands is shown again with what was typed and what is wrong. A page that gives the
     `version` of what its form changes (in it: `ui.version`) also shows what is stored now, and goes on from there.
-    `query` and `form` are schema instances; a query that is not well-formed is as if it were not there.
+    `query` and `form` are schema instances; a query that is not well-formed is as if it were not there. A form with a
+    file is a multipart Form as routes have it: its handler also gets `file`, stored, and kept if all goes well.
     `lane`: as for REST routes; a form in the lane of the database is done in one transaction. `leads_away`: its form
     may lead to another site by a redirect (an assistant's consent), so the page's policy does not say where forms may
     go. `takes_request`: the handler also gets `request`. `repeatable`: a form that only says how things are to be, and
@@ -92,7 +93,7 @@ class Page:
     handler: Handler
     template: str = ""
     query: Schema | None = None
-    form: Schema | None = None
+    form: Schema | Form | None = None
     on: Handler | None = None
     lane: Lane = "database"
     leads_away: bool = False
@@ -104,6 +105,16 @@ class Page:
     def name(self) -> str:
         """The name of the form, by which a template knows it."""
         return self.handler.__name__
+
+    @property
+    def upload(self) -> Form | None:
+        """The form, if it has a file."""
+        return self.form if isinstance(self.form, Form) else None
+
+    @property
+    def schema(self) -> Schema | None:
+        """What the form's text fields are read by."""
+        return self.form.schema if isinstance(self.form, Form) else self.form
 
     @property
     def pattern(self) -> str:

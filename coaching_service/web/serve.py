@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from typing import Any
 
 import structlog
 from aiohttp import web
-from marshmallow import Schema, ValidationError
+from marshmallow import ValidationError
 
 from coaching_service.kernel.auth.access import check
 from coaching_service.kernel.background.idempotency import Claim
@@ -25,11 +26,12 @@ from coaching_service.kernel.errors import (
 from coaching_service.kernel.rest.inputs import network_address
 from coaching_service.kernel.rest.serve import Server
 from coaching_service.kernel.rest.traffic import REQUEST_ID, WHO
+from coaching_service.kernel.rest.uploads import Upload
 from coaching_service.kernel.storage.context import Context
 from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.web import drawing, ended, once, statics, views
+from coaching_service.web import drawing, ended, once, statics, uploads, views
 from coaching_service.web.failures import known
-from coaching_service.web.forms import Sent, Typed, field_names, load, read_form, wrong
+from coaching_service.web.forms import Sent, Typed, field_names, load, wrong
 from coaching_service.web.leading import go, led, sign_in_first
 from coaching_service.web.pages import Go, Page, Show, Working
 from coaching_service.web.visits import CSRF_FIELD, OutOfDate, Visit
@@ -107,13 +109,14 @@ class _House:
             request[WHO] = visit.principal
         if page.method == "GET":
             return await self._page(page, request, visit, ctx)
-        sent = await read_form(request)
-        try:
-            visit.require_own_form(request, sent.popall(CSRF_FIELD, [""])[0])
-        except OutOfDate:
-            return await self._out_of_date(page, request, visit, ctx, sent)
         check(page.access, visit.principal, writes=True)
-        return await self._form(page, request, visit, ctx, sent)
+        sent, upload = await uploads.received(page, request, self.server.limits)
+        with closing(upload):
+            try:
+                visit.require_own_form(request, sent.popall(CSRF_FIELD, [""])[0])
+            except OutOfDate:
+                return await self._out_of_date(page, request, visit, ctx, sent)
+            return await self._form(page, request, visit, ctx, sent, upload)
 
     def _context(self, request: web.Request, visit: Visit) -> Context:
         return Context(
@@ -127,14 +130,16 @@ class _House:
         """A form after its session: who sent it signs in on the spot, and finds the form as they left it, unsent."""
         if page.on is None or visit.from_us(request) is not True:
             raise Unauthorized()
-        sent = await read_form(request)
+        sent, _ = await uploads.received(page, request, None)
         entry, typed = ended.entry_of(sent), ended.typed_of(sent)
         if not entry or not visit.owns(typed.popall(CSRF_FIELD, [""])[0]):
             return self._sign_in_again(request, visit, typed, Typed(ended.FORM))
         try:
             session = await ended.sign_in(ctx, entry)
         except (ValidationError, *_FORM_ERRORS) as error:
-            return self._sign_in_again(request, visit, typed, *_not_accepted(ended.FORM, entry, error, ended.ENTRY))
+            return self._sign_in_again(
+                request, visit, typed, *_not_accepted(ended.FORM, entry, error, field_names(ended.ENTRY))
+            )
         visit = await visit.signed_in(session)
         filled = Typed(page.name, typed, general=[ended.BACK])
         try:
@@ -192,20 +197,22 @@ class _House:
         )
 
     async def _form(
-        self, page: Page, request: web.Request, visit: Visit, ctx: Context, sent: Sent
+        self, page: Page, request: web.Request, visit: Visit, ctx: Context, sent: Sent, upload: Upload
     ) -> web.StreamResponse:
-        claim = None if page.access.who == "public" or page.repeatable else once.claim_of(ctx, request, sent)
+        once_only = page.access.who != "public" and not page.repeatable
+        claim = once.claim_of(ctx, request, sent, upload.sha256) if once_only else None
         try:
             arguments = self._arguments(page, request)
-            if page.form is not None:
-                arguments["form"] = load(page.form, sent)
-            async with self.server.lane(page.lane):
-                answer = await self._done(page, request, ctx, arguments, claim)
+            if page.schema is not None:
+                arguments["form"] = load(page.schema, sent)
+            with_file = uploads.with_file(page, ctx, upload, arguments, self.server.limits)
+            async with with_file as whole, self.server.lane(page.lane):
+                answer = await self._done(whole, request, ctx, arguments, claim)
         except (ValidationError, *_FORM_ERRORS) as failure:
             if page.on is None or (isinstance(failure, NotFound) and page.form is None):
                 raise
             error = failure if isinstance(failure, ValidationError) else known(request, failure)
-            typed, status = _not_accepted(page.name, sent, error, page.form)
+            typed, status = _not_accepted(page.name, sent, error, _fields_of(page))
             shown = await self._page(self.shown[page.on], request, visit, ctx, typed, status=status)
             if isinstance(error, ServiceError):
                 shown.headers.update(error.headers)
@@ -253,13 +260,15 @@ class _House:
         return arguments
 
 
-def _not_accepted(
-    name: str, sent: Sent, error: ValidationError | ServiceError, schema: Schema | None
-) -> tuple[Typed, int]:
+def _fields_of(page: Page) -> set[str]:
+    return field_names(page.schema) | ({page.upload.file} if page.upload else set())
+
+
+def _not_accepted(name: str, sent: Sent, error: ValidationError | ServiceError, known: set[str]) -> tuple[Typed, int]:
     """A form that was not accepted, and the status of the page that says so."""
     if isinstance(error, ServiceError):
-        return wrong(name, sent, _told(error), field_names(schema)), error.status
-    return wrong(name, sent, error, field_names(schema)), BadRequest.status
+        return wrong(name, sent, _told(error), known), error.status
+    return wrong(name, sent, error, known), BadRequest.status
 
 
 def _told(error: ServiceError) -> str | list[str]:

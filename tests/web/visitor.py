@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -19,6 +20,7 @@ class FormSeen:
 
     action: str
     method: str = "post"
+    multipart: bool = False
     fields: Fields = field(default_factory=list)
     controls: dict[str, dict[str, str | None]] = field(default_factory=dict)
 
@@ -68,7 +70,8 @@ class _Reader(HTMLParser):
         if tag == "a" and given.get("href"):
             self.page.links.append(str(given["href"]))
         elif tag == "form":
-            self.form = FormSeen(given.get("action") or self.page.path, given.get("method") or "get")
+            multipart = given.get("enctype") == "multipart/form-data"
+            self.form = FormSeen(given.get("action") or self.page.path, given.get("method") or "get", multipart)
             self.page.forms.append(self.form)
         elif self.form is not None:
             self._control(tag, given)
@@ -139,16 +142,23 @@ class Visitor:
         return await self.send("GET", path, **options)
 
     async def submit(self, page: PageSeen, action: str, *, follow: bool = True, **typed: Any) -> PageSeen:
-        """Fill in a form of a page and send it. A list fills a field several times, None leaves it out."""
+        """Fill in a form of a page and send it. A list fills a field several times, None leaves it out; a file is its
+        name and its bytes."""
         form = page.form(action)
         pairs = [(name, value) for name, value in form.fields if name.replace(".", "__") not in typed]
+        chosen = {name: typed.pop(name) for name in [*typed] if isinstance(typed[name], tuple)}
         for name, value in typed.items():
             given = value if isinstance(value, list) else [value]
             pairs += [(name.replace("__", "."), each) for each in given if each is not None]
         headers = {"Sec-Fetch-Site": "same-origin", "Referer": str(self._http._base_url) + page.path.lstrip("/")}
-        return await self.send(
-            "POST", form.action, follow=follow, headers=headers, data=aiohttp.FormData(pairs, charset="utf-8")
-        )
+        data = aiohttp.FormData(default_to_multipart=form.multipart, charset="utf-8")
+        for name, value in pairs:
+            if (form.controls.get(name) or {}).get("type") != "file":
+                data.add_field(name, value)
+        for name in [name for name, control in form.controls.items() if control.get("type") == "file"]:
+            file_name, content = chosen.get(name, ("", b""))
+            data.add_field(name, io.BytesIO(content), filename=file_name, content_type="application/octet-stream")
+        return await self.send("POST", form.action, follow=follow, headers=headers, data=data)
 
     async def sign_in(self, email: str, password: str, at: str = "/app/sign-in") -> PageSeen:
         """Open the sign-in page and sign in."""

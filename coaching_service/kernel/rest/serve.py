@@ -24,13 +24,11 @@ from coaching_service.kernel.rest.inputs import (
     read_json,
     read_query,
 )
-from coaching_service.kernel.rest.routes import Form, Handler, Lane, Route
+from coaching_service.kernel.rest.routes import Form, Lane, Route
 from coaching_service.kernel.rest.streams import Stream, send
 from coaching_service.kernel.rest.traffic import REQUEST_ID, WHO
-from coaching_service.kernel.rest.uploads import read_upload, stored
-from coaching_service.kernel.storage import files
-from coaching_service.kernel.storage.context import Context, Services, in_transaction
-from coaching_service.kernel.storage.files import StoredFile
+from coaching_service.kernel.rest.uploads import keeping, read_upload, stored
+from coaching_service.kernel.storage.context import Context, Services
 from coaching_service.kernel.storage.ids import ObjectId
 
 Authenticate = Callable[[Services, web.Request], Awaitable[Principal]]
@@ -46,6 +44,10 @@ class UploadLimits:
     photo_bytes: int = 15_000_000
     plan_bytes: int = 25_000_000
     photo_pixels: int = 40_000_000
+
+    def bytes_of(self, form: Form) -> int:
+        """How many bytes the file of a form may have."""
+        return self.plan_bytes if form.plan else self.photo_bytes
 
 
 @dataclass(frozen=True)
@@ -130,30 +132,15 @@ async def _with_upload(
     route: Route, form: Form, request: web.Request, ctx: Context, arguments: dict[str, Any], server: Server
 ) -> web.StreamResponse:
     """Bytes first, then the record that names them, which keeps them in its own transaction."""
-    limit = server.limits.plan_bytes if form.plan else server.limits.photo_bytes
-    with closing(await read_upload(request, form, limit)) as upload:
+    limit = server.limits.bytes_of(form)
+    with closing(await read_upload(request, form.file, form.texts, limit)) as upload:
         arguments["body"] = judge_body(form.schema, upload.texts)
         async with stored(ctx, upload, form, arguments["customer_id"], server.limits.photo_pixels) as file:
             arguments["file"] = file
             async with server.lane(route.lane):
-                kept = replace(route, handler=_keeping(route.handler, file))
+                kept = replace(route, handler=keeping(route.handler, file))
                 answer: web.StreamResponse = await _answer(kept, request, ctx, arguments, upload.sent)
     return answer
-
-
-def _keeping(handler: Handler, file: StoredFile | None) -> Handler:
-    """`handler`, whose transaction also keeps `file`."""
-
-    async def handle(ctx: Context, **arguments: Any) -> Any:
-        async def work(tx: Context) -> Any:
-            result = await handler(tx, **arguments)
-            if file is not None:
-                await files.keep(tx, file)
-            return result
-
-        return await in_transaction(ctx, work)
-
-    return handle
 
 
 async def _answer(route: Route, request: web.Request, ctx: Context, arguments: dict[str, Any], raw: Any) -> Any:

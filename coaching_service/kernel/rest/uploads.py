@@ -7,7 +7,7 @@ import hashlib
 import tempfile
 import unicodedata
 import warnings
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
@@ -20,9 +20,9 @@ from aiohttp.http_exceptions import HttpProcessingError
 from coaching_service.kernel.errors import BadRequest, HungUp, RequestTimeout, TooLarge, UnsupportedMediaType
 from coaching_service.kernel.media import JPEG, Judged, judge
 from coaching_service.kernel.rest.inputs import read_bytes
-from coaching_service.kernel.rest.routes import Form
+from coaching_service.kernel.rest.routes import Form, Handler
 from coaching_service.kernel.storage import files
-from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.context import Context, in_transaction
 from coaching_service.kernel.storage.files import StoredFile
 from coaching_service.kernel.storage.ids import ObjectId
 
@@ -30,6 +30,7 @@ UPLOAD_SECONDS = 600.0
 _TEXT_BYTES = 10_000
 _OTHER_BYTES = 1_000_000  # all that is neither the file nor a field the form knows
 _MOST_PARTS = 20
+_MOST_READ_AWAY = 200_000_000
 _PIECE = 64 * 1024
 _LONGEST_NAME, _LONGEST_ENDING = 200, 10
 _BROKEN = (ValueError, LookupError, AssertionError, RuntimeError, web.RequestPayloadError, HttpProcessingError)
@@ -41,12 +42,16 @@ for _warning in (BadContentDispositionHeader, BadContentDispositionParam):
 
 @dataclass
 class Upload:
-    """What a multipart body holds: text fields, and the file (if any) in a temporary one."""
+    """What a multipart body holds: text fields, and the file (if any) in a temporary one.
+
+    `too_large`: there was a file over the limit, and it was read away.
+    """
 
     texts: dict[str, str] = field(default_factory=dict)
     file: IO[bytes] | None = None
     name: str = ""
     sha256: str = ""
+    too_large: bool = False
 
     @property
     def sent(self) -> dict[str, Any]:
@@ -59,25 +64,29 @@ class Upload:
             self.file.close()
 
 
-async def read_upload(request: web.Request, form: Form, limit: int) -> Upload:
-    """The parts of a multipart body, in any order; the file is never in memory whole.
+async def read_upload(
+    request: web.Request, file: str, texts: Collection[str], limit: int, *, patient: bool = False
+) -> Upload:
+    """The parts of a multipart body, in any order: the one named `file`, never in memory whole, and those in `texts`.
 
     A plain form, or no body at all, is one without a file. Raises UnsupportedMediaType, BadRequest for what is no
-    multipart body, TooLarge for a file over `limit` bytes, HungUp when it ends too soon.
+    multipart body, TooLarge for a file over `limit` bytes, HungUp when it ends too soon. `patient`: such a file is read
+    away instead, since a browser listens to no answer before it has sent all; TooLarge is for what never seems to end.
     """
     if not request.body_exists:
         return Upload()
     if request.content_type == "application/x-www-form-urlencoded":
         raw = (await read_bytes(request, _TEXT_BYTES)).decode("utf-8", "replace")
-        return Upload({name: value for name, value in parse_qsl(raw) if name in form.texts})
+        return Upload({name: value for name, value in parse_qsl(raw) if name in texts})
     if request.content_type != "multipart/form-data":
         raise UnsupportedMediaType("The body must be multipart/form-data")
-    if (request.content_length or 0) > limit + _OTHER_BYTES:
+    most = max(limit, _MOST_READ_AWAY) if patient else limit
+    if (request.content_length or 0) > most + _OTHER_BYTES:
         raise _too_large(limit)
     upload = Upload()
     try:
         async with asyncio.timeout(UPLOAD_SECONDS):
-            await _read_parts(await request.multipart(), form, limit, upload)
+            await _read_parts(await request.multipart(), {file: (limit, most)}, texts, upload)
     except TimeoutError:
         upload.close()
         raise RequestTimeout("The body did not arrive in time", {"Connection": "close"}) from None
@@ -93,7 +102,10 @@ async def read_upload(request: web.Request, form: Form, limit: int) -> Upload:
     return upload
 
 
-async def _read_parts(reader: MultipartReader, form: Form, limit: int, upload: Upload) -> None:
+async def _read_parts(
+    reader: MultipartReader, file: dict[str, tuple[int, int]], texts: Collection[str], upload: Upload
+) -> None:
+    """Into `upload`: the file (its field's name, with the bytes to take and to read) and the texts."""
     seen: set[str] = set()
     others = 0
     for _ in range(_MOST_PARTS):
@@ -104,12 +116,12 @@ async def _read_parts(reader: MultipartReader, form: Form, limit: int, upload: U
             raise BadRequest("The parts of the body must be sent as they are, not nested and not encoded")
         if (name := part.name) is None:
             raise BadRequest("Each part of the body needs a Content-Disposition that names its field")
-        if name in seen and (name == form.file or name in form.texts):
+        if name in seen and (name in file or name in texts):
             raise BadRequest([f"{name} must be given only once"])
         seen.add(name)
-        if name == form.file:
-            await _take_file(part, limit, upload)
-        elif name in form.texts:
+        if name in file:
+            await _take_file(part, *file[name], upload)
+        elif name in texts:
             upload.texts[name] = await _text(part)
         else:
             others += await _copy(part, _OTHER_BYTES - others, "The other parts")
@@ -121,12 +133,20 @@ def _is_plain(part: BodyPartReader) -> bool:
     return transfer in ("binary", "8bit", "7bit") and hdrs.CONTENT_ENCODING not in part.headers
 
 
-async def _take_file(part: BodyPartReader, limit: int, upload: Upload) -> None:
+async def _take_file(part: BodyPartReader, limit: int, most: int, upload: Upload) -> None:
     upload.name = _plain_name(part.filename or "")
     # Unbuffered: the process that decodes pictures shares its position. Closed with the upload.
     upload.file = tempfile.TemporaryFile(buffering=0, prefix="coaching-upload-")  # noqa: SIM115
     digest = hashlib.sha256()
-    size = await _copy(part, limit, "The file", upload.file.write, digest.update)
+    try:
+        size = await _copy(part, limit, "The file", upload.file.write, digest.update)
+    except TooLarge:
+        upload.file.close()
+        if most == limit:
+            raise
+        upload.file, upload.too_large = None, True
+        await _copy(part, most, "The file")
+        return
     upload.file.seek(0)
     upload.sha256 = digest.hexdigest()
     if size == 0 and not upload.name:  # a file input that was left empty
@@ -203,3 +223,18 @@ async def _judged(ctx: Context, file: IO[bytes], form: Form, max_pixels: int) ->
         return await judge(ctx.services.pictures, file, form.kinds, max_pixels)
     except BadRequest as error:
         raise BadRequest([f"{form.file} {error.message}"]) from None
+
+
+def keeping(handler: Handler, file: StoredFile | None) -> Handler:
+    """`handler`, whose transaction also keeps `file`."""
+
+    async def handle(ctx: Context, **arguments: Any) -> Any:
+        async def work(tx: Context) -> Any:
+            result = await handler(tx, **arguments)
+            if file is not None:
+                await files.keep(tx, file)
+            return result
+
+        return await in_transaction(ctx, work)
+
+    return handle

@@ -25,6 +25,14 @@ async def page(ctx: Context, customer_id: ObjectId, *, page: int, size: int) -> 
     return page_document([present(ctx, plan) for plan in docs], total, page, size)
 
 
+async def read(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> Document:
+    """One version. Raises NotFound, Forbidden."""
+    _, plan = await together(ctx, customers.visible(ctx, customer_id), store.one(ctx, customer_id, plan_id))
+    if plan is None:
+        raise not_found("Plan version")
+    return present(ctx, plan)
+
+
 async def upload(ctx: Context, customer_id: ObjectId, file: StoredFile | None) -> Document:
     """The next version of a client's plan. Raises NotFound, Forbidden; LegacyFailure without a file."""
     await customers.visible(ctx, customer_id)

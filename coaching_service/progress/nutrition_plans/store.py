@@ -24,6 +24,11 @@ async def page(ctx: Context, customer_id: ObjectId, *, skip: int, limit: int) ->
     return docs, total
 
 
+async def one(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> Document | None:
+    """The version, or None."""
+    return await plans.find_one(ctx, {"customerId": customer_id, "_id": plan_id})
+
+
 async def next_number(ctx: Context, customer_id: ObjectId) -> int:
     """The next number, never given twice, not even after a version was deleted."""
     counter = await counters.put(ctx, {"customerId": customer_id}, {})

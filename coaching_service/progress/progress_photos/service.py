@@ -26,6 +26,14 @@ async def page(ctx: Context, customer_id: ObjectId, *, page: int, size: int) -> 
     return page_document([present(ctx, record) for record in docs], total, page, size)
 
 
+async def read(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> Document:
+    """The photos of one date. Raises NotFound, Forbidden."""
+    _, record = await together(ctx, customers.visible(ctx, customer_id), store.one(ctx, customer_id, record_id))
+    if record is None:
+        raise not_found("Progress photo")
+    return present(ctx, record)
+
+
 async def add(ctx: Context, customer_id: ObjectId, date: str, side_index: str, file: StoredFile | None) -> Document:
     """Put a photo (if there is one) to the record of a date, which is made if it is missing. Gives the record.
 

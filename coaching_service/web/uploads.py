@@ -1,0 +1,55 @@
+"""Forms with a file: their texts are read like any other form's, the file is REST's upload.
+
+Why a file is not taken is said at its field, and what was typed beside it stays; the file has to be chosen anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+from aiohttp import web
+from marshmallow import ValidationError
+from multidict import MultiDict
+
+from coaching_service.kernel.rest.serve import UploadLimits
+from coaching_service.kernel.rest.uploads import Upload, keeping, read_upload, stored
+from coaching_service.kernel.storage.context import Context
+from coaching_service.web.drawing import size
+from coaching_service.web.forms import Sent, field_names, read_form
+from coaching_service.web.once import ONCE_FIELD
+from coaching_service.web.pages import Page
+from coaching_service.web.visits import CSRF_FIELD
+
+
+async def received(page: Page, request: web.Request, limits: UploadLimits | None) -> tuple[Sent, Upload]:
+    """What was typed into a form, and the file in it; without `limits` the file is read away. Raises as read_form and
+    read_upload."""
+    if page.upload is None or request.content_type == "application/x-www-form-urlencoded":
+        return await read_form(request), Upload()
+    texts = {*field_names(page.schema), CSRF_FIELD, ONCE_FIELD}
+    most = limits.bytes_of(page.upload) if limits else 0
+    upload = await read_upload(request, page.upload.file, texts, most, patient=True)
+    return MultiDict(upload.texts), upload
+
+
+@asynccontextmanager
+async def with_file(
+    page: Page, ctx: Context, upload: Upload, arguments: dict[str, Any], limits: UploadLimits
+) -> AsyncIterator[Page]:
+    """The form with its file stored: `arguments` name it, and the handler keeps it in its own transaction.
+
+    Raises ValidationError, and BadRequest as `stored`, for a file that is not taken.
+    """
+    if page.upload is None:
+        yield page
+        return
+    if upload.too_large:
+        raise ValidationError({page.upload.file: [f"must not be larger than {size(limits.bytes_of(page.upload))}"]})
+    if upload.file is None:
+        raise ValidationError({page.upload.file: ["must be chosen"]})
+    async with stored(ctx, upload, page.upload, arguments["customer_id"], limits.photo_pixels) as file:
+        arguments["file"] = file
+        yield replace(page, handler=keeping(page.handler, file))

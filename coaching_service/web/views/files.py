@@ -1,0 +1,129 @@
+"""Files of a client: photos by date, and the versions of a plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.kernel.auth.access import coach
+from coaching_service.kernel.auth.permissions import CUSTOMERS, NUTRITION
+from coaching_service.kernel.media import PDF, PICTURES
+from coaching_service.kernel.rest.routes import Form
+from coaching_service.kernel.storage.context import Context, together
+from coaching_service.kernel.storage.documents import Document
+from coaching_service.kernel.storage.files import StoredFile
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.kernel.validation import Input, Integer, Text
+from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.schemas import NoTexts
+from coaching_service.progress.nutrition_plans import service as nutrition_plans
+from coaching_service.progress.progress_photos import service as progress_photos
+from coaching_service.progress.progress_photos.schemas import NewPhoto
+from coaching_service.web.pages import Go, Pages
+from coaching_service.web.views.customer import head
+from coaching_service.web.views.details import details_page
+
+pages = Pages("/app/customers/{customerId}")
+SIDES = ("front", "side", "back")
+_CHOICES = (("1", "Front"), ("3", "Side"), ("2", "Back"))
+
+
+class _Dates(Input):
+    left = Text(blank=True, load_default="")
+    right = Text(blank=True, load_default="")
+
+
+class _Page(Input):
+    page = Integer(least=1, load_default=1)
+
+
+@pages.get("/photos", access=coach(CUSTOMERS.VIEW), query=_Dates(), template="customer/photos.html")
+async def photos_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
+    """Two dates side by side: the first and the latest unless others are chosen."""
+    customer, page = await together(
+        ctx, head(ctx, customer_id), progress_photos.page(ctx, customer_id, page=1, size=50)
+    )
+    records = page["docs"]
+    by_date = {record["createdAt"]: record for record in records}
+    pair: list[Document] = []
+    if records:
+        seen = [record for record in records if any(record["photos"].values())] or records
+        pair = [by_date.get(query["left"], seen[-1]), by_date.get(query["right"], seen[0])]
+    return {
+        "customer": customer,
+        "dates": list(by_date),
+        "pair": pair,
+        "sides": SIDES,
+        "choices": _CHOICES,
+        "today": ctx.who.today(customer["timezone"]),
+    }
+
+
+@pages.post("/photos", access=coach(CUSTOMERS.EDIT), form=Form("imageFile", PICTURES, NewPhoto()), on=photos_page)
+async def add_photo(ctx: Context, customer_id: ObjectId, form: dict[str, Any], file: StoredFile) -> Go:
+    """Put a photo to its date; a second one of a side takes the place of the first."""
+    await progress_photos.add(ctx, customer_id, form["createdAt"], form["imageSideIndex"], file)
+    return Go(f"/app/customers/{customer_id}/photos?right={form['createdAt']}", "The photo is kept.")
+
+
+@pages.get("/photos/{photoId}/delete", access=coach(CUSTOMERS.EDIT), template="customer/delete_photos.html")
+async def delete_photos_page(ctx: Context, customer_id: ObjectId, photo_id: ObjectId) -> dict[str, Any]:
+    """The photos of a date that will be lost."""
+    customer, record = await together(ctx, head(ctx, customer_id), progress_photos.read(ctx, customer_id, photo_id))
+    return {"customer": customer, "record": record, "sides": [s for s in SIDES if record["photos"][f"{s}Url"]]}
+
+
+@pages.post("/photos/{photoId}/delete", access=coach(CUSTOMERS.EDIT), on=delete_photos_page)
+async def delete_photos(ctx: Context, customer_id: ObjectId, photo_id: ObjectId) -> Go:
+    """Delete the photos of a date."""
+    await progress_photos.remove(ctx, customer_id, photo_id)
+    return Go(f"/app/customers/{customer_id}/photos", "The photos of the date are deleted.")
+
+
+@pages.get("/plans", access=coach(NUTRITION.VIEW), query=_Page(), template="customer/plans.html")
+async def plans_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
+    """The versions of a client's plan."""
+    customer, page = await together(
+        ctx, head(ctx, customer_id), nutrition_plans.page(ctx, customer_id, page=query["page"], size=25)
+    )
+    here = f"/app/customers/{customer_id}/plans"
+    return {"customer": customer, "page": page, "address": lambda page: f"{here}?page={page}"}
+
+
+@pages.post(
+    "/plans",
+    access=coach(NUTRITION.CREATE),
+    form=Form("file", (PDF, *PICTURES), NoTexts(), plan=True),
+    on=plans_page,
+)
+async def upload_plan(ctx: Context, customer_id: ObjectId, form: dict[str, Any], file: StoredFile) -> Go:
+    """Keep the next version of the client's plan."""
+    del form
+    plan = await nutrition_plans.upload(ctx, customer_id, file)
+    return Go(f"/app/customers/{customer_id}/plans", f"{plan['fileName']} is kept as version {plan['number']}.")
+
+
+@pages.get("/plans/{planId}/delete", access=coach(NUTRITION.DELETE), template="customer/delete_plan.html")
+async def delete_plan_page(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> dict[str, Any]:
+    """The version that will be lost."""
+    customer, plan = await together(ctx, head(ctx, customer_id), nutrition_plans.read(ctx, customer_id, plan_id))
+    return {"customer": customer, "plan": plan}
+
+
+@pages.post("/plans/{planId}/delete", access=coach(NUTRITION.DELETE), on=delete_plan_page)
+async def delete_plan(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> Go:
+    """Delete a version of the client's plan."""
+    await nutrition_plans.remove(ctx, customer_id, plan_id)
+    return Go(f"/app/customers/{customer_id}/plans", "The version is deleted.")
+
+
+@pages.post(
+    "/profile-photo",
+    access=coach(CUSTOMERS.EDIT),
+    form=Form("profilePhotoFile", PICTURES, NoTexts()),
+    on=details_page,
+)
+async def set_profile_photo(ctx: Context, customer_id: ObjectId, form: dict[str, Any], file: StoredFile) -> Go:
+    """Give the client another profile photo."""
+    del form
+    await customers.set_profile_photo(ctx, customer_id, file)
+    return Go(f"/app/customers/{customer_id}/details", "The photo is kept.")

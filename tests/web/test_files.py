@@ -1,0 +1,184 @@
+"""Photos and plans in the application: uploaded, replaced, refused, deleted."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestServer
+
+from coaching_service.app import create_app
+from coaching_service.kernel.storage.context import Services
+from coaching_service.people.team import service as team
+from coaching_service.settings import Settings
+from tests.client import CoachClient
+from tests.conftest import PASSWORD
+from tests.test_uploads import PDF, fetch, picture, stored
+from tests.web.conftest import NewVisitor
+from tests.web.visitor import PageSeen, Visitor
+
+PHOTO = ("front.jpg", picture())
+
+
+@pytest.fixture
+async def ana(coach: CoachClient) -> str:
+    """A client's address in the application."""
+    return f"/app/customers/{(await coach.create_customer('Ana'))['_id']}"
+
+
+async def photos(coach: CoachClient, ana: str) -> Any:
+    path = ana.replace("/app/", "/coach/") + "/progress-photos?pageSize=50&pageNum=1"
+    return (await coach.get(path)).ok()["docs"]
+
+
+async def upload(visitor: Visitor, ana: str, file: tuple[str, bytes], **typed: str) -> PageSeen:
+    page = await visitor.get(f"{ana}/photos")
+    fields = {"createdAt": "2026-03-02", "imageSideIndex": "1"} | typed
+    return await visitor.submit(page, f"{ana}/photos", imageFile=file, **fields)
+
+
+async def test_a_photo_is_uploaded_seen_replaced_and_its_date_deleted(
+    coach: CoachClient, owner_page: Visitor, ana: str
+) -> None:
+    kept = (await upload(owner_page, ana, PHOTO)).ok().says("The photo is kept.", "Front", "Mon 2 Mar 2026")
+    assert 'alt="Ana, front, Mon 2 Mar 2026"' in kept.html
+    (await upload(owner_page, ana, ("other.png", picture("PNG")))).says("The photo is kept.")
+    (await upload(owner_page, ana, PHOTO, imageSideIndex="3")).says("Side")
+    (record,) = await photos(coach, ana)
+    assert (await fetch(coach, record["photos"]["frontUrl"])).headers["Content-Type"] == "image/png"
+    assert await stored(coach) == (4, 0), "two pictures, two thumbnails, and nothing of the one replaced"
+
+    delete = f"{ana}/photos/{record['_id']}/delete"
+    asked = (await owner_page.get(delete)).says("Delete the photos of Mon 2 Mar 2026?", "Front, side: these photos")
+    (await owner_page.submit(asked, delete)).ok().says("The photos of the date are deleted.", "No photos yet")
+    assert await stored(coach) == (0, 0)
+
+
+async def test_why_a_photo_is_not_taken_is_said_at_it_and_what_was_typed_stays(
+    coach: CoachClient, owner_page: Visitor, ana: str
+) -> None:
+    for file, sentence in (
+        (("notes.txt", b"not a picture"), "This must be a picture: JPEG, PNG or WebP."),
+        (("broken.jpg", picture()[:300]), "This must be a picture: JPEG, PNG or WebP."),
+        (("empty.jpg", b""), "This must be a picture: JPEG, PNG or WebP."),
+        (("", b""), "This must be chosen."),
+    ):
+        told = (await upload(owner_page, ana, file, createdAt="2026-02-03", imageSideIndex="2")).ok(400)
+        told.says(sentence, "choose it once more")
+        form = told.form(f"{ana}/photos")
+        assert form.controls["createdAt"]["value"] == "2026-02-03"
+        assert ("imageSideIndex", "2") in form.fields
+        assert form.controls["imageFile"]["aria-invalid"] == "true"
+
+    told = (await upload(owner_page, ana, PHOTO, createdAt="soon")).ok(400)
+    told.says("This must be a date in the form YYYY-MM-DD.")
+    assert await stored(coach) == (0, 0)
+    assert await photos(coach, ana) == []
+
+
+@pytest.fixture
+async def narrow(settings: Settings, services: Services) -> AsyncIterator[TestServer]:
+    """The same service, taking small files only."""
+    small = replace(settings, max_photo_bytes=20_000, max_plan_bytes=30_000)
+    server = TestServer(create_app(small, services))
+    await server.start_server()
+    yield server
+    await server.close()
+
+
+async def test_a_file_that_is_too_large_is_read_away_and_said_at_its_field(
+    coach: CoachClient, narrow: TestServer, ana: str
+) -> None:
+    visitor = Visitor(narrow)
+    (await visitor.sign_in(str(coach.ctx.who.email), PASSWORD)).ok()
+    for size in (20_001, 5_000_000):
+        told = (await upload(visitor, ana, ("big.jpg", b"\xff" * size), createdAt="2026-02-03")).ok(400)
+        told.says("This must not be larger than 20 kB.")
+        assert told.form(f"{ana}/photos").controls["createdAt"]["value"] == "2026-02-03"
+    page = await visitor.get(f"{ana}/plans")
+    told = await visitor.submit(page, f"{ana}/plans", file=("plan.pdf", PDF + b" " * 30_000))
+    told.ok(400).says("This must not be larger than 30 kB.")
+    await visitor.close()
+
+
+async def test_a_photo_sent_twice_is_kept_once(coach: CoachClient, owner_page: Visitor, ana: str) -> None:
+    page = await owner_page.get(f"{ana}/plans")
+    once = await owner_page.submit(page, f"{ana}/plans", file=("plan.pdf", PDF))
+    once.ok().says("plan.pdf is kept as version 1.")
+
+    again = await owner_page.submit(page, f"{ana}/plans", file=("plan.pdf", PDF))
+    again.ok().says("It was sent twice, and done once.")
+    other = await owner_page.submit(page, f"{ana}/plans", file=("plan.pdf", PDF + b"\n"))
+    other.ok().says("plan.pdf is kept as version 2.")
+    assert await stored(coach) == (2, 0), "nothing stays of the one that was sent twice"
+
+
+async def test_a_plan_is_uploaded_and_a_version_deleted(coach: CoachClient, owner_page: Visitor, ana: str) -> None:
+    page = (await owner_page.get(f"{ana}/plans")).says("No plan yet")
+    wrong = await owner_page.submit(page, f"{ana}/plans", file=("plan.docx", b"PK\x03\x04"))
+    wrong.ok(400).says("This must be a PDF, or a picture: JPEG, PNG or WebP.")
+    (await owner_page.submit(wrong, f"{ana}/plans", file=("Plan März.pdf", PDF))).says("Plan März.pdf is kept")
+    kept = await owner_page.submit(page, f"{ana}/plans", file=PHOTO)
+    delete = next(link for link in kept.links if link.endswith("/delete"))
+
+    asked = (await owner_page.get(delete)).says("Delete version 2?", "front.jpg")
+    left = (await owner_page.submit(asked, delete)).ok().says("The version is deleted.", "Plan März.pdf")
+    assert "front.jpg" not in left.text
+    assert await stored(coach) == (1, 0)
+    (await owner_page.get(delete)).ok(404)
+
+
+async def test_a_profile_photo_is_shown_on_the_details(coach: CoachClient, owner_page: Visitor, ana: str) -> None:
+    page = await owner_page.get(f"{ana}/details")
+    wrong = await owner_page.submit(page, f"{ana}/profile-photo", profilePhotoFile=("me.pdf", PDF))
+    wrong.ok(400).says("This must be a picture: JPEG, PNG or WebP.")
+
+    kept = await owner_page.submit(wrong, f"{ana}/profile-photo", profilePhotoFile=PHOTO)
+
+    assert 'class="portrait"' in kept.ok().says("The photo is kept.").html
+    assert await stored(coach) == (2, 0)
+
+
+async def test_a_file_without_the_form_s_token_is_not_stored(coach: CoachClient, owner_page: Visitor, ana: str) -> None:
+    page = await owner_page.get(f"{ana}/photos")
+    stale = await owner_page.submit(page, f"{ana}/photos", csrf="x" * 43, imageFile=PHOTO, createdAt="2026-02-03")
+    stale.ok(403).says("This page was out of date, so nothing was changed.")
+    assert stale.form(f"{ana}/photos").controls["createdAt"]["value"] == "2026-02-03"
+    assert await stored(coach) == (0, 0)
+
+
+async def test_after_the_session_the_form_comes_back_without_its_file(
+    coach: CoachClient, owner_page: Visitor, ana: str
+) -> None:
+    page = await owner_page.get(f"{ana}/photos")
+    await coach.ctx.db["sessions"].delete_many({"companyId": coach.ctx.company_id})
+
+    ended = await owner_page.submit(page, f"{ana}/photos", imageFile=PHOTO, createdAt="2026-02-03")
+
+    ended.ok(401).says("Your session has ended")
+    back = await owner_page.submit(
+        ended, f"{ana}/photos", ended__email=str(coach.ctx.who.email), ended__password=PASSWORD
+    )
+    back.ok().says("You are signed in again.", "choose it once more")
+    assert await stored(coach) == (0, 0)
+    (await owner_page.submit(back, f"{ana}/photos", imageFile=PHOTO)).ok().says("The photo is kept.")
+    assert [record["createdAt"] for record in await photos(coach, ana)] == ["2026-02-03"]
+
+
+async def test_no_form_is_shown_to_those_who_may_not(
+    coach: CoachClient, owner_page: Visitor, ana: str, new_visitor: NewVisitor, password_hash: str
+) -> None:
+    (await upload(owner_page, ana, PHOTO)).ok()
+    await owner_page.submit(await owner_page.get(f"{ana}/plans"), f"{ana}/plans", file=("plan.pdf", PDF))
+    email = f"eli-{secrets.token_hex(6)}@example.com"
+    await team.hire(coach.ctx, "Eli", email, ["customers.view", "nutrition.view"], "all", password_hash)
+    eli = new_visitor()
+    (await eli.sign_in(email, PASSWORD)).ok()
+
+    for page in ("photos", "plans", "details"):
+        seen = (await eli.get(f"{ana}/{page}")).ok()
+        assert [form.action for form in seen.forms if form.multipart] == []
+        assert [link for link in seen.links if link.endswith("/delete")] == []
