@@ -1,0 +1,70 @@
+"""Files from a coach's own machine, in a real browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.async_api import Page, expect
+
+from tests.client import CoachClient
+from tests.test_uploads import PDF
+from tests.test_uploads import picture as a_photo
+from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
+from tests.web.browser.test_keyboard import tab_to
+
+
+async def test_a_photo_is_added_and_deleted_on_a_telephone_without_a_script(
+    open_page: OpenPage, coach: CoachClient, tmp_path: Path
+) -> None:
+    ana = await coach.create_customer("Ana")
+    (tmp_path / "front.jpg").write_bytes(a_photo(size=(300, 400)))
+    page = await open_page(java_script_enabled=False, viewport={"width": 360, "height": 740})
+    await sign_in(page, coach)
+    await page.goto(f"/app/customers/{ana['_id']}/photos")
+    await page.get_by_label("Taken on").fill("2026-03-02")
+    await page.get_by_label("Seen from").select_option("Side")
+    await page.get_by_label("Photo", exact=True).set_input_files(tmp_path / "front.jpg")
+    await page.get_by_role("button", name="Keep the photo").click()
+
+    await expect(page.get_by_role("status")).to_have_text("The photo is kept.")
+    shown = page.get_by_role("img", name="Ana, side, Mon 2 Mar 2026")
+    await shown.first.scroll_into_view_if_needed()
+    await expect(shown.first).to_have_js_property("naturalWidth", 300)
+    await page.get_by_role("link", name="Delete the photos of Mon 2 Mar 2026").click()
+    await page.get_by_role("button", name="Delete the photos").click()
+    await expect(page.get_by_role("status")).to_have_text("The photos of the date are deleted.")
+
+
+async def test_a_plan_is_chosen_by_keyboard(page: Page, coach: CoachClient, tmp_path: Path) -> None:
+    ana = await coach.create_customer("Ana")
+    (tmp_path / "Plan.pdf").write_bytes(PDF)
+    await page.goto(f"/app/customers/{ana['_id']}/plans")
+    await tab_to(page, "Plan")
+    async with page.expect_file_chooser() as chooser:
+        await page.keyboard.press("Space")
+    await (await chooser.value).set_files(tmp_path / "Plan.pdf")
+    await tab_to(page, "Keep the plan")
+    await page.keyboard.press("Enter")
+
+    await expect(page.get_by_role("status")).to_have_text("Plan.pdf is kept as version 1.")
+
+
+async def test_a_photo_that_is_too_large_is_told_at_its_field(
+    page: Page, coach: CoachClient, complaints: list[str], tmp_path: Path
+) -> None:
+    ana = await coach.create_customer("Ana")
+    (tmp_path / "film.mov").write_bytes(bytes(40_000_000))
+    await page.goto(f"/app/customers/{ana['_id']}/photos")
+    await page.get_by_label("Taken on").fill("2026-03-02")
+    await page.get_by_label("Photo", exact=True).set_input_files(tmp_path / "film.mov")
+    await page.get_by_role("button", name="Keep the photo").click()
+
+    await expect(page.get_by_label("Photo", exact=True)).to_have_accessible_description(
+        "A JPEG, PNG or WebP picture. Another of the same date and side takes its place. "
+        "No file is kept with a form: choose it once more. This must not be larger than 15 MB."
+    )
+    await expect(page.get_by_label("Taken on")).to_have_value("2026-03-02")
+    assert await serious(page) == []
+    await picture(page, "light", "photo-too-large")
+    assert all("400" in each for each in complaints), "the answer says that it was not taken"
+    complaints.clear()
