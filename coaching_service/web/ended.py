@@ -21,7 +21,7 @@ FORM, TEMPLATE = "ended", "entry/ended.html"
 BACK = "You are signed in again. Nothing was changed yet: look at what you typed, and send it."
 STALE = "This page was out of date, so nothing was changed. Look at what you typed, and send it once more."
 _PREFIX = f"{FORM}."
-_NEVER_KEPT = ("password", ONCE_FIELD)
+_NEVER_KEPT = ("password", "currentPassword", ONCE_FIELD)
 
 
 class _Entry(Input):

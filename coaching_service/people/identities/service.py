@@ -109,7 +109,9 @@ async def address_of(ctx: Context, subject_id: ObjectId) -> str | None:
 
 
 async def set_password(ctx: Context, subject_id: ObjectId, password_hash: str) -> bool:
-    """Give a coach or client of the company a password; whether they have a sign-in at all."""
+    """Give a coach or client of the company a password, in the caller's transaction; no right to set one by mail is
+    left. Gives whether they have a sign-in at all."""
+    await store.remove_resets(ctx, subject_id)
     return await store.set_password(ctx, subject_id, password_hash)
 
 

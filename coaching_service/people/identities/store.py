@@ -74,6 +74,11 @@ async def set_address(ctx: Context, subject_id: ObjectId, address: str) -> None:
 async def remove(ctx: Context, subject_id: ObjectId) -> None:
     """Take a coach's or client's sign-in away, resets included."""
     await identities.delete_many(ctx, {"subjectId": subject_id})
+    await remove_resets(ctx, subject_id)
+
+
+async def remove_resets(ctx: Context, subject_id: ObjectId) -> None:
+    """Take every right to set a coach's or client's password away."""
     await resets.delete_many(ctx, {"subjectId": subject_id})
 
 
@@ -91,5 +96,5 @@ async def find_reset(services: Services, token_hash: str) -> Document | None:
 async def use_resets(ctx: Context, subject_id: ObjectId, token_hash: str) -> bool:
     """Use up a reset, and with it every other one of the same person; whether it was still there."""
     used = await resets.delete(ctx, {"subjectId": subject_id, "tokenHash": token_hash})
-    await resets.delete_many(ctx, {"subjectId": subject_id})
+    await remove_resets(ctx, subject_id)
     return used is not None

@@ -62,6 +62,13 @@ class PasswordReset(Input):
     password = NewPassword(required=True)
 
 
+class PasswordChange(Input):
+    """The password one has, and another."""
+
+    currentPassword = Text(longest=LONGEST, trim=False, required=True)
+    password = NewPassword(required=True)
+
+
 class Tokens(Answer):
     """A session: `accessToken` goes into `Authorization: Bearer`, `expiresIn` counts seconds."""
 

@@ -10,7 +10,7 @@ import structlog
 
 from coaching_service.kernel.auth.principal import Company, Principal
 from coaching_service.kernel.auth.secrets import new_token, token_hash
-from coaching_service.kernel.background import jobs, mail, rate
+from coaching_service.kernel.background import audit, jobs, mail, rate
 from coaching_service.kernel.background.jobs import Again, Job
 from coaching_service.kernel.errors import Forbidden, SignInRefused, Unauthorized
 from coaching_service.kernel.storage.context import Context, Services, in_transaction
@@ -225,6 +225,25 @@ async def reset(ctx: Context, token: str, password: str) -> None:
         await assistants.end_all(tx, identity.subject_id)
 
     await in_transaction(ctx.acting_as(principal), changed)
+
+
+async def change_password(ctx: Context, current: str, fresh: str) -> None:
+    """Give the coach asking, who has a session, another password. This session goes on; every other one ends, and so
+    does every assistant they let in.
+
+    Raises Forbidden when `current` is not their password, which counts like a sign-in that failed; TooManyRequests.
+    """
+    if not await identities.is_right(ctx, ctx.who.id, current):
+        raise Forbidden("The password is wrong")
+    password_hash = await hash_password(fresh)
+
+    async def changed(tx: Context) -> None:
+        await identities.set_password(tx, tx.who.id, password_hash)
+        await store.remove_others(tx, tx.who.id, tx.who.credential_id)
+        await assistants.end_all(tx, tx.who.id)
+        await audit.record(tx, "password.changed")
+
+    await in_transaction(ctx, changed)
 
 
 def _bad_reset() -> SignInRefused:

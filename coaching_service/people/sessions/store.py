@@ -110,3 +110,8 @@ async def remove(ctx: Context, session_id: ObjectId) -> None:
 async def remove_all(ctx: Context, subject_id: ObjectId) -> None:
     """End every session of a coach or client."""
     await sessions.delete_many(ctx, {"subjectId": subject_id})
+
+
+async def remove_others(ctx: Context, subject_id: ObjectId, session_id: ObjectId) -> None:
+    """End every session of a coach or client but one."""
+    await sessions.delete_many(ctx, {"subjectId": subject_id, "_id": {"$ne": session_id}})

@@ -19,6 +19,7 @@ from coaching_service.web.views import (
     progress,
     records,
     settings,
+    you,
 )
 
 PARTS = (
@@ -38,6 +39,7 @@ PARTS = (
     colleagues,
     assistants,
     settings,
+    you,
     consent,
 )
 

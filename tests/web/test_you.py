@@ -1,0 +1,103 @@
+"""One's own password, changed while signed in."""
+
+from __future__ import annotations
+
+import secrets
+
+import pytest
+
+from coaching_service.people.assistants import service as assistants
+from coaching_service.people.identities import service as identities
+from coaching_service.people.team import service as team
+from tests.assistants import let_in
+from tests.client import CoachClient
+from tests.conftest import PASSWORD
+from tests.web.conftest import NewVisitor
+from tests.web.visitor import Visitor
+
+YOU, FRESH, WRONG = "/app/settings/you", "another long password", "This is not your password."
+
+
+@pytest.fixture(autouse=True)
+async def nobody_has_failed_yet(coach: CoachClient) -> None:
+    """All tests come from one network address."""
+    await coach.ctx.db["rateCounters"].delete_many({})
+
+
+async def test_a_password_is_changed_and_every_other_session_ends(
+    coach: CoachClient, owner_page: Visitor, new_visitor: NewVisitor, interactive: CoachClient
+) -> None:
+    email = str(coach.ctx.who.email)
+    elsewhere = new_visitor()
+    (await elsewhere.sign_in(email, PASSWORD)).ok()
+    await let_in(coach.ctx)
+    page = (await owner_page.get(YOU)).ok().says("Olga Owner", email)
+
+    kept = await owner_page.submit(page, YOU, currentPassword=PASSWORD, password=FRESH)
+
+    kept.ok().says("Your password is changed.")
+    assert (await owner_page.get("/app/customers")).path == "/app/customers", "this session goes on"
+    assert (await elsewhere.get("/app/customers")).ok().path.startswith("/app/sign-in")
+    (await interactive.get("/me")).refused(401)
+    assert await assistants.everything(coach.ctx) == []
+    (await coach.get("/me")).ok(), "API keys go on"
+    (await elsewhere.sign_in(email, PASSWORD)).ok(401)
+    assert (await elsewhere.sign_in(email, FRESH)).ok().path == "/app/customers"
+    kept_of_it = {"companyId": coach.ctx.company_id, "action": "password.changed"}
+    assert await coach.ctx.db["audit"].count_documents(kept_of_it) == 1
+
+
+async def test_the_one_at_hand_is_asked_for_and_the_new_one_is_judged(coach: CoachClient, owner_page: Visitor) -> None:
+    page = await owner_page.get(YOU)
+    wrong = await owner_page.submit(page, YOU, currentPassword="not my password", password=FRESH)
+    wrong.ok(400).says(WRONG)
+    assert FRESH not in wrong.html
+    short = await owner_page.submit(wrong, YOU, currentPassword=PASSWORD, password="short")
+    short.ok(400).says("This must be at least 12 characters long.")
+    empty = await owner_page.submit(wrong, YOU, currentPassword="", password="")
+    assert empty.ok(400).text.count("This should not be empty.") == 2
+    assert await identities.is_right(coach.ctx, coach.ctx.who.id, PASSWORD)
+
+
+async def test_guesses_at_it_count_like_failed_sign_ins(
+    coach: CoachClient, owner_page: Visitor, new_visitor: NewVisitor
+) -> None:
+    page = await owner_page.get(YOU)
+    for number in range(5):
+        guessed = await owner_page.submit(page, YOU, currentPassword=f"guess number {number}", password=FRESH)
+        guessed.ok(400).says(WRONG)
+
+    sixth = await owner_page.submit(page, YOU, currentPassword="guess number 6", password=FRESH)
+    sixth.ok(429).says("Too many attempts. Try again in 15 minutes.")
+    right = await owner_page.submit(page, YOU, currentPassword=PASSWORD, password=FRESH)
+    right.ok(429), "not even the right one"
+    (await new_visitor().sign_in(str(coach.ctx.who.email), PASSWORD)).ok(429)
+    assert (await owner_page.get(YOU)).ok().path == YOU, "who is signed in stays so"
+
+
+async def test_no_mail_sent_before_sets_the_password_afterwards(coach: CoachClient, owner_page: Visitor) -> None:
+    token = await identities.allow_reset(coach.ctx, coach.ctx.who.id, "coach")
+    page = await owner_page.get(YOU)
+    (await owner_page.submit(page, YOU, currentPassword=PASSWORD, password=FRESH)).ok()
+
+    assert await identities.whose_reset(coach.ctx.services, token) is None
+
+
+async def test_every_coach_has_the_page(coach: CoachClient, new_visitor: NewVisitor, password_hash: str) -> None:
+    email = f"eli-{secrets.token_hex(6)}@example.com"
+    await team.hire(coach.ctx, "Eli", email, [], "all", password_hash)
+    eli = new_visitor()
+    arrived = (await eli.sign_in(email, PASSWORD)).ok()
+    page = (await eli.get(YOU)).ok().says("Eli", email, "The owner of your company can change both.")
+    assert YOU in page.links, arrived.path
+    (await eli.submit(page, YOU, currentPassword=PASSWORD, password=FRESH)).ok().says("Your password is changed.")
+    assert await identities.is_right(coach.ctx, coach.ctx.who.id, PASSWORD), "nobody else's"
+
+
+async def test_no_password_is_carried_past_the_end_of_a_session(coach: CoachClient, owner_page: Visitor) -> None:
+    page = await owner_page.get(YOU)
+    await coach.ctx.db["sessions"].delete_many({"companyId": coach.ctx.company_id})
+    ended = await owner_page.submit(page, YOU, currentPassword=PASSWORD, password=FRESH)
+    ended.ok(401).says("Your session has ended")
+    assert PASSWORD not in ended.html
+    assert FRESH not in ended.html
