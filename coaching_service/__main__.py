@@ -51,7 +51,9 @@ class _Commands(click.Group):
         except (SettingsError, DatabaseUnavailable, ServiceError) as error:
             raise click.ClickException(str(error)) from None
         except SecretUnreadable as error:
-            raise click.ClickException(f"A stored API key cannot be read: {error}") from None
+            raise click.ClickException(
+                f"A stored API key cannot be read: {error}; put it there, after the newest"
+            ) from None
         except Exception as error:
             if getattr(error, "code", None) in (13, 18):  # MongoDB's Unauthorized and AuthenticationFailed
                 sentence = "The database refuses the name and password in MONGODB_URI, or what they may do"
@@ -141,7 +143,7 @@ def serve(host: str | None, port: int | None, data: Path | None, with_demo: bool
             demo.write_atomically(settings.data_dir / "demo.json", facts)
         sys.stdout.flush()
 
-    with bound, runtime.database_for(settings) as ready:
+    with bound, runtime.database_for(settings, runtime.stop_serving) as ready:
         uvloop.run(runtime.serve(ready, bound, started))
 
 

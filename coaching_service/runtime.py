@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 
+import structlog
 from aiohttp import web
 
 from coaching_service.app import MEASURES, create_app
@@ -20,21 +21,30 @@ from coaching_service.kernel.storage.context import Services
 from coaching_service.kernel.storage.documents import declared
 from coaching_service.kernel.storage.embedded import running_mongod
 from coaching_service.kernel.storage.mongo import connect, database, ensure_indexes, takes_transactions
+from coaching_service.people.api_keys import service as api_keys
 from coaching_service.settings import Settings, SettingsError
 
-_SHUTDOWN_SECONDS = 2.0
+log = structlog.get_logger("coaching_service")
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - only to name an address one can open
 
 
 @contextmanager
-def database_for(settings: Settings) -> Iterator[Settings]:
-    """The settings with keys and a database: the one they name, or the embedded one, running while this is open."""
+def database_for(settings: Settings, on_end: Callable[[], None] | None = None) -> Iterator[Settings]:
+    """The settings with keys and a database: the one they name, or the embedded one, running while this is open.
+
+    `on_end` is called when the embedded one ends by itself.
+    """
     settings = settings.with_keys()
     if settings.mongodb_uri is not None:
         yield settings
         return
-    with running_mongod(settings.data_dir) as uri:
+    with running_mongod(settings.data_dir, on_end=on_end) as uri:
         yield replace(settings, mongodb_uri=uri)
+
+
+def stop_serving() -> None:
+    """Stop as if told to: nothing can be done without the database; whoever started the service starts both anew."""
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 @asynccontextmanager
@@ -87,7 +97,7 @@ def listen_on(settings: Settings) -> tuple[socket.socket, Settings]:
     try:
         bound = socket.create_server((settings.host, settings.port), family=family, backlog=1024)
     except OSError as error:
-        raise _cannot_listen(settings.host, settings.port, error, "--port") from None
+        raise _cannot_listen(settings.host, settings.port, error, "--host or --port") from None
     return bound, replace(settings, port=bound.getsockname()[1])
 
 
@@ -105,14 +115,15 @@ async def serve(settings: Settings, bound: socket.socket, started: Callable[[Ser
     async with AsyncExitStack() as stack:
         services = await stack.enter_async_context(open_services(settings))
         await make_indexes(services)
+        await _tell_of_unreadable_keys(services)
         app = create_app(settings, services)
-        runner = await _running(stack, app)
+        runner = await _running(stack, app, settings)
         await web.SockSite(runner, bound).start()
         if settings.metrics_port is not None:
             beside = web.Application()
             beside.router.add_get("/metrics", metrics_handler(app[MEASURES]))
             try:
-                await web.TCPSite(await _running(stack, beside), settings.host, settings.metrics_port).start()
+                await web.TCPSite(await _running(stack, beside, settings), settings.host, settings.metrics_port).start()
             except OSError as error:
                 raise _cannot_listen(settings.host, settings.metrics_port, error, "METRICS_PORT") from None
         # What start-up made stays: the collector need not look at it again.
@@ -123,8 +134,17 @@ async def serve(settings: Settings, bound: socket.socket, started: Callable[[Ser
         await stop.wait()
 
 
-async def _running(stack: AsyncExitStack, app: web.Application) -> Runner:
-    runner = Runner(app, access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS)
+async def _tell_of_unreadable_keys(services: Services) -> None:
+    if unreadable := await api_keys.unreadable(services):
+        log.error(
+            "API keys are sealed under a master key that is not there: they are refused until it is put back into "
+            "SECRET_KEYS, after the newest",
+            keys=unreadable,
+        )
+
+
+async def _running(stack: AsyncExitStack, app: web.Application, settings: Settings) -> Runner:
+    runner = Runner(app, access_log=None, shutdown_timeout=settings.shutdown_seconds)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
     return runner

@@ -9,13 +9,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-from environs import Env, EnvError, validate
+from environs import Env, EnvError
 
 from coaching_service.kernel.auth.secrets import Vault, new_master_key, parse_master_key
 from coaching_service.kernel.background.mail import FolderPost, SmtpPost
 from coaching_service.kernel.storage.context import Post
 
-_ENCRYPTION = validate.OneOf(("starttls", "tls", "none"))
+_ORIGIN = re.compile(r"https?://[^/\s?#@,]+")
+_ADDRESS = re.compile(r"https?://[^/\s?#@]+(/[^\s?#]*)?")
+_MONGODB = re.compile(r"mongodb(\+srv)?://\S+")
+_SENDER = re.compile(r"(.*<)?[^@\s<>]+@[^@\s<>]+>?")
 
 
 class SettingsError(Exception):
@@ -50,6 +53,7 @@ class Settings:
     mail_from: str = "coaching@localhost"
     log_format: str = "auto"
     log_level: str = "info"
+    shutdown_seconds: int = 2
 
     @classmethod
     def from_environment(cls) -> Settings:
@@ -57,16 +61,16 @@ class Settings:
         env = Env()
         try:
             return cls(
-                host=env.str("HOST", cls.host),
+                host=env.str("HOST", "") or cls.host,
                 port=_integer(env, "PORT", cls.port, 0, 65_535),
-                base_url=env.str("BASE_URL", "").rstrip("/") or None,
-                data_dir=Path(env.str("DATA_DIR", str(cls.data_dir))),
-                mongodb_uri=env.str("MONGODB_URI", "") or None,
+                base_url=_like(env, "BASE_URL", _ADDRESS, "http:// or https:// and a host").rstrip("/") or None,
+                data_dir=Path(env.str("DATA_DIR", "") or cls.data_dir),
+                mongodb_uri=_like(env, "MONGODB_URI", _MONGODB, "mongodb:// or mongodb+srv:// and a host") or None,
                 mongodb_database=_name(env, "MONGODB_DATABASE", cls.mongodb_database),
                 secret_keys=tuple(env.list("SECRET_KEYS", [])),
                 max_body_bytes=_integer(env, "MAX_BODY_BYTES", cls.max_body_bytes, 1, 1 << 30),
                 database_concurrency=_integer(env, "DATABASE_CONCURRENCY", cls.database_concurrency, 1, 1000),
-                metrics_port=_integer(env, "METRICS_PORT", 0, 1, 65_535) if env.str("METRICS_PORT", "") else None,
+                metrics_port=_integer(env, "METRICS_PORT", 0, 1, 65_535) or None,
                 max_photo_bytes=_integer(env, "MAX_PHOTO_BYTES", cls.max_photo_bytes, 1, 1 << 30),
                 max_plan_bytes=_integer(env, "MAX_PLAN_BYTES", cls.max_plan_bytes, 1, 1 << 30),
                 max_photo_pixels=_integer(env, "MAX_PHOTO_PIXELS", cls.max_photo_pixels, 1, 1 << 30),
@@ -78,17 +82,24 @@ class Settings:
                 smtp_username=env.str("SMTP_USERNAME", "") or None,
                 smtp_password=env.str("SMTP_PASSWORD", "") or None,
                 smtp_encryption=_word(env, "SMTP_ENCRYPTION", cls.smtp_encryption, ("starttls", "tls", "none")),
-                mail_from=env.str("MAIL_FROM", cls.mail_from),
+                mail_from=_like(env, "MAIL_FROM", _SENDER, "an e-mail address") or cls.mail_from,
                 log_format=_word(env, "LOG_FORMAT", cls.log_format, ("auto", "json", "console")),
                 log_level=_word(env, "LOG_LEVEL", cls.log_level, ("debug", "info", "warning", "error", "critical")),
-            )
+                shutdown_seconds=_integer(env, "SHUTDOWN_SECONDS", cls.shutdown_seconds, 1, 600),
+            ).agreeing()
         except EnvError as error:
             raise SettingsError(str(error)) from None
+
+    def agreeing(self) -> Settings:
+        """The same. Raises SettingsError for settings that make no sense together."""
+        if (self.smtp_username is None) != (self.smtp_password is None):
+            raise SettingsError("SMTP_USERNAME and SMTP_PASSWORD belong together: set both, or neither")
+        return self
 
     def with_keys(self) -> Settings:
         """The same with its master keys: SECRET_KEYS, or with the embedded database one kept in the data folder.
 
-        Raises SettingsError when there is none.
+        Raises SettingsError when there is none, and when a database is there without the key it was made with.
         """
         if self.secret_keys:
             return self
@@ -96,7 +107,12 @@ class Settings:
             raise SettingsError(
                 "With MONGODB_URI set, SECRET_KEYS is needed; make one with: coaching-service new-secret-key"
             )
-        return replace(self, secret_keys=(_kept_key(self.data_dir / "secret.key"),))
+        file = self.data_dir / "secret.key"
+        if not file.exists() and (self.data_dir / "mongodb" / "WiredTiger").exists():
+            raise SettingsError(
+                f"{file} is missing, and the database beside it was made with it: put it back, or set SECRET_KEYS"
+            )
+        return replace(self, secret_keys=(_kept_key(file),))
 
     def post(self) -> Post:
         """What sends mail: the SMTP server of the settings, or a folder of files where none is set."""
@@ -115,26 +131,38 @@ class Settings:
 
 
 def _integer(env: Env, name: str, default: int, least: int, most: int) -> int:
-    value: int = env.int(name, default)
+    if not env.str(name, "").strip():
+        return default
+    value: int = env.int(name)
     if not least <= value <= most:
         raise EnvError(f'Environment variable "{name}" invalid: must be from {least} to {most}.')
     return value
 
 
 def _word(env: Env, name: str, default: str, words: tuple[str, ...]) -> str:
-    value: str = env.str(name, default).lower()
+    value: str = (env.str(name, "") or default).lower()
     if value not in words:
         raise EnvError(f'Environment variable "{name}" invalid: must be one of {", ".join(words)}.')
     return value
 
 
 def _origins(env: Env) -> tuple[str, ...]:
-    given: list[str] = env.list("MCP_ORIGINS", [])
-    return tuple(origin.strip().rstrip("/") for origin in given)
+    listed: list[str] = env.list("MCP_ORIGINS", [])
+    given = [origin.strip().rstrip("/") for origin in listed if origin.strip()]
+    if not all(_ORIGIN.fullmatch(origin) for origin in given):
+        raise EnvError('Environment variable "MCP_ORIGINS" invalid: each must be like https://your.host.')
+    return tuple(given)
+
+
+def _like(env: Env, name: str, pattern: re.Pattern[str], words: str) -> str:
+    value: str = env.str(name, "").strip()
+    if value and not pattern.fullmatch(value):
+        raise EnvError(f'Environment variable "{name}" invalid: must be {words}.')
+    return value
 
 
 def _name(env: Env, name: str, default: str) -> str:
-    value: str = env.str(name, default)
+    value: str = env.str(name, "") or default
     if not re.fullmatch("[A-Za-z0-9_-]{1,60}", value):
         raise EnvError(f'Environment variable "{name}" invalid: must be 1 to 60 letters, digits, "_" or "-".')
     return value

@@ -259,6 +259,10 @@ def test_new_secret_key_prints_one_that_is_taken() -> None:
         ("DATABASE_CONCURRENCY", "0", "must be from 1 to"),
         ("LOG_LEVEL", "loud", "must be one of debug, info, warning, error, critical"),
         ("LOG_FORMAT", "xml", "must be one of auto, json, console"),
+        ("BASE_URL", "coaching.example", "must be http:// or https:// and a host"),
+        ("MONGODB_URI", "garbage", "must be mongodb://"),
+        ("MAIL_FROM", "coaching", "must be an e-mail address"),
+        ("MCP_ORIGINS", "https://a.example,b", "each must be like https://your.host"),
         ("MONGODB_DATABASE", "a.b", 'must be 1 to 60 letters, digits, "_" or "-"'),
     ],
 )
@@ -276,7 +280,7 @@ def test_a_database_needs_keys_and_keys_are_keys() -> None:
         type_in("seed", MONGODB_URI=uri, SECRET_KEYS="hunter2").refused("SECRET_KEYS", "32 bytes in base64"),
         type_in("seed", MONGODB_URI=uri, SECRET_KEYS=f"{new_master_key()},hunter2").refused("32 bytes in base64"),
         type_in("seed", MONGODB_URI="mongodb://a:hunter2@b@c/", SECRET_KEYS=new_master_key()).refused("MONGODB_URI"),
-        type_in("seed", MONGODB_URI="mongo:hunter2", SECRET_KEYS=new_master_key()).refused("mongodb://host:27017"),
+        type_in("seed", MONGODB_URI="mongo:hunter2", SECRET_KEYS=new_master_key()).refused("MONGODB_URI", "mongodb://"),
     ):
         assert "hunter2" not in told
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import socket
 from dataclasses import replace
 
+import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service import runtime
 from coaching_service.app import create_app
+from coaching_service.kernel.rest import operations
 from coaching_service.kernel.storage.context import Services
 from coaching_service.settings import Settings
 from tests.client import CoachClient, document
@@ -38,6 +41,18 @@ async def test_a_lost_database_is_503_and_says_nothing_of_itself(settings: Setti
         (await somebody.get("/readyz")).refused(503)
         (await somebody.get("/healthz")).ok()
         await somebody.close()
+
+
+async def test_a_database_that_never_answers_is_not_waited_for(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operations, "_READY_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        frozen = replace(settings, mongodb_uri=f"mongodb://127.0.0.1:{silent.getsockname()[1]}/?directConnection=true")
+        async with runtime.open_services(frozen) as services, TestServer(create_app(frozen, services)) as server:
+            somebody = CoachClient(server, None, None)
+            (await somebody.get("/readyz")).refused(503, "does not answer")
+            await somebody.close()
 
 
 async def test_metrics_count_requests_by_route_and_never_by_path(coach: CoachClient, nobody: CoachClient) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from coaching_service.kernel.auth.secrets import Vault
+from coaching_service.kernel.errors import Unavailable
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.team import service as team
@@ -128,6 +131,14 @@ async def test_a_removed_employee_is_out_at_once(
         read = (await coach.get(f"/coach/customers/{client['_id']}")).ok()
         assert read["customerRoleData"]["assignedTo"] is None
     assert await coach.names(assignedTo="none") == ["Ana"]
+
+
+async def test_a_key_whose_master_key_is_lost_is_told_of(coach: CoachClient) -> None:
+    made = await api_keys.create(coach.ctx, "Backend")
+    lost = replace(coach.ctx.services, vault=Vault([bytes(range(32))]))
+    assert await api_keys.unreadable(lost) > 0, "which the log says at the start"
+    with pytest.raises(Unavailable, match="master key"):
+        await api_keys.reveal(replace(coach.ctx, services=lost), made["_id"])
 
 
 class TestKeys:

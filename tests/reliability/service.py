@@ -162,8 +162,13 @@ class Service:
     async def end(self, number: int = signal.SIGTERM) -> int:
         """Send a signal, and give the exit code once the service has ended."""
         assert self._process is not None
+        self._process.send_signal(number)
+        return await self.ended()
+
+    async def ended(self) -> int:
+        """The exit code, once the service has ended."""
+        assert self._process is not None
         process, self._process = self._process, None
-        process.send_signal(number)
         await until(lambda: process.poll() is not None, "the service has ended")
         await self.hang_up()
         return process.returncode

@@ -189,7 +189,10 @@ async def test_a_second_service_on_one_folder_is_refused(running: Service) -> No
 
 def test_a_port_in_use_is_refused(tmp_path: Path, taken_port: str) -> None:
     sentence = refused(tmp_path / "data", "--port", taken_port)
-    assert sentence == f"Cannot listen on 127.0.0.1:{taken_port} (Address already in use): choose another with --port"
+    assert (
+        sentence
+        == f"Cannot listen on 127.0.0.1:{taken_port} (Address already in use): choose another with --host or --port"
+    )
 
 
 def test_a_port_for_metrics_in_use_is_refused(tmp_path: Path, taken_port: str, settings: Settings) -> None:

@@ -92,6 +92,10 @@ class Vault:
                     break
         raise SecretUnreadable("sealed under a master key that is not in SECRET_KEYS")
 
+    def knows(self, sealed: bytes) -> bool:
+        """Whether the master key that `sealed` is under is one of ours."""
+        return sealed[:_KEY_ID] in (key.id for key in self._keys)
+
     def is_current(self, sealed: bytes) -> bool:
         """Whether `sealed` is under the newest master key."""
         return sealed[:_KEY_ID] == self._keys[0].id

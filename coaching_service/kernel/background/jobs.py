@@ -19,11 +19,12 @@ from coaching_service.kernel.auth.secrets import new_token
 from coaching_service.kernel.storage.context import Context, Services
 from coaching_service.kernel.storage.documents import Document, Documents, now
 from coaching_service.kernel.storage.ids import ObjectId, stable_id
-from coaching_service.kernel.storage.mongo import Index
+from coaching_service.kernel.storage.mongo import Index, as_service_error
 
 LEASE = timedelta(seconds=60)
 POLL_SECONDS = 2.0
 _SOON_SECONDS = 0.05
+_SEEN = ("_id", "arguments", "attempts", "companyId", "about")
 _RETRY_AFTER = (1, 5, 30, 120, 600)
 
 _jobs = Documents(
@@ -40,11 +41,13 @@ log = structlog.get_logger("coaching_service.jobs")
 @dataclass(frozen=True)
 class Job:
     """A claimed job as its step sees it. `attempts` counts the claims since the last step that ended well: more than
-    one means that an earlier try failed or died half-way."""
+    one means that an earlier try failed or died half-way. `about`: the client, if any."""
 
     id: ObjectId
     arguments: Document
     attempts: int
+    company_id: ObjectId | None = None
+    about: ObjectId | None = None
 
 
 @dataclass(frozen=True)
@@ -148,8 +151,11 @@ async def _work(services: Services, steps: Steps, standing: Sequence[str]) -> No
                 await keep_standing(services, standing)
                 kept = True
             await run_due(services, steps)
-        except Exception:  # a lost database must not end the worker
-            log.exception("worker")
+        except Exception as error:  # a lost database must not end the worker
+            if (known := as_service_error(error)) is None:
+                log.exception("worker")
+            else:
+                log.warning("worker waits", reason=known.message)
         # Not asyncio.wait_for, which on Python 3.11 loses a cancellation that meets the wake-up.
         with suppress(TimeoutError):
             async with asyncio.timeout(POLL_SECONDS):
@@ -170,7 +176,7 @@ async def _claim(services: Services, steps: Steps, at: datetime) -> Document | N
 async def _step(services: Services, step: Step, job: Document) -> None:
     mine = {"_id": job["_id"], "lease": job["lease"]}
     try:
-        again = await step(services, Job(job["_id"], job["arguments"], job["attempts"]))
+        again = await step(services, Job(*(job[name] for name in _SEEN)))
     except Exception:
         log.exception("job failed", kind=job["kind"], job=str(job["_id"]), attempts=job["attempts"])
         wait = _RETRY_AFTER[min(job["attempts"], len(_RETRY_AFTER)) - 1]

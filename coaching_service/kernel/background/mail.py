@@ -89,17 +89,26 @@ async def queue(ctx: Context, to: str, subject: str, text: str, *, about: Object
     await jobs.enqueue(ctx, SEND, {"to": to, "subject": subject, "text": text, "tries": 0}, about=about)
 
 
+def _whose(job: Job) -> dict[str, str | None]:
+    """What an operator needs to have it sent again: whose company, and which client it is about."""
+    return {
+        "job": str(job.id),
+        "company": str(job.company_id) if job.company_id else None,
+        "client": str(job.about) if job.about else None,
+    }
+
+
 async def send(services: Services, job: Job) -> Again | None:
     """One try at sending a queued mail."""
     if job.attempts > 1:
         # An earlier try ended without a word: the server may have taken the mail, and twice would be worse.
-        log.error("mail in doubt", job=str(job.id))
+        log.error("mail in doubt", **_whose(job))
         return None
     tries = job.arguments["tries"]
     try:
         await services.post.send(_message(services, job))
     except MailRefused as refusal:
-        log.warning("mail refused", job=str(job.id), tries=tries + 1, reason=str(refusal))
+        log.warning("mail refused", **_whose(job), tries=tries + 1, reason=str(refusal))
         if refusal.for_good or tries >= len(_BACK_OFF):
             return None
         return Again(_BACK_OFF[tries], {"tries": tries + 1})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from functools import cached_property
 from importlib.resources import files
@@ -20,6 +21,7 @@ from coaching_service.kernel.storage.context import Services
 from coaching_service.kernel.storage.documents import declared
 from coaching_service.kernel.storage.mongo import missing_indexes
 
+_READY_SECONDS = 3.0
 _JSON = {"Content-Type": "application/json; charset=utf-8"}
 _POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -60,7 +62,11 @@ class OperatorDoors:
 
     async def readyz(self, _: web.Request) -> web.Response:
         """The database answers and has every index. Raises Unavailable."""
-        missing = await missing_indexes(self.services.db, {name: c.indexes for name, c in declared().items()})
+        try:
+            async with asyncio.timeout(_READY_SECONDS):
+                missing = await missing_indexes(self.services.db, {name: c.indexes for name, c in declared().items()})
+        except TimeoutError:
+            raise Unavailable(f"The database does not answer within {_READY_SECONDS:.0f} s") from None
         if missing:
             raise Unavailable(f"Indexes are missing: {', '.join(missing)}; run: coaching-service ensure-indexes")
         return web.Response(body=to_json({"status": "ready"}), headers=_JSON)

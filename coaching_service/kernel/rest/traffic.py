@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import re
 import time
@@ -23,6 +24,7 @@ WHO = web.RequestKey("principal", Principal)
 _CALLERS_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
 _SECURITY_HEADERS = {"Server": "coaching-service", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 _CLIENT_CLOSED_REQUEST = 499  # nobody reads it; in the log and the figures it is called so by custom
+_FAILURES = 500
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -51,6 +53,9 @@ def traffic(measures: Measures) -> Middleware:
         request[REQUEST_ID] = given if _CALLERS_ID.fullmatch(given) else _new_id()
         try:
             response = await handler(request)
+        except asyncio.CancelledError:  # shut down while it worked
+            _record(measures, request, _CLIENT_CLOSED_REQUEST, time.perf_counter() - started)
+            raise
         except Exception as error:  # noqa: BLE001 - every failure becomes one of our shapes here, and only here
             response = _error_response(request, error)
         if not response.prepared:
@@ -107,7 +112,8 @@ def _record(measures: Measures, request: web.Request, status: int, seconds: floa
     measures.requests.labels(method, route, str(status)).inc()
     measures.seconds.labels(method, route).observe(seconds)
     who = request.get(WHO)
-    log.info(
+    tell = log.warning if status >= _FAILURES else log.info
+    tell(
         "request",
         method=method,
         route=route,

@@ -12,8 +12,9 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -72,11 +73,12 @@ def _wheel_folders() -> list[str]:
 
 
 @contextmanager
-def running_mongod(folder: Path, mongod: str | None = None) -> Iterator[str]:
+def running_mongod(folder: Path, mongod: str | None = None, on_end: Callable[[], None] | None = None) -> Iterator[str]:
     """Run a mongod on `folder` as a single-node replica set; gives its URI, stops it cleanly at the end.
 
-    It ends with this process, however that ends. Raises DatabaseUnavailable with one clear sentence when the
-    folder is in use by another service, or when mongod does not start.
+    It ends with this process, however that ends; if it ends before, `on_end` is called, on a thread. Raises
+    DatabaseUnavailable with one clear sentence when the folder is in use by another service, when mongod does not
+    start, and at the end when it had ended by itself.
     """
     data = folder / "mongodb"
     try:
@@ -90,12 +92,23 @@ def running_mongod(folder: Path, mongod: str | None = None) -> Iterator[str]:
         _wait_for_predecessor(data)
         log = folder / "mongod.log"
         port = _free_port()
-        child = _spawn(mongod or find_mongod(), data, port, log)
+        child, stopping = _spawn(mongod or find_mongod(), data, port, log), threading.Event()
         try:
             _make_primary(child, port, log)
+            if on_end is not None:
+                threading.Thread(target=_watch, args=(child, stopping, on_end), daemon=True).start()
             yield f"mongodb://127.0.0.1:{port}/?replicaSet={REPLICA_SET}"
+            if child.poll() is not None:
+                raise DatabaseUnavailable(f"The embedded database has ended by itself; its log is {log}.")
         finally:
+            stopping.set()
             _stop(child)
+
+
+def _watch(child: subprocess.Popen[bytes], stopping: threading.Event, on_end: Callable[[], None]) -> None:
+    child.wait()
+    if not stopping.is_set():
+        on_end()
 
 
 @contextmanager

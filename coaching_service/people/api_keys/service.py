@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from coaching_service.kernel.auth.permissions import READ_PERMISSIONS
 from coaching_service.kernel.auth.principal import Principal
-from coaching_service.kernel.auth.secrets import API_KEY_PREFIX, new_api_key
+from coaching_service.kernel.auth.secrets import API_KEY_PREFIX, SecretUnreadable, new_api_key
 from coaching_service.kernel.background import audit
-from coaching_service.kernel.errors import InvalidApiKey, not_found
+from coaching_service.kernel.errors import InvalidApiKey, Unavailable, not_found
 from coaching_service.kernel.storage.context import Context, Services, in_transaction
 from coaching_service.kernel.storage.documents import Document, now
 from coaching_service.kernel.storage.ids import ObjectId
@@ -48,10 +48,16 @@ async def everything(ctx: Context) -> list[Document]:
 
 
 async def reveal(ctx: Context, key_id: ObjectId) -> str:
-    """A key's secret; that it was read is recorded. Raises NotFound, also for a colleague's key."""
+    """A key's secret; that it was read is recorded.
+
+    Raises NotFound, also for a colleague's key, and Unavailable when its master key is not among the settings.
+    """
     if (key := await store.one(ctx, _reach(ctx) | {"_id": key_id}, ("sealed",))) is None:
         raise not_found("API key")
-    secret = ctx.services.vault.open(key["sealed"], _binding(key_id)).decode()
+    try:
+        secret = ctx.services.vault.open(key["sealed"], _binding(key_id)).decode()
+    except SecretUnreadable:
+        raise Unavailable("This key cannot be read at present: the operator has to put its master key back") from None
     await audit.record(ctx, "apiKey.revealed", keyId=key_id)
     return secret
 
@@ -70,6 +76,11 @@ async def revoke(ctx: Context, key_id: ObjectId) -> None:
 async def end_all(ctx: Context, coach_id: ObjectId) -> None:
     """End every key of a coach, in the caller's transaction."""
     await store.remove_all(ctx, coach_id)
+
+
+async def unreadable(services: Services) -> int:
+    """How many keys are sealed under a master key that this process does not have."""
+    return sum([1 async for key in store.every_sealed(services) if not services.vault.knows(key["sealed"])])
 
 
 async def rotate(services: Services) -> AsyncIterator[bool]:
