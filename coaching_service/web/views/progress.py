@@ -11,8 +11,10 @@ from coaching_service.kernel.storage.context import Context, together
 from coaching_service.kernel.storage.documents import Document
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.kernel.validation import Choice, Day, Identifier, Input, Number
+from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.progress.compliance import service as compliance
 from coaching_service.progress.metrics import service as metrics
+from coaching_service.progress.metrics.schemas import MetricsSetReference
 from coaching_service.progress.volume import service as volume
 from coaching_service.progress.workload import service as workload
 from coaching_service.web import charts
@@ -49,13 +51,15 @@ async def progress_page(ctx: Context, customer_id: ObjectId, query: dict[str, An
     weeks = int(query["weeks"])
     monday = today - timedelta(days=today.weekday() + 7 * (weeks - 1))
     span = (str(monday), str(today))
-    load, muscles, kept, measured = await together(
+    load, muscles, kept, measured, sets = await together(
         ctx,
         workload.periods(ctx, customer_id, *span, "week"),
         volume.by_muscle(ctx, customer_id, *span),
         compliance.between(ctx, customer_id, str(monday), str(monday + timedelta(days=7 * weeks - 1))),
         _measured(ctx, customer_id, span),
+        _sets(ctx),
     )
+    there, assigned = {each["_id"] for each in sets}, {each["_id"] for each in measured}
     return {
         "customer": customer,
         "weeks": query["weeks"],
@@ -64,8 +68,13 @@ async def progress_page(ctx: Context, customer_id: ObjectId, query: dict[str, An
         "workload": _workload(load),
         "muscles": _muscles(muscles),
         "compliance": _compliance(kept, str(today)),
-        "measured": measured,
+        "measured": [each | {"isDeleted": each["_id"] not in there} for each in measured],
+        "offered": [each for each in sets if each["_id"] not in assigned and METRICS.EDIT in ctx.who.permissions],
     }
+
+
+async def _sets(ctx: Context) -> list[Document]:
+    return await metric_sets.everything(ctx) if METRICS.VIEW in ctx.who.permissions else []
 
 
 async def _measured(ctx: Context, customer_id: ObjectId, span: tuple[str, str]) -> list[Document]:
@@ -164,3 +173,17 @@ async def record_value(ctx: Context, customer_id: ObjectId, form: dict[str, Any]
     where = (form["metricsSetId"], form["metricId"])
     await metrics.record(ctx, customer_id, *where, form["date"], form["value"])
     return Go(f"/app/customers/{customer_id}/progress", "The value is recorded.")
+
+
+@pages.post("/progress/sets", access=coach(METRICS.EDIT), form=MetricsSetReference(), on=progress_page)
+async def assign_set(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Go:
+    """Measure a metric set of a client from now on."""
+    assigned = await metrics.assign(ctx, customer_id, form["metricsSetId"])
+    return Go(f"/app/customers/{customer_id}/progress", f"{assigned['metricsSet']['name']} is measured from now on.")
+
+
+@pages.post("/progress/sets/{metricsSetId}/end", access=coach(METRICS.EDIT), on=progress_page)
+async def end_set(ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId) -> Go:
+    """Measure a set of a client no more; its values stay, and are back when it is assigned again."""
+    await metrics.unassign(ctx, customer_id, metrics_set_id)
+    return Go(f"/app/customers/{customer_id}/progress", "The set is not measured any more. What was recorded stays.")

@@ -30,6 +30,7 @@ async def test_long_names_push_nothing_out_of_sight(open_page: OpenPage, coach: 
     plan = f"/coach/programs/{program['_id']}/wblocks"
     block = (await coach.post(plan, {"name": unbroken, "day": 1})).ok(201)
     await training.add(coach, block, training.task(unbroken))
+    body = await training.metric_set(coach, unbroken, "Waist", name=unbroken)
     page = await open_page(viewport={"width": width, "height": 800})
     await sign_in(page, coach)
     for path in (
@@ -38,6 +39,9 @@ async def test_long_names_push_nothing_out_of_sight(open_page: OpenPage, coach: 
         "/app/customers/new",
         "/app/settings/api-keys",
         "/app/settings/team",
+        "/app/settings/metric-sets",
+        f"/app/settings/metric-sets/{body['_id']}",
+        f"/app/settings/metric-sets/{body['_id']}/delete",
         "/app/programs",
         f"/app/programs/{program['_id']}",
         f"/app/programs/{program['_id']}/change",

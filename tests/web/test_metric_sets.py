@@ -1,0 +1,121 @@
+"""Metric sets in the application: made and changed under Settings, assigned and ended on a client's Progress page."""
+
+from __future__ import annotations
+
+from tests import training
+from tests.client import MONDAY, CoachClient
+from tests.web.conftest import Colleague
+from tests.web.visitor import PageSeen, Visitor
+
+SETS = "/app/settings/metric-sets"
+
+
+def progress_of(customer: dict[str, str]) -> str:
+    return f"/app/customers/{customer['_id']}/progress"
+
+
+async def unit(coach: CoachClient, short: str) -> str:
+    return next(str(each["_id"]) for each in (await coach.get("/metrics-units")).ok() if each["shortName"] == short)
+
+
+async def test_a_new_company_measures_without_leaving_the_application(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    (await owner_page.get(progress_of(ana))).says("No metric is measured", "made under Settings, Metric sets")
+    page = (await owner_page.get("/app/settings/company")).says("Metric sets")
+    page = (await owner_page.get(next(link for link in page.links if link == SETS))).says("No metric sets yet")
+
+    kilograms, centimeters = await unit(coach, "kg"), await unit(coach, "cm")
+    wrong = await owner_page.submit(page, SETS, name="Body", metricName="", metricUnitId=kilograms)
+    wrong.ok(400).says("This should not be empty.")
+    made = await owner_page.submit(page, SETS, name="Body", metricName="Weight", metricUnitId=kilograms)
+    made.ok().says("Body is made. What else is measured in it?", "Weight Kilograms (kg)")
+    added = await owner_page.submit(made, f"{made.path}/metrics", name="Waist", metricUnitId=centimeters)
+    added.ok().says("Waist is added.", "Waist Centimeters (cm)")
+
+    page = await owner_page.get(progress_of(ana))
+    assigned = await owner_page.submit(page, f"{progress_of(ana)}/sets", metricsSetId=made.path.rpartition("/")[2])
+    assigned.ok().says("Body is measured from now on.", "Weight", "Waist")
+    recorded = await owner_page.submit(assigned, progress_of(ana), value="79,5", date=MONDAY)
+    recorded.ok().says("The value is recorded.", "79.5 kg")
+
+
+async def test_a_set_is_ended_and_comes_back_with_its_values(coach: CoachClient, owner_page: Visitor) -> None:
+    ana, body = await coach.create_customer("Ana"), await training.metric_set(coach)
+    sets = training.client_path(ana, "metrics-sets")
+    (await coach.post(sets, {"metricsSetId": body["_id"]})).ok(201)
+    entry = {"metricId": body["metrics"][0]["_id"], "date": MONDAY, "value": 79.5}
+    (await coach.post(f"{sets}/{body['_id']}/entries", entry)).ok(201)
+    here = progress_of(ana)
+
+    ended = await owner_page.submit(await owner_page.get(here), f"{here}/sets/{body['_id']}/end")
+    ended.ok().says("The set is not measured any more. What was recorded stays.", "No metric is measured")
+    assert await training.assigned_sets(coach, ana) == []
+    back = await owner_page.submit(ended, f"{here}/sets", metricsSetId=body["_id"])
+    back.ok().says("Body is measured from now on.", "79.5 kg latest")
+
+
+async def test_a_set_and_its_metrics_are_named_anew(coach: CoachClient, owner_page: Visitor) -> None:
+    body = await training.metric_set(coach, "Weight", "Muscle")
+    here = f"{SETS}/{body['_id']}"
+    weight, muscle = (metric["_id"] for metric in body["metrics"])
+    page = await owner_page.get(here)
+
+    (await owner_page.submit(page, f"{here}/names", metricId=muscle, name=" ")).ok(400).says("Name: This should not be")
+    named = await owner_page.submit(page, f"{here}/names", metricId=muscle, name="Muscle mass")
+    named.ok().says("The metric has a new name.", "Muscle mass")
+    told = await owner_page.submit(page, here, name="Shape", assignAutomatically="true")
+    told.ok(409).says("This has been changed since", "Stored now: Body", "Stored now: Get it when you assign it")
+    (await owner_page.submit(told, here)).ok().says("The changes are kept.", "Shape")
+    stored = (await coach.get(f"/coach/metrics-sets/{body['_id']}")).ok()
+    assert (stored["name"], stored["assignAutomatically"]) == ("Shape", True)
+    assert [(each["_id"], each["name"]) for each in stored["metrics"]] == [(weight, "Weight"), (muscle, "Muscle mass")]
+    ana = await coach.create_customer("Ana")
+    assert [each["metricsSet"]["name"] for each in await training.assigned_sets(coach, ana)] == ["Shape"]
+
+
+async def test_a_metric_is_removed_and_the_last_one_is_not(coach: CoachClient, owner_page: Visitor) -> None:
+    body = await training.metric_set(coach, "Weight", "Muscle")
+    here = f"{SETS}/{body['_id']}"
+    weight, muscle = (f"{here}/metrics/{metric['_id']}/remove" for metric in body["metrics"])
+    both = [await owner_page.get(each) for each in (weight, muscle)]
+
+    (await owner_page.submit(both[0].says("Remove Weight from Body?"), weight)).ok().says("is not measured any more.")
+    last = await owner_page.submit(both[1], muscle)
+
+    last.ok(400).says("A set needs something that is measured in it: delete the set instead.")
+    assert muscle not in (await owner_page.get(here)).links
+    stored = (await coach.get(f"/coach/metrics-sets/{body['_id']}")).ok()
+    assert [each["name"] for each in stored["metrics"]] == ["Muscle"]
+
+
+async def test_a_set_is_deleted_and_what_was_recorded_stays(coach: CoachClient, owner_page: Visitor) -> None:
+    ana, body = await coach.create_customer("Ana"), await training.metric_set(coach, "Weight", "Muscle")
+    sets = training.client_path(ana, "metrics-sets")
+    (await coach.post(sets, {"metricsSetId": body["_id"]})).ok(201)
+    entry = {"metricId": body["metrics"][0]["_id"], "date": MONDAY, "value": 79.5}
+    (await coach.post(f"{sets}/{body['_id']}/entries", entry)).ok(201)
+    here = f"{SETS}/{body['_id']}/delete"
+
+    asked = (await owner_page.get(here)).says("Delete Body?", "2 metrics go with it: Weight, Muscle.")
+    (await owner_page.submit(asked, here)).ok().says("Body is deleted.", "No metric sets yet")
+
+    page = (await owner_page.get(progress_of(ana))).says("Deleted set", "79.5 kg latest")
+    assert progress_of(ana) not in [form.action for form in page.forms], "nothing can be recorded in it"
+    ended = await owner_page.submit(page, f"{progress_of(ana)}/sets/{body['_id']}/end")
+    ended.ok().says("What was recorded stays.", "No metric is measured")
+
+
+async def test_whoever_may_not_change_metrics_only_reads_them(coach: CoachClient, colleague: Colleague) -> None:
+    ana, body = await coach.create_customer("Ana"), await training.metric_set(coach)
+    (await coach.post(training.client_path(ana, "metrics-sets"), {"metricsSetId": body["_id"]})).ok(201)
+    await training.metric_set(coach, "Pulse", short="bpm", name="Heart")
+    eli = await colleague("customers.view", "metrics.view")
+
+    def forms(page: PageSeen) -> list[str]:
+        return [form.action for form in page.forms if form.action != "/app/sign-out"]
+
+    pages = [await eli.get(each) for each in (SETS, f"{SETS}/{body['_id']}", progress_of(ana))]
+    assert [forms(page.ok()) for page in pages] == [[], [], []]
+    assert not [link for page in pages for link in page.links if link.endswith(("/remove", "/delete"))]
+    stranger = await colleague("customers.view")
+    assert SETS not in (await stranger.get("/app/settings/company")).links
