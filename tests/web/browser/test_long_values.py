@@ -49,7 +49,7 @@ async def test_long_names_push_nothing_out_of_sight(open_page: OpenPage, coach: 
         f"/app/programs/{program['_id']}/blocks/{block['_id']}",
     ):
         await page.goto(path)
-        for summary in await page.locator("main details:not([open]) > summary").all():
+        for summary in reversed(await page.locator("main details:not([open]) > summary").all()):
             await summary.click()
         await picture(page, f"long-{width}", path.partition("?")[0].strip("/").replace("/", "-"))
         assert await page.evaluate(_HIDDEN) == [], path
