@@ -51,9 +51,7 @@ class _Commands(click.Group):
         except (SettingsError, DatabaseUnavailable, ServiceError) as error:
             raise click.ClickException(str(error)) from None
         except SecretUnreadable as error:
-            raise click.ClickException(
-                f"A stored API key cannot be read: {error}; put it there, after the newest"
-            ) from None
+            raise click.ClickException(f"A stored API key cannot be read: {error}") from None
         except Exception as error:
             if getattr(error, "code", None) in (13, 18):  # MongoDB's Unauthorized and AuthenticationFailed
                 sentence = "The database refuses the name and password in MONGODB_URI, or what they may do"

@@ -90,7 +90,7 @@ class Vault:
                     return key.cipher.decrypt(nonce, body, bound_to.encode())
                 except InvalidTag:
                     break
-        raise SecretUnreadable("sealed under a master key that is not in SECRET_KEYS")
+        raise SecretUnreadable("sealed under a master key that is not in SECRET_KEYS; put it there, after the newest")
 
     def knows(self, sealed: bytes) -> bool:
         """Whether the master key that `sealed` is under is one of ours."""
