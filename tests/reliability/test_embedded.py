@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -201,12 +202,15 @@ def test_data_survive_an_end_a_kill_and_another_port(tmp_path: Path) -> None:
     with socket.socket() as somebody:
         somebody.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         somebody.bind(("127.0.0.1", int(found[1])))
-        with running_mongod(folder) as uri, connected(uri) as client:
+        ended = threading.Event()
+        told = pytest.raises(DatabaseUnavailable, match="has ended by itself")
+        with told, running_mongod(folder, on_end=ended.set) as uri, connected(uri) as client:
             assert f":{found[1]}/" not in uri
             assert _names(client) == ["kept"]
             client.story.clients.insert_one({"name": "acknowledged"})
             [mongod] = mongods_of(folder)
             os.kill(mongod, signal.SIGKILL)
+            assert ended.wait(30)
         with running_mongod(folder) as uri, connected(uri) as client:
             assert _names(client) == ["kept", "acknowledged"]
 
