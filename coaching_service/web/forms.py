@@ -58,6 +58,10 @@ class Typed:
         """Every line of every value of a field, trimmed, without the empty ones."""
         return _lines(self.all(name))
 
+    def count(self, name: str) -> int:
+        """How many rows a list of rows was sent with."""
+        return max(_places(name, self.values), default=-1) + 1
+
     def against(self, version: int) -> None:
         """Compare with the version that is stored now: whoever typed on another reads that there are two."""
         if self.values.get("version", str(version)) != str(version):
@@ -88,6 +92,8 @@ def _values(schema: Schema, sent: Sent, prefix: str) -> dict[str, Any]:
         wire = prefix + name
         if isinstance(each, fields.Nested):
             found[name] = _values(each.schema, sent, f"{wire}.")
+        elif isinstance(each, fields.List) and isinstance(each.inner, fields.Nested):
+            found[name] = [_values(each.inner.schema, sent, f"{wire}.{at}.") for at in _places(wire, sent)]
         elif isinstance(each, fields.List):
             if wire in sent:
                 found[name] = [_spelled(each.inner, line) for line in _lines(sent.getall(wire))]
@@ -96,6 +102,12 @@ def _values(schema: Schema, sent: Sent, prefix: str) -> dict[str, Any]:
         elif wire in sent and (value := _single(each, sent[wire])) is not missing:
             found[name] = value
     return found
+
+
+def _places(wire: str, sent: Sent) -> list[int]:
+    """Which rows of a list were sent: `sets.0.load` is in the first."""
+    ahead = re.compile(re.escape(wire) + r"\.(\d{1,3})\.", re.ASCII)
+    return sorted({int(row[1]) for name in sent if (row := ahead.match(name))})
 
 
 def _single(each: fields.Field[Any], text: str) -> Any:
@@ -122,13 +134,13 @@ def _spelled(each: fields.Field[Any], text: str) -> Any:
 
 
 def wrong(name: str, sent: Sent, problem: ValidationError | str | list[str], known: set[str]) -> Typed:
-    """A form that was not accepted: `problem` is what is wrong, `known` the names of its fields."""
+    """A form that was not accepted: `problem` is what is wrong, `known` the names of its fields but those of rows."""
     sentences = body_messages(problem) if isinstance(problem, ValidationError) else problem
     typed = Typed(name, sent)
     for sentence in [sentences] if isinstance(sentences, str) else sentences:
         where, _, what = sentence.partition(" ")
         what = _IN_A_FORM.get(what, what)
-        at = next((n for n in (where, where.rpartition(".")[0]) if n in known), None)
+        at = next((n for n in (where, where.rpartition(".")[0]) if n in known or n in sent), None)
         if at:
             typed.errors.setdefault(at, f"This {what}." if what.startswith(("is ", "must ", "should ")) else what)
         else:

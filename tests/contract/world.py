@@ -38,6 +38,9 @@ async def make_world(coach: CoachClient) -> World:
     block = await coach.schedule(customer)
     path = f"/coach/customers/{customer['_id']}/wblocks/{block['_id']}/witems"
     item = (await coach.post(path, _TASK)).ok(201)
+    entry = {"exerciseId": exercise["_id"], "sets": [{"type": "reps", "minPlannedReps": 10}]}
+    finisher = {"type": "CIRCUIT", "circuitName": "Finisher", "circuitExercises": [entry]}
+    circuit = (await coach.post(path, finisher)).ok(201)
     program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
     form = (await coach.post("/coach/forms", {"name": "Check-in", "questions": [{"label": "Well?"}]})).ok(201)
     unit = (await coach.get("/metrics-units")).ok()[0]["_id"]
@@ -46,6 +49,7 @@ async def make_world(coach: CoachClient) -> World:
     plan = f"/coach/programs/{program['_id']}/wblocks"
     program_block = (await coach.post(plan, {"name": "Day one", "day": 1})).ok(201)
     planned = (await coach.post(f"{plan}/{program_block['_id']}/witems", _TASK)).ok(201)
+    planned_circuit = (await coach.post(f"{plan}/{program_block['_id']}/witems", finisher)).ok(201)
     session = await coach.interactive()
     number = secrets.token_hex(6)
     employee = (await session.post("/coach/employees", {"name": "Eli", "email": f"eli{number}@example.com"})).ok(201)
@@ -74,6 +78,7 @@ async def make_world(coach: CoachClient) -> World:
         "assistantId": str(assistant.grant["_id"]),
         "programId/wblockId": program_block["_id"],
         "programId/witemId": planned["_id"],
+        "programId/circuitId": planned_circuit["_id"],
         "programId": program["_id"],
         "formId": form["_id"],
         "metricsSetId": metric_set["_id"],
@@ -81,4 +86,5 @@ async def make_world(coach: CoachClient) -> World:
         "exerciseId": exercise["_id"],
         "wblockId": block["_id"],
         "witemId": item["_id"],
+        "circuitId": circuit["_id"],
     }

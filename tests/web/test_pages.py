@@ -28,7 +28,7 @@ def filled(page: Page, world: World) -> str:
     path = page.path
     wires = [wire for wire, _ in page.path_parameters]
     for wire in wires:
-        name = OTHER_NAMES.get(wire, wire)
+        name = "circuitId" if (wire, wires[-1]) == ("witemId", "exerciseId") else OTHER_NAMES.get(wire, wire)
         path = path.replace(f"{{{wire}}}", world.get(f"{wires[0]}/{name}") or world.get(name, UNKNOWN))
     return path
 

@@ -20,10 +20,14 @@ def described(item: Document, unit: str) -> dict[str, Any]:
 def _words(item: Document, unit: str) -> tuple[str, list[str]]:
     kind = item["type"]
     if kind == "EXERCISE":
-        return item["exercise"]["name"], _sets(item["exerciseSets"], unit)
+        with_others = [f"Superset {item['supersetId']}"] if item["supersetId"] else []
+        return item["exercise"]["name"], [*planned_lines(item["exerciseSets"], unit), *with_others]
     if kind == "CIRCUIT":
         rounds = f", {item['rounds']} rounds" if item["rounds"] else ""
-        return item["circuitName"] + rounds, [each["exercise"]["name"] for each in item["circuitExercises"]]
+        return item["circuitName"] + rounds, [
+            f"{each['exercise']['name']}: {'; '.join(planned_lines(each['sets'], unit))}"
+            for each in item["circuitExercises"]
+        ]
     if kind == "TASK":
         return item["taskFields"]["title"], [item["taskFields"]["description"] or ""]
     if kind == "FORM":
@@ -42,8 +46,8 @@ def _when(scheduled: str) -> str:
     return f"{at:%a} {at.day} {at:%b %Y, %H:%M %Z}".rstrip()
 
 
-def _sets(sets: list[Document], unit: str) -> list[str]:
-    """Planned sets, alike ones together."""
+def planned_lines(sets: list[Document], unit: str) -> list[str]:
+    """Planned sets, each run of equal ones in one line with their count; loads are in `unit`."""
     lines = []
     for text, alike in groupby(planned_set(each, unit) for each in sets):
         count = len(list(alike))

@@ -1,0 +1,138 @@
+"""What is put into a workout: exercises, alone or in a circuit, tasks, reminders, forms and metrics to record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from marshmallow import Schema, ValidationError, validates_schema
+
+from coaching_service.kernel.auth.access import coach
+from coaching_service.kernel.auth.permissions import EXERCISES, FORMS, METRICS
+from coaching_service.kernel.errors import not_found
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.documents import Document
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.kernel.validation import Identifier, Input, Integer, Number, Text
+from coaching_service.library.exercises import service as exercises
+from coaching_service.library.forms import service as forms
+from coaching_service.library.metric_sets import service as metric_sets
+from coaching_service.training.workouts import item_service
+from coaching_service.training.workouts import service as workouts
+from coaching_service.training.workouts.item_schemas import NEW_ITEM, NewReminderFields, NewTaskFields
+from coaching_service.training.workouts.owners import Owner
+from coaching_service.web.pages import Go
+from coaching_service.web.views.items import described
+from coaching_service.web.views.workout import circuits
+from coaching_service.web.views.workout.kind import BLOCK, Handler, Kind
+
+_FOUND = 12
+_NEW_CIRCUIT = "new"
+
+
+class _Planned(Input):
+    exerciseId = Identifier(required=True)
+    sets = Integer(least=1, most=100, required=True)
+    minPlannedReps = Integer(least=0, most=100_000, load_default=None, allow_none=True)
+    maxPlannedReps = Integer(least=0, most=100_000, load_default=None, allow_none=True)
+    load = Number(least=0, most=100_000, load_default=None, allow_none=True)  # type: ignore[assignment]  # the wire's
+    rest = Number(least=0, most=86_400, load_default=None, allow_none=True)
+    circuit = Text(blank=True, load_default="")
+
+    @validates_schema
+    def ends_in_order(self, data: Mapping[str, Any], **_: Any) -> None:
+        """From fewer repetitions to more."""
+        fewest, most = data["minPlannedReps"], data["maxPlannedReps"]
+        if fewest is not None and most is not None and fewest > most:
+            raise ValidationError("must not be more than the repetitions they go up to", "minPlannedReps")
+
+
+class _NewForm(Input):
+    formId = Identifier(required=True)
+
+
+class _NewMetrics(Input):
+    metricsSetId = Identifier(required=True)
+
+
+async def offered(ctx: Context, query: Document) -> Document:
+    """What may be added: `found`, a page of exercises; `forms` and `metric_sets`, each `(identifier, name)`."""
+    may = ctx.who.permissions
+    found: Document = {"docs": []}
+    if EXERCISES.VIEW in may:
+        found = await exercises.page(ctx, page=query["page"], size=_FOUND, keywords=query["keywords"])
+    return {
+        "found": found,
+        "forms": _choices(await forms.everything(ctx)) if FORMS.VIEW in may else [],
+        "metric_sets": _choices(await metric_sets.everything(ctx)) if METRICS.VIEW in may else [],
+    }
+
+
+def _choices(found: list[Document]) -> list[tuple[str, str]]:
+    return [(str(each["_id"]), each["name"]) for each in found]
+
+
+def declare(kind: Kind, workout_page: Handler) -> None:
+    """Declare the forms that add to a workout; they stand on `workout_page`."""
+    _declare_exercises(kind, workout_page)
+    _declare_others(kind, workout_page)
+
+
+def _declare_exercises(kind: Kind, workout_page: Handler) -> None:
+    @kind.pages.post(f"{BLOCK}/items", access=coach(kind.edit), form=_Planned(), on=workout_page)
+    async def add_exercise(ctx: Context, block_id: ObjectId, form: dict[str, Any], **owner: ObjectId) -> Go:
+        """Put an exercise at the end of a workout, or of a circuit in it."""
+        whose, here = kind.owner_of(owner), kind.address(owner, block_id)
+        exercise_id, sets, chosen = str(form["exerciseId"]), _sets(form), form["circuit"]
+        entry = {"exerciseId": exercise_id, "sets": sets, "instructions": None}
+        if not chosen:
+            item = {"type": "EXERCISE", "exerciseId": exercise_id, "exerciseSets": sets}
+            return await _added(ctx, whose, here, block_id, item)
+        if chosen == _NEW_CIRCUIT:
+            new = {"type": "CIRCUIT", "circuitName": "Circuit", "rounds": 3, "circuitExercises": [entry]}
+            made = await item_service.add_item(ctx, whose, block_id, NEW_ITEM.load(new))
+            return Go(f"{here}/items/{made['_id']}", "The circuit is made. What is it called, and how many rounds?")
+        block = await workouts.read(ctx, whose, block_id)
+        circuit = next((item for item in circuits.of(block) if str(item["_id"]) == chosen), None)
+        if circuit is None:
+            raise not_found("Circuit")
+        await circuits.rewrite(ctx, whose, block, circuit, [*circuits.as_sent(circuit), entry])
+        return Go(here, f"It is added to {circuit['circuitName']}.")
+
+
+def _declare_others(kind: Kind, workout_page: Handler) -> None:
+    """Each kind of item but exercises: where its form goes, the form, and the item as it is sent."""
+
+    def declare_one(path: str, name: str, form: Schema, item_of: Callable[[Document], Document]) -> None:
+        async def add(ctx: Context, block_id: ObjectId, form: dict[str, Any], **owner: ObjectId) -> Go:
+            return await _added(ctx, kind.owner_of(owner), kind.address(owner, block_id), block_id, item_of(form))
+
+        add.__name__ = name
+        kind.pages.post(f"{BLOCK}/{path}", access=coach(kind.edit), form=form, on=workout_page)(add)
+
+    declare_one("tasks", "add_task", NewTaskFields(), lambda sent: {"type": "TASK", "taskFields": sent})
+    declare_one(
+        "reminders", "add_reminder", NewReminderFields(), lambda sent: {"type": "REMINDER", "reminderFields": sent}
+    )
+    declare_one(
+        *("forms", "add_form", _NewForm()),
+        lambda sent: {"type": "FORM", "form": {"formId": str(sent["formId"])}},
+    )
+    declare_one(
+        *("metrics", "add_metrics", _NewMetrics()),
+        lambda sent: {"type": "METRICS", "metricsFields": {"metricsSetId": str(sent["metricsSetId"])}},
+    )
+
+
+async def _added(ctx: Context, whose: Owner, here: str, block_id: ObjectId, item: Document) -> Go:
+    """Put an item, as it is sent, at the end of the workout whose page is `here`, and go there."""
+    stored = await item_service.add_item(ctx, whose, block_id, NEW_ITEM.load(item))
+    return Go(here, f"{described(stored, ctx.who.company.load_unit)['title']} is added.")
+
+
+def _sets(form: Document) -> list[Document]:
+    """As many equal sets as the form says."""
+    ends = {name: form[name] for name in ("minPlannedReps", "maxPlannedReps", "rest")}
+    load = {} if form["load"] is None else {"load": form["load"]}
+    kind = "reps_load" if load else "reps"
+    return [{"type": kind, "index": at + 1, **ends, **load} for at in range(form["sets"])]

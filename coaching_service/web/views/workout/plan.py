@@ -1,0 +1,211 @@
+"""What is planned in an item, and changing it: sets, words, rounds. Forms and metric sets stay as they were chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from marshmallow import fields
+
+from coaching_service.kernel.auth.access import coach
+from coaching_service.kernel.errors import not_found
+from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.documents import Document
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.kernel.validation import Input, Integer, ListOf, Text, Version
+from coaching_service.training.workouts import item_service, items
+from coaching_service.training.workouts import service as workouts
+from coaching_service.training.workouts.item_schemas import ITEM_CHANGE
+from coaching_service.training.workouts.set_schemas import MOST_SETS
+from coaching_service.web.pages import Go
+from coaching_service.web.views.items import described, planned_lines
+from coaching_service.web.views.workout import circuits
+from coaching_service.web.views.workout.kind import ITEM, Handler, Kind
+from coaching_service.web.views.workout.sets import KINDS, SPARE, SetRow, planned_sets, rows
+
+_ENTRY = f"{ITEM}/exercises/{{exerciseId}}"
+
+
+def _words() -> Text:
+    return Text(longest=10_000, blank=True, allow_none=True, load_default=None)
+
+
+class _Form(Input):
+    version = Version(required=True)
+
+
+class _Sets(_Form):
+    sets = ListOf(fields.Nested(SetRow), most=MOST_SETS + SPARE, load_default=list)
+    instructions = _words()
+
+
+class _Exercise(_Sets):
+    supersetId = Text(blank=True, allow_none=True, load_default=None)
+
+
+class _Circuit(_Form):
+    circuitName = Text(required=True)
+    rounds = Integer(least=1, most=1_000, required=True)
+
+
+class _Task(_Form):
+    title = Text(required=True)
+    description = _words()
+
+
+class _Reminder(_Form):
+    scheduledTime = Text(longest=40, required=True)
+    message = Text(longest=2_000, required=True)
+
+
+def declare(kind: Kind) -> None:
+    """Declare the pages and forms that change what is planned."""
+    item_page = _declare_item(kind)
+    _declare_item_changes(kind, item_page)
+    _declare_entry(kind, item_page)
+
+
+def _declare_item(kind: Kind) -> Handler:
+    @kind.pages.get(ITEM, access=coach(kind.edit), template="workout/item.html")
+    async def item_page(ctx: Context, block_id: ObjectId, witem_id: ObjectId, **owner: ObjectId) -> Document:
+        """What is planned in an item."""
+        shown = await kind.page(ctx, owner, block_id)
+        item, unit = _item(shown["block"], witem_id), ctx.who.company.load_unit
+        entries = item.get("circuitExercises") or ()
+        return {
+            **shown,
+            **_for_sets(ctx, item.get("exerciseSets") or []),
+            "version": shown["block"]["version"],
+            "item": item,
+            "entries": [entry | {"lines": planned_lines(entry["sets"], unit)} for entry in entries],
+            "title": described(item, unit)["title"],
+            "there": f"{shown['here']}/items/{witem_id}",
+        }
+
+    return item_page
+
+
+def _declare_item_changes(kind: Kind, item_page: Handler) -> None:
+    edit = coach(kind.edit)
+
+    @kind.pages.post(f"{ITEM}/sets", access=edit, form=_Exercise(), on=item_page)
+    async def change_sets(
+        ctx: Context, block_id: ObjectId, witem_id: ObjectId, form: dict[str, Any], **owner: ObjectId
+    ) -> Go:
+        """Change the sets of an exercise, what is said of it, and with what it alternates."""
+        named = {"exerciseInstructions": form["instructions"], "supersetId": form["supersetId"] or None}
+        change = {"exerciseSets": planned_sets(form["sets"]), **named}
+        return await changed(ctx, owner, (block_id, witem_id), form, change)
+
+    @kind.pages.post(f"{ITEM}/circuit", access=edit, form=_Circuit(), on=item_page)
+    async def change_circuit(
+        ctx: Context, block_id: ObjectId, witem_id: ObjectId, form: dict[str, Any], **owner: ObjectId
+    ) -> Go:
+        """Name a circuit anew, and say how many rounds there are."""
+        change = {name: form[name] for name in ("circuitName", "rounds")}
+        return await changed(ctx, owner, (block_id, witem_id), form, change)
+
+    @kind.pages.post(f"{ITEM}/task", access=edit, form=_Task(), on=item_page)
+    async def change_task(
+        ctx: Context, block_id: ObjectId, witem_id: ObjectId, form: dict[str, Any], **owner: ObjectId
+    ) -> Go:
+        """Change what is to be done."""
+        change = {"taskFields": {name: form[name] for name in ("title", "description")}}
+        return await changed(ctx, owner, (block_id, witem_id), form, change)
+
+    @kind.pages.post(f"{ITEM}/reminder", access=edit, form=_Reminder(), on=item_page)
+    async def change_reminder(
+        ctx: Context, block_id: ObjectId, witem_id: ObjectId, form: dict[str, Any], **owner: ObjectId
+    ) -> Go:
+        """Change what the client is reminded of, and when."""
+        change = {"reminderFields": {name: form[name] for name in ("scheduledTime", "message")}}
+        return await changed(ctx, owner, (block_id, witem_id), form, change)
+
+    async def changed(
+        ctx: Context,
+        owner: Mapping[str, ObjectId],
+        place: tuple[ObjectId, ObjectId],
+        form: Document,
+        change: Document,
+    ) -> Go:
+        asked = ITEM_CHANGE.load(change | {"version": form["version"]})
+        await item_service.change_item(ctx, kind.owner_of(owner), *place, asked)
+        return Go(kind.address(owner, place[0]), "The changes are kept.")
+
+
+def _declare_entry(kind: Kind, item_page: Handler) -> None:
+    edit = coach(kind.edit)
+
+    @kind.pages.get(_ENTRY, access=edit, template="workout/entry.html")
+    async def entry_page(
+        ctx: Context, block_id: ObjectId, witem_id: ObjectId, exercise_id: ObjectId, **owner: ObjectId
+    ) -> Document:
+        """What is planned of an exercise in a circuit."""
+        shown = await kind.page(ctx, owner, block_id)
+        circuit = _item(shown["block"], witem_id)
+        at = _entry(circuit, exercise_id)
+        return {
+            **shown,
+            **_for_sets(ctx, circuit["circuitExercises"][at]["sets"]),
+            "version": shown["block"]["version"],
+            "circuit": circuit,
+            "entry": circuit["circuitExercises"][at],
+            "there": f"{shown['here']}/items/{witem_id}",
+        }
+
+    @kind.pages.post(_ENTRY, access=edit, form=_Sets(), on=entry_page)
+    async def change_entry(
+        ctx: Context,
+        block_id: ObjectId,
+        witem_id: ObjectId,
+        exercise_id: ObjectId,
+        form: dict[str, Any],
+        **owner: ObjectId,
+    ) -> Go:
+        """Change the sets of an exercise in a circuit, and what is said of it."""
+        sets = planned_sets(form["sets"])
+        entry = {"exerciseId": str(exercise_id), "sets": sets, "instructions": form["instructions"]}
+        there = await rewritten(ctx, owner, (block_id, witem_id, exercise_id), [entry], form["version"])
+        return Go(there, "The changes are kept.")
+
+    @kind.pages.post(f"{_ENTRY}/remove", access=edit, on=item_page)
+    async def remove_entry(
+        ctx: Context, block_id: ObjectId, witem_id: ObjectId, exercise_id: ObjectId, **owner: ObjectId
+    ) -> Go:
+        """Take an exercise out of a circuit; what was logged of it stays."""
+        there = await rewritten(ctx, owner, (block_id, witem_id, exercise_id), [], None)
+        return Go(there, "The exercise is taken out.")
+
+    async def rewritten(
+        ctx: Context,
+        owner: Mapping[str, ObjectId],
+        place: tuple[ObjectId, ObjectId, ObjectId],
+        entries: list[Document],
+        version: int | None,
+    ) -> str:
+        """Put `entries` where the exercise is; gives the address of the circuit."""
+        block_id, witem_id, exercise_id = place
+        block = await workouts.read(ctx, kind.owner_of(owner), block_id)
+        circuit = _item(block, witem_id)
+        at, others = _entry(circuit, exercise_id), circuits.as_sent(circuit)
+        based_on = block if version is None else block | {"version": version}
+        await circuits.rewrite(
+            ctx, kind.owner_of(owner), based_on, circuit, [*others[:at], *entries, *others[at + 1 :]]
+        )
+        return f"{kind.address(owner, block_id)}/items/{witem_id}"
+
+
+def _for_sets(ctx: Context, sets: list[Document]) -> Document:
+    return {"rows": rows(sets), "kinds": KINDS, "unit": ctx.who.company.load_unit}
+
+
+def _item(block: Document, item_id: ObjectId) -> Document:
+    found: Document = block["items"][items.find(block["items"], item_id)]
+    return found
+
+
+def _entry(circuit: Document, exercise_id: ObjectId) -> int:
+    for at, entry in enumerate(circuit.get("circuitExercises") or ()):
+        if entry["exerciseId"] == exercise_id:
+            return at
+    raise not_found("Exercise in the circuit")
