@@ -52,10 +52,10 @@ async def done(ctx: Context, claim: Claim, page: Page, standing: str, arguments:
         first = await page.handler(tx, **copy.deepcopy(arguments))  # run again when the transaction collides
         if isinstance(first, Show):
             return _kept(standing, first.again), None
-        return _kept(first.to, f"{first.notice} {_AGAIN}"), first.about
+        return _kept(first.to, _AGAIN if page.erases else f"{first.notice} {_AGAIN}"), first.about
 
     try:
-        kept = await _claimed(ctx, claim, arguments.get("customer_id"), work)
+        kept = await _claimed(ctx, claim, None if page.erases else arguments.get("customer_id"), work)
     except (Forbidden, NotFound):
         if begun:
             raise

@@ -84,7 +84,8 @@ class Page:
     `lane`: as for REST routes; a form in the lane of the database is done in one transaction. `leads_away`: its form
     may lead to another site by a redirect (an assistant's consent), so the page's policy does not say where forms may
     go. `takes_request`: the handler also gets `request`. `repeatable`: a form that only says how things are to be, and
-    is done as often as it is sent; any other is done once (see once.py).
+    is done as often as it is sent; any other is done once (see once.py). `erases`: the client whom the path names is
+    gone afterwards, so what is remembered of the form names nobody, and stays.
     """
 
     method: Literal["GET", "POST"]
@@ -99,6 +100,7 @@ class Page:
     leads_away: bool = False
     takes_request: bool = False
     repeatable: bool = False
+    erases: bool = False
     path_parameters: tuple[tuple[str, str], ...] = field(default=())
 
     @property

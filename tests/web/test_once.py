@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+from coaching_service.kernel.storage.ids import ObjectId
 from tests.client import MONDAY, CoachClient
+from tests.reliability.service import until
 from tests.web.visitor import Visitor
 
 KEYS, NEW, PROGRAMS = "/app/settings/api-keys", "/app/customers/new", "/app/programs"
@@ -81,6 +83,8 @@ async def test_a_client_is_deleted_once_and_told_so_twice(coach: CoachClient, ow
     here = f"/app/customers/{ana['_id']}/delete"
     asked = await owner_page.get(here)
     (await owner_page.submit(asked, here)).ok().says("Ana is deleted.")
+    erased = {"arguments.customerId": ObjectId(ana["_id"]), "arguments.looked": True}
+    await until(lambda: coach.ctx.db["jobs"].find_one(erased), "what is remembered of her is gone")
     (await owner_page.submit(asked, here)).ok().says("It was sent twice, and done once.")
 
 

@@ -70,7 +70,7 @@ async def delete_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     return {"customer": await customers.read(ctx, customer_id)}
 
 
-@pages.post("/delete", access=coach(CUSTOMERS.DELETE), on=delete_page)
+@pages.post("/delete", access=coach(CUSTOMERS.DELETE), on=delete_page, erases=True)
 async def delete(ctx: Context, customer_id: ObjectId) -> Go:
     """Erase a client and all that is theirs."""
     customer = await customers.read(ctx, customer_id)
