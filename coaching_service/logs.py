@@ -12,12 +12,14 @@ import structlog
 def configure(log_format: str, level: str) -> None:
     """Send the service's log to standard error. `log_format`: `json`, `console`, or `auto` (console on a terminal)."""
     pretty = log_format == "console" or (log_format == "auto" and sys.stderr.isatty())
+    # Not the renderer's own choice, which also prints local variables: passwords and keys are among them.
+    console = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
     json_lines = structlog.processors.JSONRenderer(serializer=orjson.dumps)
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            *([structlog.dev.ConsoleRenderer()] if pretty else [structlog.processors.format_exc_info, json_lines]),
+            *([console] if pretty else [structlog.processors.format_exc_info, json_lines]),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
         logger_factory=(

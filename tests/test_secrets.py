@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import secrets
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +16,7 @@ import structlog
 from aiohttp.test_utils import TestServer
 from click.testing import CliRunner
 
-from coaching_service import features, runtime
+from coaching_service import features, logs, runtime
 from coaching_service.__main__ import main
 from coaching_service.app import create_app
 from coaching_service.kernel.auth.secrets import SecretUnreadable, Vault, new_master_key, parse_master_key
@@ -99,23 +101,20 @@ async def test_a_revoked_key_fails_on_the_next_request_of_every_process(settings
         await there.close()
 
 
-@pytest.fixture
-def log() -> Iterator[io.StringIO]:
+@pytest.fixture(params=["json", "console"])
+def log(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[io.BytesIO]:
     """What the service writes to its log, everything included."""
-    told = io.StringIO()
+    told = io.BytesIO()
+    kept_open = io.TextIOWrapper(told, write_through=True)
+    monkeypatch.setattr(sys, "stderr", kept_open)
     before = structlog.get_config()
-    structlog.configure(
-        processors=[structlog.processors.format_exc_info, structlog.processors.JSONRenderer()],
-        wrapper_class=structlog.make_filtering_bound_logger(0),
-        logger_factory=structlog.PrintLoggerFactory(told),
-        cache_logger_on_first_use=False,
-    )
+    logs.configure(request.param, "debug")
     yield told
     structlog.configure(**before)
 
 
 async def test_no_answer_and_no_log_line_holds_a_secret(
-    coach: CoachClient, nobody: CoachClient, settings: Settings, log: io.StringIO
+    coach: CoachClient, nobody: CoachClient, settings: Settings, log: io.BytesIO
 ) -> None:
     """Issue: no answer, log line or error holds a password, hash, key (but for create and reveal), token or master key."""
     world = await make_world(coach)
@@ -139,10 +138,21 @@ async def test_no_answer_and_no_log_line_holds_a_secret(
     for where, raw in answers:
         told = {secret for secret in secrets_of_ours if secret.encode() in raw}
         assert not told, where
-    lines = log.getvalue()
+    lines = log.getvalue().decode()
     assert "/coach/customers/{customerId}" in lines
     for secret in {*secrets_of_ours, str(coach.key), PASSWORD, "a wrong password", email, str(coach.ctx.who.email)}:
         assert secret not in lines
+
+
+def test_a_failure_is_logged_without_the_values_at_hand(log: io.BytesIO) -> None:
+    password = secrets.token_hex()
+    try:
+        raise RuntimeError(f"of {len(password)} characters")
+    except RuntimeError:
+        structlog.get_logger().exception("It failed")
+    lines = log.getvalue().decode()
+    assert "RuntimeError: of 64 characters" in lines
+    assert password not in lines
 
 
 async def _bare(nobody: CoachClient, route: Any) -> Any:

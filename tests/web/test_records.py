@@ -12,9 +12,10 @@ async def test_notes_are_text_and_nothing_in_them_runs(coach: CoachClient, owner
     here = f"/app/customers/{ana['_id']}/notes"
     page = await owner_page.get(here)
 
-    kept = await owner_page.submit(page, here, content="Knee <script>alert(1)</script>\n\nGo easy & slow")
+    kept = await owner_page.submit(page, here, content="Knee <script>alert(1)</script>\n\nGo easy\r\n& slow")
 
     kept.ok().says("The note is kept.", "Knee <script>alert(1)</script>", "Go easy & slow")
+    assert "<p>Go easy<br>&amp; slow</p>" in kept.html
     assert "<script>alert" not in kept.html
     (note,) = (await coach.get(f"/coach/customers/{ana['_id']}/notes")).ok()
     asked = await owner_page.get(f"{here}/{note['_id']}/delete")

@@ -22,6 +22,7 @@ from coaching_service.web import views
 from coaching_service.web.pages import Page
 from tests.client import UNKNOWN, CoachClient
 from tests.conftest import PASSWORD
+from tests.test_protocol import say
 from tests.web.conftest import NewVisitor
 from tests.web.visitor import Visitor
 
@@ -74,6 +75,17 @@ async def test_the_cookie_opens_no_rest_path_and_a_bearer_no_page(
     stranger.keep(coach_session=bearer)
     assert (await stranger.get("/app")).path == "/app/sign-in"
     (await stranger.get("/app", headers={"Authorization": f"Bearer {bearer}"})).says("Sign in")
+
+
+@pytest.mark.parametrize("cookie", ["coach_visitor", "coach_session", "coach_notice"])
+async def test_a_cookie_that_is_no_text_is_as_if_it_were_not_there(
+    owner_page: Visitor, server: TestServer, cookie: str
+) -> None:
+    garbled = f"Cookie: {cookie}=\udcff.x".encode("utf-8", "surrogateescape")
+    asked = b"GET /app/sign-in HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + garbled + b"\r\n\r\n"
+    head, body = await say(server.port or 0, asked)
+    assert head.startswith(b"HTTP/1.1 200")
+    assert b"Sign in" in body
 
 
 async def test_only_a_hash_of_the_cookie_is_stored(coach: CoachClient, owner_page: Visitor) -> None:

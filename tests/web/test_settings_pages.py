@@ -127,7 +127,7 @@ async def test_the_library_is_searched_and_extended(owner_page: Visitor) -> None
 async def test_a_program_is_made_assigned_and_archived(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
     page = await owner_page.get("/app/programs")
-    made = await owner_page.submit(page.says("No programs yet"), "/app/programs", name="Base", tagNames="gym, new")
+    made = await owner_page.submit(page.says("No programs yet"), "/app/programs", name="Base", tags="gym, at home\nnew")
     made.ok().says("Base is made.", "gym", "Nothing planned in it yet")
     (program,) = (await coach.get("/coach/programs", archived="false", pageSize=5, pageNum=1)).ok()["docs"]
     await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "Day one", "day": 8})

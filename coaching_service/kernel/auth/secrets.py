@@ -128,5 +128,5 @@ class Vault:
 
     @staticmethod
     def _sign(key: _MasterKey, text: str) -> str:
-        digest = hmac.new(key.sign_key, text.encode(), hashlib.sha256).digest()
+        digest = hmac.new(key.sign_key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).digest()
         return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()

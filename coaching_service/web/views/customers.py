@@ -92,8 +92,3 @@ async def new_customer(ctx: Context, form: dict[str, Any]) -> Go:
     if invited and customer["email"]:
         notice += " The invitation is on its way."
     return Go(f"/app/customers/{customer['_id']}", notice, about=customer["_id"])
-
-
-def words(text: str | None) -> list[str]:
-    """Names separated by commas, each once."""
-    return list(dict.fromkeys(word for each in (text or "").split(",") if (word := each.strip())))

@@ -17,12 +17,11 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.schemas import LEVELS, MINE, PUBLIC, TYPES
 from coaching_service.people.customers import service as customers
 from coaching_service.training.programs import service as programs
-from coaching_service.training.programs.schemas import LAST_DAY
+from coaching_service.training.programs.schemas import LAST_DAY, NewProgram
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.workouts import service as workouts
 from coaching_service.web.drawing import counted
 from coaching_service.web.pages import Go, Pages
-from coaching_service.web.views.customers import words
 from coaching_service.web.views.items import described
 
 pages = Pages("/app")
@@ -50,12 +49,6 @@ class _Programs(Input):
     keywords = Text(blank=True, load_default="")
     archived = fields.Boolean(load_default=False)
     page = Integer(least=1, load_default=1)
-
-
-class _NewProgram(Input):
-    name = Text(required=True)
-    description = Text(longest=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
-    tagNames = Text(blank=True, allow_none=True, load_default=None)
 
 
 class _Whom(Input):
@@ -123,11 +116,10 @@ async def programs_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
     return {"page": page, "query": query, "address": _address("/app/programs", query)}
 
 
-@pages.post("/programs", access=coach(PROGRAMS.CREATE), form=_NewProgram(), on=programs_page)
+@pages.post("/programs", access=coach(PROGRAMS.CREATE), form=NewProgram(), on=programs_page)
 async def new_program(ctx: Context, form: dict[str, Any]) -> Go:
     """A new program without workouts."""
-    tags = words(form.pop("tagNames"))
-    program = await programs.create(ctx, form | {"tags": tags})
+    program = await programs.create(ctx, form)
     return Go(f"/app/programs/{program['_id']}", f"{program['name']} is made.")
 
 

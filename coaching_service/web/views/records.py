@@ -39,7 +39,7 @@ async def notes_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
 async def add_note(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Go:
     """Keep a note: plain text, an empty line begins another paragraph."""
     paragraphs = form["content"].replace("\r\n", "\n").split("\n\n")
-    html = "".join(f"<p>{escape(each).replace(chr(10), '<br>')}</p>" for each in paragraphs if each.strip())
+    html = "".join(f"<p>{str(escape(each)).replace(chr(10), '<br>')}</p>" for each in paragraphs if each.strip())
     await notes.create(ctx, customer_id, html)
     return Go(f"/app/customers/{customer_id}/notes", "The note is kept.")
 
