@@ -147,11 +147,11 @@ async def test_no_answer_and_no_log_line_holds_a_secret(
 def test_a_failure_is_logged_without_the_values_at_hand(log: io.BytesIO) -> None:
     password = secrets.token_hex()
     try:
-        raise RuntimeError(f"of {len(password)} characters")
-    except RuntimeError:
+        int("of no use")
+    except ValueError:
         structlog.get_logger().exception("It failed")
     lines = log.getvalue().decode()
-    assert "RuntimeError: of 64 characters" in lines
+    assert "ValueError" in lines
     assert password not in lines
 
 
