@@ -93,6 +93,7 @@ async def test_a_body_must_be_a_json_object_sent_as_json(coach: CoachClient) -> 
 
     for broken in (b"", b"{", b"nope", b"[1]", b'"x"', b"null", b"\xff\xfe", b'{"name": NaN}', b'{"a":' * 5000):
         (await send(broken)).refused(400)
+    (await coach.send("POST", "/coach/customers")).refused(400, "must be a JSON object")
     for kind in ("text/plain", "application/x-www-form-urlencoded", "application/jsonp", "multipart/form-data"):
         (await send(b'{"name": "A"}', kind)).refused(415, "application/json")
     (await send(b'{"name": "A"}', "application/json; charset=utf-8")).ok(201)

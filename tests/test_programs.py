@@ -53,7 +53,9 @@ async def test_a_program_is_changed_archived_and_deleted(coach: CoachClient) -> 
     assert archived["isArchived"] is True
     assert (await coach.put(f"{path}/archive")).ok() == archived, "repeating is harmless"
     assert (await names(coach), await names(coach, archived="true")) == ([], ["Base"])
-    assert (await coach.put(f"{path}/unarchive")).ok()["isArchived"] is False
+    (await coach.put(f"{path}/unarchive", {"version": 1})).refused(409)
+    assert (await coach.put(f"{path}/unarchive", {"version": 2})).ok()["isArchived"] is False
+    (await coach.put(f"{path}/archive", {"version": 2})).refused(409)
 
     block = await plan(coach, program, 1)
     (await coach.delete(path)).ok(204)

@@ -71,6 +71,15 @@ def test_nobody_is_more_than_a_day_away(at: datetime, timezone: str) -> None:
     assert abs(local_date(at, timezone) - at.date()) <= timedelta(days=1)
 
 
+async def test_any_zone_of_the_database_is_a_client_s(coach: CoachClient) -> None:
+    """Contract 2: `timezone` (IANA)."""
+    ana = await coach.create_customer("Ana", timezone="EST5EDT")
+    for zone in ("CET", "Japan", "Europe/Kyiv", "Etc/GMT+5", "UTC"):
+        (await coach.patch(f"/coach/customers/{ana['_id']}", {"timezone": zone})).ok()
+    for other in ("localtime", "Factory", "europe/madrid", "+02:00", ""):
+        (await coach.patch(f"/coach/customers/{ana['_id']}", {"timezone": other})).refused(400, "timezone")
+
+
 def test_today_is_the_client_s_else_the_company_s(owner: Principal) -> None:
     """Issue 5: "today" is computed in the client's time zone, else the company's."""
 

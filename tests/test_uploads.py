@@ -71,6 +71,20 @@ async def test_a_photo_is_put_to_its_date_and_side(coach: CoachClient, ana: str)
     assert (shown.status, shown.headers["Content-Type"]) == (200, "image/png")
 
 
+@pytest.mark.parametrize(
+    ("moment", "date"),
+    [
+        ("2026-11-11T04:30:00Z", "2026-11-10"),
+        ("2026-11-11T23:30:00-08:00", "2026-11-11"),
+        ("2026-11-11T04:30:00", "2026-11-11"),
+    ],
+)
+async def test_a_moment_counts_for_the_client_s_own_date(coach: CoachClient, ana: str, moment: str, date: str) -> None:
+    """Contract 1: dates are the client's local dates."""
+    (await coach.patch(ana, {"timezone": "America/Los_Angeles"})).ok()
+    assert (await add(coach, ana, None, "1", moment)).ok(201)["createdAt"] == date
+
+
 async def test_a_photo_s_creation_may_come_without_a_file(coach: CoachClient, ana: str) -> None:
     """Specification 4: progress photo creation and profile photo update accept a request without a new file."""
     made = (await add(coach, ana, None)).ok(201)
@@ -89,6 +103,7 @@ async def test_a_photo_s_creation_may_come_without_a_file(coach: CoachClient, an
         ({"createdAt": "2026-03-02"}, "imageSideIndex"),
         ({"createdAt": "yesterday", "imageSideIndex": "1"}, "createdAt"),
         ({"createdAt": "2026-02-30", "imageSideIndex": "1"}, "createdAt"),
+        ({"createdAt": "0001-01-01T00:00:00+05:00", "imageSideIndex": "1"}, "createdAt"),
         ({"createdAt": "2026-03-02", "imageSideIndex": "4"}, "imageSideIndex"),
         ({"createdAt": "2026-03-02", "imageSideIndex": "front"}, "imageSideIndex"),
     ],

@@ -18,7 +18,7 @@ NAME_LENGTH = 200
 TEXT_LENGTH = 10_000
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-TIMEZONES = frozenset(name for name in available_timezones() if "/" in name or name in ("UTC", "GMT"))
+TIMEZONES = frozenset(available_timezones() - {"Factory", "localtime", "posixrules"})  # which name no zone
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _LINE = re.compile(r"[\n\r\t]")
 
@@ -211,7 +211,7 @@ class Words(ListOf):
     """An array of short strings (tags, groups), trimmed, each kept once; null is none."""
 
     def __init__(self, *, longest: int = 100, most: int = 50, **options: Any) -> None:
-        super().__init__(Text(longest=longest), most=most, allow_none=True, **options)
+        super().__init__(Text(longest=longest), most=most, **{"allow_none": True} | options)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
         return list(dict.fromkeys(super()._deserialize(value, attr, data, **kwargs)))

@@ -67,10 +67,12 @@ async def read_json(request: web.Request, limit: int, *, optional: bool = False)
     """The JSON object in the body.
 
     Raises UnsupportedMediaType for another content type, TooLarge over `limit` bytes, BadRequest for what is no
-    JSON object. With `optional`, a request without a body is an empty object.
+    JSON object or no body at all. With `optional`, a request without a body is an empty object.
     """
-    if optional and not request.body_exists:
-        return {}
+    if not request.body_exists:
+        if optional:
+            return {}
+        raise BadRequest("The body must be a JSON object")
     if request.content_type != "application/json":
         raise UnsupportedMediaType("The body must be JSON, sent with Content-Type: application/json")
     raw = await read_bytes(request, limit)

@@ -182,6 +182,7 @@ def _responses(route: Route) -> dict[str, Any]:
     elif route.returns is not None:
         success["content"] = {"application/json": {"schema": _schema(route.returns)}}
     answers: dict[str, Any] = {str(route.status): success}
+    answers |= {str(status): {"description": about} for status, about in route.also.items()}
     kinds: list[type[errors.ServiceError]] = [kind for kind, applies in _IMPLIED if applies(route)]
     kinds += [*route.errors, errors.InternalError]
     for kind in kinds:

@@ -61,7 +61,7 @@ class Route:
     `claim` of that key (or None) and claims each step of it, and a repetition goes on where the first ended.
     `body_limit`: bytes, None for the setting's default.
     `lane`: which line the request stands in: `database`, `long` (bulk work), or `own` (passwords have their own).
-    `example`: a request body for the document.
+    `also`: other statuses of success, and what they say. `example`: a request body for the document.
     `malformed`: path parameters whose malformed identifier is one of the documented legacy failures, with its code
     and message.
     """
@@ -82,6 +82,7 @@ class Route:
     body_limit: int | None = None
     body_optional: bool = False
     lane: Lane = "database"
+    also: Mapping[int, str] = field(default_factory=dict)
     example: Any = None
     malformed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     path_parameters: tuple[tuple[str, str], ...] = field(default=())

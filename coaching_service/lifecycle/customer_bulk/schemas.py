@@ -32,7 +32,7 @@ class SelectionFilter(Strict):
 
     archived = Flag(required=True)
     contains = Text(blank=True)
-    groups = Words(most=1_000)
+    groups = Words(most=1_000, allow_none=False)
     assignedTo = ListOf(TrainerOrNone(), most=1_000)
 
 
@@ -56,7 +56,7 @@ class Selection(Strict):
 class GroupsChange(Selection):
     """Groups to add or to remove."""
 
-    groups = Words(required=True)
+    groups = Words(required=True, allow_none=False)
 
     @validates_schema
     def some_groups(self, data: Mapping[str, Any], **_: Any) -> None:

@@ -16,7 +16,14 @@ from coaching_service.people.files.schemas import LinkQuery
 routes = Routes("/files", tag="Files")
 
 
-@routes.get("/{fileId}", access=public(), query=LinkQuery(), returns=bytes, errors=(Forbidden,))
+@routes.get(
+    "/{fileId}",
+    access=public(),
+    query=LinkQuery(),
+    returns=bytes,
+    errors=(Forbidden,),
+    also={206: "The part that `Range` asks for.", 304: "It is as `If-None-Match` says.", 416: "It has no such part."},
+)
 async def read_file(ctx: Context, file_id: ObjectId, query: dict[str, Any]) -> Stream:
     """Read a file by a signed link.
 

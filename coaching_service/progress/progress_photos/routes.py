@@ -39,8 +39,8 @@ async def add_photo(
 ) -> dict[str, Any]:
     """Add a progress photo.
 
-    It joins the record of its date. Without a file the record is made, or left as it is. Metadata (the place it was
-    taken, say) is stripped.
+    It joins the record of its date; a moment counts for the date that it was where the client is. Without a file the
+    record is made, or left as it is. Metadata (the place it was taken, say) is stripped.
     """
     return await service.add(ctx, customer_id, body["createdAt"], body["imageSideIndex"], file)
 

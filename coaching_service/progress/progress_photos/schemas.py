@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import MAXYEAR, MINYEAR, UTC, datetime
 from typing import Any
 
 from marshmallow import ValidationError, fields
@@ -11,16 +11,20 @@ from coaching_service.kernel.validation import Answer, Choice, Day, Identifier, 
 
 
 class DayOrMoment(Day):
-    """A date, or a moment in ISO 8601 of which the date is taken as written."""
+    """A date, or a moment in ISO 8601: read as a `datetime` in UTC, or as its date when it names no zone."""
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
-        if isinstance(value, str) and "T" in value:
-            try:
-                datetime.fromisoformat(value)
-            except ValueError:
-                raise ValidationError("must be a date in the form YYYY-MM-DD, or a moment in ISO 8601") from None
-            value = value.partition("T")[0]
-        return super()._deserialize(value, attr, data, **kwargs)
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str | datetime:  # type: ignore[override]  # the wire form is a string, a moment is not
+        if not isinstance(value, str) or "T" not in value:
+            return super()._deserialize(value, attr, data, **kwargs)
+        try:
+            moment = datetime.fromisoformat(value)
+            if moment.tzinfo is None:
+                return str(moment.date())
+            if MINYEAR < moment.year < MAXYEAR:  # else its date elsewhere may be out of the calendar
+                return moment.astimezone(UTC)
+        except ValueError:
+            pass
+        raise ValidationError("must be a date in the form YYYY-MM-DD, or a moment in ISO 8601")
 
 
 def _side() -> Choice:

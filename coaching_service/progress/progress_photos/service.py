@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
+from coaching_service.kernel.dates import local_date
 from coaching_service.kernel.errors import BadRequest, not_found
 from coaching_service.kernel.links import file_url
 from coaching_service.kernel.pagination import page_document, skip_of
@@ -34,14 +37,19 @@ async def read(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> Docu
     return present(ctx, record)
 
 
-async def add(ctx: Context, customer_id: ObjectId, date: str, side_index: str, file: StoredFile | None) -> Document:
+async def add(
+    ctx: Context, customer_id: ObjectId, taken: str | datetime, side_index: str, file: StoredFile | None
+) -> Document:
     """Put a photo (if there is one) to the record of a date, which is made if it is missing. Gives the record.
 
-    Raises NotFound, Forbidden.
+    `taken`: a date, or a moment in UTC, which counts for the date that it was where the client is. Raises NotFound,
+    Forbidden.
     """
 
     async def added(tx: Context) -> Document:
-        await customers.visible(tx, customer_id)
+        client = await customers.visible(tx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
+        zone = client["timezone"] or tx.who.company.timezone
+        date = taken if isinstance(taken, str) else str(local_date(taken, zone))
         before = await store.of_date(tx, customer_id, date)
         record = await store.put(tx, customer_id, date, _side(side_index, file))
         if file is not None:

@@ -15,6 +15,7 @@ from coaching_service.training.programs import service
 from coaching_service.training.programs.schemas import (
     Assigned,
     Assignment,
+    BasedOn,
     DayRange,
     NewProgram,
     Program,
@@ -78,22 +79,31 @@ async def delete_program(ctx: Context, program_id: ObjectId) -> None:
     await service.remove(ctx, program_id)
 
 
-@routes.put("/{programId}/archive", access=coach(PROGRAMS.EDIT), returns=Program)
-async def archive_program(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
+@routes.put(
+    "/{programId}/archive", access=coach(PROGRAMS.EDIT), body=BasedOn(), body_optional=True, returns=Program, example={}
+)
+async def archive_program(ctx: Context, program_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
     """Archive a program.
 
     Repeating is harmless.
     """
-    return await service.set_archived(ctx, program_id, archived=True)
+    return await service.set_archived(ctx, program_id, archived=True, version=body.get("version"))
 
 
-@routes.put("/{programId}/unarchive", access=coach(PROGRAMS.EDIT), returns=Program)
-async def unarchive_program(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
+@routes.put(
+    "/{programId}/unarchive",
+    access=coach(PROGRAMS.EDIT),
+    body=BasedOn(),
+    body_optional=True,
+    returns=Program,
+    example={},
+)
+async def unarchive_program(ctx: Context, program_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
     """Restore an archived program.
 
     Repeating is harmless.
     """
-    return await service.set_archived(ctx, program_id, archived=False)
+    return await service.set_archived(ctx, program_id, archived=False, version=body.get("version"))
 
 
 @routes.post(

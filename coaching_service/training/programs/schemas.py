@@ -19,6 +19,7 @@ from coaching_service.kernel.validation import (
     Integer,
     Moment,
     Text,
+    Version,
     Words,
 )
 
@@ -38,6 +39,12 @@ class NewProgram(Input):
     name = Text(required=True)
     description = Text(longest=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
     tags = Words(load_default=list)
+
+
+class BasedOn(Input):
+    """The version that a change without any other content was based on."""
+
+    version = Version()
 
 
 class Program(Answer):

@@ -77,13 +77,16 @@ async def change(ctx: Context, program_id: ObjectId, details: Document) -> Docum
     return await _one(ctx, await store.rewrite(ctx, program_id, lambda _: fields, version))
 
 
-async def set_archived(ctx: Context, program_id: ObjectId, *, archived: bool) -> Document:
-    """Archive or restore a program; repeating is harmless. Raises NotFound."""
+async def set_archived(ctx: Context, program_id: ObjectId, *, archived: bool, version: int | None = None) -> Document:
+    """Archive or restore a program; repeating is harmless.
+
+    Raises NotFound, and Conflict when the program has been changed since `version`.
+    """
 
     def mutate(stored: Document) -> Document:
         return {} if stored["isArchived"] == archived else {"isArchived": archived}
 
-    return await _one(ctx, await store.rewrite(ctx, program_id, mutate, None))
+    return await _one(ctx, await store.rewrite(ctx, program_id, mutate, version))
 
 
 async def assign(ctx: Context, program_id: ObjectId, customer_id: ObjectId, start: str) -> int:
