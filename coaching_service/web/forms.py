@@ -18,7 +18,7 @@ from coaching_service.kernel.messages import body_messages
 from coaching_service.kernel.rest.inputs import read_bytes
 
 LIMIT = 131_072  # 10,000 characters, each in the twelve that a browser spells it by
-_MOST_FIELDS = 1_000
+_MOST_FIELDS = 10_000
 _WHOLE = re.compile(r"[+-]?\d{1,15}", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?\d{1,15}([.,]\d{1,15})?", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)  # 1,000: a thousand to some, one to others
@@ -96,7 +96,7 @@ def _values(schema: Schema, sent: Sent, prefix: str) -> dict[str, Any]:
             found[name] = [_values(each.inner.schema, sent, f"{wire}.{at}.") for at in _places(wire, sent)]
         elif isinstance(each, fields.List):
             if wire in sent:
-                found[name] = [_spelled(each.inner, line) for line in _lines(sent.getall(wire))]
+                found[name] = [spelled(each.inner, line) for line in _lines(sent.getall(wire))]
         elif isinstance(each, fields.Boolean):
             found[name] = sent.get(wire, "") not in _NO
         elif wire in sent and (value := _single(each, sent[wire])) is not missing:
@@ -113,7 +113,7 @@ def _places(wire: str, sent: Sent) -> list[int]:
 def _single(each: fields.Field[Any], text: str) -> Any:
     """The value of a field that has one; of one left empty none where that is a value, else what it is without one."""
     if text.strip() or each.required:
-        return _spelled(each, text)
+        return spelled(each, text)
     if each.allow_none:
         return None
     return text if each.load_default is missing else missing
@@ -124,7 +124,7 @@ def _lines(texts: Iterable[str]) -> list[str]:
     return [line.strip() for text in texts for line in text.split("\n") if line.strip()]
 
 
-def _spelled(each: fields.Field[Any], text: str) -> Any:
+def spelled(each: fields.Field[Any], text: str) -> Any:
     """A text as the JSON value it stands for; one that stands for none stays a text, which the field refuses."""
     if isinstance(each, fields.Integer) and _WHOLE.fullmatch(text.strip()):
         return int(text)

@@ -12,7 +12,7 @@ from coaching_service.training.workouts.owners import ClientCalendar
 from coaching_service.training.workouts.schemas import BlockPlace
 from coaching_service.web.pages import Pages
 from coaching_service.web.views.customer import days_of_week, head, week_of
-from coaching_service.web.views.workout import Kind, declare
+from coaching_service.web.views.workout import Kind, declare, log
 
 pages = Pages("/app/customers/{customerId}")
 
@@ -27,16 +27,16 @@ def _near(block: Document) -> tuple[str, str]:
     return str(days[0]), str(days[-1])
 
 
-declare(
-    Kind(
-        pages=pages,
-        owner=ClientCalendar,
-        view=CUSTOMERS.VIEW,
-        edit=CUSTOMERS.EDIT,
-        frame="customer/frame.html",
-        top=_top,
-        place=BlockPlace,
-        near=_near,
-        seen=lambda customer_id, block: week_of(customer_id, block["date"]),
-    )
+_CALENDAR = Kind(
+    pages=pages,
+    owner=ClientCalendar,
+    view=CUSTOMERS.VIEW,
+    edit=CUSTOMERS.EDIT,
+    frame="customer/frame.html",
+    top=_top,
+    place=BlockPlace,
+    near=_near,
+    seen=lambda customer_id, block: week_of(customer_id, block["date"]),
 )
+declare(_CALENDAR)
+log.declare(_CALENDAR)
