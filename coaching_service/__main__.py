@@ -32,6 +32,7 @@ from coaching_service.lifecycle.orphans import service as orphans
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
+from coaching_service.people.sessions.schemas import NewPassword
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings, SettingsError
 
@@ -87,11 +88,6 @@ def _judged(field: fields.Field[str]) -> Callable[[click.Context, click.Paramete
             raise click.BadParameter(f"{error.messages[0]}.") from None
 
     return callback
-
-
-def _long_enough(password: str) -> None:
-    if len(password) < 12:
-        raise ValidationError("must be 12 characters or more")
 
 
 def _settings(data: Path | None = None, **changes: Any) -> Settings:
@@ -174,7 +170,7 @@ def seed(clients: int | None, email: str, data: Path | None) -> None:
     prompt=True,
     hide_input=True,
     confirmation_prompt=True,
-    callback=_judged(Text(longest=200, trim=False, validate=_long_enough)),
+    callback=_judged(NewPassword()),
     help="12 characters or more.",
 )
 @click.option(

@@ -175,7 +175,7 @@ async def test_what_a_company_cannot_be(operator: Operator) -> None:
     """A password has 12 characters or more (contract section 2), a time zone its IANA name; nothing is written."""
     good = {"--name": "Olga", "--email": "olga@one.test", "--password": "12 character", "--timezone": "Asia/Tokyo"}
     for option, value, sentence in (
-        ("--password", "11 characte", "Invalid value for '--password': must be 12 characters or more."),
+        ("--password", "11 characte", "Invalid value for '--password': must be at least 12 characters long."),
         ("--timezone", "Middle/Earth", "Invalid value for '--timezone': must be the IANA name of a time zone, such as"),
         ("--email", "olga", "Invalid value for '--email': must be an e-mail address."),
         ("--name", "  ", "Invalid value for '--name': should not be empty."),

@@ -34,7 +34,7 @@ class Answer(Schema):
     """The base of what is sent: describes it and is never dumped through. Every field is present, null when unset."""
 
     def on_bind_field(self, field_name: str, field_obj: fields.Field[Any]) -> None:
-        """Present in every answer, unless the field says `required=None`-like otherwise by `metadata["optional"]`."""
+        """Present in every answer, unless the field's metadata says `optional`."""
         field_obj.required = not field_obj.metadata.get("optional", False)
 
 

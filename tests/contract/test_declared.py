@@ -54,7 +54,7 @@ def test_the_document_is_valid_openapi() -> None:
 
 
 def test_the_document_changes_only_on_purpose() -> None:
-    """After an intended change: coaching-service openapi --indent > tests/contract/openapi.json."""
+    """After an intended change: coaching-service openapi | python3 -m json.tool > tests/contract/openapi.json."""
     published = {key: value for key, value in document().items() if key != "servers"}
     assert published == {k: v for k, v in json.loads(SNAPSHOT.read_text()).items() if k != "servers"}
 

@@ -80,8 +80,11 @@ async def test_tasks_forms_and_metrics_are_logged(coach: CoachClient, owner_page
 
     asked = (await owner_page.get(form)).says("Hours of sleep?", "From 1 to 10.", "Where does it hurt?")
     answers = {
-        "answers__0__value": "Fine\n\nand quick", "answers__1__value": "7,5", "answers__2__value": "11",
-        "answers__3__value": "Good", "answers__4__chosen": ["Knee", "Back"],
+        "answers__0__value": "Fine\n\nand quick",
+        "answers__1__value": "7,5",
+        "answers__2__value": "11",
+        "answers__3__value": "Good",
+        "answers__4__chosen": ["Knee", "Back"],
     }
     wrong = await owner_page.submit(asked, f"{form}/form", **answers)
     wrong.ok(400).says("must be answered")

@@ -18,5 +18,5 @@ def parse_id(text: object) -> ObjectId | None:
 
 
 def stable_id(*words: str) -> ObjectId:
-    """The same identifier for the same words on every machine: for what is built in (muscles, shared exercises)."""
+    """The same identifier for the same words on every machine: of what is built in, and of what is there once."""
     return ObjectId(hashlib.sha256("\0".join(words).encode()).digest()[:12])

@@ -1,4 +1,4 @@
-"""Who is asking."""
+"""Who is asking, and their company."""
 
 from __future__ import annotations
 

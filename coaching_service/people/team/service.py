@@ -66,7 +66,7 @@ def as_principal(coach: Document, company: Company, via: Via, credential_id: Obj
 
 
 async def principal(services: Services, coach_id: ObjectId) -> Principal | None:
-    """The coach as a principal of their own company, for the command line; None when there is no such coach."""
+    """The coach as a principal of their own company; None when there is no such coach."""
     coach = await store.resolve(services, coach_id)
     return None if coach is None else as_principal(coach, account.as_company(coach["company"]), "session", coach_id)
 

@@ -1,4 +1,4 @@
-"""Settings: the company, its end, and the assistants that were let in."""
+"""Settings: the company, and its end."""
 
 from __future__ import annotations
 
