@@ -15,6 +15,7 @@ from aiohttp.test_utils import TestServer
 
 from coaching_service.app import MEASURES, SERVICES
 from coaching_service.kernel.storage.documents import now
+from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.settings import Settings
 from tests.client import CoachClient
 from tests.conftest import PASSWORD
@@ -206,6 +207,41 @@ async def test_a_forgotten_password_is_replaced_once(
     (await sign_in(nobody, email, fresh)).ok()
     (await nobody.post("/auth/password/reset", {"token": token, "password": PASSWORD})).refused(401)
     (await nobody.post("/auth/password/reset", {"token": "made up", "password": PASSWORD})).refused(401)
+
+
+async def test_the_mail_goes_to_the_address_that_is_stored(
+    coach: CoachClient, nobody: CoachClient, settings: Settings
+) -> None:
+    await nobody.post("/auth/password/forgot", {"email": f" {address(coach).upper()}"})
+    assert await mailed_token(settings, address(coach))
+
+
+async def test_an_address_that_only_looks_alike_is_another(coach: CoachClient, nobody: CoachClient) -> None:
+    """Case folding takes ß for ss and the Kelvin sign for k: who owns the other address is somebody else."""
+    number = coach.ctx.company_id
+    known, alike = f"vicky@strasse{number}.test", [f"vicky@straße{number}.test", f"vic\u212ay@strasse{number}.test"]
+    company = {"companyName": "Gym", "name": "Vicky", "password": PASSWORD}
+    victim = nobody.with_bearer(
+        (await nobody.post("/auth/register", company | {"email": known})).ok(201)["accessToken"]
+    )
+    victims = {"companyId": ObjectId((await victim.get("/me")).ok()["companyId"])}
+    asked = {"kind": "password_forgotten", "arguments.email": {"$in": alike}}
+    db = coach.ctx.db
+
+    async def looked_for() -> bool:
+        return await db["jobs"].find_one(asked) is None
+
+    for other in alike:
+        (await sign_in(nobody, other)).refused(401)
+        (await nobody.post("/auth/password/forgot", {"email": other})).ok()
+    await until(looked_for, "the worker has looked for them")
+    assert await db["passwordResets"].count_documents(victims) == 0
+    await nobody.post("/auth/password/forgot", {"email": known.upper()})
+    await until(lambda: db["passwordResets"].find_one(victims), "the owner of the address is sent a token")
+
+    for other in alike:
+        (await nobody.post("/auth/register", company | {"email": other})).ok(201)
+        (await sign_in(nobody, other)).ok()
 
 
 async def test_the_right_to_reset_ends_after_an_hour(

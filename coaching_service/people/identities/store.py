@@ -34,8 +34,12 @@ resets = Documents(
 
 
 def normal(address: str) -> str:
-    """The form in which two spellings of one address are the same."""
-    return address.strip().casefold()
+    """The form in which two spellings of one address are the same: in small letters.
+
+    Look-alikes stay apart: full case folding makes `ß` into `ss`, and the Kelvin sign becomes a plain `k` even by
+    `lower`, so a letter is only made small when its small form leads back to it.
+    """
+    return "".join(small if (small := letter.lower()).upper() == letter else letter for letter in address.strip())
 
 
 async def add(ctx: Context, subject_id: ObjectId, kind: str, address: str, password_hash: str | None) -> None:

@@ -181,18 +181,23 @@ async def forgotten(ctx: Context, email: str) -> None:
 
 
 async def send_reset(services: Services, job: Job) -> Again | None:
-    """Send a token to set a new password to whoever signs in by the address, a few times an hour at most."""
-    email = job.arguments["email"]
-    identity = await identities.subject_of(services, email)
+    """Send a token to set a new password to whoever signs in by the address, a few times an hour at most.
+
+    It goes to the address that is stored, whatever was typed to find it.
+    """
+    identity = await identities.subject_of(services, job.arguments["email"])
     principal = await _principal_of(services, identity) if identity else None
     if identity is None or principal is None:
         return None
-    mails, _ = await rate.count(services, "reset mail", email.casefold())
+    mails, _ = await rate.count(services, "reset mail", str(identity.subject_id))
     if mails > _MAILS_A_WINDOW:
         return None
     ctx = Context(services).acting_as(principal)
 
     async def queued(tx: Context) -> None:
+        address = await identities.address_of(tx, identity.subject_id)
+        if address is None:
+            return
         token = await identities.allow_reset(tx, identity.subject_id, identity.kind)
         text = (
             f"Hello {principal.name},\n\nset a new password within the hour:\n\n"
@@ -201,7 +206,7 @@ async def send_reset(services: Services, job: Job) -> Again | None:
             "If you did not ask for this, do nothing: your password stays as it is.\n"
         )
         about = identity.subject_id if identity.kind == "customer" else None
-        await mail.queue(tx, email, "Set a new password", text, about=about)
+        await mail.queue(tx, address, "Set a new password", text, about=about)
 
     await in_transaction(ctx, queued)
     return None
