@@ -6,16 +6,15 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
-from email import message_from_bytes
-from email.message import Message
-from email.policy import default
+from pathlib import Path
 from typing import Any
 
 import pytest
-from aiosmtpd.smtp import SMTP, Envelope, Session
+from aiosmtpd.smtp import SMTP
 
 from coaching_service import features, runtime
 from coaching_service.kernel.background import jobs
+from coaching_service.kernel.background.mail import FolderPost
 from coaching_service.kernel.storage.context import Context, Services
 from coaching_service.kernel.storage.documents import now
 from coaching_service.people.customer_access import service as customer_access
@@ -23,35 +22,18 @@ from coaching_service.people.customers import entry
 from coaching_service.people.customers import service as customers
 from coaching_service.settings import Settings
 from tests.client import CoachClient
+from tests.mail_servers import TAKING_NOTHING, Forgetful, Knowing, PostOffice, Slow, listening
 from tests.test_sessions import mailed_token
 
 MAIL = {"send_mail": features.STEPS["send_mail"]}
 LATER = timedelta(days=3)
 
 
-class PostOffice:
-    """What an SMTP server was handed, and what it answers."""
-
-    def __init__(self) -> None:
-        self.mails: list[Message] = []
-        self.answers: list[str] = []
-        self.tries = 0
-
-    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:
-        self.tries += 1
-        if self.answers:
-            return self.answers.pop(0)
-        assert isinstance(envelope.content, bytes)
-        self.mails.append(message_from_bytes(envelope.content, policy=default))
-        return "250 taken"
-
-
 @pytest.fixture
 async def post_office() -> AsyncIterator[tuple[PostOffice, int]]:
     office = PostOffice()
-    server = await asyncio.get_running_loop().create_server(lambda: SMTP(office), "127.0.0.1", 0)
-    async with server:
-        yield office, server.sockets[0].getsockname()[1]
+    async with listening(lambda: SMTP(office)) as port:
+        yield office, port
 
 
 @pytest.fixture
@@ -70,6 +52,11 @@ async def sending(settings: Settings, post_office: tuple[PostOffice, int]) -> As
 async def create(sending: Services, coach: CoachClient, **options: Any) -> Any:
     ctx = Context(sending, coach.ctx.principal)
     return await customers.create(ctx, {"name": "Ana", "email": "ana@example.com"}, **options)
+
+
+def handing_to(sending: Services, **options: Any) -> Services:
+    """The same service with another server, or another way to speak to it."""
+    return replace(sending, post=replace(sending.post, **options))  # type: ignore[type-var]
 
 
 async def waiting(sending: Services) -> list[Any]:
@@ -153,14 +140,82 @@ async def test_a_mail_refused_for_good_is_given_up(
 async def test_a_server_that_is_away_gets_it_when_it_is_back(
     coach: CoachClient, sending: Services, post_office: tuple[PostOffice, int]
 ) -> None:
-    away = replace(sending, post=replace(sending.post, port=9))  # type: ignore[type-var]
     await create(sending, coach, send_invitation=True)
-    await jobs.run_due(away, MAIL)
+    await jobs.run_due(handing_to(sending, port=9), MAIL)
     [left] = await waiting(sending)
     assert left["arguments"]["tries"] == 1
 
     await jobs.run_due(sending, MAIL, at=now() + LATER)
     assert len(post_office[0].mails) == 1
+
+
+@pytest.mark.parametrize("why", TAKING_NOTHING)
+async def test_what_was_certainly_not_taken_is_sent_once_that_is_mended(
+    coach: CoachClient, sending: Services, post_office: tuple[PostOffice, int], tmp_path: Path, why: str
+) -> None:
+    server, spoken_to = TAKING_NOTHING[why]
+    await create(sending, coach, send_invitation=True)
+    async with listening(lambda: server(tmp_path)) as port:
+        await jobs.run_due(handing_to(sending, port=port, **spoken_to), MAIL)
+    [left] = await waiting(sending)
+    assert left["arguments"]["tries"] == 1
+
+    await jobs.run_due(sending, MAIL, at=now() + LATER)
+    assert len(post_office[0].mails) == 1
+    assert await waiting(sending) == []
+
+
+async def test_a_recipient_refused_for_good_is_given_up(coach: CoachClient, sending: Services) -> None:
+    await create(sending, coach, send_invitation=True)
+    async with listening(lambda: SMTP(Knowing())) as port:
+        await jobs.run_due(handing_to(sending, port=port), MAIL)
+    assert await waiting(sending) == []
+
+
+async def test_a_slow_server_does_not_outlast_the_lease(
+    coach: CoachClient, sending: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Five answers within their time are together too long: another worker would take the mail over."""
+    monkeypatch.setattr("coaching_service.kernel.background.mail._SMTP_SECONDS", 1.0)
+    office = PostOffice()
+    await create(sending, coach, send_invitation=True)
+    async with listening(lambda: Slow(office)) as port:
+        await jobs.run_due(handing_to(sending, port=port), MAIL)
+    [left] = await waiting(sending)
+    assert (left["arguments"]["tries"], office.tries) == (1, 0)
+
+
+async def test_a_server_that_hangs_up_on_the_mail_is_not_handed_it_again(coach: CoachClient, sending: Services) -> None:
+    office = Forgetful()
+    await create(sending, coach, send_invitation=True)
+    async with listening(lambda: SMTP(office)) as port:
+        for _ in range(2):
+            await jobs.run_due(handing_to(sending, port=port), MAIL, at=now() + LATER)
+    assert (office.tries, await waiting(sending)) == (1, [])
+
+
+async def test_what_cannot_be_written_is_written_later(coach: CoachClient, sending: Services, tmp_path: Path) -> None:
+    """A file is known by its mail, so that writing it twice, after whatever happened to the first, does no harm."""
+    folder = tmp_path / "mail"
+    folder.write_text("in the way")
+    writing = replace(sending, post=FolderPost(folder, "us@example.com"))
+    await create(sending, coach, send_invitation=True)
+    await jobs.run_due(writing, MAIL)
+    [left] = await waiting(sending)
+    assert left["arguments"]["tries"] == 1
+
+    folder.unlink()
+    await sending.db["jobs"].update_many({}, {"$set": {"attempts": 1, "lease": "a dead process"}})
+    await jobs.run_due(writing, MAIL, at=now() + LATER)
+    [written] = folder.iterdir()
+    assert "To: ana@example.com" in written.read_text()
+    assert await waiting(sending) == []
+
+
+def test_the_password_of_the_mail_server_is_not_shown() -> None:
+    post = Settings(smtp_host="mail.test", smtp_username="us", smtp_password="our password").post()
+    assert "mail.test" in repr(post)
+    assert "our password" not in repr(post)
 
 
 async def test_a_mail_in_doubt_is_never_sent_twice(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from email.message import EmailMessage
 from email.utils import formatdate
 from pathlib import Path
+from typing import Any, ClassVar
 
 import aiosmtplib
 import structlog
@@ -19,7 +21,8 @@ from coaching_service.kernel.storage.ids import ObjectId
 
 SEND = "send_mail"
 _BACK_OFF = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 60, 180, 360, 720, 1440))
-_SMTP_SECONDS = 30.0  # less than a job's lease, so that no other worker takes over a mail that is being sent
+# For all of a sending: less than a job's lease, so that no other worker takes over a mail that is being sent.
+_SMTP_SECONDS = 0.75 * jobs.LEASE.total_seconds()
 
 log = structlog.get_logger("coaching_service.mail")
 
@@ -32,50 +35,96 @@ class MailRefused(Exception):
         self.for_good = for_good
 
 
+class _Client(aiosmtplib.SMTP):
+    """An SMTP client that knows whether its mail was taken: None when only the server can tell."""
+
+    taken: bool | None = False
+
+    async def data(self, message: str | bytes, /, **options: Any) -> aiosmtplib.SMTPResponse:
+        """Send the message itself, the last that a server needs of a mail."""
+        self.taken = None
+        try:
+            response = await super().data(message, **options)
+        except aiosmtplib.SMTPDataError as error:
+            self.taken = False if error.code >= 400 else None
+            raise
+        self.taken = True
+        return response
+
+
 @dataclass(frozen=True)
 class SmtpPost:
     """Sends by SMTP. `encryption` is `starttls`, `tls` or `none`."""
 
+    repeatable: ClassVar[bool] = False
     host: str
     port: int
     sender: str
     username: str | None = None
-    password: str | None = None
+    password: str | None = field(default=None, repr=False)
     encryption: str = "starttls"
 
     async def send(self, mail: EmailMessage) -> None:
-        """Hand `mail` to the server. Raises MailRefused when it was not taken."""
+        """Hand `mail` to the server. Raises MailRefused when it was certainly not taken, any other error when the
+        server alone knows."""
         mail["From"] = self.sender
+        client = _Client(
+            hostname=self.host,
+            port=self.port,
+            username=self.username,
+            password=self.password,
+            use_tls=self.encryption == "tls",
+            start_tls=self.encryption == "starttls",
+            timeout=_SMTP_SECONDS,
+        )
         try:
-            await aiosmtplib.send(
-                mail,
-                hostname=self.host,
-                port=self.port,
-                username=self.username,
-                password=self.password,
-                use_tls=self.encryption == "tls",
-                start_tls=self.encryption == "starttls",
-                timeout=_SMTP_SECONDS,
-            )
-        except aiosmtplib.SMTPRecipientsRefused as error:
-            permanent = all(refused.code >= 500 for refused in error.recipients)
-            raise MailRefused("the recipient was refused", for_good=permanent) from None
-        except aiosmtplib.SMTPResponseException as error:
-            raise MailRefused(f"the server answered {error.code}", for_good=error.code >= 500) from None
-        except (aiosmtplib.SMTPConnectError, aiosmtplib.SMTPConnectTimeoutError, aiosmtplib.SMTPHeloError) as error:
-            raise MailRefused(type(error).__name__) from None
+            async with asyncio.timeout(_SMTP_SECONDS):
+                await client.connect()
+                await client.send_message(mail)
+                await client.quit()
+        except (aiosmtplib.SMTPException, OSError, ValueError) as error:
+            if client.taken is None:
+                raise
+            if not client.taken:
+                raise _refusal(error) from None
+        finally:
+            client.close()
+
+
+def _refusal(error: Exception) -> MailRefused:
+    """What kept a mail from being taken. Trying again is of no use where the recipient or the mail itself is refused;
+    everything else is between us and the server, and can be mended."""
+    if isinstance(error, aiosmtplib.SMTPRecipientsRefused):
+        permanent = all(refused.code >= 500 for refused in error.recipients)
+        return MailRefused("the recipient was refused", for_good=permanent)
+    if isinstance(error, aiosmtplib.SMTPResponseException):
+        permanent = isinstance(error, aiosmtplib.SMTPDataError) and error.code >= 500
+        return MailRefused(f"the server answered {error.code}", for_good=permanent)
+    # Of what cannot be sent, the text would name the address.
+    told = str(error) if isinstance(error, aiosmtplib.SMTPException | OSError) else ""
+    return MailRefused(told or type(error).__name__)
 
 
 @dataclass(frozen=True)
 class FolderPost:
     """Writes mail into a folder, one file each, where no SMTP server is set."""
 
+    repeatable: ClassVar[bool] = True
     folder: Path
     sender: str
 
     async def send(self, mail: EmailMessage) -> None:
-        """Write `mail` to the folder under its identifier: writing it again changes nothing."""
+        """Write `mail` to the folder under its identifier: writing it again changes nothing.
+
+        Raises MailRefused when it cannot be written.
+        """
         mail["From"] = self.sender
+        try:
+            self._write(mail)
+        except OSError as error:
+            raise MailRefused(str(error)) from None
+
+    def _write(self, mail: EmailMessage) -> None:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         file = self.folder / f"{mail['Message-ID'].partition('@')[0].lstrip('<')}.eml"
         draft = file.with_suffix(".tmp")
@@ -100,7 +149,7 @@ def _whose(job: Job) -> dict[str, str | None]:
 
 async def send(services: Services, job: Job) -> Again | None:
     """One try at sending a queued mail."""
-    if job.attempts > 1:
+    if job.attempts > 1 and not services.post.repeatable:
         # An earlier try ended without a word: the server may have taken the mail, and twice would be worse.
         log.error("mail in doubt", **_whose(job))
         return None

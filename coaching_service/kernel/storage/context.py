@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from email.message import EmailMessage
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from motor.motor_asyncio import AsyncIOMotorClientSession, AsyncIOMotorCollection, AsyncIOMotorDatabase
 
@@ -25,10 +25,12 @@ T = TypeVar("T")
 
 
 class Post(Protocol):
-    """What sends a mail."""
+    """What sends a mail. `repeatable`: handing the same mail over twice does no harm."""
+
+    repeatable: ClassVar[bool]
 
     async def send(self, mail: EmailMessage) -> None:
-        """Hand a mail over. Raises MailRefused when it was not taken."""
+        """Hand a mail over. Raises MailRefused when it was certainly not taken."""
 
 
 @dataclass(frozen=True, slots=True)
