@@ -9,11 +9,15 @@ import pytest
 
 from coaching_service.kernel.auth.secrets import Vault
 from coaching_service.kernel.errors import Unavailable
+from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.identities import service as identities
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.team import service as team
+from coaching_service.settings import Settings
 from tests.client import UNKNOWN, CoachClient
 from tests.conftest import PASSWORD
+from tests.test_sessions import mailed_token
 
 EVERYTHING = ["customers.view", "customers.create", "customers.edit", "customers.delete", "exercises.view"]
 
@@ -50,6 +54,36 @@ async def test_the_owner_adds_changes_and_removes_employees(interactive: CoachCl
     (await interactive.delete(path)).ok(204)
     (await interactive.get(path)).refused(404)
     (await interactive.get(f"/coach/employees/{interactive.ctx.who.id}")).refused(404), "the owner is no employee"
+
+
+async def test_a_welcome_sent_to_the_wrong_address_opens_nothing(
+    interactive: CoachClient, nobody: CoachClient, settings: Settings
+) -> None:
+    wrong, right = (f"{name}@{interactive.ctx.company_id}.test" for name in ("fya", "fay"))
+    fay = (await interactive.post("/coach/employees", {"name": "Fay", "email": wrong})).ok(201)
+    astray = await mailed_token(settings, wrong)
+    path, password = f"/coach/employees/{fay['_id']}", {"password": PASSWORD}
+
+    (await interactive.patch(path, {"name": "Faye", "email": wrong.upper()})).ok()
+    assert await interactive.ctx.db["passwordResets"].count_documents({"subjectId": ObjectId(fay["_id"])}) == 1
+    (await interactive.patch(path, {"email": right})).ok()
+
+    (await nobody.post("/auth/password/reset", {"token": astray} | password)).refused(401)
+    (await nobody.post("/auth/password/reset", {"token": await mailed_token(settings, right)} | password)).ok()
+    (await nobody.post("/auth/login", {"email": right} | password)).ok()
+
+
+async def test_who_has_a_password_keeps_it_at_another_address(
+    interactive: CoachClient, nobody: CoachClient, eli: dict[str, Any]
+) -> None:
+    """But a token that was asked for at the one before is worth nothing any more."""
+    token = await identities.allow_reset(interactive.ctx, eli["_id"], "coach")
+    moved = f"moved.{eli['email']}"
+    (await interactive.patch(f"/coach/employees/{eli['_id']}", {"email": moved})).ok()
+
+    (await nobody.post("/auth/password/reset", {"token": token, "password": "another long password"})).refused(401)
+    assert await interactive.ctx.db["passwordResets"].count_documents({"subjectId": eli["_id"]}) == 0
+    (await nobody.post("/auth/login", {"email": moved, "password": PASSWORD})).ok()
 
 
 async def test_the_team_is_the_owner_s_alone(coach: CoachClient, as_eli: CoachClient) -> None:

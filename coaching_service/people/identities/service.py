@@ -115,9 +115,18 @@ async def set_password(ctx: Context, subject_id: ObjectId, password_hash: str) -
     return await store.set_password(ctx, subject_id, password_hash)
 
 
-async def move(ctx: Context, subject_id: ObjectId, address: str) -> None:
-    """Let a coach sign in by another address. Raises Conflict when it is used already."""
+async def move(ctx: Context, subject_id: ObjectId, address: str) -> bool:
+    """Let a coach sign in by another address, in the caller's transaction; no right to set a password that was mailed
+    to the one before is left. Gives whether they have no password yet, and so need another such mail.
+
+    Raises Conflict when the address is used already.
+    """
+    before = await store.by_subject(ctx, subject_id)
+    if before is None or before["address"] == store.normal(address):
+        return False
     await store.set_address(ctx, subject_id, address)
+    await store.remove_resets(ctx, subject_id)
+    return before["passwordHash"] is None
 
 
 async def remove(ctx: Context, subject_id: ObjectId) -> None:

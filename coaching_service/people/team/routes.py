@@ -57,7 +57,11 @@ async def get_employee(ctx: Context, employee_id: ObjectId) -> dict[str, Any]:
     example={"name": "Eli Coach"},
 )
 async def change_employee(ctx: Context, employee_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
-    """Change an employee."""
+    """Change an employee.
+
+    With another `email` they sign in by that one, and a token mailed to the one before ends; who has not set a password
+    yet is sent another.
+    """
     return await service.change(ctx, employee_id, body)
 
 

@@ -145,6 +145,7 @@ async def _invite(ctx: Context, employee_id: ObjectId, name: str, email: str) ->
 async def change(ctx: Context, employee_id: ObjectId, details: Document) -> Document:
     """Change what is sent of an employee: name, email, permissions, customersScope; it holds from the next request.
 
+    A token to set a password that was sent to another address ends; who has none yet is sent one to the new address.
     Raises NotFound, and Conflict for an address in use or a version that has moved on.
     """
     fields = dict(details)
@@ -154,8 +155,8 @@ async def change(ctx: Context, employee_id: ObjectId, details: Document) -> Docu
         found = await store.rewrite(tx, employee_id, lambda _: fields, version)
         if found is None:
             raise not_found("Employee")
-        if "email" in fields:
-            await identities.move(tx, employee_id, fields["email"])
+        if "email" in fields and await identities.move(tx, employee_id, fields["email"]):
+            await _invite(tx, employee_id, found["name"], fields["email"])
         return found
 
     return await in_transaction(ctx, changed)
