@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,10 @@ async def forgive_everybody(coach: CoachClient) -> None:
 
 
 @pytest.fixture(autouse=True)
-async def nobody_has_failed_yet(coach: CoachClient) -> None:
-    """All tests come from one network address."""
+async def nobody_has_failed_yet(coach: CoachClient) -> AsyncIterator[None]:
+    """All tests come from one network address, those of other files too."""
+    await forgive_everybody(coach)
+    yield
     await forgive_everybody(coach)
 
 
@@ -135,6 +138,27 @@ async def test_from_the_thirtieth_failure_a_network_address_has_to_wait(
     await forgive_everybody(coach)
     for _ in range(35):
         (await sign_in(nobody, address(coach))).ok()
+
+
+async def test_a_network_address_forgets_only_so_many_passwords(coach: CoachClient, nobody: CoachClient) -> None:
+    """Anybody may ask, and each time the service has work to do."""
+    for number in range(20):
+        (await nobody.post("/auth/password/forgot", {"email": f"nobody{number}@nowhere.test"})).ok()
+    known = await nobody.post("/auth/password/forgot", {"email": address(coach)})
+    unknown = await nobody.post("/auth/password/forgot", {"email": "one.too.many@nowhere.test"})
+    assert known.refused(429) == unknown.refused(429)
+    assert 0 < int(unknown.headers["Retry-After"]) <= 901
+    (await sign_in(nobody, address(coach))).ok()
+
+
+async def test_a_network_address_signs_up_only_so_many_companies(coach: CoachClient, nobody: CoachClient) -> None:
+    """Also those that are refused count: each could ask whether an address signs in."""
+    body = {"companyName": "Gym", "name": "Nora", "email": address(coach), "password": PASSWORD}
+    replies = await asyncio.gather(*(nobody.post("/auth/register", body) for _ in range(32)))
+    assert sorted(reply.status for reply in replies) == [409] * 30 + [429] * 2
+    late = await nobody.post("/auth/register", body | {"email": f"late@{coach.ctx.company_id}.test"})
+    late.refused(429)
+    assert 0 < int(late.headers["Retry-After"]) <= 901
 
 
 async def test_a_session_is_renewed_and_a_spent_token_ends_it(coach: CoachClient, nobody: CoachClient) -> None:

@@ -30,6 +30,13 @@ async def count(services: Services, kind: str, name: str) -> tuple[int, int]:
     return found["count"], max(1, int((found["until"] - at).total_seconds()) + 1)
 
 
+async def limit(services: Services, kind: str, name: str, most: int) -> None:
+    """Count one attempt of `name`. Raises TooManyRequests when there are more than `most` in its 15 minutes."""
+    counted, seconds = await count(services, kind, name)
+    if counted > most:
+        raise too_many(seconds)
+
+
 async def seen(services: Services, kind: str, name: str) -> tuple[int, int]:
     """How many attempts of `name` were counted in its 15 minutes, and the seconds until those end."""
     at = now()

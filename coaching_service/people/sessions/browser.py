@@ -26,7 +26,7 @@ async def sign_in(ctx: Context, email: str, password: str) -> str:
 
 
 async def sign_up(ctx: Context, company_name: str, name: str, email: str, password: str, timezone: str) -> str:
-    """A new company; gives its owner's token. Raises Conflict for a known address, Forbidden when sign-up is closed."""
+    """A new company; gives its owner's token. Raises what service.sign_up does."""
     return await service.found(ctx, company_name, name, email, password, begin, timezone)
 
 

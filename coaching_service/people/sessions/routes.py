@@ -30,13 +30,14 @@ _PASSWORD = "correct horse battery staple"  # noqa: S105 - the document's exampl
     access=public(),
     body=SignUp(),
     returns=Tokens,
-    errors=(Forbidden, Conflict),
+    errors=(Forbidden, Conflict, TooManyRequests),
     example={"companyName": "My Gym", "name": "Ana", "email": "ana@example.com", "password": _PASSWORD},
 )
 async def register(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     """Sign up a company.
 
-    Its owner is signed in at once. The operator may have closed sign-up (403).
+    Its owner is signed in at once. The operator may have closed sign-up (403). From the 31st of a network address
+    within 15 minutes: 429 with `Retry-After`.
     """
     return await service.sign_up(ctx, body["companyName"], body["name"], body["email"], body["password"])
 
@@ -92,12 +93,14 @@ async def logout(ctx: Context) -> dict[str, Any]:
     status=200,
     body=ForgottenPassword(),
     returns=Done,
+    errors=(TooManyRequests,),
     example={"email": "ana@example.com"},
 )
 async def forgot(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     """Ask for a token to set a new password.
 
     The answer is the same whether anybody signs in by the address or not; the token comes by e-mail and lives an hour.
+    From the 21st of a network address within 15 minutes: 429 with `Retry-After`.
     """
     await service.forgotten(ctx, body["email"])
     return {"message": "If this address signs in, a mail is on its way"}

@@ -28,6 +28,8 @@ from coaching_service.people.team import service as team
 FORGOTTEN = "password_forgotten"
 IMPERSONATION_LIVES = timedelta(minutes=15)
 _MAILS_A_WINDOW = 3
+# Of one network address, behind which many may be.
+_SIGN_UPS_A_WINDOW, _FORGOTTEN_A_WINDOW = 30, 20
 
 T = TypeVar("T")
 Work = Coroutine[Any, Any, T]
@@ -38,7 +40,8 @@ log = structlog.get_logger("coaching_service.sessions")
 async def sign_up(ctx: Context, company_name: str, name: str, email: str, password: str) -> Document:
     """A new company with its owner signed in.
 
-    Raises Conflict when the address is already used to sign in, Forbidden when the operator has closed sign-up.
+    Raises Conflict when the address is already used to sign in, Forbidden when the operator has closed sign-up,
+    TooManyRequests when many have signed up from one network address.
     """
     return await found(ctx, company_name, name, email, password, lambda tx, owner_id: begin(tx, owner_id, "coach"))
 
@@ -58,6 +61,7 @@ async def found(
     """
     if not ctx.services.registration:
         raise Forbidden("Sign-up is closed; ask the operator of this service")
+    await rate.limit(ctx.services, "sign-up", ctx.address, _SIGN_UPS_A_WINDOW)
     password_hash = await hash_password(password)
 
     async def founded(tx: Context) -> T:
@@ -176,7 +180,11 @@ def bearer_of(session: Document) -> Principal | None:
 
 
 async def forgotten(ctx: Context, email: str) -> None:
-    """Queue the question whether anybody signs in by `email`; the worker asks it, so the answer takes no time here."""
+    """Queue the question whether anybody signs in by `email`; the worker asks it, so the answer takes no time here.
+
+    Raises TooManyRequests when many have been asked from one network address.
+    """
+    await rate.limit(ctx.services, "password forgotten", ctx.address, _FORGOTTEN_A_WINDOW)
     await jobs.enqueue(ctx, FORGOTTEN, {"email": email})
 
 
