@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -18,6 +19,7 @@ from coaching_service import runtime
 from coaching_service.app import create_app
 from coaching_service.kernel.auth.principal import Principal
 from coaching_service.kernel.auth.secrets import new_master_key
+from coaching_service.kernel.rest.protocol import Runner
 from coaching_service.kernel.storage.context import Context, Services
 from coaching_service.kernel.storage.embedded import running_mongod
 from coaching_service.library.exercises import shared
@@ -100,6 +102,26 @@ async def app(settings: Settings, services: Services) -> web.Application:
 async def server(app: web.Application) -> AsyncIterator[TestServer]:
     """The application, listening on a port of its own."""
     listening = TestServer(app)
+    await listening.start_server()
+    yield listening
+    await listening.close()
+
+
+class AsServed(TestServer):
+    """The server that operators run: aiohttp's for tests ends what a caller asked for who hangs up, ours goes on."""
+
+    async def _make_runner(self, **options: Any) -> Runner:
+        return Runner(self.app, **(options | {"handler_cancellation": False}))
+
+    def all_hung_up(self) -> bool:
+        """Whether nobody is connected any more."""
+        return not any(each.transport for each in self.runner.server.connections)
+
+
+@pytest.fixture
+async def as_served(settings: Settings, services: Services) -> AsyncIterator[AsServed]:
+    """The application as operators run it."""
+    listening = AsServed(create_app(settings, services))
     await listening.start_server()
     yield listening
     await listening.close()

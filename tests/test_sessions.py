@@ -11,15 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
-from aiohttp.test_utils import TestServer
 
 from coaching_service.app import MEASURES, SERVICES
 from coaching_service.kernel.storage.documents import now
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.settings import Settings
 from tests.client import CoachClient
-from tests.conftest import PASSWORD
+from tests.conftest import PASSWORD, AsServed
 from tests.reliability.service import until
 
 
@@ -82,19 +80,18 @@ async def test_an_unknown_address_and_a_wrong_password_are_answered_alike(
     assert set(wrong) == {"statusCode", "message", "error"}
 
 
-async def test_whoever_hangs_up_while_waiting_in_line_is_not_looked_at(
-    coach: CoachClient, app: web.Application, server: TestServer
-) -> None:
+async def test_whoever_hangs_up_while_waiting_in_line_is_not_looked_at(coach: CoachClient, as_served: AsServed) -> None:
     """Sign-ins wait for one another; what nobody waits for any more makes nobody wait, and is no failure."""
     body = json.dumps({"email": address(coach), "password": "wrong password"})
     head = f"POST /auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
-    line, registry = app[SERVICES].sign_in_line, app[MEASURES].registry
+    line, registry = as_served.app[SERVICES].sign_in_line, as_served.app[MEASURES].registry
     async with line:  # somebody else is being looked at
-        _, writer = await asyncio.open_connection(server.host, server.port)
+        _, writer = await asyncio.open_connection(as_served.host, as_served.port)
         writer.write(f"{head}\r\n\r\n{body}".encode())
         await until(lambda: "waiters:1" in repr(line), "the request waits in line")
         writer.close()
         await writer.wait_closed()
+        await until(as_served.all_hung_up, "the service hears of it")
 
     hung_up = {"method": "POST", "route": "/auth/login", "status": "499"}
     await until(lambda: registry.get_sample_value("http_requests_total", hung_up), "the line moves on")

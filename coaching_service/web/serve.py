@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 import structlog
@@ -15,6 +16,7 @@ from coaching_service.kernel.background.idempotency import Claim
 from coaching_service.kernel.errors import (
     BadRequest,
     Conflict,
+    HungUp,
     LegacyFailure,
     MethodNotAllowed,
     NotFound,
@@ -23,7 +25,7 @@ from coaching_service.kernel.errors import (
     TooManyRequests,
     Unauthorized,
 )
-from coaching_service.kernel.rest.inputs import network_address
+from coaching_service.kernel.rest.inputs import has_hung_up, network_address
 from coaching_service.kernel.rest.serve import Server
 from coaching_service.kernel.rest.traffic import REQUEST_ID, WHO
 from coaching_service.kernel.rest.uploads import Upload
@@ -76,6 +78,8 @@ class _House:
                 return await self._serve(page, request, visit)
             except Unauthorized:
                 return sign_in_first(request, visit)
+            except HungUp:
+                raise
             except Exception as error:  # noqa: BLE001 - every failure becomes a page here, and only here
                 return drawing.draw_error(request, visit, known(request, error))
 
@@ -124,6 +128,7 @@ class _House:
             visit.principal,
             request_id=request[REQUEST_ID],
             address=network_address(request, self.server.proxies),
+            hung_up=partial(has_hung_up, request),
         )
 
     async def _ended(self, page: Page, request: web.Request, visit: Visit, ctx: Context) -> web.StreamResponse:

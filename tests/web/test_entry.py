@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 
 import pytest
 
+from coaching_service.app import MEASURES, SERVICES
+from coaching_service.kernel.background import rate
 from coaching_service.people.identities import service as identities
 from coaching_service.people.sessions import browser
 from coaching_service.people.team import service as team
 from tests.client import CoachClient
-from tests.conftest import PASSWORD
+from tests.conftest import PASSWORD, AsServed
+from tests.reliability.service import until
 from tests.web.conftest import NewVisitor
 from tests.web.visitor import Visitor
 
@@ -112,6 +116,27 @@ async def test_failures_slow_the_page_and_rest_alike(coach: CoachClient, visitor
 
     slowed.ok(429).says("Too many attempts. Try again in 15 minutes.")
     assert int(slowed.headers["Retry-After"]) > 0
+
+
+async def test_whoever_leaves_the_page_while_waiting_in_line_is_not_looked_at(
+    coach: CoachClient, as_served: AsServed
+) -> None:
+    email, services = str(coach.ctx.who.email), as_served.app[SERVICES]
+    visitor = Visitor(as_served)
+    async with services.sign_in_line:  # somebody else is being looked at
+        trying = asyncio.create_task(visitor.sign_in(email, "not the password"))
+        await until(lambda: "waiters:1" in repr(services.sign_in_line), "the form waits in line")
+        trying.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await trying
+        await visitor.close()
+        await until(as_served.all_hung_up, "the service hears of it")
+
+    left = {"method": "POST", "route": "/app/sign-in", "status": "499"}
+    await until(
+        lambda: as_served.app[MEASURES].registry.get_sample_value("http_requests_total", left), "the line moves on"
+    )
+    assert await rate.seen(services, "account", email) == (0, 0)
 
 
 async def test_a_forgotten_password_is_set_anew_by_the_link_of_the_mail(coach: CoachClient, visitor: Visitor) -> None:
