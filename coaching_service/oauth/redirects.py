@@ -9,6 +9,9 @@ LONGEST = 2_000
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*", re.ASCII)
 _PLAIN = re.compile(r"[\x21-\x7e]+", re.ASCII)
+_ON_THIS_MACHINE = re.compile(
+    r"(http://(?:localhost|127\.0\.0\.1|\[::1\]))(?::\d+)?([/?].*)?", re.ASCII | re.IGNORECASE
+)
 # A browser acts on these itself instead of handing the code to a program of the user's.
 _NOT_A_PROGRAM = re.compile(
     "about|blob|chrome|data|feed|file|filesystem|ftp|intent|jar|javascript|mailto|ms-.*|res|search|search-ms|sms|tel"
@@ -48,15 +51,10 @@ def matches(registered: str, uri: str) -> bool:
     """Whether `uri` is the registered one: character by character, but for the port on this machine (RFC 8252)."""
     if registered == uri:
         return True
-    ours, theirs = _split(registered), _split(uri)
+    ours, theirs = _ON_THIS_MACHINE.fullmatch(registered), _ON_THIS_MACHINE.fullmatch(uri)
     if ours is None or theirs is None or objection(uri) is not None:
         return False
-    loopback = ours.scheme == theirs.scheme == "http" and ours.hostname in _LOOPBACK
-    return loopback and _but_port(ours) == _but_port(theirs)
-
-
-def _but_port(parts: SplitResult) -> tuple[str | None, str, str]:
-    return parts.hostname, parts.path, parts.query
+    return ours.groups() == theirs.groups()
 
 
 def host_of(uri: str) -> str:
