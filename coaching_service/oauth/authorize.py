@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import quote_plus
 
-from multidict import MultiMapping
+from multidict import MultiDict, MultiMapping
 
 from coaching_service.kernel.storage.context import Context, Services
 from coaching_service.oauth import redirects, store
@@ -47,7 +47,11 @@ class AuthorizationRequest:
 
 
 async def read(services: Services, query: MultiMapping[str]) -> AuthorizationRequest:
-    """The request in a query. Raises NotRedirectable, or SentBack with the reason in the address."""
+    """The request in a query, where a parameter without a value counts as left out (RFC 6749, 3.1).
+
+    Raises NotRedirectable, or SentBack with the reason in the address.
+    """
+    query = MultiDict((name, value) for name, value in query.items() if value)
     client, redirect_uri = await _client(services, query)
     state = query.get("state")
     if (wrong := _objection(services, query)) is not None:

@@ -85,7 +85,8 @@ async def _form(request: web.Request) -> tokens.Form:
         raise OAuthError("invalid_request", f"The body must be a form, sent with Content-Type: {_FORM}", 415)
     try:
         text = (await read_bytes(request, _LARGEST)).decode()
-        fields = MultiDict(parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS))
+        # A parameter without a value counts as left out (RFC 6749, 3.2).
+        fields = MultiDict(parse_qsl(text, keep_blank_values=False, max_num_fields=_MOST_FIELDS))
     except ValueError:
         raise invalid_request("The body is not a form") from None
     return tokens.Form(fields, request.headers.get(hdrs.AUTHORIZATION))

@@ -24,7 +24,7 @@ _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}", re.ASCII)
 
 @dataclass(frozen=True)
 class Form:
-    """A form sent to us, with its `Authorization` header."""
+    """A form sent to us, without the fields that have no value, and its `Authorization` header."""
 
     fields: MultiMapping[str]
     authorization: str | None
@@ -38,7 +38,7 @@ class Form:
 
     def need(self, name: str) -> str:
         """The field. Raises OAuthError when it is missing."""
-        if not (value := self.get(name)):
+        if (value := self.get(name)) is None:
             raise invalid_request(f"{name} is missing")
         return value
 
@@ -88,13 +88,13 @@ async def _client(services: Services, form: Form) -> Document:
     """The client that sends the form, by Basic or by fields."""
     named, secret = form.get("client_id"), form.get("client_secret")
     if form.authorization is None:
-        if not named:
+        if named is None:
             raise invalid_client(challenge=False)
-        return await authenticated(services, named, secret or None, basic=False)
-    if secret:
+        return await authenticated(services, named, secret, basic=False)
+    if secret is not None:
         raise invalid_request("The client must prove itself in one way only")
     identifier, secret = _basic(form.authorization)
-    if named not in (None, "", identifier):
+    if named not in (None, identifier):
         raise invalid_request("client_id and the Authorization header differ")
     return await authenticated(services, identifier, secret or None, basic=True)
 

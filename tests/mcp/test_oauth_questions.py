@@ -25,7 +25,6 @@ from tests.web.visitor import Visitor
         {"redirect_uri": CALLBACK.replace("https", "http")},
         {"redirect_uri": CALLBACK.replace("claude.ai", "claude.ai:8443")},
         {"redirect_uri": [CALLBACK, CALLBACK]},
-        {"redirect_uri": ""},
     ],
     ids=str,
 )
@@ -78,6 +77,24 @@ async def test_a_state_that_no_address_could_hold_through_the_sign_in_goes_back(
     answer = answer_in(await passer_by.get(program.question(state="/" * 900), follow=False))
     assert answer["error"] == "invalid_request"
     assert (await passer_by.get(program.question(state="\\/" * 400))).path.startswith("/app/sign-in?next=")
+
+
+@pytest.mark.parametrize("name", ["state", "resource", "scope", "prompt", "request", "redirect_uri"])
+async def test_a_parameter_without_a_value_is_as_if_it_were_not_there(
+    browser: Visitor, program: Program, name: str
+) -> None:
+    answer = answer_in(await decided(browser, program, **{name: ""}))
+    assert answer.get("state") == (None if name == "state" else program.state)
+    uri = None if name == "redirect_uri" else CALLBACK
+    assert (await program.exchange(answer["code"], redirect_uri=uri, resource="")).status == 200
+
+
+async def test_a_needed_parameter_without_a_value_is_missing(passer_by: Visitor, program: Program) -> None:
+    for name in ("response_type", "code_challenge", "code_challenge_method"):
+        answer = answer_in(await passer_by.get(program.question(**{name: ""}), follow=False))
+        assert (answer["error"], answer["state"]) == ("invalid_request", program.state)
+    several = await register(program.http, redirect_uris=[CALLBACK, CALLBACK + "/two"])
+    (await passer_by.get(several.question(redirect_uri=""), follow=False)).ok(400).says("not its own")
 
 
 async def test_a_state_sent_twice_is_not_sent_back(passer_by: Visitor, program: Program) -> None:
