@@ -13,9 +13,10 @@ from coaching_service.web.visits import Visit, local
 def sign_in_first(request: web.Request, visit: Visit) -> web.Response:
     """Leads to the sign-in page, and from there back to the page asked for, or to the one a form was sent from."""
     asked = request.method in ("GET", "HEAD")
+    stands_here = asked or request.path.startswith("/oauth/")  # a consent is sent to the address of its question
     came_from = urlsplit(request.headers.get("Referer", ""))
     back = came_from._replace(scheme="", netloc="").geturl() if came_from.netloc == request.host else ""
-    target = local((request.path_qs if asked else back).replace("\\", "%5C"), "")
+    target = local((request.path_qs if stands_here else back).replace("\\", "%5C"), "")
     response = led("/app/sign-in" + (f"?{urlencode({'next': target})}" if target not in ("", "/app") else ""))
     visit.dress(response)
     if not asked:

@@ -64,7 +64,8 @@ async def done(ctx: Context, claim: Claim, page: Page, standing: str, arguments:
 
 
 async def is_first(ctx: Context, claim: Claim) -> bool:
-    """Whether work that is not one transaction may begin: nobody has begun it by this form."""
+    """Whether work that is not one transaction, or whose outcome is not to be told again, may begin: nobody has begun
+    it by this form."""
 
     async def work(_: Context) -> tuple[Kept, ObjectId | None]:
         return _kept("", ""), None

@@ -39,6 +39,7 @@ from coaching_service.web.pages import Go, Page, Show, Working
 from coaching_service.web.visits import CSRF_FIELD, OutOfDate, Visit
 from coaching_service.web.working import work
 
+_ANSWERED = "You have answered this already. If the program is still waiting, answer once more."
 _BEGUN = "That was sent already, and is not begun again. To do it once more, choose the clients anew."
 log = structlog.get_logger("coaching_service.web")
 _AiohttpHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -204,7 +205,7 @@ class _House:
     async def _form(
         self, page: Page, request: web.Request, visit: Visit, ctx: Context, sent: Sent, upload: Upload
     ) -> web.StreamResponse:
-        once_only = page.access.who != "public" and not page.repeatable
+        once_only = page.leads_away or (page.access.who != "public" and not page.repeatable)
         claim = once.claim_of(ctx, request, sent, upload.sha256) if once_only else None
         try:
             arguments = self._arguments(page, request)
@@ -232,7 +233,9 @@ class _House:
     async def _done(
         self, page: Page, request: web.Request, ctx: Context, arguments: dict[str, Any], claim: Claim | None
     ) -> Any:
-        if claim is None or page.on is None or page.lane != "database":
+        if claim is not None and page.leads_away and not await once.is_first(ctx, claim):
+            raise Conflict(_ANSWERED)  # where the first time led is of use once only
+        if claim is None or page.on is None or page.lane != "database" or page.leads_away:
             return await page.handler(ctx, **arguments)
         standing = self.shown[page.on].path.format_map(request.match_info)
         return await once.done(ctx, claim, page, standing, arguments)

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+from functools import partial
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
+from coaching_service.people.assistants import store
+from coaching_service.people.sessions import service as sessions
+from tests.client import CoachClient
+from tests.conftest import PASSWORD
 from tests.mcp.door import Knocker
 from tests.mcp.oauth import CALLBACK, Program, answer_in, decided, let_in, register
 from tests.web.visitor import Visitor
@@ -159,3 +166,37 @@ async def test_a_consent_counts_only_when_it_comes_from_our_own_page(browser: Vi
         refused.ok(403)
     page = (await browser.get(question)).ok()
     (await browser.submit(page, "/oauth/authorize", follow=False, decision="perhaps")).ok(400).says("Let Claude in?")
+
+
+async def test_a_consent_sent_again_by_the_same_form_lets_nobody_in_again(
+    browser: Visitor, program: Program, coach: CoachClient
+) -> None:
+    page = (await browser.get(program.question())).ok()
+    send = partial(browser.submit, page, "/oauth/authorize", follow=False, decision="allow")
+    first, second = sorted(await asyncio.gather(send(), send()), key=lambda each: each.status)
+    third = await send()
+
+    for again in (second, third):
+        again.ok(409).says("You have answered this already.", "Let Claude in?")
+    assert await coach.ctx.db[store.grants.name].count_documents({"companyId": coach.ctx.company_id}) == 1
+    assert (await program.exchange(answer_in(first)["code"])).status == 200
+    once_more = await browser.submit(third, "/oauth/authorize", follow=False, decision="deny")
+    assert answer_in(once_more)["error"] == "access_denied"
+
+
+async def test_a_consent_after_the_session_has_ended_is_led_back_to_its_question(
+    browser: Visitor, program: Program, coach: CoachClient
+) -> None:
+    question = program.question()
+    page = (await browser.get(question)).ok()
+    await sessions.end_all(coach.ctx, coach.ctx.who.id)
+
+    form = page.form("/oauth/authorize")
+    from_us, sent = {"Sec-Fetch-Site": "same-origin"}, {**dict(form.fields), "decision": "allow"}
+    asked = (await browser.send("POST", form.action, headers=from_us, data=sent)).ok()
+    asked.says("Your session has ended, so nothing was changed.")
+    back = await browser.sign_in(str(coach.ctx.who.email), PASSWORD, at=asked.path)
+
+    back.ok().says("Let Claude in?")
+    assert parse_qsl(urlsplit(back.path).query) == parse_qsl(urlsplit(question).query)
+    assert await coach.ctx.db[store.grants.name].count_documents({"companyId": coach.ctx.company_id}) == 0
