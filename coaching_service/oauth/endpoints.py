@@ -21,10 +21,11 @@ from coaching_service.oauth.errors import OAuthError, invalid_request
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]
 
-_FORM = "application/x-www-form-urlencoded"
+_FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
 _LARGEST = 64 * 1024
 _MOST_FIELDS = 50
-_MOST_REGISTRATIONS = 100
+# In 15 minutes from one address: a hosted assistant registers anew for each sign-in, for all its users from a few.
+_MOST_REGISTRATIONS = 600
 _RESOURCE, _SERVER = "/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server"
 
 
@@ -60,7 +61,7 @@ class Endpoints:
         if count > _MOST_REGISTRATIONS:
             about = "Too many registrations; try again later"
             raise OAuthError("temporarily_unavailable", about, 429, {"Retry-After": str(seconds)})
-        if request.content_type != "application/json":
+        if request.content_type != _JSON:
             raise OAuthError("invalid_client_metadata", "The body must be JSON", 415)
         try:
             asked = orjson.loads(await read_bytes(request, _LARGEST))
@@ -94,9 +95,8 @@ async def _form(request: web.Request) -> tokens.Form:
 
 def _document(body: dict[str, Any]) -> Handler:
     async def document(_: web.Request) -> web.Response:
-        response = _json(body)
-        response.headers[hdrs.CACHE_CONTROL] = "public, max-age=300"
-        return response
+        headers = {hdrs.CONTENT_TYPE: _JSON, hdrs.CACHE_CONTROL: "public, max-age=300"}
+        return web.Response(body=to_json(body), headers=headers)
 
     return document
 
@@ -132,5 +132,5 @@ def _open(method: Callable[..., web.RouteDef], path: str, handler: Handler) -> t
 
 
 def _json(body: dict[str, Any], status: int = 200) -> web.Response:
-    headers = {hdrs.CONTENT_TYPE: "application/json", hdrs.CACHE_CONTROL: "no-store", "Pragma": "no-cache"}
+    headers = {hdrs.CONTENT_TYPE: _JSON, hdrs.CACHE_CONTROL: "no-store", "Pragma": "no-cache"}
     return web.Response(body=to_json(body), status=status, headers=headers)
