@@ -19,7 +19,7 @@ from coaching_service.kernel.rest.answers import to_json
 from coaching_service.kernel.rest.inputs import network_address, read_bytes
 from coaching_service.kernel.rest.traffic import REQUEST_ID, WHO
 from coaching_service.kernel.storage.context import Context, Services
-from coaching_service.mcp.transport import Reply, answer, not_json
+from coaching_service.mcp.transport import Reply, answer, unreadable
 
 PATH = "/mcp"
 Authenticate = Callable[[Services, web.Request], Awaitable[Principal]]
@@ -78,10 +78,11 @@ class Door:
             return _refused(415, "invalid_request", "The body must be JSON, sent with Content-Type: application/json")
         if (form := _form(",".join(request.headers.getall(hdrs.ACCEPT, ())))) is None:
             return _refused(406, "invalid_request", "Accept application/json and text/event-stream")
+        body = await read_bytes(request, self.body_limit)
         try:
-            decoded = orjson.loads(await read_bytes(request, self.body_limit))
+            decoded = orjson.loads(body)
         except orjson.JSONDecodeError:
-            return _response(not_json(), _JSON)
+            return _response(unreadable(body), _JSON)
         ctx = Context(
             self.services, principal, request_id=request[REQUEST_ID], address=network_address(request, self.proxies)
         )

@@ -5,6 +5,7 @@ The only file that reaches into the SDK beyond its documented surface: `serve_on
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -95,9 +96,13 @@ def failure(code: int, message: str, status: int, identifier: Any = None, data: 
     return Reply({"jsonrpc": "2.0", "id": identifier, "error": error}, status)
 
 
-def not_json() -> Reply:
-    """The answer to a body that is no JSON."""
-    return failure(PARSE_ERROR, "Parse error: the body is not valid JSON", 400)
+def unreadable(body: bytes) -> Reply:
+    """The answer to a body that the reader refuses: it is no JSON, or JSON with a value that is not taken."""
+    try:
+        json.loads(body.decode(), parse_int=str, parse_float=str, parse_constant=int)  # as int, NaN is refused
+    except (ValueError, RecursionError):
+        return failure(PARSE_ERROR, "Parse error: the body is not valid JSON", 400)
+    return _invalid("the body holds a value that is not supported: a number too large, or half of a surrogate pair")
 
 
 def _invalid(message: str, identifier: Any = None) -> Reply:
@@ -138,8 +143,6 @@ async def _one(server: Server[Any], ctx: Context, decoded: Any, version: str | N
         message = JSONRPCRequest.model_validate(decoded)
     except ValidationError:
         return _invalid("it needs jsonrpc 2.0, a string or integer id, and a method", identifier)
-    if message.method not in _METHODS[modern]:
-        return failure(METHOD_NOT_FOUND, "Method not found", 404 if modern else 200, message.id)
     return await _serve(server, ctx, message, decoded, headers, modern=modern, version=version or UNNAMED_VERSION)
 
 
@@ -186,6 +189,8 @@ async def _serve(
             status = ERROR_CODE_HTTP_STATUS.get(route.code, 400)
             return failure(route.code, route.message, status, message.id, route.data)
         version = route.protocol_version
+    if message.method not in _METHODS[modern]:
+        return failure(METHOD_NOT_FOUND, "Method not found", 404 if modern else 200, message.id)
     exchange = _OneShot(
         TransportContext(kind="streamable-http", can_send_request=False, headers=headers),
         message.id,
@@ -200,6 +205,14 @@ async def _serve(
     except Exception as error:  # noqa: BLE001 - the SDK's own ladder from exceptions to errors, which tells nothing of ours
         told = modern_error_data(error)
         status = ERROR_CODE_HTTP_STATUS.get(told.code, 200) if modern else 200
-        said = _NEEDED.get(message.method, told.message) if isinstance(error, ValidationError) else told.message
+        said = _misfit(message.method, error) if isinstance(error, ValidationError) else told.message
         return failure(told.code, said, status, message.id, told.data or None)
     return Reply({"jsonrpc": "2.0", "id": message.id, "result": result}, 200)
+
+
+def _misfit(method: str, error: ValidationError) -> str:
+    """What is wrong with the parameters of a request; of what was sent it names only the protocol's own words."""
+    for where in (each["loc"] for each in error.errors()):
+        if "_meta" in where[:2]:
+            return f"Invalid params: {'.'.join(map(str, where[:3]))} is not of the protocol's form"
+    return _NEEDED.get(method, "Invalid params")
