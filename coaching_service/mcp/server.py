@@ -37,7 +37,9 @@ The clients of a coaching company, their training calendars, exercises, programs
 list_customers: most tools need a client's _id. Identifiers are 24 hexadecimal characters and come from other tools,
 never from guessing. Dates are YYYY-MM-DD in the client's time zone; get_customer tells today's. Loads are in the
 company's unit, which every answer with loads names. Lists come in pages: while hasNextPage is true, ask for nextPage.
-Before a tool that changes something, tell the coach what will change. Nothing can be deleted here.
+Before a tool that changes something, tell the coach what will change. Nothing can be deleted here, and a workout cannot
+be renamed or moved to another day: the coach does that in the application. A tool that is named and not listed is one
+that you may not use.
 """
 _LIST_LASTS_MS = 60_000
 _WHERE_TO_LOOK = {
@@ -48,15 +50,17 @@ _WHERE_TO_LOOK = {
     "Workout item": "get_workouts gives the _id of each item.",
     "Metric": "list_metric_sets gives the metrics of each set the client is assigned.",
 }
-_ASK = "Tell the coach: it takes another permission, or letting you in for more than reading."
+_UNCHANGED = "nothing was changed"
+_MORE_THAN_READING = "Tell the coach: it takes letting you in, or a key, for more than reading."
+_PERMISSION = "Tell the coach: it takes that permission."
 _NEXT: tuple[tuple[type[ServiceError], str], ...] = (
     (NotFound, "Look the identifier up with the tool that lists such records, then try again."),
     (LegacyFailure, "list_metric_sets gives the sets the client is assigned."),
-    (Forbidden, _ASK),
+    (Forbidden, "Tell the coach; list_customers gives the clients they work with."),
     (Conflict, "Read the record again; if the reason still holds, tell the coach."),
-    (Unavailable, "Try again in a moment; nothing was changed."),
+    (Unavailable, f"Try again in a moment; {_UNCHANGED}."),
 )
-_CORRECT = "Correct the arguments and call the tool again; nothing was changed."
+_CORRECT = f"Correct the arguments and call the tool again; {_UNCHANGED}."
 
 
 def make_server(tools: Iterable[Tool], gate: asyncio.Semaphore) -> Server[Any]:
@@ -116,7 +120,7 @@ def _wire(tool: Tool) -> WireTool:
 async def _call(tool: Tool, ctx: Context, given: Any, gate: asyncio.Semaphore) -> Result:
     """The result of a tool: its answer, or what was wrong and what to do next."""
     if (reason := refusal(tool.access, ctx.who, writes=tool.writes)) is not None:
-        return _failed(reason, _ASK)
+        return _failed(reason, _MORE_THAN_READING if tool.writes and ctx.who.read_only else _PERMISSION)
     try:
         arguments = judged(tool.takes, given)
         async with gate:
@@ -124,22 +128,22 @@ async def _call(tool: Tool, ctx: Context, given: Any, gate: asyncio.Semaphore) -
     except BadArguments as wrong:
         return _failed("; ".join(wrong.sentences), _CORRECT)
     except ServiceError as error:
-        return _failed(*_told(error))
+        return _failed(*_told(error, tool))
     except Exception as error:
         if (known := as_service_error(error)) is None:
             raise
-        return _failed(*_told(known))
+        return _failed(*_told(known, tool))
     body = to_json(answer)
     return _result(body.decode()) | {"structuredContent": orjson.loads(body)}
 
 
-def _told(error: ServiceError) -> tuple[str, str]:
-    """What a failure says to an assistant: what was wrong, and what to do next."""
+def _told(error: ServiceError, tool: Tool) -> tuple[str, str]:
+    """What a failure of a tool says to an assistant: what was wrong, and what to do next."""
     message = error.message if isinstance(error.message, str) else "; ".join(error.message)
-    subject = message.removesuffix(" not found")
-    if isinstance(error, NotFound) and subject in _WHERE_TO_LOOK:
-        return f"{message}.", _WHERE_TO_LOOK[subject]
-    return message, next((advice for kind, advice in _NEXT if isinstance(error, kind)), _CORRECT)
+    advice = next((advice for kind, advice in _NEXT if isinstance(error, kind)), _CORRECT)
+    if isinstance(error, NotFound):
+        advice = _WHERE_TO_LOOK.get(message.partition(" not found")[0], advice)
+    return f"{message}; {_UNCHANGED}" if tool.writes and _UNCHANGED not in advice else message, advice
 
 
 def _failed(what: str, advice: str) -> Result:

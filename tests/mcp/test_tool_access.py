@@ -19,7 +19,7 @@ from tests.assistants import let_in
 from tests.client import MONDAY, UNKNOWN, CoachClient
 from tests.conftest import PASSWORD, NewCompany
 from tests.contract.world import World, make_world
-from tests.mcp.door import Knocker
+from tests.mcp.door import Knocker, refused
 
 TOOLS = tools_of(features.TOOLS)
 EVERY_TOOL = pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
@@ -74,7 +74,7 @@ async def test_a_read_only_key_is_shown_and_may_use_only_what_reads(with_key: An
         said = await result(door, tool, world)
         assert said.get("isError", False) is tool.writes, tool.name
         if tool.writes:
-            assert "read-only" in said["content"][0]["text"]
+            refused(said, "read-only", "a key, for more than reading")
 
 
 async def test_a_key_is_shown_and_may_use_only_what_it_is_permitted(with_key: Any, coach: CoachClient) -> None:
@@ -82,7 +82,10 @@ async def test_a_key_is_shown_and_may_use_only_what_it_is_permitted(with_key: An
     permitted = {tool.name for tool in TOOLS if set(tool.access.permissions) <= {CUSTOMERS.VIEW, EXERCISES.VIEW}}
     assert await listed(door) == permitted
     for tool in TOOLS:
-        assert (await result(door, tool, world)).get("isError", False) is (tool.name not in permitted), tool.name
+        said = await result(door, tool, world)
+        assert said.get("isError", False) is (tool.name not in permitted), tool.name
+        if tool.name not in permitted:
+            assert "reading" not in refused(said, "permission", "Tell the coach: it takes that permission.")
 
 
 async def test_every_tool_declares_a_permission(door: Knocker) -> None:
@@ -134,7 +137,8 @@ async def test_an_employee_is_held_to_the_clients_assigned_to_them(house: TestSe
         found = (await door.call("list_customers"))["structuredContent"]
         assert [each["_id"] for each in found["docs"]] == [mine["_id"]]
         said = await door.call("get_workouts", customerId=colleagues["_id"], startDate=MONDAY, endDate=MONDAY)
-        assert "assigned to another coach" in said["content"][0]["text"]
+        text = refused(said, "assigned to another coach", "Tell the coach", "list_customers")
+        assert "permission" not in text and "reading" not in text
 
 
 async def test_an_assistant_let_in_to_read_cannot_write(house: TestServer, coach: CoachClient) -> None:

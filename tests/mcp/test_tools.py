@@ -100,6 +100,7 @@ async def test_a_client_has_a_trainer_with_a_name_and_a_day_that_is_today(door: 
 async def test_a_client_made_by_an_assistant_is_there_over_rest(door: Knocker, coach: CoachClient) -> None:
     made = told(await door.call("create_customer", name="Ana", email="ana@example.com", sendInvitation=False))
     assert "firstAccessToken" not in made
+    assert (made["invited"], "hint" in made) == (False, False)
     read = (await coach.get(f"/coach/customers/{made['_id']}")).ok()
     assert (read["name"], read["email"]) == ("Ana", "ana@example.com")
     refused(await door.call("create_customer", email="nobody"), "name is required", "email must be an e-mail address")
@@ -218,7 +219,7 @@ async def test_a_workout_with_an_unknown_exercise_is_not_half_scheduled(door: Kn
     exercise = await coach.create_exercise()
     exercises = [{"exerciseId": each, "sets": [{"reps": 5}]} for each in (exercise["_id"], UNKNOWN)]
     result = await door.call("create_workout", customerId=client["_id"], date=MONDAY, name="Legs", exercises=exercises)
-    refused(result, "Exercise not found", "list_exercises")
+    refused(result, "Exercise not found: entry 1, counted from 0; nothing was changed.", "list_exercises")
     assert await coach.calendar(client) == []
 
 

@@ -13,6 +13,10 @@ from coaching_service.library.exercises import service
 from coaching_service.library.exercises.schemas import MINE, PUBLIC, TYPES
 
 tools = Tools()
+_NOTHING_FOUND = (
+    "Nothing holds all these words as they are written. Try fewer, or parts of them: squat for squats, pull-up or pull "
+    "for pullup; or leave type out."
+)
 
 
 class ListExercises(ToolPage):
@@ -21,7 +25,10 @@ class ListExercises(ToolPage):
     search = Text(
         blank=True,
         load_default="",
-        metadata={"description": "Words that must all occur in name, alias, tag, muscle or equipment."},
+        metadata={
+            "description": "Words, or parts of them, that must all occur in name, alias, tag, muscle or equipment: in "
+            "the singular, with hyphens as written (squat, pull-up)."
+        },
     )
     type = Choice(
         *(MINE, PUBLIC, *TYPES),
@@ -34,10 +41,11 @@ class ListExercises(ToolPage):
 @tools.tool("List exercises", access=coach(EXERCISES.VIEW), takes=ListExercises())
 async def list_exercises(ctx: Context, page: int, page_size: int, search: str, type: str | None) -> Document:  # noqa: A002 - a wire name
     """Search the exercise library, the shared one and the company's own, best matches first. Gives docs (exercises
-    with _id, name, muscles and equipment), totalDocs, hasNextPage and nextPage. Use it to find the exerciseId that
-    other tools need."""
+    with _id, name, muscles and equipment), totalDocs, hasNextPage and nextPage; a hint where nothing is found. Use it
+    to find the exerciseId that other tools need."""
     found = await service.page(ctx, page=page, size=page_size, keywords=search, kind=type)
-    return found | {"docs": [_listed(exercise) for exercise in found["docs"]]}
+    hint = {} if found["totalDocs"] or not search else {"hint": _NOTHING_FOUND}
+    return found | {"docs": [_listed(exercise) for exercise in found["docs"]]} | hint
 
 
 def _listed(exercise: Document) -> Document:

@@ -16,6 +16,7 @@ from coaching_service.people.customers import service
 from coaching_service.people.team import service as team
 
 tools = Tools()
+_NO_ADDRESS = "Nobody was invited: the client has no e-mail address. The coach adds one and invites in the application."
 _RATES = ("complianceRate7d", "complianceRate30d", "complianceRate90d")
 
 
@@ -40,8 +41,9 @@ async def list_customers(
     ctx: Context, page: int, page_size: int, search: str, *, is_archived: bool, groups: list[str] | None
 ) -> Document:
     """List the coaching company's clients by name, a page at a time. Gives docs (one client each, with _id, name,
-    groups, trainer and compliance), totalDocs, hasNextPage and nextPage. Use it first: other tools need a client's
-    _id."""
+    groups, trainer and compliance; lastWorkoutDate is the last day anything is scheduled on, done or not, be it ahead;
+    lastActivityDate is when the client last did something), totalDocs, hasNextPage and nextPage. Use it first: other
+    tools need a client's _id."""
     found, coaches = await together(
         ctx,
         service.page(ctx, archived=is_archived, page=page, size=page_size, contains=search, groups=groups),
@@ -72,7 +74,8 @@ def _listed(customer: Document, coaches: dict[ObjectId, str]) -> Document:
 @tools.tool("Read a client", access=coach(CUSTOMERS.VIEW), takes=ClientArgument())
 async def get_customer(ctx: Context, customer_id: ObjectId) -> Document:
     """Read one client: contact details, groups, trainer, time zone with today's date there, and the share of
-    scheduled workouts completed in the last 7, 30 and 90 days (percent; null without any)."""
+    scheduled workouts completed in the last 7, 30 and 90 days (percent; null without any). lastWorkoutDate is the last
+    day anything is scheduled on, done or not, be it ahead; what was done lately is in get_activity."""
     customer, coaches = await together(ctx, service.read_with_figures(ctx, customer_id), team.everybody(ctx))
     return _whole(ctx, customer, {each["_id"]: each["name"] for each in coaches})
 
@@ -104,8 +107,8 @@ class CreateCustomer(Arguments):
 async def create_customer(ctx: Context, send_invitation: bool, **details: Any) -> Document:
     """Create a client. With an e-mail address an invitation is sent, unless sendInvitation is false. Two clients may
     share a name or an address, so look with list_customers first. Not to be repeated blindly: each call creates
-    one more. Gives the client with the new _id."""
-    created, coaches = await together(
-        ctx, service.create(ctx, details, send_invitation=send_invitation), team.everybody(ctx)
-    )
-    return _whole(ctx, created, {each["_id"]: each["name"] for each in coaches})
+    one more. Gives the client with the new _id, and invited: whether an invitation is on its way."""
+    invited = send_invitation and details["email"] is not None
+    created, coaches = await together(ctx, service.create(ctx, details, send_invitation=invited), team.everybody(ctx))
+    whole = _whole(ctx, created, {each["_id"]: each["name"] for each in coaches}) | {"invited": invited}
+    return whole | ({"hint": _NO_ADDRESS} if send_invitation and not invited else {})

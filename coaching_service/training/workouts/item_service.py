@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from coaching_service.kernel.errors import BadRequest, Conflict, LegacyFailure, not_found
+from coaching_service.kernel.errors import BadRequest, Conflict, LegacyFailure, NotFound, not_found
 from coaching_service.kernel.storage.context import Context, in_transaction, together
 from coaching_service.kernel.storage.documents import Document, moved_on
 from coaching_service.kernel.storage.ids import ObjectId
@@ -15,10 +15,19 @@ from coaching_service.training.workouts.service import add_one, keep_unit, no_bl
 
 
 async def fresh_items(ctx: Context, sent: list[Document]) -> list[Document]:
-    """New items from what a coach sent of them, to be stored elsewhere. Raises NotFound for what one names."""
-    made = [items.fresh((await references.settled(ctx, details))[0]) for details in sent]
+    """New items from what a coach sent of them, to be stored elsewhere. Raises NotFound for what one names, and tells
+    which one."""
+    made = [await _fresh(ctx, at, details) for at, details in enumerate(sent)]
     await keep_unit(ctx, made)
     return made
+
+
+async def _fresh(ctx: Context, at: int, details: Document) -> Document:
+    try:
+        whole, _ = await references.settled(ctx, details)
+    except NotFound as missing:
+        raise NotFound(f"{missing.message}: entry {at}, counted from 0") from None
+    return items.fresh(whole)
 
 
 async def create_block_with(ctx: Context, owner: Owner, details: Document, sent: list[Document]) -> Document:

@@ -7,7 +7,7 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, validates_schema
 
-from coaching_service.kernel.mcp.arguments import Arguments, ClientArgument, Dates
+from coaching_service.kernel.mcp.arguments import Arguments, ClientArgument, Dates, ToolPage
 from coaching_service.kernel.storage.documents import Document
 from coaching_service.kernel.validation import TEXT_LENGTH, Day, Flag, Identifier, Integer, ListOf, Number, Text
 from coaching_service.training.workouts.item_schemas import ScheduledTime
@@ -16,8 +16,8 @@ from coaching_service.training.workouts.set_schemas import MOST_SETS
 _LONGEST_CALENDAR = 93
 
 
-class CalendarDates(Dates, ClientArgument):
-    """Whose workouts, and of which days: at most three months."""
+class CalendarDates(Dates, ToolPage, ClientArgument):
+    """Whose workouts, of which days (at most three months), and which page of them."""
 
     longest = _LONGEST_CALENDAR
 
@@ -29,9 +29,13 @@ def _optional(about: str, **options: Any) -> dict[str, Any]:
 class ToolSet(Arguments):
     """A planned set: repetitions, seconds or meters, with a load or without."""
 
-    reps = Integer(least=0, most=100_000, **_optional("Repetitions; with repsMax the low end."))
+    reps = Integer(
+        least=0,
+        most=100_000,
+        **_optional("Repetitions; with repsMax the low end. A set has exactly one of reps, seconds and meters."),
+    )
     repsMax = Integer(least=0, most=100_000, **_optional("High end of the repetitions."))
-    load = Number(least=0, most=100_000, **_optional("In the company's loadUnit (get_workouts tells it)."))  # type: ignore[assignment]  # a field may be called so
+    load = Number(least=0, most=100_000, **_optional("In the company's unit (get_workouts tells it); not with meters."))  # type: ignore[assignment]  # a field may be called so
     seconds = Number(least=0, most=86_400, **_optional("Work for this time."))
     meters = Number(least=0, most=10_000_000, **_optional("Work over this distance."))
     rest = Number(least=0, most=86_400, **_optional("Seconds of rest after the set."))
@@ -57,7 +61,11 @@ class ToolExercise(Arguments):
 
     exerciseId = Identifier(required=True, metadata={"description": "The exercise's _id, from list_exercises."})
     sets = ListOf(
-        fields.Nested(ToolSet), least=1, most=50, required=True, metadata={"description": "The sets, in order."}
+        fields.Nested(ToolSet),
+        least=1,
+        most=50,
+        required=True,
+        metadata={"description": "The sets, in order: at most 100 in all, each counted count times."},
     )
     instructions = Text(longest=TEXT_LENGTH, **_optional("What the client should mind."))
     superset = Text(longest=50, **_optional("A label: exercises of the workout that share it alternate."))
@@ -93,7 +101,7 @@ class ToolTask(Arguments):
 class ToolReminder(Arguments):
     """Something to be reminded of."""
 
-    time = ScheduledTime(required=True, metadata={"description": "HH:MM where the client is."})
+    time = ScheduledTime(required=True, metadata={"description": "HH:MM where the client is, or a moment in ISO 8601."})
     message = Text(longest=2_000, required=True, metadata={"description": "What the client is reminded of."})
 
 

@@ -26,17 +26,19 @@ tools = Tools()
 
 
 @tools.tool("Read workouts", access=coach(CUSTOMERS.VIEW), takes=CalendarDates())
-async def get_workouts(ctx: Context, customer_id: ObjectId, start_date: str, end_date: str) -> Document:
-    """Read the workouts on a client's calendar from startDate to endDate (at most three months), in order: what is
-    planned, with items, exercises and sets, and what the client did (customerSets, isCompleted). Gives docs, and the
-    units of loads, times and distances."""
+async def get_workouts(
+    ctx: Context, customer_id: ObjectId, start_date: str, end_date: str, page: int, page_size: int
+) -> Document:
+    """Read the workouts on a client's calendar from startDate to endDate (at most three months), in order, a page at a
+    time: what is planned, with items, exercises and sets, and what the client did (customerSets, isCompleted). Gives
+    docs, the units of loads, times and distances, totalDocs, hasNextPage and nextPage."""
     client, blocks = await together(
         ctx,
         customers.card(ctx, customer_id),
         service.calendar(ctx, ClientCalendar(customer_id), start_date, end_date),
     )
-    found = paged([_workout(block) for block in blocks], 1, max(1, len(blocks)))
-    return {"customer": client, "units": _units(ctx), **found}
+    found = paged(blocks, page, page_size)
+    return {"customer": client, "units": _units(ctx), **found, "docs": [_workout(block) for block in found["docs"]]}
 
 
 def _units(ctx: Context) -> Document:
