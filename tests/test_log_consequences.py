@@ -134,6 +134,19 @@ async def test_the_feed_gets_the_event_of_each_type(coach: CoachClient) -> None:
         assert ("workout_completed" in await told(coach, ana)) == (at == 5), "only when all items are done"
 
 
+async def test_the_feed_names_what_was_measured(coach: CoachClient) -> None:
+    ana, body = await coach.create_customer(), await metric_set(coach)
+    block = await block_with(coach, ana, metrics_of(body))
+    [item] = block["items"]
+    for value in (71.5, 72):
+        (await log(coach, block, item, values=value_of(body, value))).ok()
+    [measured] = [event["data"] for event in await feed(coach, ana) if event["type"] == "metric_recorded"]
+    metric = body["metrics"][0]
+    assert measured["measured"] == [
+        {"metricName": metric["name"], "unit": metric["metricUnit"]["shortName"], "value": 72}
+    ]
+
+
 async def test_repeating_a_log_tells_nothing_twice(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     block = await block_with(coach, ana, task())

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tests.client import UNKNOWN, CoachClient
-from tests.training import Json, client_path, employee_key, told
+from tests.training import Json, client_path, employee_key, feed, told
 
 
 async def write(coach: CoachClient, customer: Json, content: str) -> Json:
@@ -143,6 +143,18 @@ async def test_notes_are_listed_newest_first_changed_and_deleted(coach: CoachCli
     (await coach.patch(wrong, {"content": "x"})).refused(404, "Note")
     (await coach.delete(wrong)).refused(404, "Note")
     assert await notes(coach, bo) == [other]
+
+
+async def test_the_feed_tells_how_a_note_begins_as_it_is_now(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    note = await write(coach, ana, "<p>Left <b>kn</b>ee:</p><ul><li>easy &amp; slow</li></ul>" + "x" * 300)
+    (event,) = await feed(coach, ana)
+    assert event["data"]["text"] == ("Left knee: easy & slow " + "x" * 300)[:200]
+
+    (await coach.patch(client_path(ana, "notes", note["_id"]), {"content": "Knee is <b>fine</b>"})).ok()
+
+    (event,) = await feed(coach, ana)
+    assert event["data"] == {"noteId": note["_id"], "text": "Knee is fine"}
 
 
 async def test_of_two_changes_based_on_one_version_one_wins(coach: CoachClient) -> None:

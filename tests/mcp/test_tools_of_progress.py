@@ -27,11 +27,12 @@ async def test_metrics_are_recorded_and_read(door: Knocker, coach: CoachClient) 
         "metricsSetId": metric_set["_id"],
         "metricId": metric_set["metrics"][0]["_id"],
     }
-    refused(await door.call("record_metric", **known, date=MONDAY, value=72.5), "not assigned")
+    refused(await door.call("record_metric", **known, date=MONDAY, value=72.5), "Progress page", "nothing was changed")
 
     (await coach.post(f"/coach/customers/{client['_id']}/metrics-sets", {"metricsSetId": metric_set["_id"]})).ok(201)
-    for day, value in ((MONDAY, 73), (MONDAY, 72.5), (TUESDAY, 72)):
-        told(await door.call("record_metric", **known, date=day, value=value))
+    for day, value, before in ((MONDAY, 73, None), (MONDAY, 72.5, 73), (TUESDAY, 72, None)):
+        recorded = told(await door.call("record_metric", **known, date=day, value=value))
+        assert (recorded["value"], recorded["previousValue"]) == (value, before)
     history = told(await door.call("get_metric_history", **known, pageSize=1))
     assert (history["metric"]["name"], history["metric"]["unit"]) == ("Weight", "kg")
     assert history["docs"] == [{"date": TUESDAY, "value": 72}]
@@ -68,7 +69,9 @@ async def test_what_was_done_is_read_with_names_and_units(door: Knocker, coach: 
     assert [(each["date"], each["volumeLoad"]) for each in load["periods"]] == [(MONDAY, 500)]
     compliance = told(await door.call("get_compliance", customerId=client["_id"], **days))
     assert (compliance["workoutCompletionPercentage"], compliance["startDate"]) == (100, MONDAY)
-    assert compliance["workoutDays"][0]["workouts"] == [{"_id": block["_id"], "name": block["name"]}]
+    assert compliance["workoutDays"][0]["workouts"] == [
+        {"_id": block["_id"], "name": block["name"], "isCompleted": True}
+    ]
     half = await door.call("get_compliance", customerId=client["_id"], startDate=MONDAY)
     refused(half, "endDate is needed beside the other end")
     activity = told(await door.call("get_activity", customerId=client["_id"], pageSize=1))

@@ -21,8 +21,8 @@ class ActivityPage(ToolPage, ClientArgument):
 
 @tools.tool("Read a client's activity", access=coach(CUSTOMERS.VIEW), takes=ActivityPage())
 async def get_activity(ctx: Context, customer_id: ObjectId, page: int, page_size: int) -> Document:
-    """Read what happened with a client lately, the newest first: workouts completed, records, forms, metrics, photos,
-    notes, programs. Gives docs, totalDocs, hasNextPage and nextPage."""
+    """Read what happened with a client lately, the newest first: workouts completed, records, forms, metrics with their
+    values, photos, the beginnings of notes, programs. Gives docs, totalDocs, hasNextPage and nextPage."""
     client, found = await together(
         ctx, customers.card(ctx, customer_id), service.page(ctx, customer_id, page=page, size=page_size)
     )

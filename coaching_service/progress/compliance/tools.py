@@ -42,8 +42,8 @@ class ComplianceDates(ClientArgument):
 async def get_compliance(ctx: Context, customer_id: ObjectId, start_date: str | None, end_date: str | None) -> Document:
     """Read whether a client did what was scheduled, from startDate to endDate (at most a year), or without them in
     the last 30 days up to the client's today: how many workout days there were, how many were completed, the
-    percentage (null without a workout day), and each workout day with its workouts. Days without a workout are left
-    out."""
+    percentage (null without a workout day), and each workout day with its workouts, each with whether it was completed.
+    Days without a workout are left out."""
     client, found = await together(
         ctx, customers.card(ctx, customer_id), service.between(ctx, customer_id, start_date, end_date)
     )
@@ -59,5 +59,5 @@ async def get_compliance(ctx: Context, customer_id: ObjectId, start_date: str | 
 
 def _day(day: Document) -> Document:
     names = ("date", "isCompleted", "completedItems", "totalItems")
-    workouts = [{"_id": block["id"], "name": block["name"]} for block in day["workoutBlocks"]]
+    workouts = [{"_id": of["id"], "name": of["name"], "isCompleted": of["isCompleted"]} for of in day["workoutBlocks"]]
     return {**{name: day[name] for name in names}, "workouts": workouts}

@@ -58,15 +58,16 @@ async def log_item(
 
 async def _follow(ctx: Context, customer_id: ObjectId, block: Document, item: Document) -> None:
     kind, item_id, day = item["type"], item["_id"], block["date"]
+    of_item: Document = {"witemId": item_id, "itemType": kind}
     if kind == "METRICS":
         set_id = item["metricsFields"]["metricsSetId"]
-        await metrics.log(ctx, customer_id, item_id, set_id, day, item["values"])
+        of_item["measured"] = await metrics.log(ctx, customer_id, item_id, set_id, day, item["values"])
     if kind == "FORM":
         await form_responses.log(ctx, customer_id, item_id, item["form"], day, item["answers"])
     event = _EVENT.get(kind, "item_logged")
     about = {"wblockId": block["_id"], "blockName": block["name"], "day": day}
     if item["isCompleted"]:
-        await activity.happened(ctx, event, customer_id, item_id, **about, witemId=item_id, itemType=kind)
+        await activity.happened(ctx, event, customer_id, item_id, **about, **of_item)
     else:
         await activity.undone(ctx, customer_id, item_id, event)
     if workouts.is_completed(block):

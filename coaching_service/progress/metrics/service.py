@@ -98,9 +98,7 @@ async def record(
         await activity.happened(
             *(tx, "metric_recorded", customer_id, entry["_id"]),
             metricId=metric_id,
-            metricName=metric["name"],
-            unit=metric["metricUnit"]["shortName"],
-            value=value,
+            **_measured(metric, value),
             day=date,
         )
         return entry
@@ -110,25 +108,35 @@ async def record(
     return {name: entry[name] for name in shown}
 
 
+async def value_on(ctx: Context, customer_id: ObjectId, metric_id: ObjectId, date: str) -> float | None:
+    """What is recorded of a metric on a date, or None. Raises NotFound, Forbidden for the client."""
+    await customers.visible(ctx, customer_id)
+    return await store.value_on(ctx, customer_id, metric_id, date)
+
+
 async def log(
     ctx: Context, customer_id: ObjectId, witem_id: ObjectId, set_id: ObjectId, date: str, values: list[Document]
-) -> None:
-    """The values logged with a METRICS item enter the history, in the log's transaction; those it had before go.
+) -> list[Document]:
+    """The values logged with a METRICS item enter the history, in the log's transaction; those it had before go. Gives
+    what was measured: `{metricName, unit, value}`.
 
     A set that was scheduled and never assigned is assigned with its first values. Raises NotFound for a metric that is
     not in the item's set, Conflict when the assignment has been ended.
     """
     await store.forget_item(ctx, customer_id, witem_id)
     if not values:
-        return
+        return []
     if not await store.is_assigned(ctx, customer_id, set_id):
         if await store.was_assigned(ctx, customer_id, set_id):
             raise _unassigned()
         await store.assign(ctx, customer_id, set_id)
     metric_set = (await metric_sets.named(ctx, [set_id]))[set_id]
+    measured = []
     for each in values:
-        _metric(metric_set, each["metricId"])
+        metric = _metric(metric_set, each["metricId"])
         await store.record(ctx, customer_id, set_id, each["metricId"], date, each["value"], witem_id)
+        measured.append(_measured(metric, each["value"]))
+    return measured
 
 
 async def redated(ctx: Context, customer_id: ObjectId, witem_ids: list[ObjectId], date: str) -> None:
@@ -156,8 +164,13 @@ async def metric_of(ctx: Context, set_id: ObjectId, metric_id: ObjectId) -> Docu
     raise not_found("Metric")
 
 
+def _measured(metric: Document, value: float) -> Document:
+    return {"metricName": metric["name"], "unit": metric["metricUnit"]["shortName"], "value": value}
+
+
 def _unassigned() -> Conflict:
-    return Conflict("This metric set is not assigned to the client; assign it before recording")
+    about = "a coach assigns it, on the client's Progress page in the application, before anything is recorded"
+    return Conflict(f"This metric set is not assigned to the client; {about}")
 
 
 async def _existing(ctx: Context, set_id: ObjectId, *, deleted_too: bool = False) -> Document:

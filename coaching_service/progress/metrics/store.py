@@ -75,6 +75,13 @@ async def record(
     return await entries.put(ctx, where, {"metricsSetId": set_id, "value": value, "witemId": witem_id})
 
 
+async def value_on(ctx: Context, customer_id: ObjectId, metric_id: ObjectId, date: str) -> float | None:
+    """The value of a metric on a date, or None."""
+    where = {"customerId": customer_id, "metricId": metric_id, "date": date}
+    found = await entries.find_one(ctx, where, ("value",))
+    return None if found is None else found["value"]
+
+
 async def forget_item(ctx: Context, customer_id: ObjectId, witem_id: ObjectId) -> None:
     """Remove the values logged with an item."""
     await entries.delete_many(ctx, {"customerId": customer_id, "witemId": witem_id})

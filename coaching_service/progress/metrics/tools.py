@@ -80,13 +80,14 @@ async def get_metric_history(
 async def record_metric(
     ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId, metric_id: ObjectId, date: str, value: float
 ) -> Document:
-    """Record a value of one of a client's assigned metrics on a date. A value there already for that date is
-    replaced."""
+    """Record a value of one of a client's assigned metrics on a date. A value there already for that date is replaced:
+    previousValue tells which, null for none. Sets are assigned by the coach, in the application."""
+    before = await service.value_on(ctx, customer_id, metric_id, date)
     await service.record(ctx, customer_id, metrics_set_id, metric_id, date, value)
     client, metric = await together(
         ctx, customers.card(ctx, customer_id), service.metric_of(ctx, metrics_set_id, metric_id)
     )
-    return {"customer": client, "metric": _named(metric), "date": date, "value": value}
+    return {"customer": client, "metric": _named(metric), "date": date, "value": value, "previousValue": before}
 
 
 def _named(metric: Document) -> Document:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import unescape
 
 import nh3
@@ -14,6 +15,8 @@ from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.notes import store
 
+_TOLD = 200  # characters of a note in the activity feed
+_NEW_WORD = re.compile(r"<(?!/?(a|b|code|em|i|s|span|strong|sub|sup|u)\b)")  # other tags end a line, and so a word
 _TAGS = {
     *("p", "br", "div", "span", "b", "strong", "i", "em", "u", "s", "sub", "sup", "code", "pre", "blockquote", "hr"),
     *("h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td", "a"),
@@ -33,7 +36,7 @@ async def create(ctx: Context, customer_id: ObjectId, content: str) -> Document:
 
     async def added(tx: Context) -> Document:
         note = await store.add(tx, customer_id, clean)
-        await activity.happened(tx, "note_added", customer_id, note["_id"], noteId=note["_id"])
+        await activity.happened(tx, "note_added", customer_id, note["_id"], **_told(note))
         return note
 
     return await in_transaction(ctx, added)
@@ -43,10 +46,15 @@ async def change(ctx: Context, customer_id: ObjectId, note_id: ObjectId, details
     """Change a note. Raises NotFound, Forbidden, BadRequest; Conflict when it has moved on since `version`."""
     await customers.visible(ctx, customer_id)
     fields = {"content": harmless(details["content"])} if "content" in details else {}
-    changed = await store.change(ctx, customer_id, note_id, fields, details.get("version"))
-    if changed is None:
-        raise not_found("Note")
-    return changed
+
+    async def changed(tx: Context) -> Document:
+        note = await store.change(tx, customer_id, note_id, fields, details.get("version"))
+        if note is None:
+            raise not_found("Note")
+        await activity.corrected(tx, "note_added", customer_id, note_id, **_told(note))
+        return note
+
+    return await in_transaction(ctx, changed)
 
 
 async def remove(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> None:
@@ -70,6 +78,16 @@ def harmless(html: str) -> str:
         url_schemes={"http", "https", "mailto", "tel"},
         link_rel="noopener noreferrer nofollow",
     ).strip()
-    if not unescape(nh3.clean(clean, tags=set())).strip():
+    if not _text(clean):
         raise BadRequest(["content should not be empty"])
     return clean
+
+
+def _told(note: Document) -> Document:
+    """What the activity feed tells of a note."""
+    return {"noteId": note["_id"], "text": _text(note["content"])[:_TOLD]}
+
+
+def _text(clean: str) -> str:
+    """The words of a note, in one line."""
+    return " ".join(unescape(nh3.clean(_NEW_WORD.sub(" <", clean), tags=set())).split())
