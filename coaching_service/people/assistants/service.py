@@ -118,7 +118,8 @@ def _challenge(verifier: str) -> str:
 async def refresh(services: Services, token: str, client_id: str) -> Tokens:
     """New tokens for a refresh token, which is then spent; within a short grace it is taken again.
 
-    Raises Refused; a token spent longer ago ends the whole grant.
+    Raises Refused; a token spent longer ago ends the whole grant. So does one of its family that was never given out:
+    spent ones are not kept, and whoever knows the family has seen one of them.
     """
     family = token.partition(".")[0]
     grant = await store.by_family(services, token_hash(family))
