@@ -12,11 +12,19 @@ def of_clients() -> dict[str, Documents]:
     return {name: each for name, each in declared().items() if each.client_field not in (None, "_id")}
 
 
-async def in_every_collection(ctx: Context, client: ObjectId, text: str) -> None:
-    """Store a document that says `text` in each; unique fields say so too."""
+async def in_every_collection(ctx: Context, client: ObjectId, text: str, *, times: int = 1) -> None:
+    """Store a document that says `text` in each, so many `times` where there may be several; unique fields say so too."""
     for name, collection in of_clients().items():
-        document: Document = {"_id": ObjectId(), "text": text}
-        for path in (path for index in collection.indexes if index.unique for path in index.fields):
-            field, _, inner = path.removeprefix("-").partition(".")
-            document[field] = {inner: text} if inner else text
-        await ctx.db[name].insert_one(document | {"companyId": ctx.company_id, str(collection.client_field): client})
+        unique = [index.fields for index in collection.indexes if index.unique]
+        often = 1 if ("companyId", collection.client_field) in unique else times
+        documents = [_saying(text if number == 0 else f"{text} {number}", unique) for number in range(often)]
+        whose = {"companyId": ctx.company_id, str(collection.client_field): client}
+        await ctx.db[name].insert_many([document | whose for document in documents])
+
+
+def _saying(text: str, unique: list[tuple[str, ...]]) -> Document:
+    document: Document = {"_id": ObjectId(), "text": text}
+    for path in (path for fields in unique for path in fields):
+        field, _, inner = path.removeprefix("-").partition(".")
+        document[field] = {inner: text} if inner else text
+    return document

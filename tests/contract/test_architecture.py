@@ -76,3 +76,8 @@ def test_every_collection_is_found_by_company_or_says_why_not() -> None:
         for index in collection.indexes:
             timed = index.expire_after is not None
             assert index.fields[0] == "companyId" or collection.why_global or timed, f"{name}.{index.name}"
+
+
+def test_what_belongs_to_a_client_is_found_by_the_client() -> None:
+    """Erasing and exporting a client look there."""
+    assert [name for name, each in declared().items() if each.client_field and not each.by_client] == []

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
+from coaching_service.kernel.background.jobs import Again, Job, Step
+from coaching_service.kernel.storage import files
+from coaching_service.kernel.storage.context import Context
 from coaching_service.kernel.storage.documents import declared
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.lifecycle.erasure import service as erasure
 from tests.client import MONDAY, CoachClient
+from tests.everything import in_every_collection
 
+MUCH = 110  # more than the database looks at before it settles for an index
+PICTURE = b"a picture"
 Profile = Callable[[], Awaitable[list[dict[str, Any]]]]
 
 
@@ -36,6 +45,15 @@ def frugal(entry: dict[str, Any]) -> bool:
     given = entry.get("nreturned", 0) + entry.get("nModified", 0) + entry.get("ndeleted", 0)
     counted = "count" in entry.get("command", {}) or "$group" in str(entry.get("command", {}))
     return entry.get("keysExamined", 0) <= 5 * given + 20 or counted
+
+
+def assert_frugal(entries: list[dict[str, Any]]) -> None:
+    scans = [e for e in entries if "COLLSCAN" in e["planSummary"]]
+    assert [(e["ns"], e["command"]) for e in scans] == []
+    wasteful = [
+        (e["ns"], e["planSummary"], e.get("keysExamined"), e.get("nreturned")) for e in entries if not frugal(e)
+    ]
+    assert wasteful == []
 
 
 async def test_the_main_flow_scans_nothing(coach: CoachClient) -> None:
@@ -69,12 +87,44 @@ async def test_the_main_flow_scans_nothing(coach: CoachClient) -> None:
         entries = await profile()
 
     assert len(entries) > 40
-    scans = [e for e in entries if "COLLSCAN" in e["planSummary"]]
-    assert [(e["ns"], e["command"]) for e in scans] == []
-    wasteful = [
-        (e["ns"], e["planSummary"], e.get("keysExamined"), e.get("nreturned")) for e in entries if not frugal(e)
-    ]
-    assert wasteful == []
+    assert_frugal(entries)
+
+
+async def test_exporting_and_erasing_scan_nothing(coach: CoachClient, other_company: CoachClient) -> None:
+    """However much others have, and though those who go were there first."""
+    clients = [await company.create_customer() for company in (coach, coach, other_company)]
+    ana, bo, cy = [ObjectId(client["_id"]) for client in clients]
+    gone = [*await much_of_everything(coach.ctx, ana), *await much_of_everything(coach.ctx, bo)]
+    stay = await much_of_everything(other_company.ctx, cy)
+    services, ours = coach.ctx.services, {"companyId": coach.ctx.company_id}
+
+    async with profiling(coach) as profile:
+        assert len((await coach.get(f"/coach/customers/{ana}/export")).raw) > 10_000
+        await done(erasure.erase_customer, coach.ctx, {**ours, "customerId": ana})
+        await done(erasure.erase_company, coach.ctx, ours)
+        entries = await profile()
+
+    assert_frugal(entries)
+    assert [name for name in declared() if await services.db[name].find_one(ours)] == []
+    assert (await files.bytes_of(services, gone), await files.bytes_of(services, stay)) == (0, MUCH * len(PICTURE))
+
+
+async def much_of_everything(ctx: Context, client: ObjectId) -> list[ObjectId]:
+    """Gives the files."""
+    await in_every_collection(ctx, client, str(client), times=MUCH)
+    made = []
+    for _ in range(MUCH):
+        picture = io.BytesIO(PICTURE)
+        file = await files.store(ctx, picture, name="x.png", content_type="image/png", customer_id=client)
+        await files.keep(ctx, file)
+        made.append(file.id)
+    return made
+
+
+async def done(step: Step, ctx: Context, arguments: dict[str, Any]) -> None:
+    """Do all of a job that takes many steps."""
+    while await step(ctx.services, Job(ObjectId(), arguments, 1)) == Again():
+        pass
 
 
 @pytest.mark.parametrize("collection", sorted(declared()))

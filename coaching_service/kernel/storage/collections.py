@@ -56,6 +56,20 @@ class Readable:
         object.__setattr__(self, "indexes", prefixed + self.global_indexes)
         registry[self.name] = self
 
+    @property
+    def by_company(self) -> str | None:
+        """The index by which all of a company's documents are found; None where they belong to no company."""
+        return self._index_on("companyId")
+
+    @property
+    def by_client(self) -> str | None:
+        """The index by which all of a client's documents are found; None where they belong to no client."""
+        return self._index_on("companyId", self.client_field) if self.client_field else None
+
+    def _index_on(self, *fields: str) -> str | None:
+        whole = (index for index in self.indexes if not index.only_where)
+        return next((index.name for index in whole if index.fields[: len(fields)] == fields), None)
+
     # --- reading -----------------------------------------------------------------------------------------------
 
     def reach(self, ctx: Context, where: Where) -> Where:
@@ -102,13 +116,15 @@ class Readable:
         return await cursor.to_list(None)
 
     async def stream(
-        self, ctx: Context, where: Where, sort: Sequence[str], fields: Sequence[str] | None = None, batch: int = 200
+        self, ctx: Context, where: Where, sort: Sequence[str], *, hint: str | None, batch: int = 200
     ) -> AsyncIterator[Document]:
         """The same as `find`, a document at a time in bounded memory."""
-        cursor = self._in(ctx).find(
-            self.reach(ctx, where), self.projection(fields), batch_size=batch, session=ctx.session
+        cursor = (
+            self._in(ctx)
+            .find(self.reach(ctx, where), self.projection(None), batch_size=batch, session=ctx.session)
+            .sort(order_by(sort))
         )
-        async for document in cursor.sort(order_by(sort)):
+        async for document in cursor.hint(hint) if hint else cursor:
             yield document
 
     async def count(self, ctx: Context, where: Where, *, limit: int | None = None, hint: str | None = None) -> int:

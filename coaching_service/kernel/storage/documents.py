@@ -163,10 +163,13 @@ class Documents(Readable):
         """Remove every document that `where` names; gives how many were removed."""
         return (await self._in(ctx).delete_many(self.own(ctx, where), session=ctx.session)).deleted_count
 
-    async def erase_some(self, services: Services, company_id: ObjectId, where: Where, limit: int) -> int:
-        """Remove at most `limit` of a company's documents, for a background job; gives how many were removed."""
+    async def erase_some(self, services: Services, company_id: ObjectId, where: Where, limit: int, *, hint: str) -> int:
+        """Remove at most `limit` of a company's documents, for a background job; gives how many were removed.
+
+        `hint` names the index to find them by: left to itself, the database may walk through everybody's.
+        """
         collection = services.collection(self.name)
-        found = collection.find({"companyId": company_id, **where}, {"_id": 1}, limit=limit)
+        found = collection.find({"companyId": company_id, **where}, {"_id": 1}, limit=limit, hint=hint)
         ids = [document["_id"] async for document in found]
         if not ids:
             return 0

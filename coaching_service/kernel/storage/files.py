@@ -32,6 +32,7 @@ files = Documents(
     global_indexes=(Index(("uploadDate",), only_where=(("pending", True),)),),
     why_global="a signed link names a file and no company; the operator looks for orphans everywhere",
 )
+_BY_CLIENT = files.indexes[0].name
 chunks = Documents(
     "fs.chunks",
     global_indexes=(Index(("files_id", "n"), unique=True),),
@@ -162,7 +163,7 @@ async def find(services: Services, file_id: ObjectId) -> Document | None:
 
 def of_client(ctx: Context, customer_id: ObjectId) -> AsyncIterator[Document]:
     """What is known of each file of a client."""
-    return files.stream(ctx, {"customerId": customer_id, **_KEPT}, ("_id",))
+    return files.stream(ctx, {"customerId": customer_id, **_KEPT}, ("_id",), hint=_BY_CLIENT)
 
 
 async def read(services: Services, file: Document, start: int, end: int) -> AsyncIterator[bytes]:

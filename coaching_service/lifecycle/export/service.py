@@ -89,7 +89,7 @@ async def _zip(ctx: Context, customer_id: ObjectId) -> AsyncIterator[bytes]:
     for name, collection in sorted(declared().items()):
         if collection.client_field and not collection.secret:
             where = {collection.client_field: customer_id}
-            documents = collection.stream(ctx, where, ("_id",))
+            documents = collection.stream(ctx, where, ("_id",), hint=collection.by_client)
             async for ready in package.add(f"records/{name}.jsonl", _lines(documents)):
                 yield ready
     async for file in files.of_client(ctx, customer_id):
