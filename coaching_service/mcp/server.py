@@ -58,7 +58,8 @@ _NEXT: tuple[tuple[type[ServiceError], str], ...] = (
     (LegacyFailure, "list_metric_sets gives the sets the client is assigned."),
     (Forbidden, "Tell the coach; list_customers gives the clients they work with."),
     (Conflict, "Read the record again; if the reason still holds, tell the coach."),
-    (Unavailable, f"Try again in a moment; {_UNCHANGED}."),
+    # Where the database was lost at the end of a change, nobody knows whether it was made.
+    (Unavailable, "Try again in a moment; before you repeat a change, look whether it was made."),
 )
 _CORRECT = f"Correct the arguments and call the tool again; {_UNCHANGED}."
 

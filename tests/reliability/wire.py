@@ -41,18 +41,24 @@ class Moment:
 
 class Wire:
     """Passes everything on. At an awaited moment `act` is called, which says whether it may go on; if not, that
-    connection breaks."""
+    connection breaks. Once it is `cut`, no other can be had."""
 
     def __init__(self, host: str, port: int) -> None:
         self._there = host, port
         self._moment: Moment | None = None
         self._act: Act | None = None
         self.reached = asyncio.Event()
+        self._is_cut = False
 
     def wait_for(self, moment: Moment, act: Act) -> None:
         """Have `act` called at that moment, once."""
         self.reached.clear()
         self._moment, self._act = moment, act
+
+    async def cut(self) -> bool:
+        """Let nothing through any more."""
+        self._is_cut = True
+        return False
 
     async def _at_moment(self) -> bool:
         act, self._moment, self._act = self._act, None, None
@@ -62,6 +68,9 @@ class Wire:
 
     async def passing(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection, from its beginning to its end."""
+        if self._is_cut:
+            writer.transport.abort()
+            return
         to_database = await asyncio.open_connection(*self._there)
         awaited: set[int] = set()
         ways = [

@@ -12,7 +12,7 @@ from marshmallow import Schema
 
 from coaching_service.kernel.auth.access import Access
 from coaching_service.kernel.mcp.arguments import input_schema
-from coaching_service.kernel.storage.context import Context
+from coaching_service.kernel.storage.context import Context, in_transaction
 from coaching_service.kernel.text import snake
 
 ToolHandler = Callable[..., Awaitable[dict[str, Any]]]
@@ -52,8 +52,16 @@ class Tool:
         return input_schema(self.takes)
 
     async def call(self, ctx: Context, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The answer for arguments that have been judged."""
-        return await self.handler(ctx, **{snake(name): value for name, value in arguments.items()})
+        """The answer for arguments that have been judged.
+
+        What a tool that writes does is one transaction, with the reading for its answer: a call that fails changes
+        nothing.
+        """
+
+        async def called(within: Context) -> dict[str, Any]:
+            return await self.handler(within, **{snake(name): value for name, value in arguments.items()})
+
+        return await (in_transaction(ctx, called) if self.writes else called(ctx))
 
 
 class Tools:

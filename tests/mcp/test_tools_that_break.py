@@ -1,0 +1,74 @@
+"""What assistants are told when something goes wrong at the end of a change."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+
+import motor.core
+import pytest
+from aiohttp.test_utils import TestServer
+
+from coaching_service.app import create_app
+from coaching_service.kernel.storage.context import Services
+from coaching_service.kernel.storage.mongo import connect, database
+from coaching_service.settings import Settings
+from tests.client import MONDAY, CoachClient
+from tests.contract.world import World, make_world
+from tests.mcp.door import Knocker, refused, told
+from tests.reliability.wire import Moment, Wire, wire_to
+
+
+@dataclass
+class Fragile:
+    """The door of a service that reaches its database over a wire of the story's."""
+
+    door: Knocker
+    wire: Wire
+
+
+@pytest.fixture
+async def fragile(settings: Settings, services: Services, coach: CoachClient) -> AsyncIterator[Fragile]:
+    """With the coach's key."""
+    async with wire_to(str(settings.mongodb_uri)) as (wire, uri):
+        client = connect(uri, timeout_ms=300)
+        app = create_app(settings, replace(services, db=database(client, settings.mongodb_database)))
+        app.cleanup_ctx.clear()  # nobody works in the background: what comes over the wire is the story's
+        async with TestServer(app) as server, Knocker(server, {"X-API-Key": str(coach.key)}) as door:
+            yield Fragile(door, wire)
+        await asyncio.to_thread(client.close)  # it says goodbye over the wire, which is passed on here
+
+
+@pytest.fixture
+async def world(coach: CoachClient) -> World:
+    return await make_world(coach)
+
+
+async def test_a_change_that_was_made_is_told_whatever_comes_next(
+    fragile: Fragile, coach: CoachClient, world: World
+) -> None:
+    """All that the answer tells has been read by then."""
+
+    async def client_is_erased() -> bool:
+        (await coach.delete(f"/coach/customers/{world['customerId']}")).ok(204)
+        return True
+
+    fragile.wire.wait_for(Moment("commitTransaction", done=True), client_is_erased)
+    about = {name: world[name] for name in ("customerId", "metricsSetId", "metricId")}
+    result = await fragile.door.call("record_metric", **about, date=MONDAY, value=70)
+
+    assert fragile.wire.reached.is_set()
+    assert (told(result)["customer"]["name"], told(result)["value"]) == ("Ana", 70)
+
+
+async def test_a_change_of_which_nobody_knows_whether_it_was_made_is_to_be_looked_for(
+    fragile: Fragile, coach: CoachClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(motor.core, "_WITH_TRANSACTION_RETRY_TIME_LIMIT", 0)  # it would ask again for two minutes
+    fragile.wire.wait_for(Moment("commitTransaction", done=True), fragile.wire.cut)
+
+    said = refused(await fragile.door.call("create_customer", name="Ana"), "database", "look whether it was made")
+
+    assert "nothing was changed" not in said
+    assert await coach.names() == ["Ana"]
