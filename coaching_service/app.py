@@ -24,6 +24,7 @@ from coaching_service.settings import Settings
 
 SERVICES = web.AppKey("services", Services)
 _SLOW_AT_ONCE = 2
+_PIECES_AT_ONCE = 4
 MEASURES = web.AppKey("measures", Measures)
 
 
@@ -38,6 +39,7 @@ def create_app(settings: Settings, services: Services) -> web.Application:
         authenticate,
         asyncio.Semaphore(settings.database_concurrency),
         asyncio.Semaphore(_SLOW_AT_ONCE),
+        asyncio.Semaphore(_PIECES_AT_ONCE),
         settings.max_body_bytes,
         settings.trusted_proxies,
         UploadLimits(settings.max_photo_bytes, settings.max_plan_bytes, settings.max_photo_pixels),

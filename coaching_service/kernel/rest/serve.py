@@ -25,7 +25,7 @@ from coaching_service.kernel.rest.inputs import (
     read_query,
 )
 from coaching_service.kernel.rest.routes import Form, Lane, Route
-from coaching_service.kernel.rest.streams import Stream, send
+from coaching_service.kernel.rest.streams import Stream, in_turns, send
 from coaching_service.kernel.rest.traffic import REQUEST_ID, WHO
 from coaching_service.kernel.rest.uploads import keeping, read_upload, stored
 from coaching_service.kernel.storage.context import Context, Services
@@ -52,14 +52,15 @@ class UploadLimits:
 
 @dataclass(frozen=True)
 class Server:
-    """What every handler is served with: `gate` bounds how many work on the database at once,
-    `slow_gate` how many of those that take long; `proxies` of ours stand
-    between the caller and the service."""
+    """What every handler is served with: `gate` bounds how many work on the database at once, `slow_gate` how many of
+    those that take long, `stream_gate` how many read a piece of a download; `proxies` of ours stand between the caller
+    and the service."""
 
     services: Services
     authenticate: Authenticate
     gate: asyncio.Semaphore
     slow_gate: asyncio.Semaphore
+    stream_gate: asyncio.Semaphore
     body_limit: int
     proxies: int = 0
     limits: UploadLimits = UploadLimits()
@@ -122,8 +123,10 @@ def handler_of(route: Route, server: Server) -> AiohttpHandler:
         if route.form is not None:
             return await _with_upload(route, route.form, request, ctx, arguments, server)
         async with server.lane(route.lane):
-            result = await _answer(route, request, ctx, arguments, raw)
-        return await send(request, result, {"X-Request-Id": ctx.request_id}) if isinstance(result, Stream) else result
+            result: Stream | web.StreamResponse = await _answer(route, request, ctx, arguments, raw)
+        if isinstance(result, Stream):
+            return await send(request, in_turns(result, server.stream_gate), {"X-Request-Id": ctx.request_id})
+        return result
 
     return handle
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 import structlog
@@ -30,6 +31,21 @@ class Stream:
     size: int | None = None
     etag: str | None = None
     inline: bool = False
+
+
+def in_turns(stream: Stream, line: AbstractAsyncContextManager[object]) -> Stream:
+    """The same stream, each piece of which is read in a line and sent outside it: who reads slowly holds nobody up."""
+
+    async def read(start: int, end: int) -> AsyncIterator[bytes]:
+        pieces = stream.read(start, end)
+        while True:
+            async with line:
+                piece = await anext(pieces, None)
+            if piece is None:
+                return
+            yield piece
+
+    return replace(stream, read=read)
 
 
 async def send(request: web.Request, stream: Stream, headers: dict[str, str]) -> web.StreamResponse:

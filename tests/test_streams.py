@@ -1,0 +1,86 @@
+"""Downloads of any number: read in turns, a piece at a time, so that nobody holds the others up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import aiohttp
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from coaching_service.authentication import authenticate
+from coaching_service.kernel.auth.access import public
+from coaching_service.kernel.rest.routes import Routes
+from coaching_service.kernel.rest.serve import Server, mount
+from coaching_service.kernel.rest.streams import Stream
+from coaching_service.kernel.rest.traffic import Measures, traffic
+from coaching_service.kernel.storage.context import Context, Services
+
+AT_ONCE = 2
+PIECE = b"x" * 1_000_000
+
+
+@dataclass
+class Source:
+    """Where pieces come from; notes how many were read at once."""
+
+    pieces: int
+    reading: int = 0
+    most: int = 0
+
+    async def read(self, _start: int, _end: int) -> AsyncIterator[bytes]:
+        for _ in range(self.pieces):
+            self.reading += 1
+            self.most = max(self.most, self.reading)
+            await asyncio.sleep(0)  # whoever else may read now does
+            self.reading -= 1
+            yield PIECE
+
+
+@pytest.fixture
+async def source() -> Source:
+    return Source(pieces=5)
+
+
+@pytest.fixture
+async def address(services: Services, source: Source) -> AsyncIterator[str]:
+    """Where a download of it is to be had."""
+    routes = Routes("/download", tag="Files")
+
+    @routes.get("", access=public(), returns=bytes)
+    async def download(_: Context) -> Stream:
+        """Download it."""
+        return Stream("application/octet-stream", "it", source.read)
+
+    app = web.Application(middlewares=[traffic(Measures())])
+    gates = [asyncio.Semaphore(number) for number in (8, 2, AT_ONCE)]
+    mount(app, routes.declared, Server(services, authenticate, *gates, body_limit=1))
+    async with TestServer(app) as server:
+        yield str(server.make_url("/download"))
+
+
+async def whole(http: aiohttp.ClientSession, address: str) -> int:
+    async with http.get(address) as response:
+        return len(await response.read())
+
+
+async def test_many_downloads_are_read_in_turns(address: str, source: Source) -> None:
+    async with aiohttp.ClientSession() as http:
+        sizes = await asyncio.gather(*(whole(http, address) for _ in range(10)))
+    assert sizes == [5 * len(PIECE)] * 10
+    assert source.most == AT_ONCE
+
+
+async def test_those_who_do_not_read_on_hold_nobody_up(address: str, source: Source) -> None:
+    source.pieces = 100  # more than any buffer on the way takes
+    async with aiohttp.ClientSession() as http, asyncio.timeout(20):
+        dawdling = [await http.get(address) for _ in range(AT_ONCE + 1)]
+        for each in dawdling:
+            await each.content.readexactly(1)
+        source.pieces = 5
+        assert await whole(http, address) == 5 * len(PIECE)
+        for each in dawdling:
+            each.close()
