@@ -25,6 +25,7 @@ from coaching_service.people.assistants import service as assistants_service
 from coaching_service.people.customer_access import routes as customer_access
 from coaching_service.people.customer_access import service as customer_access_service
 from coaching_service.people.customers import erasing as customers_erasing
+from coaching_service.people.customers import leaving as customers_leaving
 from coaching_service.people.customers import replays as customers_replays
 from coaching_service.people.customers import routes as customers
 from coaching_service.people.customers import service as customers_service
@@ -150,6 +151,7 @@ STEPS: Steps = {
     mail.SEND: mail.send,
     sessions_service.FORGOTTEN: sessions_service.send_reset,
     customers_erasing.ERASE: erasure.erase_customer,
+    customers_leaving.UNASSIGN: customers_leaving.look_again,
     account_service.ERASE: erasure.erase_company,
     compliance_daily.RENEW: compliance_daily.renew_some,
     orphans.COLLECT: orphans.collect_some,
@@ -163,7 +165,7 @@ team_service.on_removed[:] = [
     sessions_service.end_all,
     api_keys_service.end_all,
     assistants_service.end_all,
-    customers_service.unassign,
+    customers_leaving.follow,
 ]
 customers_service.figures[:] = [compliance_service.figures]
 owners.on_done_changed[:] = [personal_records_service.renew]

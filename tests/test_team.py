@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from coaching_service import features
 from coaching_service.kernel.auth.secrets import Vault
+from coaching_service.kernel.background.jobs import run_due
 from coaching_service.kernel.errors import Unavailable
+from coaching_service.kernel.storage.documents import now
 from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.lifecycle.customer_bulk import service as customer_bulk
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.identities import service as identities
 from coaching_service.people.sessions import service as sessions
@@ -165,6 +170,40 @@ async def test_a_removed_employee_is_out_at_once(
         read = (await coach.get(f"/coach/customers/{client['_id']}")).ok()
         assert read["customerRoleData"]["assignedTo"] is None
     assert await coach.names(assignedTo="none") == ["Ana"]
+
+
+async def test_a_client_assigned_to_a_coach_who_is_just_leaving_is_soon_nobodys(
+    interactive: CoachClient, coach: CoachClient, eli: dict[str, Any]
+) -> None:
+    """A request that had seen the coach just before writes just after; with another coach's clients nothing happens."""
+    ana, bo = await coach.create_customer("Ana"), await coach.create_customer("Bo")
+    (await interactive.delete(f"/coach/employees/{eli['_id']}")).ok(204)
+    for client, trainer in ((ana, eli["_id"]), (bo, coach.ctx.who.id)):
+        late = {"$set": {"customerRoleData.assignedTo": trainer}}
+        await coach.ctx.db["customers"].update_one({"_id": ObjectId(client["_id"])}, late)
+
+    await run_due(coach.ctx.services, features.STEPS, at=now() + timedelta(minutes=3))
+
+    assert await coach.names(assignedTo="none") == ["Ana"]
+    assert await coach.names(assignedTo=str(coach.ctx.who.id)) == ["Bo"]
+
+
+async def test_a_coach_who_leaves_during_a_bulk_change_gets_no_more_clients(
+    coach: CoachClient, eli: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(customer_bulk, "BATCH", 1)
+    clients = [ObjectId((await coach.create_customer(name))["_id"]) for name in ("Ana", "Bo")]
+
+    async def leaves(so_far: customer_bulk.Result) -> None:
+        if so_far.requested == 1:
+            await team.remove(coach.ctx, eli["_id"])
+
+    selection = {"ids": clients, "dryRun": False}
+    result = await customer_bulk.assign_trainer(coach.ctx, selection, eli["_id"], told=leaves)
+
+    failure = {"customerId": clients[1], "code": "NOT_FOUND", "message": "Coach not found"}
+    assert result == {"requested": 2, "ok": 1, "failed": [failure]}
+    assert await coach.names(assignedTo="none") == ["Ana", "Bo"]
 
 
 async def test_a_key_whose_master_key_is_lost_is_told_of(coach: CoachClient) -> None:

@@ -74,9 +74,17 @@ async def assign_trainer(
     ctx: Context, selection: Document, coach_id: ObjectId | None, *, told: Told | None = None
 ) -> Document:
     """Assign clients to a coach, or to nobody. Raises NotFound for an unknown coach."""
-    if coach_id is not None:
-        await team.require(ctx, coach_id)
-    return await _run(ctx, selection, lambda tx, ids: bulk.assign_trainer(tx, ids, coach_id), told)
+
+    async def require(tx: Context) -> None:
+        if coach_id is not None:
+            await team.require(tx, coach_id)
+
+    async def assign(tx: Context, ids: list[ObjectId]) -> None:
+        await require(tx)  # who leaves while this goes on gets no more
+        await bulk.assign_trainer(tx, ids, coach_id)
+
+    await require(ctx)
+    return await _run(ctx, selection, assign, told)
 
 
 async def assign_program(

@@ -1,0 +1,32 @@
+"""What follows for clients when a coach leaves."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import timedelta
+
+from coaching_service.kernel.background import jobs
+from coaching_service.kernel.background.jobs import Job
+from coaching_service.kernel.errors import NotFound
+from coaching_service.kernel.storage.context import Context, Services
+from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.people.customers import service
+from coaching_service.people.team import service as team
+
+UNASSIGN = "unassign_clients"
+# A request that had seen the coach just before may still assign clients to them: one more pass finds those.
+_SECOND_LOOK = timedelta(minutes=2)
+
+
+async def follow(ctx: Context, coach_id: ObjectId) -> None:
+    """In the transaction that removes a coach: their clients are assigned to nobody, and looked for again soon."""
+    await service.unassign(ctx, coach_id)
+    arguments = {"companyId": ctx.company_id, "coachId": coach_id}
+    await jobs.enqueue(ctx, UNASSIGN, arguments, after=_SECOND_LOOK)
+
+
+async def look_again(services: Services, job: Job) -> None:
+    """The step that assigns to nobody whoever was assigned to the coach `coachId` of `companyId` while they left."""
+    with suppress(NotFound):  # a company that is being erased: its clients go
+        operator = await team.operator(services, job.arguments["companyId"])
+        await service.unassign(Context(services, operator), job.arguments["coachId"])
