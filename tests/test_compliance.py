@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from coaching_service import features
 from coaching_service.kernel.background.jobs import Again, Job
 from coaching_service.kernel.storage.documents import now
 from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.progress.compliance import daily
 from coaching_service.progress.compliance.daily import RENEW, renew_some
 from tests.client import MONDAY, SUNDAY, TUESDAY, CoachClient
 from tests.conftest import PASSWORD
@@ -258,6 +260,27 @@ async def test_a_company_that_is_being_erased_does_not_hold_up_the_others(
     assert await in_list(coach, ana) == rates(coach, 0, 0, 0)
 
 
+async def test_a_company_of_which_it_fails_holds_up_nobody_and_is_tried_again_in_an_hour(
+    coach: CoachClient, other_company: CoachClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A time zone that is no longer known, say; also when those of whom it fails fill whole steps."""
+    broken = [await other_company.create_customer(name) for name in ("Bo", "Cy")]
+    for client in broken:
+        await keep(other_company, client, timezone="Europe/Atlantis", figuresUntil=LONG_AGO)
+    ana = await coach.create_customer()
+    await scheduled(coach, ana, coach.ctx.who.today(), "-")
+    await keep(coach, ana, figuresUntil=LONG_AGO + timedelta(days=1))
+    monkeypatch.setattr(daily, "_BATCH", 2)
+
+    while await renew_some(coach.ctx.services, JOB) == Again():
+        pass
+
+    assert await in_list(coach, ana) == rates(coach, 0, 0, 0)
+    for client in broken:
+        left = await coach.ctx.db["customers"].find_one({"_id": ObjectId(client["_id"])})
+        assert now() < left["figuresUntil"] <= now() + timedelta(hours=1)
+
+
 async def test_the_daily_renewal_does_not_undo_what_a_log_has_just_kept(coach: CoachClient) -> None:
     ana, today = await coach.create_customer(), coach.ctx.who.today()
     blocks = [await scheduled(coach, ana, today - timedelta(days=days), "-") for days in range(12)]
@@ -271,8 +294,6 @@ async def test_the_daily_renewal_does_not_undo_what_a_log_has_just_kept(coach: C
 
 
 async def test_the_renewal_stands_in_the_queue(coach: CoachClient) -> None:
-    from coaching_service import features
-
     assert RENEW in features.STANDING
     assert features.STEPS[RENEW] is renew_some
     assert date.fromisoformat(MONDAY).weekday() == 0

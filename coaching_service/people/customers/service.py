@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
 from typing import Any
 
 from coaching_service.kernel.auth.secrets import token_hash
@@ -142,16 +141,6 @@ async def read_with_figures(ctx: Context, customer_id: ObjectId) -> Document:
     for figure in figures:
         customer["customerRoleData"] |= await figure(ctx, customer)
     return customer
-
-
-async def keep_figures(ctx: Context, figures_of: dict[ObjectId, Document], until: dict[ObjectId, datetime]) -> None:
-    """Keep derived fields of customerRoleData for the lists, and until when they hold, by client."""
-    await store.keep_figures(ctx, figures_of, until)
-
-
-async def with_stale_figures(services: Services, limit: int) -> list[Document]:
-    """At most `limit` active clients of any company whose local day has changed since their figures were made."""
-    return await store.with_stale_figures(services, limit)
 
 
 async def create(ctx: Context, details: Document, *, send_invitation: bool = False, sample: bool = False) -> Document:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from typing import Any
 
 from coaching_service.kernel.storage.context import Context, Services, together
@@ -252,26 +251,6 @@ async def exists(services: Services, company_id: ObjectId, customer_id: ObjectId
 async def set_profile_photo(ctx: Context, customer_id: ObjectId, photo: Document) -> Document | None:
     """Point the client at another profile photo; None when the client is gone."""
     return await customers.update(ctx, {"_id": customer_id}, {"$set": {"profilePhoto": photo}})
-
-
-async def keep_figures(ctx: Context, figures: dict[ObjectId, Document], until: dict[ObjectId, datetime]) -> None:
-    """Set derived fields of customerRoleData by client, and until when they hold."""
-    changes = [
-        (
-            {"_id": client},
-            {"$set": {**{f"customerRoleData.{name}": v for name, v in of.items()}, "figuresUntil": until[client]}},
-        )
-        for client, of in figures.items()
-    ]
-    await customers.set_derived_each(ctx, changes)
-
-
-async def with_stale_figures(services: Services, limit: int) -> list[Document]:
-    """`_id, companyId, timezone` of at most `limit` active clients of any company whose figures no longer hold."""
-    stale = customers.globally(services).find(
-        {ARCHIVED: False, "figuresUntil": {"$lte": now()}}, {"companyId": 1, "timezone": 1}, limit=limit
-    )
-    return await stale.sort("figuresUntil", 1).to_list(None)
 
 
 async def set_active(ctx: Context, customer_id: ObjectId) -> None:

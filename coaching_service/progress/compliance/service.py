@@ -10,6 +10,7 @@ from coaching_service.kernel.errors import BadRequest
 from coaching_service.kernel.storage.context import Context
 from coaching_service.kernel.storage.documents import Document
 from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.people.customers import kept_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.compliance.figures import by_day, daily, percentage, share
 from coaching_service.training.workouts import readings
@@ -79,7 +80,7 @@ async def keep(ctx: Context, clients: Sequence[Document]) -> None:
     found = await rates(ctx, clients)
     zones = {client["_id"]: client["timezone"] or ctx.who.company.timezone for client in clients}
     until = {client: next_midnight(ctx.who.today(zone), zone) for client, zone in zones.items()}
-    await customers.keep_figures(ctx, found, until)
+    await kept_figures.keep(ctx, found, until)
 
 
 async def renew(ctx: Context, customer_id: ObjectId) -> None:
