@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from coaching_service.kernel.storage.documents import declared
+from coaching_service.kernel.storage.ids import ObjectId
+from tests.client import CoachClient
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "coaching_service"
@@ -76,6 +78,16 @@ def test_every_collection_is_found_by_company_or_says_why_not() -> None:
         for index in collection.indexes:
             timed = index.expire_after is not None
             assert index.fields[0] == "companyId" or collection.why_global or timed, f"{name}.{index.name}"
+
+
+@pytest.mark.parametrize("collection", sorted(declared()))
+async def test_no_condition_reaches_into_another_company(coach: CoachClient, collection: str) -> None:
+    """The company is that of the one asking, in what is read and in what is changed."""
+    where = {"companyId": ObjectId()}
+    for narrowed in (declared()[collection].reach, declared()[collection].own):
+        assert narrowed(coach.ctx, {"name": "x"})["companyId"] is not None
+        with pytest.raises(RuntimeError, match="within the company"):
+            narrowed(coach.ctx, where)
 
 
 def test_what_belongs_to_a_client_is_found_by_the_client() -> None:

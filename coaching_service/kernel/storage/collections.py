@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from pymongo import ASCENDING, DESCENDING
 
@@ -14,6 +14,7 @@ from coaching_service.kernel.storage.mongo import Index
 
 Document = dict[str, Any]
 Where = dict[str, Any]
+Whose = Literal["all", "own", "shared"]
 
 
 def now() -> datetime:
@@ -25,6 +26,13 @@ def now() -> datetime:
 def order_by(fields: Sequence[str]) -> list[tuple[str, int]]:
     """Field names (a leading `-` sorts down) as the driver takes them."""
     return [(f.removeprefix("-"), DESCENDING if f.startswith("-") else ASCENDING) for f in fields]
+
+
+def within(company: object, where: Where) -> Where:
+    """`where` within a company, which it must not name: it would read another's."""
+    if "companyId" in where:
+        raise RuntimeError("a condition is within the company of whoever asks; it must not name one")
+    return {"companyId": company, **where}
 
 
 @dataclass(frozen=True)
@@ -72,14 +80,16 @@ class Readable:
 
     # --- reading -----------------------------------------------------------------------------------------------
 
-    def reach(self, ctx: Context, where: Where) -> Where:
-        """`where`, narrowed to what the company reads."""
-        company = {"$in": [None, ctx.company_id]} if self.shared else ctx.company_id
-        return {"companyId": company, **where}
+    def reach(self, ctx: Context, where: Where, whose: Whose = "all") -> Where:
+        """`where`, narrowed to what the company reads; of a shared collection only what is `own`, or `shared`."""
+        mine = ctx.company_id
+        if not self.shared:
+            return within(mine, where)
+        return within({"all": {"$in": [None, mine]}, "own": mine, "shared": None}[whose], where)
 
     def own(self, ctx: Context, where: Where) -> Where:
         """`where`, narrowed to what the company may change."""
-        return {"companyId": ctx.company_id, **where}
+        return within(ctx.company_id, where)
 
     def projection(self, fields: Sequence[str] | None) -> dict[str, Any] | None:
         """Only `fields` (and `_id`); without them all but the private ones."""
@@ -104,10 +114,11 @@ class Readable:
         limit: int = 0,
         fields: Sequence[str] | None = None,
         hint: str | None = None,
+        whose: Whose = "all",
     ) -> list[Document]:
         """The documents that `where` names, in the order of `sort`."""
         cursor = self._in(ctx).find(
-            self.reach(ctx, where), self.projection(fields), skip=skip, limit=limit, session=ctx.session
+            self.reach(ctx, where, whose), self.projection(fields), skip=skip, limit=limit, session=ctx.session
         )
         if sort:
             cursor = cursor.sort(order_by(sort))
@@ -127,15 +138,19 @@ class Readable:
         async for document in cursor.hint(hint) if hint else cursor:
             yield document
 
-    async def count(self, ctx: Context, where: Where, *, limit: int | None = None, hint: str | None = None) -> int:
+    async def count(
+        self, ctx: Context, where: Where, *, limit: int | None = None, hint: str | None = None, whose: Whose = "all"
+    ) -> int:
         """How many documents `where` names, counting no further than `limit`."""
         options: dict[str, Any] = {key: v for key, v in (("limit", limit), ("hint", hint)) if v is not None}
-        return await self._in(ctx).count_documents(self.reach(ctx, where), session=ctx.session, **options)
+        return await self._in(ctx).count_documents(self.reach(ctx, where, whose), session=ctx.session, **options)
 
-    async def aggregate(self, ctx: Context, where: Where, *stages: Document, hint: str | None = None) -> list[Document]:
+    async def aggregate(
+        self, ctx: Context, where: Where, *stages: Document, hint: str | None = None, whose: Whose = "all"
+    ) -> list[Document]:
         """The answer of a pipeline whose first stage is `where` within the company."""
         options = {"hint": hint} if hint else {}
-        pipeline = [{"$match": self.reach(ctx, where)}, *stages]
+        pipeline = [{"$match": self.reach(ctx, where, whose)}, *stages]
         return await self._in(ctx).aggregate(pipeline, session=ctx.session, **options).to_list(None)
 
     def globally(self, services: Services) -> Collection:

@@ -9,12 +9,12 @@ from pymongo import ReturnDocument, UpdateOne
 from pymongo.errors import DuplicateKeyError, OperationFailure
 
 from coaching_service.kernel.errors import Conflict
-from coaching_service.kernel.storage.collections import Document, Readable, Where, now, registry
+from coaching_service.kernel.storage.collections import Document, Readable, Where, Whose, now, registry, within
 from coaching_service.kernel.storage.context import Context, Services
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.kernel.storage.mongo import is_write_conflict
 
-__all__ = ["Document", "Documents", "HeldByAnother", "Where", "declared", "moved_on", "now"]
+__all__ = ["Document", "Documents", "HeldByAnother", "Where", "Whose", "declared", "moved_on", "now"]
 
 _REWRITES = 50
 
@@ -28,8 +28,8 @@ class Documents(Readable):
         at = now()
         return {
             "_id": ObjectId(),
-            "companyId": ctx.company_id,
             **document,
+            "companyId": ctx.company_id,
             "createdAt": at,
             "updatedAt": at,
             "version": 0,
@@ -169,7 +169,7 @@ class Documents(Readable):
         `hint` names the index to find them by: left to itself, the database may walk through everybody's.
         """
         collection = services.collection(self.name)
-        found = collection.find({"companyId": company_id, **where}, {"_id": 1}, limit=limit, hint=hint)
+        found = collection.find(within(company_id, where), {"_id": 1}, limit=limit, hint=hint)
         ids = [document["_id"] async for document in found]
         if not ids:
             return 0

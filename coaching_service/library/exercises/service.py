@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from coaching_service.kernel.errors import BadRequest, Forbidden, not_found
 from coaching_service.kernel.pagination import page_document, skip_of
 from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import Document, Where
+from coaching_service.kernel.storage.documents import Document, Where, Whose
 from coaching_service.kernel.storage.ids import ObjectId, stable_id
 from coaching_service.kernel.text import plain
 from coaching_service.library.exercises import muscles, store
@@ -27,15 +27,14 @@ async def page(
 ) -> Document:
     """One page of the exercises this company can use. `kind`: `my`, `public`, or a type of exercise."""
     where: Where = {}
-    if own_only or kind == "my":
-        where["companyId"] = ctx.company_id
-    elif kind == "public":
-        where["companyId"] = None
-    elif kind is not None:
+    whose: Whose = "own" if own_only or kind == "my" else "shared" if kind == "public" else "all"
+    if whose == "all" and kind is not None:
         where["type"] = kind
     if library_id is not None:
         where["libraryId"] = library_id
-    docs, total = await store.page(ctx, where, keywords=plain(keywords), skip=skip_of(page, size), limit=size)
+    docs, total = await store.page(
+        ctx, where, whose=whose, keywords=plain(keywords), skip=skip_of(page, size), limit=size
+    )
     return page_document(docs, total, page, size)
 
 

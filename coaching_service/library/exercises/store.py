@@ -8,7 +8,7 @@ from typing import Any
 from pymongo import UpdateOne
 
 from coaching_service.kernel.storage.context import Context, Services, together
-from coaching_service.kernel.storage.documents import Document, Documents, Where, now
+from coaching_service.kernel.storage.documents import Document, Documents, Where, Whose, now
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.kernel.storage.mongo import Index
 from coaching_service.kernel.text import holding, plain, searchable
@@ -35,12 +35,16 @@ def search_fields(exercise: Document) -> Document:
     return {"sortName": plain(exercise["name"]), **searchable(*texts)}
 
 
-async def page(ctx: Context, where: Where, *, keywords: str, skip: int, limit: int) -> tuple[list[Document], int]:
+async def page(
+    ctx: Context, where: Where, *, whose: Whose, keywords: str, skip: int, limit: int
+) -> tuple[list[Document], int]:
     """One page of exercises and how many there are: by name, or by how well the name fits the keywords."""
     where = {"deletedAt": None, **where}
     if not keywords:
         docs, total = await together(
-            ctx, exercises.find(ctx, where, sort=_ORDER, skip=skip, limit=limit), exercises.count(ctx, where)
+            ctx,
+            exercises.find(ctx, where, sort=_ORDER, skip=skip, limit=limit, whose=whose),
+            exercises.count(ctx, where, whose=whose),
         )
         return docs, total
     if "\0" in keywords:
@@ -62,8 +66,8 @@ async def page(ctx: Context, where: Where, *, keywords: str, skip: int, limit: i
     ]
     docs, total = await together(
         ctx,
-        exercises.aggregate(ctx, where, *stages, hint=_BY_SUFFIX),
-        exercises.count(ctx, where, hint=_BY_SUFFIX),
+        exercises.aggregate(ctx, where, *stages, hint=_BY_SUFFIX, whose=whose),
+        exercises.count(ctx, where, hint=_BY_SUFFIX, whose=whose),
     )
     return docs, total
 
