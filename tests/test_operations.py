@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
+from collections import Counter
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
-from aiohttp.test_utils import TestServer
+from aiohttp.test_utils import TestServer, make_mocked_request
+from motor.motor_asyncio import AsyncIOMotorClient
+from pymongo.monitoring import CommandListener, CommandStartedEvent
 
 from coaching_service import runtime
 from coaching_service.app import create_app
 from coaching_service.kernel.rest import operations
+from coaching_service.kernel.rest.operations import OperatorDoors
 from coaching_service.kernel.storage.context import Services
+from coaching_service.kernel.storage.documents import declared
+from coaching_service.kernel.storage.mongo import database
 from coaching_service.settings import Settings
 from tests.client import CoachClient, document
 
@@ -27,8 +35,38 @@ async def test_a_service_without_its_indexes_is_not_ready(settings: Settings) ->
             nobody = CoachClient(server, None, None)
             error = (await nobody.get("/readyz")).refused(503, "ensure-indexes")
             assert error["error"] == "Service Unavailable"
+            await runtime.make_indexes(bare)
+            assert (await nobody.get("/readyz")).ok() == {"status": "ready"}
             await nobody.close()
         await bare.db.client.drop_database(bare.db.name)
+
+
+class Heard(CommandListener):
+    """Notes what the database is asked."""
+
+    def __init__(self) -> None:
+        self.commands: Counter[str] = Counter()
+
+    def started(self, event: CommandStartedEvent) -> None:
+        self.commands[event.command_name] += 1
+
+    def succeeded(self, _: object) -> None:
+        """Not of interest."""
+
+    failed = succeeded
+
+
+async def test_many_who_ask_whether_it_is_ready_ask_the_database_once(settings: Settings, services: Services) -> None:
+    """And for its indexes only until they are there."""
+    heard = Heard()
+    asked = make_mocked_request("GET", "/readyz")
+    with closing(AsyncIOMotorClient(settings.mongodb_uri, event_listeners=[heard])) as client:
+        doors = OperatorDoors(replace(services, db=database(client, settings.mongodb_database)), [], [])
+        for wanted in ({"listIndexes": len(declared())}, {"ping": 1}, {"ping": 1}):
+            heard.commands.clear()
+            answers = await asyncio.gather(*(doors.readyz(asked) for _ in range(20)))
+            assert {answer.status for answer in answers} == {200}
+            assert heard.commands == wanted
 
 
 async def test_a_lost_database_is_503_and_says_nothing_of_itself(settings: Settings) -> None:

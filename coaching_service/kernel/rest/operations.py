@@ -31,6 +31,8 @@ class OperatorDoors:
 
     def __init__(self, services: Services, routes: Sequence[Route], tags: Sequence[tuple[str, str]]) -> None:
         self.services, self._routes, self._tags = services, routes, tags
+        self._has_indexes = False
+        self._probe: asyncio.Task[None] | None = None
 
     def routes(self, measures: Measures, *, with_metrics: bool) -> list[web.RouteDef]:
         """What to serve."""
@@ -61,15 +63,28 @@ class OperatorDoors:
         return web.Response(body=to_json({"status": "ok"}), headers=_JSON)
 
     async def readyz(self, _: web.Request) -> web.Response:
-        """The database answers and has every index. Raises Unavailable."""
+        """The database answers and has every index. Raises Unavailable.
+
+        Anybody may ask: those who do at the same time share one look at it, and indexes once seen are not looked for
+        again.
+        """
+        if self._probe is None or self._probe.done():
+            self._probe = asyncio.create_task(self._look())
+        await asyncio.shield(self._probe)  # one who hangs up does not take the others' answer along
+        return web.Response(body=to_json({"status": "ready"}), headers=_JSON)
+
+    async def _look(self) -> None:
         try:
             async with asyncio.timeout(_READY_SECONDS):
+                if self._has_indexes:
+                    await self.services.db.command("ping")
+                    return
                 missing = await missing_indexes(self.services.db, {name: c.indexes for name, c in declared().items()})
         except TimeoutError:
             raise Unavailable(f"The database does not answer within {_READY_SECONDS:.0f} s") from None
         if missing:
             raise Unavailable(f"Indexes are missing: {', '.join(missing)}; run: coaching-service ensure-indexes")
-        return web.Response(body=to_json({"status": "ready"}), headers=_JSON)
+        self._has_indexes = True
 
     async def swagger_json(self, _: web.Request) -> web.Response:
         """The OpenAPI document."""
