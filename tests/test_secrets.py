@@ -155,6 +155,19 @@ def test_a_failure_is_logged_without_the_values_at_hand(log: io.BytesIO) -> None
     assert password not in lines
 
 
+async def test_how_the_database_is_reached_is_told_to_the_log_alone(settings: Settings, log: io.BytesIO) -> None:
+    uri = str(settings.mongodb_uri).replace("://", "://someone:hunter2@")
+    locked_out = runtime.open_services(replace(settings, mongodb_uri=uri))
+    async with locked_out as services, TestServer(create_app(settings, services)) as server:
+        coach = CoachClient(server, "cs_ak_x", None)
+        reply = await coach.get("/me")
+        await coach.close()
+    reply.refused(503, "its operator has to look")
+    assert b"MONGODB_URI" not in reply.raw
+    assert b"MONGODB_URI" in log.getvalue()
+    assert b"hunter2" not in log.getvalue()
+
+
 async def _bare(nobody: CoachClient, route: Any) -> Any:
     return await nobody.send(route.method, filled(route, {}), json=route.example or {})
 

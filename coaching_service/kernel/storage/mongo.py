@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import structlog
 from bson import CodecOptions
 from motor.motor_asyncio import AsyncIOMotorClient
 from pymongo import IndexModel
@@ -25,6 +26,7 @@ from coaching_service.kernel.storage.context import Database
 Client = AsyncIOMotorClient[dict[str, Any]]
 WRITE_CONFLICT = 112
 _REFUSED = (13, 18)  # Unauthorized, AuthenticationFailed
+log = structlog.get_logger("coaching_service.database")
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,8 @@ def as_service_error(error: Exception) -> ServiceError | None:
     if isinstance(error, ConnectionFailure | WTimeoutError | ExecutionTimeout):
         return Unavailable("The database cannot be reached; try again shortly", {"Retry-After": "1"})
     if isinstance(error, OperationFailure) and error.code in _REFUSED:
-        return Unavailable("The database refuses the service; its operator has to look at MONGODB_URI")
+        log.error("the database refuses the name and password in MONGODB_URI, or what they may do", code=error.code)
+        return Unavailable("The database refuses the service; its operator has to look")
     if is_write_conflict(error):
         return Conflict("Somebody else is changing the same record; read it again and retry")
     if isinstance(error, PyMongoError) and error.has_error_label("TransientTransactionError"):
