@@ -92,6 +92,7 @@ async def test_a_photo_s_creation_may_come_without_a_file(coach: CoachClient, an
     with_file = (await add(coach, ana, picture())).ok(201)
     again = (await add(coach, ana, None)).ok(201)
     assert again["photos"]["frontKey"] == with_file["photos"]["frontKey"]
+    assert (again["version"], again["updatedAt"]) == (with_file["version"], with_file["updatedAt"]), "left as it is"
     plain = {"data": {"createdAt": "2026-03-02", "imageSideIndex": "1"}}
     (await coach.send("POST", f"{ana}/progress-photos", **plain)).ok(201)
 

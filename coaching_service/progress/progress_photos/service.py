@@ -51,6 +51,8 @@ async def add(
         zone = client["timezone"] or tx.who.company.timezone
         date = taken if isinstance(taken, str) else str(local_date(taken, zone))
         before = await store.of_date(tx, customer_id, date)
+        if file is None and before is not None:
+            return before
         record = await store.put(tx, customer_id, date, _side(side_index, file))
         if file is not None:
             await files.discard(tx, _ids(before, SIDES[side_index]))
