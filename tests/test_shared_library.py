@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import Counter
 
 from coaching_service.kernel.storage.context import Services
+from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.library.exercises import shared
 from coaching_service.library.exercises.muscles import MUSCLES
 from coaching_service.library.exercises.schemas import LEVELS, TYPES
+from tests.client import CoachClient
+from tests.training import client_path
 
 ENTRIES = shared.entries()
 
@@ -57,3 +60,31 @@ async def test_publishing_mends_what_has_changed(services: Services) -> None:
     mended = await services.db["exercises"].find_one({"_id": changed["_id"]})
     assert mended is not None
     assert (mended["level"], mended["version"]) == (ENTRIES[0]["level"], changed["version"] + 1)
+
+
+async def test_publishing_deletes_what_the_library_no_longer_holds(coach: CoachClient, services: Services) -> None:
+    """As a company's own is: unlisted, and named still by the blocks that hold it. It may come back."""
+    exercises = services.db["exercises"]
+    dropped = await exercises.find_one({"companyId": None, "name": ENTRIES[0]["name"]})
+    assert dropped is not None
+    dropped |= {"_id": ObjectId(), "name": "Thigh master", "sortName": "thigh master"}
+    await exercises.insert_one(dropped)
+    block = await coach.schedule(ana := await coach.create_customer())
+    item = {"type": "EXERCISE", "exerciseId": str(dropped["_id"]), "exerciseSets": [{"type": "reps"}]}
+    (await coach.post(f"{client_path(ana)}/wblocks/{block['_id']}/witems", item)).ok(201)
+
+    assert await shared.publish(services) == 1
+    assert await shared.publish(services) == 0, "it is deleted once"
+
+    (await coach.get(f"/exercises/{dropped['_id']}")).refused(404)
+    assert (await coach.calendar(ana))[0]["items"][0]["exercise"]["name"] == "Thigh master"
+    kept = await exercises.find_one({"_id": dropped["_id"]})
+    assert kept is not None
+    as_deleted = {name: kept[name] for name in ("deletedAt", "version")}
+    back = {"companyId": None, "name": ENTRIES[1]["name"]}
+    await exercises.update_one(back, {"$set": as_deleted, "$unset": {"digest": ""}})
+    assert await shared.publish(services) == 1
+    found = await exercises.find_one(back)
+    assert found is not None
+    assert found["deletedAt"] is None
+    await exercises.delete_one({"_id": dropped["_id"]})

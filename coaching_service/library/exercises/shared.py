@@ -24,7 +24,7 @@ def entries() -> tuple[dict[str, Any], ...]:
 
 
 async def publish(services: Services) -> int:
-    """Put the library into the database, or bring it up to date; gives how many exercises were written."""
+    """Put the library into the database, or bring it up to date; gives how many exercises were written or deleted."""
     return await store.publish(services, [_document(entry) for entry in entries()])
 
 

@@ -117,15 +117,21 @@ async def bury(ctx: Context, exercise_id: ObjectId) -> bool:
 
 
 async def publish(services: Services, shared: Sequence[Document]) -> int:
-    """Make the shared library what `shared` says (each with `_id` and `digest`); gives how many were written."""
-    collection = exercises.globally(services)
+    """Make the shared library what `shared` says (each with `_id` and `digest`); gives how many were written.
+
+    What it no longer names is deleted as a company's own are: for all but the blocks that name it.
+    """
+    collection, at = exercises.globally(services), now()
     cursor = collection.find({"companyId": None}, {"digest": 1})
     there: dict[Any, Any] = {entry["_id"]: entry.get("digest") async for entry in cursor}
-    writes: list[Any] = []
+    dropped = [each for each in there.keys() - {entry["_id"] for entry in shared} if there[each] is not None]
+    # Without its digest it is written anew should it ever come back.
+    gone = {"$set": {"deletedAt": at, "updatedAt": at}, "$unset": {"digest": ""}, "$inc": {"version": 1}}
+    writes: list[Any] = [UpdateOne({"_id": each}, gone) for each in dropped]
     for entry in shared:
-        fields = entry | search_fields(entry) | {"companyId": None, "deletedAt": None, "updatedAt": now()}
+        fields = entry | search_fields(entry) | {"companyId": None, "deletedAt": None, "updatedAt": at}
         if entry["_id"] not in there:  # an upsert: another process may be publishing at the same time
-            first = {**fields, "createdAt": fields["updatedAt"], "version": 0}
+            first = {**fields, "createdAt": at, "version": 0}
             writes.append(UpdateOne({"_id": first.pop("_id")}, {"$setOnInsert": first}, upsert=True))
         elif there[entry["_id"]] != entry["digest"]:
             writes.append(UpdateOne({"_id": entry["_id"]}, {"$set": fields, "$inc": {"version": 1}}))
