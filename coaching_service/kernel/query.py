@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from marshmallow import ValidationError, fields, post_load, validates_schema
+from marshmallow import ValidationError, fields, validates_schema
 
 from coaching_service.kernel.validation import Day, Input, within
 
@@ -60,8 +60,3 @@ class DateRange(Input):
         """The end is not before the start."""
         if data["endDate"] < data["startDate"]:
             raise ValidationError("must not be before startDate", "endDate")
-
-    @post_load
-    def as_pair(self, data: dict[str, str], **_: Any) -> dict[str, str]:
-        """Nothing but the two dates."""
-        return data

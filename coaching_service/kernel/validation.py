@@ -16,6 +16,7 @@ from coaching_service.kernel.storage.ids import ObjectId, parse_id
 
 NAME_LENGTH = 200
 TEXT_LENGTH = 10_000
+MOST_WORDS = 50
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 TIMEZONES = frozenset(available_timezones() - {"Factory", "localtime", "posixrules"})  # which name no zone
@@ -210,7 +211,7 @@ class ListOf(fields.List[Any]):
 class Words(ListOf):
     """An array of short strings (tags, groups), trimmed, each kept once; null is none."""
 
-    def __init__(self, *, longest: int = 100, most: int = 50, **options: Any) -> None:
+    def __init__(self, *, longest: int = 100, most: int = MOST_WORDS, **options: Any) -> None:
         super().__init__(Text(longest=longest), most=most, **{"allow_none": True} | options)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:

@@ -40,8 +40,7 @@ class ChangeByStoredType:
 class Variant(fields.Field[dict[str, Any]]):
     """An object read by the schema that its `type` names; in the OpenAPI document a `oneOf` told apart by `type`."""
 
-    def __init__(self, name: str, by_type: Mapping[str, type[Schema]], **options: Any) -> None:
-        self.name_on_paper = name
+    def __init__(self, by_type: Mapping[str, type[Schema]], **options: Any) -> None:
         self.by_type = {word: schema() for word, schema in by_type.items()}
         super().__init__(**options)
 

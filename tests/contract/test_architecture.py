@@ -17,7 +17,6 @@ PACKAGE = ROOT / "coaching_service"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 DRIVER = ("motor", "pymongo", "bson", "gridfs")
 AIOHTTP_ROOMS = ("kernel/rest/", "mcp/", "oauth/", "web/", "authentication.py", "app.py", "runtime.py")
-FEATURE_FILES = {"__init__", "routes", "schemas", "service", "store", "tools"}
 
 
 def imports(module: Path) -> Iterator[str]:

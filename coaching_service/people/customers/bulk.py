@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from coaching_service.kernel.storage.context import Context, in_transaction
 from coaching_service.kernel.storage.documents import Document
 from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.kernel.validation import MOST_WORDS
 from coaching_service.people.customers import erasing, service, store
 from coaching_service.people.customers.search import holding_somewhere
 
@@ -54,14 +55,10 @@ async def add_groups(ctx: Context, ids: list[ObjectId], groups: list[str]) -> No
     await store.add_groups(ctx, ids, groups)
 
 
-# How many groups a client can be in: as many as a list of words holds.
-MOST_GROUPS = 50
-
-
 async def overfull(ctx: Context, ids: list[ObjectId], groups: list[str]) -> dict[ObjectId, str]:
     """Which of `ids` would be in more groups than a client can be, and what to tell of them."""
-    told = f"groups must not hold more than {MOST_GROUPS} entries"
-    return dict.fromkeys(await store.overfull(ctx, ids, groups, MOST_GROUPS), told)
+    told = f"groups must not hold more than {MOST_WORDS} entries"
+    return dict.fromkeys(await store.overfull(ctx, ids, groups, MOST_WORDS), told)
 
 
 async def remove_groups(ctx: Context, ids: list[ObjectId], groups: list[str]) -> None:

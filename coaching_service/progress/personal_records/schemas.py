@@ -5,8 +5,7 @@ from __future__ import annotations
 from marshmallow import fields
 
 from coaching_service.kernel.validation import Answer, Choice, Day, Identifier, Input, Integer, Moment, Number
-
-KINDS = ("heaviest_load", "most_reps", "estimated_1rm")
+from coaching_service.training.workouts.bests import KINDS
 
 
 class RecordDetails(Input):

@@ -10,7 +10,6 @@ from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts import readings, tallies
 
 _SHARE = {"primary": 1.0, "secondary": 0.5}
-_FIGURES = ("sets", "reps", "volumeLoad")
 
 
 async def by_muscle(ctx: Context, customer_id: ObjectId, first: str, last: str) -> Document:
@@ -26,9 +25,9 @@ async def by_muscle(ctx: Context, customer_id: ObjectId, first: str, last: str) 
     for total in totals:
         for muscle in muscles.get(total["_id"], ()):
             found = trained.setdefault(
-                muscle["_id"], {"_id": muscle["_id"], "name": muscle["name"], **dict.fromkeys(_FIGURES, 0.0)}
+                muscle["_id"], {"_id": muscle["_id"], "name": muscle["name"], **dict.fromkeys(tallies.FIGURES, 0.0)}
             )
-            for figure in _FIGURES:
+            for figure in tallies.FIGURES:
                 found[figure] += total[figure] * _SHARE[muscle["role"]]
     for found in trained.values():
         found["volumeLoad"] = tallies.exact(found["volumeLoad"])

@@ -6,6 +6,7 @@ from marshmallow import fields
 
 from coaching_service.kernel.validation import Answer, Day, Identifier, Input, ListOf, Moment, Text, Words
 from coaching_service.training.workouts.item_schemas import NEW_ITEM
+from coaching_service.training.workouts.items import MAX_ITEMS
 from coaching_service.training.workouts.schemas import item_answer
 
 
@@ -23,7 +24,7 @@ class NewTemplate(Input):
     name = Text(required=True)
     type = Text(allow_none=True, load_default=None, metadata={"description": "Your own word: strength, mobility ..."})
     tags = Words(load_default=list)
-    items = ListOf(NEW_ITEM, most=100, load_default=list)
+    items = ListOf(NEW_ITEM, most=MAX_ITEMS, load_default=list)
 
 
 class Template(Answer):

@@ -142,7 +142,7 @@ def _new(kind: str, details: type[Input]) -> type[Input]:
     return built
 
 
-NEW_ITEM = Variant("NewItem", {kind: _new(kind, details) for kind, details in _DETAILS.items()})
+NEW_ITEM = Variant({kind: _new(kind, details) for kind, details in _DETAILS.items()})
 ITEM_CHANGE = ChangeByStoredType(
     {kind: patch_of(details, name=details.__name__.replace("Details", "Change")) for kind, details in _DETAILS.items()}
 )

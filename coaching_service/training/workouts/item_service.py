@@ -139,7 +139,7 @@ async def _put(
 
     def holding(held: Document) -> Document:
         others = _without(held, item)
-        if len(others) >= store.MAX_ITEMS:
+        if len(others) >= items.MAX_ITEMS:
             raise _full()
         return {"items": [*others[:at], item, *others[at:]]}
 
@@ -153,7 +153,7 @@ def _without(block: Document, item: Document) -> list[Document]:
 
 
 def _full() -> BadRequest:
-    return BadRequest([f"items must not hold more than {store.MAX_ITEMS} entries: the workout block is full"])
+    return BadRequest([f"items must not hold more than {items.MAX_ITEMS} entries: the workout block is full"])
 
 
 async def log_item(

@@ -14,6 +14,7 @@ from coaching_service.training.workouts import tallies
 from coaching_service.training.workouts.sets import with_variables
 from coaching_service.training.workouts.tallies import derived
 
+MAX_ITEMS = 100
 # What a coach says of an item of each type, and what a client's log adds, with its empty value.
 FIELDS: dict[str, tuple[str, ...]] = {
     "EXERCISE": ("exerciseId", "exerciseSets", "exerciseInstructions", "supersetId"),

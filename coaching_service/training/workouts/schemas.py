@@ -224,7 +224,7 @@ _ITEMS: dict[str, type[Schema]] = {
 
 def item_answer() -> Variant:
     """A workout item in an answer."""
-    return Variant("WorkoutItem", _ITEMS)
+    return Variant(_ITEMS)
 
 
 class Block(Answer):

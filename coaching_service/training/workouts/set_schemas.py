@@ -100,7 +100,7 @@ class PlannedSets(ListOf):
     """At least one planned set; each index once."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(Variant("PlannedSet", _BY_TYPE), least=1, most=MOST_SETS, **options)
+        super().__init__(Variant(_BY_TYPE), least=1, most=MOST_SETS, **options)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
         planned = super()._deserialize(value, attr, data, **kwargs)
@@ -136,7 +136,7 @@ def _read(schema: type[Schema]) -> type[Schema]:
 
 def planned_set_answer() -> Variant:
     """A planned set in an answer."""
-    return Variant("ReadPlannedSet", {kind: _read_schemas[kind] for kind in _BY_TYPE})
+    return Variant({kind: _read_schemas[kind] for kind in _BY_TYPE})
 
 
 _read_schemas = {kind: _read(schema) for kind, schema in _BY_TYPE.items()}

@@ -10,8 +10,7 @@ from coaching_service.kernel.storage.documents import Document, Documents, Where
 from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.kernel.storage.mongo import Index
 from coaching_service.training.workouts import sums
-
-MAX_ITEMS = 100
+from coaching_service.training.workouts.items import MAX_ITEMS
 
 blocks = Documents(
     "workoutBlocks",
