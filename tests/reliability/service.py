@@ -108,7 +108,11 @@ class Service:
         return self.folder.with_suffix(".err").read_text()
 
     async def start(self, *arguments: str, **settings: str) -> None:
-        """Start, and wait until demo.json is written: the last thing a start does."""
+        """Start, and wait until demo.json is written: the last thing a start does.
+
+        Connections to an earlier life are given up only now: somebody may have been asking it still.
+        """
+        await self.hang_up()
         before = self._written()
         process = self._process = self._spawn(*arguments, **settings)
 
@@ -170,11 +174,11 @@ class Service:
         assert self._process is not None
         process, self._process = self._process, None
         await until(lambda: process.poll() is not None, "the service has ended")
-        await self.hang_up()
         return process.returncode
 
     async def clean_up(self) -> None:
         """Leave nothing running, however the story went."""
         if self._process is not None:
             await self.end(signal.SIGKILL)
+        await self.hang_up()
         await until(lambda: not mongods_of(self.folder), "no database is left")

@@ -4,21 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import AsyncIterator
-from pathlib import Path
-
-import pytest
 
 from tests.reliability.service import Service, mongods_of, refused
-
-
-@pytest.fixture
-async def service(tmp_path: Path) -> AsyncIterator[Service]:
-    made = Service(tmp_path / "data")
-    try:
-        yield made
-    finally:
-        await made.clean_up()
 
 
 async def test_a_service_whose_database_dies_ends_and_says_so(service: Service) -> None:

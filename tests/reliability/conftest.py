@@ -1,0 +1,20 @@
+"""Services that are started, and ended."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.reliability.service import Service
+
+
+@pytest.fixture
+async def service(tmp_path: Path) -> AsyncIterator[Service]:
+    """A service for a story that starts and ends it as it likes; its folder does not exist yet."""
+    made = Service(tmp_path / "data")
+    try:
+        yield made
+    finally:
+        await made.clean_up()
