@@ -4,12 +4,12 @@
 // What is wrong is read out and scrolled to first.
 document.querySelector("[data-focus]")?.focus();
 
-// A form is sent once.
+// A form pressed twice is sent once. Pressed again after a while it is sent again: the first time may have been stopped.
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (form.method !== "post") return;
-  if (form.dataset.sent) return event.preventDefault();
-  form.dataset.sent = "yes";
+  if (Date.now() - form.dataset.sent < 3000) return event.preventDefault();
+  form.dataset.sent = Date.now();
 });
 window.addEventListener("pageshow", () => {
   for (const form of document.forms) delete form.dataset.sent;

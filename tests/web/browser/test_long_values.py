@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests import training
-from tests.client import CoachClient
+from tests.client import MONDAY, TUESDAY, CoachClient
 from tests.web.browser.conftest import OpenPage, picture, sign_in
 
-_HIDDEN = """() => [...document.querySelectorAll("main td, main th, main button, main input, main .tag, main label, main li")]
+_HIDDEN = """() => [...document.querySelectorAll("main td, main th, main article, main h4, main button, main input, main .tag, main label, main li")]
   .filter((each) => each.checkVisibility() && !each.closest(".hidden-text, thead"))
   .filter((each) => {
     const box = each.getBoundingClientRect(), room = document.documentElement.clientWidth;
@@ -30,6 +30,9 @@ async def test_long_names_push_nothing_out_of_sight(open_page: OpenPage, coach: 
     plan = f"/coach/programs/{program['_id']}/wblocks"
     block = (await coach.post(plan, {"name": unbroken, "day": 1})).ok(201)
     await training.add(coach, block, training.task(unbroken))
+    planned = await coach.schedule(ana, name=unbroken)
+    await training.add(coach, planned, training.task(unbroken))
+    await coach.schedule(ana, TUESDAY, "Ganzkörpertraining")
     body = await training.metric_set(coach, unbroken, "Waist", name=unbroken)
     page = await open_page(viewport={"width": width, "height": 800})
     await sign_in(page, coach)
@@ -42,6 +45,8 @@ async def test_long_names_push_nothing_out_of_sight(open_page: OpenPage, coach: 
         "/app/settings/metric-sets",
         f"/app/settings/metric-sets/{body['_id']}",
         f"/app/settings/metric-sets/{body['_id']}/delete",
+        f"/app/customers/{ana['_id']}?week={MONDAY}",
+        f"/app/customers/{ana['_id']}/blocks/{planned['_id']}",
         "/app/programs",
         f"/app/programs/{program['_id']}",
         f"/app/programs/{program['_id']}/change",

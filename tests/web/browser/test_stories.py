@@ -185,3 +185,26 @@ async def test_a_telephone_shows_every_tab_and_takes_a_decimal_comma(open_page: 
     await expect(page.get_by_role("status")).to_contain_text("is added.")
     (seen,) = await coach.calendar(ana)
     assert seen["items"][0]["exerciseSets"][0]["load"] == 77.5
+
+
+async def test_a_form_whose_sending_was_stopped_is_sent_again(page: Page, coach: CoachClient) -> None:
+    tries: list[str] = []
+
+    async def stop_the_first(route: Route) -> None:
+        tries.append(route.request.method)
+        await (route.abort("aborted") if len(tries) == 1 else route.continue_())
+
+    await page.clock.install()
+    await page.goto("/app/customers/new")
+    await page.route("**/app/customers/new", stop_the_first)
+    await page.get_by_label("Name", exact=True).fill("Ana")
+    button = page.get_by_role("button", name="Add the client")
+    async with page.expect_event("requestfailed"):
+        await button.dblclick()
+    assert tries == ["POST"], "pressed twice it is sent once"
+
+    await page.clock.fast_forward(5_000)
+    await button.click()
+
+    await expect(page.get_by_role("status")).to_contain_text("Ana is a client now.")
+    assert await coach.names() == ["Ana"]
