@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests import training
 from tests.client import MONDAY, TUESDAY, CoachClient
+from tests.web.conftest import Colleague
 from tests.web.visitor import PageSeen, Visitor
 
 
@@ -212,7 +213,9 @@ async def test_each_change_to_many_does_what_it_says(coach: CoachClient, owner_p
     assert [each["metricsSet"]["_id"] for each in await training.assigned_sets(coach, ana)] == [body["_id"]]
     chosen = await owner_page.get(f"/app/customers?groups=Morning&assignedTo={me}")
     everybody = await choose(chosen, owner_page, all="true", action="assign-trainer")
-    (await owner_page.submit(everybody, "/app/customers/bulk", coachId="")).says("Done for 1 client")
+    (await owner_page.submit(everybody, "/app/customers/bulk")).ok(400).says("This is required.")
+    assert (await coach.customers())["docs"][0]["customerRoleData"]["assignedTo"] == me, "nobody was chosen for them"
+    (await owner_page.submit(everybody, "/app/customers/bulk", coachId="none")).says("Done for 1 client")
     assert (await coach.customers())["docs"][0]["customerRoleData"]["assignedTo"] is None
 
 
@@ -245,3 +248,15 @@ async def test_the_calendar_has_a_first_and_a_last_week(coach: CoachClient, owne
     for page in ("details", "progress", "notes"):
         (await owner_page.get(f"/app/customers/{ana['_id']}/{page}")).ok()
     (await owner_page.get("/app/customers")).ok()
+
+
+async def test_who_sees_only_their_own_clients_adds_some_of_their_own(coach: CoachClient, colleague: Colleague) -> None:
+    eli = await colleague("customers.view", "customers.create", scope="assigned")
+    page = (await eli.get("/app/customers/new")).ok()
+    assert "Nobody" not in page.text
+
+    added = await eli.submit(page, "/app/customers/new", name="Ana", assignedTo=str(coach.ctx.who.id))
+
+    added.ok().says("Ana is a client now. No invitation went out, since no e-mail address is noted.")
+    (ana,) = (await coach.customers())["docs"]
+    assert ana["customerRoleData"]["assignedTo"] not in (None, str(coach.ctx.who.id))

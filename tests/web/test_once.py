@@ -18,7 +18,7 @@ async def test_a_client_sent_twice_is_added_once(coach: CoachClient, owner_page:
     again = await owner_page.submit(page, NEW, name="Ana")
 
     assert again.ok().path == first.path
-    again.says("Ana is a client now. It was sent twice, and done once.")
+    again.says("Ana is a client now.", "It was sent twice, and done once.")
     assert await coach.names() == ["Ana"]
     (await owner_page.submit(page, NEW, name="Björn")).says("Björn is a client now.")
     assert await coach.names() == ["Ana", "Björn"], "filled in anew it is another form"

@@ -28,7 +28,12 @@ from coaching_service.web.views.customers import Filter, address, found, trainer
 pages = Pages("/app/customers/bulk")
 _NAMED, _PROGRAMS = 12, 500
 
-NEEDED = {"groupNames": ("groupNames",), "programId": ("programId", "startDate"), "metricsSetId": ("metricsSetId",)}
+NEEDED = {
+    "groupNames": ("groupNames",),
+    "coachId": ("coachId",),
+    "programId": ("programId", "startDate"),
+    "metricsSetId": ("metricsSetId",),
+}
 
 
 class Chosen(Filter):
@@ -42,7 +47,7 @@ class Chosen(Filter):
 class _Needed(Input):
     seen = Text(blank=True, load_default="")
     groupNames = Words(load_default=list)
-    coachId = Identifier(allow_none=True, load_default=None)
+    coachId = Text(blank=True, load_default="")
     programId = Identifier(allow_none=True, load_default=None)
     startDate = Day(allow_none=True, load_default=None)
     metricsSetId = Identifier(allow_none=True, load_default=None)
@@ -86,6 +91,8 @@ async def bulk_change(ctx: Context, query: dict[str, Any], form: dict[str, Any])
     for name in NEEDED.get(action.needs, ()):
         if not form[name]:
             raise BadRequest([f"{name} is required"])
+    if action.needs == "coachId":
+        (form["coachId"],) = trainers([form["coachId"]])
     ids = await bulk.chosen(ctx, _selection(query))
     if form["seen"] != _fingerprint(ids):
         raise Conflict(f"Nothing was done: other clients are meant by now, {len(ids)} of them. Look at them once more.")

@@ -80,15 +80,25 @@ async def customers_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
 async def new_customer_page(ctx: Context) -> dict[str, Any]:
     """The page on which a client begins."""
     groups, coaches = await together(ctx, customers.groups(ctx), team.everybody(ctx))
-    return {"groups": groups, "coaches": coaches}
+    if _sees_only_own(ctx):
+        return {"groups": groups, "trainers": [(str(ctx.who.id), ctx.who.name)]}
+    return {"groups": groups, "trainers": [("", "Nobody"), *((str(each["_id"]), each["name"]) for each in coaches)]}
+
+
+def _sees_only_own(ctx: Context) -> bool:
+    return ctx.who.customers_scope == "assigned"
 
 
 @pages.post("/new", access=coach(CUSTOMERS.CREATE), form=NewCustomer(), on=new_customer_page)
 async def new_customer(ctx: Context, form: dict[str, Any]) -> Go:
     """Add a client, and invite them if it is wished."""
     invited = form.pop("sendInvitation")
+    if _sees_only_own(ctx):
+        form["assignedTo"] = ctx.who.id  # anybody else's would be out of sight at once
     customer = await customers.create(ctx, form, send_invitation=invited)
     notice = f"{customer['name']} is a client now."
     if invited and customer["email"]:
         notice += " The invitation is on its way."
+    elif invited:
+        notice += " No invitation went out, since no e-mail address is noted."
     return Go(f"/app/customers/{customer['_id']}", notice, about=customer["_id"])
