@@ -117,7 +117,7 @@ async def test_a_client_s_workout_is_changed_by_the_same_forms(coach: CoachClien
     assert "Next week" not in page.text
 
     moved = await owner_page.submit(page, f"{here}/items/{legs['items'][0]['_id']}/move", target=arms["_id"])
-    moved.ok().says("It is moved to Arms.", "Week of Sun 8 Mar 2026")
+    moved.ok().says("It is moved to Arms.", "Week of Mon 2 Mar 2026")
     (await owner_page.submit(await owner_page.get(here), here, name="Lower body")).ok().says("Lower body")
     first, second = await coach.calendar(ana)
     assert (first["name"], first["date"]) == ("Lower body", MONDAY)

@@ -134,3 +134,29 @@ async def test_a_reminder_s_time_is_told_in_words(coach: CoachClient, owner_page
     at = {"scheduledTime": "2026-11-19T08:00:00Z", "message": "Drink"}
     block = await training.block_with(coach, ana, training.reminder(), {"type": "REMINDER", "reminderFields": at})
     (await owner_page.get(page_of(block))).ok().says("08:30", "Thu 19 Nov 2026, 08:00 UTC")
+
+
+async def test_one_exercise_after_the_other_is_found_and_added(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    front, back = await coach.create_exercise("Quozzle front"), await coach.create_exercise("Quozzle back")
+    here = page_of(await coach.schedule(ana, "2026-03-04"))
+    found = (await owner_page.get(f"{here}?keywords=quozzle")).says("Week of Mon 2 Mar 2026")
+    assert not [name for name, _ in found.form(f"{here}/items").fields if name == "exerciseId"], "nothing is chosen yet"
+
+    once = await owner_page.submit(found, f"{here}/items", follow=False, exerciseId=front["_id"])
+    assert once.headers["Location"] == f"{here}?keywords=quozzle&page=1#more"
+    added = await owner_page.get(once.headers["Location"])
+    added.says("Quozzle front is added.", "1 item in it so far; the last is Quozzle front.")
+    (await owner_page.submit(added, f"{here}/items", exerciseId=back["_id"])).says("Quozzle back is added.")
+
+
+async def test_nothing_is_put_into_a_day_of_rest(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    legs = await training.block_with(coach, ana, training.task())
+    client = f"/coach/customers/{ana['_id']}"
+    rest = (await coach.post(f"{client}/wblocks", {"name": "Rest", "date": MONDAY, "isRest": True})).ok(201)
+
+    for page in (page_of(legs), f"/app/customers/{ana['_id']}?week={MONDAY}"):
+        assert f'<option value="{rest["_id"]}"' not in (await owner_page.get(page)).ok().html
+    seen = (await owner_page.get(page_of(rest))).ok().says("This is a day of rest")
+    assert [form.action for form in seen.forms if "/items" in form.action or "/tasks" in form.action] == []

@@ -178,6 +178,7 @@ async def test_a_telephone_shows_every_tab_and_takes_a_decimal_comma(open_page: 
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= 360
 
+    await page.get_by_role("group", name="Exercise").get_by_role("radio").first.check()
     await page.get_by_label("Load, kg").fill("")
     await page.get_by_label("Load, kg").press_sequentially("77,5")
     await page.get_by_role("button", name="Add the exercise").click()
@@ -185,6 +186,11 @@ async def test_a_telephone_shows_every_tab_and_takes_a_decimal_comma(open_page: 
     await expect(page.get_by_role("status")).to_contain_text("is added.")
     (seen,) = await coach.calendar(ana)
     assert seen["items"][0]["exerciseSets"][0]["load"] == 77.5
+    await expect(page.get_by_role("heading", name="Add an exercise")).to_be_in_viewport()
+    await page.get_by_role("searchbox", name="Find").fill("squat")
+    await page.get_by_role("button", name="Find").click()
+    await page.wait_for_url("**keywords=squat#more")
+    await expect(page.get_by_role("heading", name="Add an exercise")).to_be_in_viewport()
 
 
 async def test_a_form_whose_sending_was_stopped_is_sent_again(page: Page, coach: CoachClient) -> None:

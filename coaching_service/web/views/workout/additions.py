@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 from marshmallow import Schema, ValidationError, validates_schema
 
@@ -55,6 +56,18 @@ class _NewMetrics(Input):
     metricsSetId = Identifier(required=True)
 
 
+class Search(Input):
+    """Which exercises are offered."""
+
+    keywords = Text(blank=True, load_default="")
+    page = Integer(least=1, load_default=1)
+
+
+def more_of(here: str, query: Document) -> str:
+    """The address at which more is added to the workout whose page is `here`, with the exercises found."""
+    return f"{here}?{urlencode({'keywords': query['keywords'], 'page': query['page']})}#more"
+
+
 async def offered(ctx: Context, query: Document) -> Document:
     """What may be added: `found`, a page of exercises; `forms` and `metric_sets`, each `(identifier, name)`."""
     may = ctx.who.permissions
@@ -79,15 +92,17 @@ def declare(kind: Kind, workout_page: Handler) -> None:
 
 
 def _declare_exercises(kind: Kind, workout_page: Handler) -> None:
-    @kind.pages.post(f"{BLOCK}/items", access=coach(kind.edit), form=_Planned(), on=workout_page)
-    async def add_exercise(ctx: Context, block_id: ObjectId, form: dict[str, Any], **owner: ObjectId) -> Go:
+    @kind.pages.post(f"{BLOCK}/items", access=coach(kind.edit), query=Search(), form=_Planned(), on=workout_page)
+    async def add_exercise(
+        ctx: Context, block_id: ObjectId, query: dict[str, Any], form: dict[str, Any], **owner: ObjectId
+    ) -> Go:
         """Put an exercise at the end of a workout, or of a circuit in it."""
         whose, here = kind.owner_of(owner), kind.address(owner, block_id)
         exercise_id, sets, chosen = str(form["exerciseId"]), _sets(form), form["circuit"]
         entry = {"exerciseId": exercise_id, "sets": sets, "instructions": None}
         if not chosen:
             item = {"type": "EXERCISE", "exerciseId": exercise_id, "exerciseSets": sets}
-            return await _added(ctx, whose, here, block_id, item)
+            return await _added(ctx, whose, more_of(here, query), block_id, item)
         if chosen == _NEW_CIRCUIT:
             new = {"type": "CIRCUIT", "circuitName": "Circuit", "rounds": 3, "circuitExercises": [entry]}
             made = await item_service.add_item(ctx, whose, block_id, NEW_ITEM.load(new))
@@ -97,7 +112,7 @@ def _declare_exercises(kind: Kind, workout_page: Handler) -> None:
         if circuit is None:
             raise not_found("Circuit")
         await circuits.rewrite(ctx, whose, block, circuit, [*circuits.as_sent(circuit), entry])
-        return Go(here, f"It is added to {circuit['circuitName']}.")
+        return Go(more_of(here, query), f"It is added to {circuit['circuitName']}.")
 
 
 def _declare_others(kind: Kind, workout_page: Handler) -> None:
@@ -105,7 +120,8 @@ def _declare_others(kind: Kind, workout_page: Handler) -> None:
 
     def declare_one(path: str, name: str, form: Schema, item_of: Callable[[Document], Document]) -> None:
         async def add(ctx: Context, block_id: ObjectId, form: dict[str, Any], **owner: ObjectId) -> Go:
-            return await _added(ctx, kind.owner_of(owner), kind.address(owner, block_id), block_id, item_of(form))
+            here = f"{kind.address(owner, block_id)}#more"
+            return await _added(ctx, kind.owner_of(owner), here, block_id, item_of(form))
 
         add.__name__ = name
         kind.pages.post(f"{BLOCK}/{path}", access=coach(kind.edit), form=form, on=workout_page)(add)
@@ -125,7 +141,7 @@ def _declare_others(kind: Kind, workout_page: Handler) -> None:
 
 
 async def _added(ctx: Context, whose: Owner, here: str, block_id: ObjectId, item: Document) -> Go:
-    """Put an item, as it is sent, at the end of the workout whose page is `here`, and go there."""
+    """Put an item, as it is sent, at the end of a workout, and go to the address `here`."""
     stored = await item_service.add_item(ctx, whose, block_id, NEW_ITEM.load(item))
     return Go(here, f"{described(stored, ctx.who.company.load_unit)['title']} is added.")
 

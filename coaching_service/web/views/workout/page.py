@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlencode
 
 from coaching_service.kernel.auth.access import coach
 from coaching_service.kernel.storage.context import Context
 from coaching_service.kernel.storage.documents import Document
 from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import Input, Integer, Text, patch_of
+from coaching_service.kernel.validation import Input, Text, patch_of
 from coaching_service.training.workouts import items
 from coaching_service.training.workouts import service as workouts
 from coaching_service.web.pages import Go
 from coaching_service.web.views.done import done
 from coaching_service.web.views.items import described
 from coaching_service.web.views.workout import circuits
-from coaching_service.web.views.workout.additions import offered
+from coaching_service.web.views.workout.additions import Search, more_of, offered
 from coaching_service.web.views.workout.kind import BLOCK, Handler, Kind
-
-
-class _Search(Input):
-    keywords = Text(blank=True, load_default="")
-    page = Integer(least=1, load_default=1)
 
 
 class _Named(Input):
@@ -32,28 +26,27 @@ class _Named(Input):
 def declare(kind: Kind) -> Handler:
     """Declare the page of a workout, and its forms that concern the whole; gives the page."""
 
-    @kind.pages.get(BLOCK, access=coach(kind.view), query=_Search(), template="workout/workout.html")
+    @kind.pages.get(BLOCK, access=coach(kind.view), query=Search(), template="workout/workout.html")
     async def workout_page(ctx: Context, block_id: ObjectId, query: dict[str, Any], **owner: ObjectId) -> Document:
         """A workout with its items, what was done of them, and what can be added to it."""
         shown = await kind.page(ctx, owner, block_id)
         block, unit = shown["block"], ctx.who.company.load_unit
         may_change = kind.edit in ctx.who.permissions
-        near = [block]
+        near, (first, last) = [block], kind.near(block)
         if may_change and block["items"]:
-            near = await workouts.calendar(ctx, kind.owner_of(owner), *kind.near(block))
-
-        def address(page: int) -> str:
-            return f"{shown['here']}?{urlencode({'keywords': query['keywords'], 'page': page})}#more"
+            around = await workouts.calendar(ctx, kind.owner_of(owner), first, last)
+            near = [other for other in around if not other["isRest"] or other["_id"] == block_id]
 
         return {
             **shown,
-            **(await offered(ctx, query) if may_change else {}),
+            **(await offered(ctx, query) if may_change and not block["isRest"] else {}),
             "version": block["version"],
             "shown": [described(item, unit) | {"log": done(item, unit)} for item in block["items"]],
             "places": [(str(circuit["_id"]), f"In {circuit['circuitName']}") for circuit in circuits.of(block)],
             "near": near,
+            "first": first,
             "query": query,
-            "address": address,
+            "address": lambda page: more_of(shown["here"], query | {"page": page}),
             "unit": unit,
         }
 
