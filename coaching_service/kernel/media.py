@@ -67,6 +67,8 @@ class Pictures:
                 answer = await self._ask({"formats": formats, "pixels": max_pixels}, [file, whole, small])
             if answer.get("refused") == "pixels":
                 raise BadRequest(f"must not have more than {max_pixels} pixels")
+            if answer.get("refused") == "broken":
+                raise BadRequest("must be a whole picture")
             if "format" not in answer:
                 raise BadRequest(f"must be one of: {', '.join(kinds)}")
             unless_good.pop_all()

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from typing import IO
 
-from PIL import Image, ImageCms, ImageOps
+from PIL import Image, ImageCms, ImageOps, UnidentifiedImageError
 
 THUMBNAIL = 320
 LONGEST_SIDE = 4096
@@ -35,12 +35,15 @@ def main(line: socket.socket) -> None:
             try:
                 answer = {"format": rewrite(source, whole, small, question["formats"], question["pixels"])}
             except Exception as error:  # noqa: BLE001 - decoders fail in any way on what is no whole picture
-                answer = {"refused": "pixels" if isinstance(error, TooManyPixels) else "broken"}
+                answer = {"refused": _REASONS.get(type(error), "broken")}
         line.sendall(json.dumps(answer).encode())
 
 
 class TooManyPixels(Exception):
     """Larger than may be decoded."""
+
+
+_REASONS: dict[type[Exception], str] = {TooManyPixels: "pixels", UnidentifiedImageError: "kind"}
 
 
 def rewrite(source: IO[bytes], whole: IO[bytes], small: IO[bytes], formats: Sequence[str], pixels: int) -> str:

@@ -14,6 +14,7 @@ from aiohttp import web
 
 from coaching_service.kernel.auth.secrets import new_token
 from coaching_service.kernel.errors import ServiceError
+from coaching_service.kernel.rest.serve import UploadLimits
 from coaching_service.kernel.validation import TIMEZONES
 from coaching_service.web import statics
 from coaching_service.web.forms import Typed
@@ -34,8 +35,8 @@ _HEADERS = {
 }
 
 
-def prepare(app: web.Application) -> None:
-    """Make `app` able to draw pages."""
+def prepare(app: web.Application, limits: UploadLimits) -> None:
+    """Make `app` able to draw pages; `limits` are told beside files."""
     aiohttp_jinja2.setup(
         app,
         loader=jinja2.PackageLoader(__package__, "templates"),
@@ -45,7 +46,7 @@ def prepare(app: web.Application) -> None:
         auto_reload=False,
         default_helpers=False,
         filters=_FILTERS,
-    ).globals.update(static=statics.address, new_token=new_token, zones=_ZONES)
+    ).globals.update(static=statics.address, new_token=new_token, zones=_ZONES, limits=limits)
 
 
 def policy(visit: Visit, *, leads_away: bool) -> str:

@@ -28,6 +28,7 @@ _IN_A_FORM = {
     "must be an integer": "must be a whole number",
     f"must be one of: {', '.join(PICTURES)}": "must be a picture: JPEG, PNG or WebP",
     f"must be one of: {', '.join((PDF, *PICTURES))}": "must be a PDF, or a picture: JPEG, PNG or WebP",
+    "must be a whole picture": "This picture could not be read whole: it is cut off or damaged. Choose another copy.",
 }
 _STALE = (
     "This has been changed since you opened the page, by somebody else or in another window, so nothing was saved yet. "

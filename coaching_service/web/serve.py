@@ -49,7 +49,7 @@ _FORM_ERRORS = (BadRequest, Conflict, LegacyFailure, NotFound, SignInRefused, To
 
 def mount(app: web.Application, server: Server) -> None:
     """Serve every page on `app`; what is under /app and is none of them is told so by a page."""
-    drawing.prepare(app)
+    drawing.prepare(app, server.limits)
     app.add_routes(statics.routes())
     declared = views.everything()
     house = _House(server, {page.handler: page for page in declared if page.method == "GET"})

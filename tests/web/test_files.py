@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from coaching_service.app import create_app
 from coaching_service.kernel.storage.context import Services
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
+from tests import training
 from tests.client import CoachClient
 from tests.conftest import PASSWORD
 from tests.test_uploads import PDF, fetch, picture, stored
@@ -62,7 +65,7 @@ async def test_why_a_photo_is_not_taken_is_said_at_it_and_what_was_typed_stays(
 ) -> None:
     for file, sentence in (
         (("notes.txt", b"not a picture"), "This must be a picture: JPEG, PNG or WebP."),
-        (("broken.jpg", picture()[:300]), "This must be a picture: JPEG, PNG or WebP."),
+        (("cut.jpg", picture(size=(900, 900))[:-400]), "This picture could not be read whole: it is cut off or damaged."),
         (("empty.jpg", b""), "This must be a picture: JPEG, PNG or WebP."),
         (("", b""), "This must be chosen."),
     ):
@@ -182,3 +185,49 @@ async def test_no_form_is_shown_to_those_who_may_not(
         seen = (await eli.get(f"{ana}/{page}")).ok()
         assert [form.action for form in seen.forms if form.multipart] == []
         assert [link for link in seen.links if link.endswith("/delete")] == []
+
+
+async def test_small_pictures_are_shown_and_lead_to_the_whole_ones(
+    coach: CoachClient, owner_page: Visitor, ana: str
+) -> None:
+    compared = await upload(owner_page, ana, ("front.jpg", picture(size=(900, 600))))
+    compared.says("picture of at most 15 MB")
+    (record,) = await photos(coach, ana)
+    assert linked_and_shown(compared) == [record["photos"]["frontKey"], str(await thumbnail(coach, "front"))]
+
+    page = await owner_page.get(f"{ana}/details")
+    await owner_page.submit(page, f"{ana}/profile-photo", profilePhotoFile=("me.jpg", picture(size=(900, 600))))
+
+    small = str(await thumbnail(coach, "me"))
+    assert linked_and_shown(await owner_page.get(f"{ana}/details"))[1] == small
+    for tab in ("", "/progress", "/photos", "/notes", "/records", "/delete"):
+        assert f'<img src="/files/{small}' in (await owner_page.get(f"{ana}{tab}")).ok().html, tab
+
+
+async def thumbnail(coach: CoachClient, name: str) -> Any:
+    sought = {"companyId": coach.ctx.company_id, "filename": f"thumbnail of {name}.jpg"}
+    found = await coach.ctx.db["fs.files"].find_one(sought)
+    assert found
+    return found["_id"]
+
+
+def linked_and_shown(page: PageSeen) -> list[str]:
+    """The files of the first link that is a picture, and of that picture."""
+    found = re.search(r'<a href="/files/(\w+)[^>]*><img [^>]*src="/files/(\w+)', page.html)
+    assert found
+    return list(found.groups())
+
+
+async def test_a_day_that_is_a_slip_is_asked_after(coach: CoachClient, owner_page: Visitor, ana: str) -> None:
+    body = await training.metric_set(coach, "Waist")
+    await coach.post(ana.replace("/app/", "/coach/") + "/metrics-sets", {"metricsSetId": body["_id"]})
+    page = await owner_page.get(f"{ana}/progress")
+    told = "must be a day from 1900 on that is not after tomorrow."
+    for day in ("0001-01-01", "1899-12-31", "9999-12-31", str(coach.ctx.who.today() + timedelta(days=3))):
+        (await upload(owner_page, ana, PHOTO, createdAt=day)).ok(400).says(f"This {told}")
+        (await owner_page.submit(page, f"{ana}/progress", date=day, value="80")).ok(400).says(f"Date: This {told}")
+    assert await photos(coach, ana) == []
+
+    tomorrow = str(coach.ctx.who.today() + timedelta(days=1))
+    (await upload(owner_page, ana, PHOTO, createdAt=tomorrow)).ok().says("The photo is kept.")
+    (await owner_page.submit(page, f"{ana}/progress", date=tomorrow, value="80")).ok().says("The value is recorded.")

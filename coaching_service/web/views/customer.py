@@ -10,6 +10,8 @@ from marshmallow import ValidationError, validates_schema
 
 from coaching_service.kernel.auth.access import coach
 from coaching_service.kernel.auth.permissions import CUSTOMERS
+from coaching_service.kernel.errors import BadRequest
+from coaching_service.kernel.links import file_url
 from coaching_service.kernel.storage.context import Context
 from coaching_service.kernel.storage.documents import Document
 from coaching_service.kernel.storage.ids import ObjectId
@@ -23,7 +25,8 @@ from coaching_service.web.pages import Go, Pages
 from coaching_service.web.views.items import described
 
 pages = Pages("/app/customers/{customerId}")
-_ONE = ("_id", "name", "surname", "timezone", "customerRoleData")
+_ONE = ("_id", "name", "surname", "timezone", "customerRoleData", "profilePhoto")
+_FIRST_DAY = "1900-01-01"
 
 
 class Week(Input):
@@ -57,7 +60,17 @@ class _NewBlock(NamedUnlessRest, BlockDetails):
 
 async def head(ctx: Context, customer_id: ObjectId) -> Document:
     """What the top of each of a client's pages shows. Raises NotFound, Forbidden."""
-    return await customers.visible(ctx, customer_id, _ONE)
+    customer = await customers.visible(ctx, customer_id, _ONE)
+    photo = customer.pop("profilePhoto", None) or {}
+    return customer | {"portrait": file_url(ctx.services, photo.get("thumbnailId"))}
+
+
+async def require_likely(ctx: Context, customer_id: ObjectId, name: str, day: str) -> None:
+    """Raise BadRequest for the field `name` unless a day is one of this time, or of the last century: no slip."""
+    customer = await head(ctx, customer_id)
+    tomorrow = str(ctx.who.today(customer["timezone"]) + timedelta(days=1))
+    if not _FIRST_DAY <= day <= tomorrow:
+        raise BadRequest([f"{name} must be a day from {_FIRST_DAY[:4]} on that is not after tomorrow"])
 
 
 @pages.get("", access=coach(CUSTOMERS.VIEW), query=Week(), template="customer/week.html")

@@ -15,6 +15,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.schemas import CustomerDetails
 from coaching_service.people.team import service as team
 from coaching_service.web.pages import Go, Pages
+from coaching_service.web.views.customer import head
 
 pages = Pages("/app/customers/{customerId}")
 _CHANGE = patch_of(CustomerDetails, name="CustomerForm")
@@ -23,10 +24,14 @@ _CHANGE = patch_of(CustomerDetails, name="CustomerForm")
 @pages.get("/details", access=coach(CUSTOMERS.VIEW), template="customer/details.html")
 async def details_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     """What is noted of a client."""
-    customer, groups, coaches = await together(
-        ctx, customers.read_with_figures(ctx, customer_id), customers.groups(ctx), team.everybody(ctx)
+    top, customer, groups, coaches = await together(
+        ctx,
+        head(ctx, customer_id),
+        customers.read_with_figures(ctx, customer_id),
+        customers.groups(ctx),
+        team.everybody(ctx),
     )
-    return {"customer": customer, "version": customer["version"], "groups": groups, "coaches": coaches}
+    return {"customer": top | customer, "version": customer["version"], "groups": groups, "coaches": coaches}
 
 
 @pages.post("/details", access=coach(CUSTOMERS.EDIT), form=_CHANGE, on=details_page)
@@ -67,7 +72,7 @@ async def restore(ctx: Context, customer_id: ObjectId) -> Go:
 @pages.get("/delete", access=coach(CUSTOMERS.DELETE), template="customer/delete.html")
 async def delete_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     """What is lost with a client."""
-    return {"customer": await customers.read(ctx, customer_id)}
+    return {"customer": await head(ctx, customer_id)}
 
 
 @pages.post("/delete", access=coach(CUSTOMERS.DELETE), on=delete_page, erases=True)

@@ -12,14 +12,14 @@ from coaching_service.kernel.storage.context import Context, together
 from coaching_service.kernel.storage.documents import Document
 from coaching_service.kernel.storage.files import StoredFile
 from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import Input, Integer, Text
+from coaching_service.kernel.validation import Day, Input, Integer, Text
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.schemas import NoTexts
 from coaching_service.progress.nutrition_plans import service as nutrition_plans
 from coaching_service.progress.progress_photos import service as progress_photos
 from coaching_service.progress.progress_photos.schemas import NewPhoto
 from coaching_service.web.pages import Go, Pages
-from coaching_service.web.views.customer import head
+from coaching_service.web.views.customer import head, require_likely
 from coaching_service.web.views.details import details_page
 
 pages = Pages("/app/customers/{customerId}")
@@ -30,6 +30,10 @@ _CHOICES = (("1", "Front"), ("3", "Side"), ("2", "Back"))
 class _Dates(Input):
     left = Text(blank=True, load_default="")
     right = Text(blank=True, load_default="")
+
+
+class _NewPhoto(NewPhoto):
+    createdAt = Day(required=True)
 
 
 class _Page(Input):
@@ -58,9 +62,10 @@ async def photos_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]
     }
 
 
-@pages.post("/photos", access=coach(CUSTOMERS.EDIT), form=Form("imageFile", PICTURES, NewPhoto()), on=photos_page)
+@pages.post("/photos", access=coach(CUSTOMERS.EDIT), form=Form("imageFile", PICTURES, _NewPhoto()), on=photos_page)
 async def add_photo(ctx: Context, customer_id: ObjectId, form: dict[str, Any], file: StoredFile) -> Go:
     """Put a photo to its date; a second one of a side takes the place of the first."""
+    await require_likely(ctx, customer_id, "createdAt", form["createdAt"])
     await progress_photos.add(ctx, customer_id, form["createdAt"], form["imageSideIndex"], file)
     return Go(f"/app/customers/{customer_id}/photos?right={form['createdAt']}", "The photo is kept.")
 

@@ -19,7 +19,7 @@ from coaching_service.progress.volume import service as volume
 from coaching_service.progress.workload import service as workload
 from coaching_service.web import charts
 from coaching_service.web.pages import Go, Pages
-from coaching_service.web.views.customer import head
+from coaching_service.web.views.customer import head, require_likely
 
 pages = Pages("/app/customers/{customerId}")
 SPANS = {"4": "4 weeks", "12": "12 weeks", "26": "26 weeks", "52": "A year"}
@@ -170,6 +170,7 @@ def _kind(day: Document, today: str) -> str:
 @pages.post("/progress", access=coach(METRICS.EDIT), form=_NewValue(), on=progress_page)
 async def record_value(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Go:
     """Record a value of a metric; a second one of a date takes the place of the first."""
+    await require_likely(ctx, customer_id, "date", form["date"])
     where = (form["metricsSetId"], form["metricId"])
     await metrics.record(ctx, customer_id, *where, form["date"], form["value"])
     return Go(f"/app/customers/{customer_id}/progress", "The value is recorded.")
