@@ -57,9 +57,8 @@ def mount(app: web.Application, server: Server) -> None:
         add = app.router.add_get if page.method == "GET" else app.router.add_post
         add(page.pattern, house.handler(page))
     for pattern in {page.pattern for page in declared}:
-        methods = {page.method for page in declared if page.pattern == pattern}
-        app.router.add_route("*", pattern, house.refusal(methods))
-    app.router.add_route("*", "/app/{rest:.*}", house.refusal(set()))
+        app.router.add_route("*", pattern, house.refusal([page for page in declared if page.pattern == pattern]))
+    app.router.add_route("*", "/app/{rest:.*}", house.refusal([]))
     app.router.add_get("/", house.root)
 
 
@@ -86,12 +85,18 @@ class _House:
 
         return handle
 
-    def refusal(self, methods: set[Any]) -> _AiohttpHandler:
-        """Says that there is no such page, or that it is not used by this method."""
+    def refusal(self, here: list[Page]) -> _AiohttpHandler:
+        """Says that there is no such page, or that it is not used by this method; a form's address, reloaded or kept,
+        leads to the page on which it stands."""
+        methods: set[str] = {page.method for page in here}
         allowed = ", ".join(sorted(methods | {"HEAD"} if "GET" in methods else methods))
 
         async def refuse(request: web.Request) -> web.StreamResponse:
-            if not methods and request.method == "GET" and request.path.endswith("/"):
+            reads = request.method in ("GET", "HEAD")
+            if reads and here:
+                query = request.rel_url.raw_query_string
+                return led(self._standing(here[0], request) + (f"?{query}" if query else ""))
+            if reads and request.path.endswith("/"):
                 return led(request.path.rstrip("/"))
             visit = await Visit.of(self.server.services, request)
             what = f"Cannot {request.method} {request.path}"
@@ -99,6 +104,10 @@ class _House:
             return drawing.draw_error(request, visit, error)
 
         return refuse
+
+    def _standing(self, page: Page, request: web.Request) -> str:
+        """The address of the page on which a form stands."""
+        return self.shown[page.on].path.format_map(request.match_info) if page.on else "/app"
 
     async def root(self, request: web.Request) -> web.StreamResponse:
         """A browser at the bare address is led to the application; anybody else finds nothing there."""
@@ -237,8 +246,7 @@ class _House:
             raise Conflict(_ANSWERED)  # where the first time led is of use once only
         if claim is None or page.on is None or page.lane != "database" or page.leads_away:
             return await page.handler(ctx, **arguments)
-        standing = self.shown[page.on].path.format_map(request.match_info)
-        return await once.done(ctx, claim, page, standing, arguments)
+        return await once.done(ctx, claim, page, self._standing(page, request), arguments)
 
     async def _answered(
         self, page: Page, request: web.Request, visit: Visit, ctx: Context, answer: Any

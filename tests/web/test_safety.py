@@ -178,9 +178,22 @@ async def test_failures_are_pages_that_say_what_to_do_next(owner_page: Visitor) 
     (await owner_page.get("/app/nowhere")).ok(404).says("Nothing is here", "To the start")
     refused = await owner_page.send("PUT", "/app/sign-in")
     assert refused.ok(405).headers["Allow"] == "GET, HEAD, POST"
+    (await owner_page.send("PUT", "/app/sign-out")).ok(405)
     (await owner_page.send("POST", "/app/sign-in", data={"csrf": token, "email": "x" * 140_000})).ok(413)
     (await owner_page.send("POST", "/app/sign-in", json={})).ok(415)
     (await owner_page.send("POST", "/app/sign-in", data=b"\xff", headers={"Content-Type": FORM})).ok(400)
+
+
+async def test_a_form_s_address_leads_to_its_page(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = f"/app/customers/{(await coach.create_customer('Ana'))['_id']}"
+    week = await owner_page.get(f"{ana}?week=2026-03-02")
+    refused = await owner_page.submit(week, f"{ana}/blocks", name=" ", date="2026-03-02")
+    refused.ok(400)
+
+    assert (await owner_page.get(refused.path)).ok().path == week.path
+    assert (await owner_page.get(f"{ana}/invite")).ok().path == f"{ana}/details"
+    assert (await owner_page.get("/app/sign-in?next=/app/sign-out")).ok().path == "/app/customers"
+    (await owner_page.get(f"{ana}/blocks/nothing")).ok(404)
 
 
 FORM = "application/x-www-form-urlencoded"
