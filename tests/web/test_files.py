@@ -65,7 +65,10 @@ async def test_why_a_photo_is_not_taken_is_said_at_it_and_what_was_typed_stays(
 ) -> None:
     for file, sentence in (
         (("notes.txt", b"not a picture"), "This must be a picture: JPEG, PNG or WebP."),
-        (("cut.jpg", picture(size=(900, 900))[:-400]), "This picture could not be read whole: it is cut off or damaged."),
+        (
+            ("cut.jpg", picture(size=(900, 900))[:-400]),
+            "This picture could not be read whole: it is cut off or damaged.",
+        ),
         (("empty.jpg", b""), "This must be a picture: JPEG, PNG or WebP."),
         (("", b""), "This must be chosen."),
     ):

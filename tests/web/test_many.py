@@ -47,9 +47,35 @@ async def test_groups_in_use_are_ticked_commas_and_all(coach: CoachClient, owner
     ana = await coach.create_customer("Ana", groups=["Legs, arms", "Evening"])
     asked = await owner_page.get(BULK, params={"ids": ana["_id"], "action": "groups-remove"})
     assert 'value="Legs, arms"' in asked.html
+    assert "New ones" not in asked.text
+    (await owner_page.submit(asked, BULK)).ok(400).says("This is required.")
     (await owner_page.submit(asked, BULK, groupNames=["Legs, arms", ""])).says("Done for 1 client")
     kept = (await coach.get(f"/coach/customers/{ana['_id']}")).ok()
     assert kept["customerRoleData"]["groups"] == ["Evening"]
+    await coach.patch(f"/coach/customers/{ana['_id']}", {"groups": []})
+    nothing = await owner_page.get(BULK, params={"ids": ana["_id"], "action": "groups-remove"})
+    assert [form for form in nothing.says("There are no groups").forms if form.action.startswith(BULK)] == []
+
+
+async def test_when_all_are_archived_a_reload_and_the_list_say_so(coach: CoachClient, owner_page: Visitor) -> None:
+    await coach.create_customer("Ana")
+    asked = await owner_page.get(BULK, params={"all": "true", "action": "archive"})
+    (await owner_page.submit(asked, BULK)).says("Done for 1 client")
+
+    again = await owner_page.submit(asked, BULK)
+
+    again.ok().says("it was done already", "No client is active", "1 client is archived.")
+    (await owner_page.get(next(link for link in again.links if "archived" in link))).says("Ana")
+
+
+async def test_a_search_that_is_too_long_is_cut_and_not_dropped(coach: CoachClient, owner_page: Visitor) -> None:
+    await coach.create_customer("Ana", groups=["Morning"])
+    for words in ("x" * 300, "x\x00y"):
+        seen = await owner_page.get(LIST, params={"keywords": words, "groups": "Morning"})
+        seen.ok().says("Nobody matches")
+        assert seen.form(LIST, "get").controls["keywords"]["value"] == words.replace("\x00", " ")[:200]
+    for library in ("/app/exercises", "/app/programs"):
+        (await owner_page.get(library, params={"keywords": "x" * 300})).ok().says("matches")
 
 
 async def test_whoever_only_looks_is_offered_nothing_to_do(coach: CoachClient, colleague: Colleague) -> None:

@@ -48,7 +48,10 @@ async def test_a_set_is_ended_and_comes_back_with_its_values(coach: CoachClient,
     (await coach.post(f"{sets}/{body['_id']}/entries", entry)).ok(201)
     here = progress_of(ana)
 
-    ended = await owner_page.submit(await owner_page.get(here), f"{here}/sets/{body['_id']}/end")
+    end = f"{here}/sets/{body['_id']}/end"
+    assert end in (await owner_page.get(here)).links
+    asked = (await owner_page.get(end)).says("Measure Body no more?", "Its values are kept", "assigned again")
+    ended = await owner_page.submit(asked, end)
     ended.ok().says("The set is not measured any more. What was recorded stays.", "No metric is measured")
     assert await training.assigned_sets(coach, ana) == []
     back = await owner_page.submit(ended, f"{here}/sets", metricsSetId=body["_id"])
@@ -102,7 +105,8 @@ async def test_a_set_is_deleted_and_what_was_recorded_stays(coach: CoachClient, 
 
     page = (await owner_page.get(progress_of(ana))).says("Deleted set", "79.5 kg latest")
     assert progress_of(ana) not in [form.action for form in page.forms], "nothing can be recorded in it"
-    ended = await owner_page.submit(page, f"{progress_of(ana)}/sets/{body['_id']}/end")
+    end = f"{progress_of(ana)}/sets/{body['_id']}/end"
+    ended = await owner_page.submit(await owner_page.get(end), end)
     ended.ok().says("What was recorded stays.", "No metric is measured")
 
 

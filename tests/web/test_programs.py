@@ -33,6 +33,15 @@ def page_of(program: dict[str, Any], block: dict[str, Any] | None = None) -> str
     return f"/app/programs/{program['_id']}" + (f"/blocks/{block['_id']}" if block else "")
 
 
+async def test_an_archived_program_is_not_assigned(coach: CoachClient, owner_page: Visitor) -> None:
+    await coach.create_customer("Ana")
+    program = await base(coach)
+    await workout(coach, program, 1, "One")
+    page = (await owner_page.get(page_of(program))).says("Assign it")
+    archived = (await owner_page.submit(page, f"{page_of(program)}/archive")).says("Base is archived.")
+    assert "Assign it" not in archived.text
+
+
 def titles(plan: list[dict[str, Any]]) -> list[list[str]]:
     return [[item["taskFields"]["title"] for item in block["items"]] for block in plan]
 

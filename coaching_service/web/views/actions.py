@@ -19,7 +19,8 @@ Run = Callable[[Context, Document, dict[str, Any], Told], Awaitable[Document]]
 class Action:
     """Something that can be done with many clients: what it is called, what it needs, and who may.
 
-    `sees` is what a coach must also be allowed to see, to choose from it; `of_archived` of which list it is offered.
+    `sees` is what a coach must also be allowed to see, to choose from it; `of_archived` of which list it is offered;
+    `new_names` asks for groups that nobody is in yet, or is empty.
     """
 
     title: str
@@ -30,6 +31,7 @@ class Action:
     sees: str = CUSTOMERS.VIEW
     loses: str = ""
     of_archived: bool | None = None
+    new_names: str = "New ones, one a line"
 
     def missing(self, permissions: frozenset[str]) -> str | None:
         """A permission that is needed and is not among these, or None."""
@@ -70,7 +72,9 @@ async def _erase(ctx: Context, chosen: Document, _: dict[str, Any], told: Told) 
 
 ACTIONS = {
     "groups-add": Action("Add to groups", "Add to the groups", _add_groups, needs="groupNames"),
-    "groups-remove": Action("Remove from groups", "Remove from the groups", _remove_groups, needs="groupNames"),
+    "groups-remove": Action(
+        "Remove from groups", "Remove from the groups", _remove_groups, needs="groupNames", new_names=""
+    ),
     "assign-trainer": Action("Assign a trainer", "Assign", _assign_trainer, needs="coachId"),
     "assign-program": Action(
         "Assign a program", "Assign the program", _assign_program, needs="programId", sees=PROGRAMS.VIEW

@@ -27,6 +27,7 @@ from coaching_service.web.views.customers import Filter, address, found, trainer
 
 pages = Pages("/app/customers/bulk")
 _NAMED, _PROGRAMS = 12, 500
+_NOBODY_LEFT = "Nobody of those is left: it was done already, or somebody else was faster."
 
 NEEDED = {
     "groupNames": ("groupNames",),
@@ -59,7 +60,7 @@ async def bulk_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | Go:
     action = _allowed(ctx, query["action"])
     ids = await bulk.chosen(ctx, _selection(query))
     if not ids:
-        return Go(_back(query), "Choose at least one client first.")
+        return Go(_back(query), _NOBODY_LEFT if query["all"] else "Choose at least one client first.")
     return {
         "query": query,
         "action": action,

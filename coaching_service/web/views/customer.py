@@ -86,7 +86,9 @@ async def week_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) 
     return {
         "customer": customer,
         "days": [(day, [block for block in blocks if block["date"] == str(day)]) for day in days],
-        "blocks": [(str(b["_id"]), f"{date.fromisoformat(b['date']):%a}: {b['name']}") for b in blocks if not b["isRest"]],
+        "blocks": [
+            (str(b["_id"]), f"{date.fromisoformat(b['date']):%a}: {b['name']}") for b in blocks if not b["isRest"]
+        ],
         "today": today,
         "monday": days[0],
         "before": _ahead(days[0], -7),

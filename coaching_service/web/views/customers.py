@@ -12,11 +12,12 @@ from coaching_service.kernel.auth.permissions import CUSTOMERS
 from coaching_service.kernel.storage.context import Context, together
 from coaching_service.kernel.storage.documents import Document
 from coaching_service.kernel.storage.ids import ObjectId, parse_id
-from coaching_service.kernel.validation import Input, Integer, Text
+from coaching_service.kernel.validation import Input, Integer
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.schemas import NO_TRAINER, NewCustomer
 from coaching_service.people.team import service as team
 from coaching_service.web.pages import Go, Pages
+from coaching_service.web.searching import Keywords
 from coaching_service.web.views.actions import offered
 
 pages = Pages("/app/customers")
@@ -26,7 +27,7 @@ PAGE = 25
 class Filter(Input):
     """Which clients: as typed into the address."""
 
-    keywords = Text(blank=True, load_default="")
+    keywords = Keywords()
     groups = fields.List(fields.String(), load_default=list)
     assignedTo = fields.List(fields.String(), load_default=list)
     archived = fields.Boolean(load_default=False)
@@ -64,6 +65,10 @@ def address(query: dict[str, Any], **changed: Any) -> str:
 async def customers_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
     """The clients this coach sees, by name."""
     page, groups, coaches = await together(ctx, found(ctx, query), customers.groups(ctx), team.everybody(ctx))
+    filtered = bool(query["keywords"] or query["groups"] or query["assignedTo"])
+    archived = 0
+    if not (page["totalDocs"] or filtered or query["archived"]):
+        archived = (await customers.page(ctx, archived=True, page=1, size=1))["totalDocs"]
     return {
         "page": page,
         "groups": groups,
@@ -71,7 +76,8 @@ async def customers_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
         "names": {each["_id"]: each["name"] for each in coaches},
         "query": query,
         "actions": offered(ctx.who.permissions, archived=query["archived"]),
-        "filtered": bool(query["keywords"] or query["groups"] or query["assignedTo"]),
+        "filtered": filtered,
+        "archived": archived,
         "address": lambda **changed: address(query, **changed),
     }
 

@@ -22,6 +22,7 @@ from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.workouts import service as workouts
 from coaching_service.web.drawing import counted
 from coaching_service.web.pages import Go, Pages
+from coaching_service.web.searching import Keywords
 from coaching_service.web.views.items import described
 
 pages = Pages("/app")
@@ -30,7 +31,7 @@ _MOST_CLIENTS = 50
 
 
 class _Search(Input):
-    keywords = Text(blank=True, load_default="")
+    keywords = Keywords()
     type = Choice(MINE, PUBLIC, *TYPES, load_default=None, allow_none=True)
     page = Integer(least=1, load_default=1)
 
@@ -46,13 +47,13 @@ class _NewExercise(Input):
 
 
 class _Programs(Input):
-    keywords = Text(blank=True, load_default="")
+    keywords = Keywords()
     archived = fields.Boolean(load_default=False)
     page = Integer(least=1, load_default=1)
 
 
 class _Whom(Input):
-    client = Text(blank=True, load_default="")
+    client = Keywords()
 
 
 class _Assign(Input):

@@ -7,6 +7,7 @@ from typing import Any
 
 from coaching_service.kernel.auth.access import coach
 from coaching_service.kernel.auth.permissions import CUSTOMERS, METRICS
+from coaching_service.kernel.errors import not_found
 from coaching_service.kernel.storage.context import Context, together
 from coaching_service.kernel.storage.documents import Document
 from coaching_service.kernel.storage.ids import ObjectId
@@ -183,7 +184,17 @@ async def assign_set(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) 
     return Go(f"/app/customers/{customer_id}/progress", f"{assigned['metricsSet']['name']} is measured from now on.")
 
 
-@pages.post("/progress/sets/{metricsSetId}/end", access=coach(METRICS.EDIT), on=progress_page)
+@pages.get("/progress/sets/{metricsSetId}/end", access=coach(METRICS.EDIT), template="customer/end_set.html")
+async def end_set_page(ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId) -> dict[str, Any]:
+    """What follows from measuring a set no more."""
+    customer, sets = await together(ctx, head(ctx, customer_id), metrics.assigned(ctx, customer_id))
+    found = next((each["metricsSet"] for each in sets if each["metricsSet"]["_id"] == metrics_set_id), None)
+    if found is None:
+        raise not_found("Assignment")
+    return {"customer": customer, "set": found}
+
+
+@pages.post("/progress/sets/{metricsSetId}/end", access=coach(METRICS.EDIT), on=end_set_page)
 async def end_set(ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId) -> Go:
     """Measure a set of a client no more; its values stay, and are back when it is assigned again."""
     await metrics.unassign(ctx, customer_id, metrics_set_id)

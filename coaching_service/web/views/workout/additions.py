@@ -23,6 +23,7 @@ from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.item_schemas import NEW_ITEM, NewReminderFields, NewTaskFields
 from coaching_service.training.workouts.owners import Owner
 from coaching_service.web.pages import Go
+from coaching_service.web.searching import Keywords
 from coaching_service.web.views.items import described
 from coaching_service.web.views.workout import circuits
 from coaching_service.web.views.workout.kind import BLOCK, Handler, Kind
@@ -59,7 +60,7 @@ class _NewMetrics(Input):
 class Search(Input):
     """Which exercises are offered."""
 
-    keywords = Text(blank=True, load_default="")
+    keywords = Keywords()
     page = Integer(least=1, load_default=1)
 
 
