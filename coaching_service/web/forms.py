@@ -24,6 +24,9 @@ _DECIMAL = re.compile(r"[+-]?\d{1,15}([.,]\d{1,15})?", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)  # 1,000: a thousand to some, one to others
 _NO = ("", "false")
 _IN_A_FORM = {
+    "must be an identifier of 24 hexadecimal characters": "must be chosen",
+    "must be a date in the form YYYY-MM-DD": "must be a date that exists",
+    "must be the IANA name of a time zone, such as Europe/Madrid": "must be a time zone offered, such as Europe/Madrid",
     "must be a number": "must be a number such as 77.5 or 77,5, without marks between the thousands",
     "must be an integer": "must be a whole number",
     f"must be one of: {', '.join(PICTURES)}": "must be a picture: JPEG, PNG or WebP",

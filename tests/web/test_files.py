@@ -80,7 +80,7 @@ async def test_why_a_photo_is_not_taken_is_said_at_it_and_what_was_typed_stays(
         assert form.controls["imageFile"]["aria-invalid"] == "true"
 
     told = (await upload(owner_page, ana, PHOTO, createdAt="soon")).ok(400)
-    told.says("This must be a date in the form YYYY-MM-DD.")
+    told.says("This must be a date that exists.")
     assert await stored(coach) == (0, 0)
     assert await photos(coach, ana) == []
 

@@ -42,6 +42,25 @@ async def test_an_archived_program_is_not_assigned(coach: CoachClient, owner_pag
     assert "Assign it" not in archived.text
 
 
+async def test_a_client_is_chosen_and_a_program_not_planned_twice_unseen(
+    coach: CoachClient, owner_page: Visitor
+) -> None:
+    ana, program = await coach.create_customer("Ana"), await base(coach)
+    for day in (1, 3):
+        await workout(coach, program, day, f"Day {day}")
+    assign = f"{page_of(program)}/assign"
+    page = await owner_page.get(page_of(program))
+    (await owner_page.submit(page, assign)).ok(400).says("This must be chosen.")
+    (await owner_page.submit(page, assign, customerId=ana["_id"], startDate=MONDAY)).says("2 workouts are planned.")
+
+    asked = await owner_page.submit(page, assign, customerId=ana["_id"], startDate="2026-03-04")
+    asked.ok(409).says("This client has workouts of this program on some of these days already")
+    assert len(await coach.calendar(ana)) == 2
+    (await owner_page.submit(asked, assign, again="true")).ok().says("2 workouts are planned.")
+    later = await owner_page.submit(page, assign, customerId=ana["_id"], startDate="2026-03-20")
+    later.ok().says("2 workouts are planned.")
+
+
 def titles(plan: list[dict[str, Any]]) -> list[list[str]]:
     return [[item["taskFields"]["title"] for item in block["items"]] for block in plan]
 

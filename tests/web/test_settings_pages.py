@@ -61,7 +61,7 @@ async def test_a_key_is_restricted(coach: CoachClient, owner_page: Visitor, nobo
     past = await owner_page.submit(made, KEYS, name="Old", expires="2020-01-01")
     past.ok(400).says("This must not be in the past.")
     wrong = await owner_page.submit(made, KEYS, name="", expires="31.12.2026")
-    wrong.ok(400).says("This should not be empty.", "This must be a date in the form YYYY-MM-DD.")
+    wrong.ok(400).says("This should not be empty.", "This must be a date that exists.")
 
 
 async def test_somebody_joins_is_changed_and_leaves(

@@ -98,6 +98,13 @@ async def assign(ctx: Context, program_id: ObjectId, customer_id: ObjectId, star
     return await put(ctx, await plan(ctx, program_id, start), customer_id)
 
 
+async def is_assigned(ctx: Context, program_id: ObjectId, customer_id: ObjectId, start: str) -> bool:
+    """Whether the client has a block of the program on any of its days, day 1 on `start`. Raises as `assign`."""
+    await ClientCalendar(customer_id).check(ctx)
+    dates = [block["date"] for block in (await plan(ctx, program_id, start)).blocks]
+    return bool(dates) and await workouts.is_assigned(ctx, customer_id, program_id, min(dates), max(dates))
+
+
 @dataclass(frozen=True)
 class Plan:
     """A program with dates: what is put onto a calendar."""

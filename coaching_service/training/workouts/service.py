@@ -71,6 +71,11 @@ async def stored_blocks(ctx: Context, owner: Owner) -> list[Document]:
     return await store.everything(ctx, owner.where, owner.slot)
 
 
+async def is_assigned(ctx: Context, customer_id: ObjectId, program_id: ObjectId, first: str, last: str) -> bool:
+    """Whether the calendar of a client who has been checked has a block of a program from `first` to `last`."""
+    return await store.has_block(ctx, {"programId": program_id, "customerId": customer_id}, first, last)
+
+
 async def change(ctx: Context, owner: Owner, block_id: ObjectId, details: Document) -> Document:
     """Change what is sent of a block. Raises NotFound, and Conflict when it has moved on since `version`."""
     await owner.check(ctx)

@@ -47,6 +47,12 @@ async def one(ctx: Context, owner: Where, block_id: ObjectId) -> Document | None
     return await blocks.find_one(ctx, owner | {"_id": block_id})
 
 
+async def has_block(ctx: Context, owner: Where, first: str, last: str) -> bool:
+    """Whether the owner has a block from the date `first` to `last`."""
+    where = owner | {"date": {"$gte": first, "$lte": last}}
+    return bool(await blocks.find(ctx, where, limit=1, fields=("_id",)))
+
+
 async def same_day(ctx: Context, owner: Where, field: str, value: object) -> list[ObjectId]:
     """The identifiers of the owner's blocks of one day, in order."""
     found = await blocks.find(ctx, owner | {field: value}, sort=("position", "_id"), fields=("_id",))

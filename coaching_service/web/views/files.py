@@ -17,7 +17,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.schemas import NoTexts
 from coaching_service.progress.nutrition_plans import service as nutrition_plans
 from coaching_service.progress.progress_photos import service as progress_photos
-from coaching_service.progress.progress_photos.schemas import NewPhoto
+from coaching_service.progress.progress_photos.schemas import OtherPhoto
 from coaching_service.web.pages import Go, Pages
 from coaching_service.web.views.customer import head, require_likely
 from coaching_service.web.views.details import details_page
@@ -32,7 +32,7 @@ class _Dates(Input):
     right = Text(blank=True, load_default="")
 
 
-class _NewPhoto(NewPhoto):
+class _NewPhoto(OtherPhoto):
     createdAt = Day(required=True)
 
 

@@ -1,4 +1,4 @@
-"""The exercise library and the programs."""
+"""The lists of exercises and of programs, and a program: what is in it, and assigning it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from marshmallow import fields
 
 from coaching_service.kernel.auth.access import coach
 from coaching_service.kernel.auth.permissions import CUSTOMERS, EXERCISES, PROGRAMS
+from coaching_service.kernel.errors import Conflict
 from coaching_service.kernel.storage.context import Context, together
 from coaching_service.kernel.storage.documents import Document
 from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import TEXT_LENGTH, Choice, Day, Identifier, Input, Integer, Link, ListOf, Text
+from coaching_service.kernel.validation import Choice, Day, Identifier, Input, Integer
 from coaching_service.library.exercises import service as exercises
-from coaching_service.library.exercises.schemas import LEVELS, MINE, PUBLIC, TYPES
+from coaching_service.library.exercises.schemas import MINE, PUBLIC, TYPES
 from coaching_service.people.customers import service as customers
 from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.schemas import LAST_DAY, NewProgram
@@ -28,22 +29,16 @@ from coaching_service.web.views.items import described
 pages = Pages("/app")
 PAGE = 24
 _MOST_CLIENTS = 50
+_TWICE = (
+    "This client has workouts of this program on some of these days already, so nothing was planned. "
+    "Tick that you mean it, and assign it again."
+)
 
 
 class _Search(Input):
     keywords = Keywords()
     type = Choice(MINE, PUBLIC, *TYPES, load_default=None, allow_none=True)
     page = Integer(least=1, load_default=1)
-
-
-class _NewExercise(Input):
-    name = Text(required=True)
-    type = Choice(*TYPES, load_default="strength")
-    level = Choice(*LEVELS, allow_none=True, load_default=None)
-    equipment = Text(allow_none=True, load_default=None)
-    defaultInstructions = Text(longest=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
-    videoLink = Link(allow_none=True, load_default=None)
-    muscles = ListOf(Identifier(), most=23, load_default=list)
 
 
 class _Programs(Input):
@@ -59,6 +54,7 @@ class _Whom(Input):
 class _Assign(Input):
     customerId = Identifier(required=True)
     startDate = Day(required=True)
+    again = fields.Boolean(load_default=False)
 
 
 def _address(path: str, query: dict[str, Any]) -> Any:
@@ -77,35 +73,6 @@ async def exercises_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
     )
     kinds = [("", "All"), (MINE, "Our own"), (PUBLIC, "Shared"), *((kind, kind.capitalize()) for kind in TYPES)]
     return {"page": page, "query": query, "kinds": kinds, "address": _address("/app/exercises", query)}
-
-
-@pages.get("/exercises/new", access=coach(EXERCISES.CREATE), template="library/new_exercise.html")
-async def new_exercise_page(_: Context) -> dict[str, Any]:
-    """The page on which an exercise of the company's own begins."""
-    return {"types": TYPES, "levels": LEVELS, "muscles": exercises.muscle_groups()}
-
-
-@pages.post("/exercises/new", access=coach(EXERCISES.CREATE), form=_NewExercise(), on=new_exercise_page)
-async def new_exercise(ctx: Context, form: dict[str, Any]) -> Go:
-    """Add an exercise of the company's own."""
-    muscles = [{"_id": muscle, "role": "primary"} for muscle in form.pop("muscles")]
-    more: Document = {"aliases": [], "tags": [], "media": [], "muscleGroups": muscles}
-    exercise = await exercises.create(ctx, form | more)
-    return Go(f"/app/exercises/{exercise['_id']}", f"{exercise['name']} is in your library.")
-
-
-@pages.get("/exercises/{exerciseId}", access=coach(EXERCISES.VIEW), template="library/exercise.html")
-async def exercise_page(ctx: Context, exercise_id: ObjectId) -> dict[str, Any]:
-    """One exercise."""
-    exercise = await exercises.read(ctx, exercise_id)
-    return {"exercise": exercise, "own": exercise["companyId"] is not None}
-
-
-@pages.post("/exercises/{exerciseId}/delete", access=coach(EXERCISES.DELETE), on=exercise_page)
-async def delete_exercise(ctx: Context, exercise_id: ObjectId) -> Go:
-    """Delete one of the company's own; workouts go on naming it."""
-    await exercises.remove(ctx, exercise_id)
-    return Go("/app/exercises", "The exercise is deleted.")
 
 
 @pages.get("/programs", access=coach(PROGRAMS.VIEW), query=_Programs(), template="library/programs.html")
@@ -152,7 +119,10 @@ async def program_page(ctx: Context, program_id: ObjectId, query: dict[str, Any]
 @pages.post("/programs/{programId}/assign", access=coach(CUSTOMERS.EDIT), form=_Assign(), on=program_page)
 async def assign_program(ctx: Context, program_id: ObjectId, form: dict[str, Any]) -> Go:
     """Put every workout of a program onto a client's calendar."""
-    count = await programs.assign(ctx, program_id, form["customerId"], form["startDate"])
+    to = (program_id, form["customerId"], form["startDate"])
+    if not form["again"] and await programs.is_assigned(ctx, *to):
+        raise Conflict(_TWICE)
+    count = await programs.assign(ctx, *to)
     notice = f"{counted(count, 'workout')} {'is' if count == 1 else 'are'} planned."
     week = f"/app/customers/{form['customerId']}?week={form['startDate']}"
     return Go(week, notice, about=form["customerId"])
