@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Any
@@ -114,16 +115,27 @@ _ADVICE: dict[Any, tuple[str, str]] = {
 }
 
 
+# Who is not signed in as a coach has no owner to ask.
+_NO_COACH = (
+    "This is not for you",
+    "If you are a client: you sign in where your training is shown to you, and your coach can tell you where that is.",
+)
+_PERMISSION = re.compile(r"\b[a-z]+\.(view|create|edit|delete)\b")
+
+
 def draw_error(request: web.Request, visit: Visit, error: ServiceError) -> web.Response:
     """The page of a failure: what happened, and what to do next."""
     title, advice = _ADVICE.get(
         type(error) if type(error) in _ADVICE else error.status,
         ("Something went wrong", "It is our mistake. Try again; if it stays, tell us when it happened."),
     )
+    if error.status == 403 and visit.principal is None:
+        title, advice = _ADVICE.get(type(error), _NO_COACH)
     if error.status == 400:
         title, advice = "That could not be read", "Go back and try again."
     sentences = [error.message] if isinstance(error.message, str) else error.message
-    told = sentences if error.status not in (404, 405, 500) else []
+    told = [_PERMISSION.sub(lambda name: f"“{_permission(name[0])}”", each) for each in sentences]
+    told = told if error.status not in (404, 405, 500) else []
     variables = {"title": title, "advice": advice, "sentences": told, "status": error.status}
     response = draw(request, visit, "error.html", variables, status=error.status)
     response.headers.update(error.headers)
@@ -179,6 +191,17 @@ def _worded(words: Sequence[str]) -> list[tuple[str, str]]:
     return [(word, word.capitalize()) for word in words]
 
 
+def _area(name: str) -> str:
+    """An area of permissions as the pages call it."""
+    return {"customers": "Clients"}.get(name, name.capitalize())
+
+
+def _permission(name: str) -> str:
+    """A permission as the pages call it: `customers.create` is `Clients: create`."""
+    area, _, action = name.partition(".")
+    return f"{_area(area)}: {action}"
+
+
 def _local(address: str) -> str:
     """An address of ours without the host, so that it is asked for where the page came from."""
     return urlsplit(address)._replace(scheme="", netloc="").geturl()
@@ -193,4 +216,6 @@ _FILTERS: dict[str, Any] = {
     "options": _options,
     "worded": _worded,
     "local": _local,
+    "area": _area,
+    "permission": _permission,
 }

@@ -33,6 +33,11 @@ _IN_A_FORM = {
     f"must be one of: {', '.join((PDF, *PICTURES))}": "must be a PDF, or a picture: JPEG, PNG or WebP",
     "must be a whole picture": "This picture could not be read whole: it is cut off or damaged. Choose another copy.",
 }
+_IN_A_COACH_S_WORDS = {
+    "The item is no longer in the source block; read the calendar again": (
+        "It is not in that workout any more: it has been moved or removed meanwhile. Nothing was changed."
+    ),
+}
 _STALE = (
     "This has been changed since you opened the page, by somebody else or in another window, so nothing was saved yet. "
     "Fields that differ from what you typed say what is stored now: set each as it should be, and save once more."
@@ -148,7 +153,8 @@ def wrong(name: str, sent: Sent, problem: ValidationError | str | list[str], kno
         if at:
             typed.errors.setdefault(at, f"This {what}." if what.startswith(("is ", "must ", "should ")) else what)
         else:
-            typed.general.append(sentence if sentence.endswith((".", "?", "!")) else f"{sentence}.")
+            told = _IN_A_COACH_S_WORDS.get(sentence, sentence)
+            typed.general.append(told if told.endswith((".", "?", "!")) else f"{told}.")
     return typed
 
 

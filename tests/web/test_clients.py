@@ -157,7 +157,7 @@ async def test_an_item_is_moved_to_another_day(coach: CoachClient, owner_page: V
     titles = [[item["taskFields"]["title"] for item in block["items"]] for block in calendar]
     assert titles == [["Run"], ["Walk", "Swim"]]
     again = await owner_page.submit(week, f"/app/customers/{ana['_id']}/move", target=arms["_id"], place="2")
-    again.ok(409).says("The item is no longer in the source block")
+    again.ok(409).says("It is not in that workout any more: it has been moved or removed meanwhile.")
 
 
 async def test_a_workout_is_copied_and_deleted(coach: CoachClient, owner_page: Visitor) -> None:

@@ -92,7 +92,7 @@ async def test_a_program_is_offered_to_those_who_see_programs(coach: CoachClient
     assert "Assign a program" not in seen.text
     assert "Assign a metric set" not in seen.text
     asked = await eli.get(BULK, params={"ids": ana["_id"], "action": "assign-program"})
-    asked.ok(403).says("The permission programs.view is missing.")
+    asked.ok(403).says("The permission “Programs: view” is missing.")
 
 
 async def test_a_company_without_programs_is_told_so(coach: CoachClient, owner_page: Visitor) -> None:

@@ -104,7 +104,9 @@ async def test_a_coach_without_permissions_reads_which_is_missing(powerless: Vis
         data = {"csrf": token} if page.method == "POST" else None
         seen = await powerless.send(page.method, filled(page, world), data=data, follow=False)
         if page.access.permissions:
-            seen.ok(403).says(f"The permission {page.access.permissions[0]} is missing.")
+            area, _, action = page.access.permissions[0].partition(".")
+            called = "Clients" if area == "customers" else area.capitalize()
+            seen.ok(403).says(f"The permission “{called}: {action}” is missing.")
         elif page.access.owner_only:
             seen.ok(403).says("This operation is for the company's owner")
         else:

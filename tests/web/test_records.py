@@ -52,6 +52,8 @@ async def test_what_happened_lately_has_names(coach: CoachClient, owner_page: Vi
     page = (await owner_page.get(f"/app/customers/{ana['_id']}/notes")).ok()
 
     page.says("Completed Legs", "Logged an exercise in Legs", "Measured in Legs", "Body weight: 79.5 kg")
+    page.says("Record in Squat. Most repetitions: 5 reps")
+    (await owner_page.get(f"/app/customers/{ana['_id']}/records")).says("Most repetitions 5 reps")
     page.says("Record in Squat. Heaviest load: 80 kg", "Program Base, 1 workout", "for Mon 2 Mar 2026")
 
 

@@ -244,7 +244,7 @@ async def test_a_colleague_s_permissions_changed_meanwhile_are_shown(
     page = await owner_page.get(here)
     (await owner_page.submit(await owner_page.get(here), here, permissions=["forms.view"])).says("Eli is changed.")
     stale = await owner_page.submit(page, here, permissions=["metrics.view"])
-    stale.ok(409).says("Stored now: forms.view")
+    stale.ok(409).says("Stored now: Forms: view")
     (await owner_page.submit(stale, here)).ok().says("Eli is changed.")
 
 

@@ -26,7 +26,9 @@ def told(event: Document) -> str:
     kind = event["type"]
     if kind == "metric_recorded" and "metricName" not in data:
         return f"Measured in {data['blockName']}"
-    unit = "" if data.get("unit") == "count" else data.get("unit", "")
+    unit = data.get("unit", "")
+    if unit == "count":
+        unit = "reps" if kind == "personal_record" else ""
     count = data.get("blocks", 0)
     words = {
         "item": _ITEMS.get(data.get("itemType", ""), "an item"),
