@@ -23,7 +23,7 @@ from coaching_service.training.programs.schemas import (
     ProgramBlockPlace,
     ProgramQuery,
 )
-from coaching_service.training.workouts.routes import Kind, declare_blocks, declare_items
+from coaching_service.training.workouts.declaring import Kind, declare_blocks, declare_items
 
 routes = Routes("/coach/programs", tag="Programs")
 
