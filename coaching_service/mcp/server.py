@@ -144,7 +144,8 @@ def _told(error: ServiceError, tool: Tool) -> tuple[str, str]:
     advice = next((advice for kind, advice in _NEXT if isinstance(error, kind)), _CORRECT)
     if isinstance(error, NotFound):
         advice = _WHERE_TO_LOOK.get(message.partition(" not found")[0], advice)
-    return f"{message}; {_UNCHANGED}" if tool.writes and _UNCHANGED not in advice else message, advice
+    unchanged = tool.writes and not isinstance(error, Unavailable) and _UNCHANGED not in advice
+    return f"{message}; {_UNCHANGED}" if unchanged else message, advice
 
 
 def _failed(what: str, advice: str) -> Result:
