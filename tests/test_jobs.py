@@ -127,7 +127,7 @@ async def test_the_job_of_a_worker_that_died_is_taken_over(services: Services) -
 
     await enqueue(Context(services), kind, {"number": 1})
     worker = asyncio.create_task(run_due(services, {kind: never_ends}))
-    await asyncio.wait_for(begun.wait(), 10)
+    await asyncio.wait_for(begun.wait(), 60)
     worker.cancel()
     with pytest.raises(asyncio.CancelledError):
         await worker
@@ -148,7 +148,7 @@ async def test_who_lost_a_lease_does_not_end_anothers_work(services: Services) -
 
     await enqueue(Context(services), kind, {})
     worker = asyncio.create_task(run_due(services, {kind: slow}))
-    await asyncio.wait_for(begun.wait(), 10)
+    await asyncio.wait_for(begun.wait(), 60)
     assert await run_due(services, steps, at=now() + timedelta(seconds=61)) == 1
     go_on.set()
     assert await worker == 1
@@ -196,7 +196,7 @@ async def test_a_worker_that_is_woken_and_stopped_at_the_same_moment_stops(
     """However far the event loop has got with the wake-up when the worker is told to stop."""
     monkeypatch.setattr(jobs, "POLL_SECONDS", 1000.0)
     diary: Diary = []
-    async with asyncio.timeout(10) as limit:
+    async with asyncio.timeout(60) as limit:
         async with jobs.working(quiet, writing(diary)):
             await asyncio.sleep(0)
             await until(lambda: len(quiet.wake._waiters) == 1, "the worker waits to be woken")

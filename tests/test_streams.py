@@ -76,7 +76,7 @@ async def test_many_downloads_are_read_in_turns(address: str, source: Source) ->
 
 async def test_those_who_do_not_read_on_hold_nobody_up(address: str, source: Source) -> None:
     source.pieces = 100  # more than any buffer on the way takes
-    async with aiohttp.ClientSession() as http, asyncio.timeout(20):
+    async with aiohttp.ClientSession() as http, asyncio.timeout(60):
         dawdling = [await http.get(address) for _ in range(AT_ONCE + 1)]
         for each in dawdling:
             await each.content.readexactly(1)

@@ -22,7 +22,7 @@ SETTINGS = (
 T = TypeVar("T")
 
 
-async def until(condition: Callable[[], T | Awaitable[T]], what: str, seconds: float = 30.0) -> T:
+async def until(condition: Callable[[], T | Awaitable[T]], what: str, seconds: float = 120.0) -> T:
     """Wait until `condition` gives something true, and give that; the only place where these tests wait."""
     deadline = time.monotonic() + seconds
     while True:
@@ -61,7 +61,7 @@ def refused(folder: Path, *arguments: str, **settings: str) -> str:
         env=environment(**settings),
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
         check=False,
     )
     assert (told.returncode, told.stdout) == (1, ""), told

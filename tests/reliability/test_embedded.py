@@ -210,7 +210,7 @@ def test_data_survive_an_end_a_kill_and_another_port(tmp_path: Path) -> None:
             client.story.clients.insert_one({"name": "acknowledged"})
             [mongod] = mongods_of(folder)
             os.kill(mongod, signal.SIGKILL)
-            assert ended.wait(30)
+            assert ended.wait(120)
         with running_mongod(folder) as uri, connected(uri) as client:
             assert _names(client) == ["kept", "acknowledged"]
 
