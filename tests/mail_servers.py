@@ -81,7 +81,7 @@ class Slow(SMTP):
     """Thinks about every answer, never too long for that one alone."""
 
     async def push(self, status: Any) -> None:
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(0.3)  # being slow is what this server is for
         await super().push(status)
 
 

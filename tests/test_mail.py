@@ -14,7 +14,7 @@ from aiosmtpd.smtp import SMTP
 
 from coaching_service import features, runtime
 from coaching_service.kernel.background import jobs
-from coaching_service.kernel.background.mail import FolderPost
+from coaching_service.kernel.background.mail import FolderPost, SmtpPost
 from coaching_service.kernel.storage.context import Context, Services
 from coaching_service.kernel.storage.documents import now
 from coaching_service.people.customer_access import service as customer_access
@@ -56,7 +56,8 @@ async def create(sending: Services, coach: CoachClient, **options: Any) -> Any:
 
 def handing_to(sending: Services, **options: Any) -> Services:
     """The same service with another server, or another way to speak to it."""
-    return replace(sending, post=replace(sending.post, **options))  # type: ignore[type-var]
+    assert isinstance(sending.post, SmtpPost)
+    return replace(sending, post=replace(sending.post, **options))
 
 
 async def waiting(sending: Services) -> list[Any]:

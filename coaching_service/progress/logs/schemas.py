@@ -19,6 +19,7 @@ from coaching_service.kernel.validation import (
     Version,
 )
 from coaching_service.kernel.variants import ChangeByStoredType
+from coaching_service.training.workouts.set_schemas import MOST_LOAD, MOST_METERS, MOST_REPS, MOST_SECONDS
 
 
 def _amount(most: float) -> Number:
@@ -33,10 +34,10 @@ class CustomerSetDone(Input):
         most=1000,
         metadata={"description": "Which set, from 1 (in a circuit: of its exercise and round); absent: as sent."},
     )
-    reps = Integer(least=0, most=100_000, allow_none=True, load_default=None)
-    load = Number(least=0, most=100_000, allow_none=True, load_default=None)  # type: ignore[assignment]  # a field may be called so
-    seconds = _amount(86_400)
-    meters = _amount(10_000_000)
+    reps = Integer(least=0, most=MOST_REPS, allow_none=True, load_default=None)
+    load = _amount(MOST_LOAD)  # type: ignore[assignment]  # a field may be called so: marshmallow keeps its own method
+    seconds = _amount(MOST_SECONDS)
+    meters = _amount(MOST_METERS)
     rpe = Number(least=1, most=10, allow_none=True, load_default=None)
     rir = _amount(100)
     isCompleted = Flag(load_default=True)

@@ -10,12 +10,12 @@ from marshmallow import ValidationError, fields
 from coaching_service.kernel.validation import Answer, Choice, Day, Identifier, Input, Moment
 
 
-class DayOrMoment(Day):
+class DayOrMoment(fields.Field[Any]):
     """A date, or a moment in ISO 8601: read as a `datetime` in UTC, or as its date when it names no zone."""
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str | datetime:  # type: ignore[override]  # the wire form is a string, a moment is not
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str | datetime:
         if not isinstance(value, str) or "T" not in value:
-            return super()._deserialize(value, attr, data, **kwargs)
+            return Day().deserialize(value, attr, data, **kwargs)
         try:
             moment = datetime.fromisoformat(value)
             if moment.tzinfo is None:
@@ -34,7 +34,9 @@ def _side() -> Choice:
 class NewPhoto(Input):
     """Which side it shows, and when it was taken."""
 
-    createdAt = DayOrMoment(required=True)
+    createdAt = DayOrMoment(
+        required=True, metadata={"description": "A date, or a moment in ISO 8601.", "example": "2026-03-02"}
+    )
     imageSideIndex = _side()
 
 

@@ -11,13 +11,15 @@ from coaching_service.kernel.validation import Answer, Choice, Flag, Input, Inte
 from coaching_service.kernel.variants import Variant
 
 MOST_SETS = 100
-_DAY_SECONDS = 86_400
+MOST_REPS, MOST_SECONDS, MOST_METERS, MOST_LOAD = 100_000, 86_400, 10_000_000, 100_000
 _ENDS = (("minPlannedReps", "maxPlannedReps"), ("minPlannedSeconds", "maxPlannedSeconds"))
 
 
-class _PlannedSet(Input):
+class AnySet(Input):
+    """What any planned set may say."""
+
     index = Integer(least=1, most=1000, metadata={"description": "Position of the set, from 1; absent: as sent."})
-    rest = Number(least=0, most=_DAY_SECONDS, allow_none=True, load_default=None, metadata={"description": "Seconds."})
+    rest = Number(least=0, most=MOST_SECONDS, allow_none=True, load_default=None, metadata={"description": "Seconds."})
     rpe = Number(least=1, most=10, allow_none=True, load_default=None)
     rir = Number(least=0, most=100, allow_none=True, load_default=None, metadata={"description": "Reps in reserve."})
     tempo = Text(longest=20, allow_none=True, load_default=None, metadata={"example": "3-1-1-0"})
@@ -33,29 +35,30 @@ class _PlannedSet(Input):
 
 
 def _reps() -> Integer:
-    return Integer(least=0, most=100_000, allow_none=True, load_default=None)
+    return Integer(least=0, most=MOST_REPS, allow_none=True, load_default=None)
 
 
 def _seconds() -> Number:
-    return Number(least=0, most=_DAY_SECONDS, allow_none=True, load_default=None)
+    return Number(least=0, most=MOST_SECONDS, allow_none=True, load_default=None)
 
 
-def _load() -> Number:
-    return Number(
-        least=0, most=100_000, allow_none=True, load_default=None, metadata={"description": "In the company's unit."}
+class LoadedSet(AnySet):
+    """What any planned set with a load may say."""
+
+    load = Number(  # type: ignore[assignment]  # a field may be called so: marshmallow keeps its own method
+        least=0, most=MOST_LOAD, allow_none=True, load_default=None, metadata={"description": "In the company's unit."}
     )
 
 
-class RepsLoadSet(_PlannedSet):
+class RepsLoadSet(LoadedSet):
     """Repetitions with a load."""
 
     type = Choice("reps_load", required=True)
     minPlannedReps = _reps()
     maxPlannedReps = _reps()
-    load = _load()  # type: ignore[assignment]  # a field may be called so: marshmallow keeps its own method
 
 
-class RepsSet(_PlannedSet):
+class RepsSet(AnySet):
     """Repetitions."""
 
     type = Choice("reps", required=True)
@@ -63,7 +66,7 @@ class RepsSet(_PlannedSet):
     maxPlannedReps = _reps()
 
 
-class TimeSet(_PlannedSet):
+class TimeSet(AnySet):
     """Work for a time."""
 
     type = Choice("time", required=True)
@@ -71,20 +74,19 @@ class TimeSet(_PlannedSet):
     maxPlannedSeconds = _seconds()
 
 
-class TimeLoadSet(_PlannedSet):
+class TimeLoadSet(LoadedSet):
     """Work for a time with a load."""
 
     type = Choice("time_load", required=True)
     minPlannedSeconds = _seconds()
     maxPlannedSeconds = _seconds()
-    load = _load()  # type: ignore[assignment]  # a field may be called so: marshmallow keeps its own method
 
 
-class DistanceSet(_PlannedSet):
+class DistanceSet(AnySet):
     """Work over a distance."""
 
     type = Choice("distance", required=True)
-    plannedMeters = Number(least=0, most=10_000_000, allow_none=True, load_default=None)
+    plannedMeters = Number(least=0, most=MOST_METERS, allow_none=True, load_default=None)
 
 
 _BY_TYPE: dict[str, type[Schema]] = {

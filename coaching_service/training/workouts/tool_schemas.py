@@ -11,7 +11,7 @@ from coaching_service.kernel.mcp.arguments import Arguments, ClientArgument, Dat
 from coaching_service.kernel.storage.documents import Document
 from coaching_service.kernel.validation import TEXT_LENGTH, Day, Flag, Identifier, Integer, ListOf, Number, Text
 from coaching_service.training.workouts.item_schemas import ScheduledTime
-from coaching_service.training.workouts.set_schemas import MOST_SETS
+from coaching_service.training.workouts.set_schemas import MOST_LOAD, MOST_METERS, MOST_REPS, MOST_SECONDS, MOST_SETS
 
 _LONGEST_CALENDAR = 93
 
@@ -31,14 +31,18 @@ class ToolSet(Arguments):
 
     reps = Integer(
         least=0,
-        most=100_000,
+        most=MOST_REPS,
         **_optional("Repetitions; with repsMax the low end. A set has exactly one of reps, seconds and meters."),
     )
-    repsMax = Integer(least=0, most=100_000, **_optional("High end of the repetitions."))
-    load = Number(least=0, most=100_000, **_optional("In the company's unit (get_workouts tells it); not with meters."))  # type: ignore[assignment]  # a field may be called so
-    seconds = Number(least=0, most=86_400, **_optional("Work for this time."))
-    meters = Number(least=0, most=10_000_000, **_optional("Work over this distance."))
-    rest = Number(least=0, most=86_400, **_optional("Seconds of rest after the set."))
+    repsMax = Integer(least=0, most=MOST_REPS, **_optional("High end of the repetitions."))
+    load = Number(  # type: ignore[assignment]  # a field may be called so: marshmallow keeps its own method
+        least=0,
+        most=MOST_LOAD,
+        **_optional("In the company's unit (get_workouts tells it); not with meters."),
+    )
+    seconds = Number(least=0, most=MOST_SECONDS, **_optional("Work for this time."))
+    meters = Number(least=0, most=MOST_METERS, **_optional("Work over this distance."))
+    rest = Number(least=0, most=MOST_SECONDS, **_optional("Seconds of rest after the set."))
     rpe = Number(least=1, most=10, **_optional("Intended rating of perceived exertion."))
     rir = Number(least=0, most=100, **_optional("Intended repetitions in reserve."))
     tempo = Text(longest=20, **_optional("Such as 3-1-1-0."))

@@ -14,7 +14,7 @@ from coaching_service.kernel.errors import not_found
 from coaching_service.kernel.storage.context import Context
 from coaching_service.kernel.storage.documents import Document
 from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import Identifier, Input, Integer, Number, Text
+from coaching_service.kernel.validation import Identifier, Input, Integer, Text
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.forms import service as forms
 from coaching_service.library.metric_sets import service as metric_sets
@@ -22,6 +22,7 @@ from coaching_service.training.workouts import item_service
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.item_schemas import NEW_ITEM, NewReminderFields, NewTaskFields
 from coaching_service.training.workouts.owners import Owner
+from coaching_service.training.workouts.set_schemas import MOST_SETS, RepsLoadSet
 from coaching_service.web.pages import Go
 from coaching_service.web.searching import Keywords
 from coaching_service.web.views.items import described
@@ -30,15 +31,12 @@ from coaching_service.web.views.workout.kind import BLOCK, Handler, Kind
 
 _FOUND = 12
 _NEW_CIRCUIT = "new"
+_ASKED = ("exerciseId", "sets", "minPlannedReps", "maxPlannedReps", "load", "rest", "circuit")
 
 
-class _Planned(Input):
+class _Planned(RepsLoadSet):
     exerciseId = Identifier(required=True)
-    sets = Integer(least=1, most=100, required=True)
-    minPlannedReps = Integer(least=0, most=100_000, load_default=None, allow_none=True)
-    maxPlannedReps = Integer(least=0, most=100_000, load_default=None, allow_none=True)
-    load = Number(least=0, most=100_000, load_default=None, allow_none=True)  # type: ignore[assignment]  # the wire's
-    rest = Number(least=0, most=86_400, load_default=None, allow_none=True)
+    sets = Integer(least=1, most=MOST_SETS, required=True)
     circuit = Text(blank=True, load_default="")
 
     @validates_schema
@@ -93,7 +91,9 @@ def declare(kind: Kind, workout_page: Handler) -> None:
 
 
 def _declare_exercises(kind: Kind, workout_page: Handler) -> None:
-    @kind.pages.post(f"{BLOCK}/items", access=coach(kind.edit), query=Search(), form=_Planned(), on=workout_page)
+    @kind.pages.post(
+        f"{BLOCK}/items", access=coach(kind.edit), query=Search(), form=_Planned(only=_ASKED), on=workout_page
+    )
     async def add_exercise(
         ctx: Context, block_id: ObjectId, query: dict[str, Any], form: dict[str, Any], **owner: ObjectId
     ) -> Go:

@@ -11,7 +11,7 @@ from coaching_service.kernel.auth.access import coach
 from coaching_service.kernel.storage.context import Context
 from coaching_service.kernel.storage.documents import Document
 from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import Choice, Identifier, Input, Integer, ListOf, Number, Text
+from coaching_service.kernel.validation import TEXT_LENGTH, Choice, Identifier, Input, Integer, ListOf, Number, Text
 from coaching_service.library.forms.schemas import QUESTION_TYPES
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.schemas import ITEM_LOG, BlockLog, CircuitDone, ExerciseDone, TaskDone
@@ -39,7 +39,7 @@ class _Answer(Input):
     questionId = Identifier(required=True)
     type = Choice(*QUESTION_TYPES, required=True)
     required = fields.Boolean(load_default=False)
-    value = Text(longest=10_000, blank=True, load_default="")
+    value = Text(longest=TEXT_LENGTH, blank=True, load_default="")
     chosen = ListOf(Text(longest=1_000), load_default=list)
 
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from marshmallow import fields
+from marshmallow import Schema, fields
 
 from coaching_service.kernel.auth.access import coach
 from coaching_service.kernel.errors import not_found
 from coaching_service.kernel.storage.context import Context
 from coaching_service.kernel.storage.documents import Document
 from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import Input, Integer, ListOf, Text, Version
+from coaching_service.kernel.validation import TEXT_LENGTH, Input, Integer, ListOf, Text, Version
 from coaching_service.training.workouts import item_service, items
 from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.item_schemas import ITEM_CHANGE
+from coaching_service.training.workouts.item_schemas import ITEM_CHANGE, NewReminderFields, NewTaskFields
 from coaching_service.training.workouts.set_schemas import MOST_SETS
 from coaching_service.web.pages import Go
 from coaching_service.web.views.items import described, planned_lines
@@ -27,7 +27,7 @@ _ENTRY = f"{ITEM}/exercises/{{exerciseId}}"
 
 
 def _words() -> Text:
-    return Text(longest=10_000, blank=True, allow_none=True, load_default=None)
+    return Text(longest=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
 
 
 class _Form(Input):
@@ -48,14 +48,12 @@ class _Circuit(_Form):
     rounds = Integer(least=1, most=1_000, required=True)
 
 
-class _Task(_Form):
-    title = Text(required=True)
-    description = _words()
+class _Task(NewTaskFields, _Form):
+    """What is to be done, and the version that this was typed on."""
 
 
-class _Reminder(_Form):
-    scheduledTime = Text(longest=40, required=True)
-    message = Text(longest=2_000, required=True)
+class _Reminder(NewReminderFields, _Form):
+    """What the client is reminded of and when, and the version that this was typed on."""
 
 
 def declare(kind: Kind) -> None:
@@ -86,51 +84,35 @@ def _declare_item(kind: Kind) -> Handler:
 
 
 def _declare_item_changes(kind: Kind, item_page: Handler) -> None:
-    edit = coach(kind.edit)
+    """What can be changed of each type of item: where its form goes, the form, and the change as it is sent."""
 
-    @kind.pages.post(f"{ITEM}/sets", access=edit, form=_Exercise(), on=item_page)
-    async def change_sets(
-        ctx: Context, block_id: ObjectId, witem_id: ObjectId, form: dict[str, Any], **owner: ObjectId
-    ) -> Go:
-        """Change the sets of an exercise, what is said of it, and with what it alternates."""
-        named = {"exerciseInstructions": form["instructions"], "supersetId": form["supersetId"] or None}
-        change = {"exerciseSets": planned_sets(form["sets"]), **named}
-        return await changed(ctx, owner, (block_id, witem_id), form, change)
+    def declare_one(path: str, name: str, schema: Schema, change_of: Callable[[Document], Document]) -> None:
+        async def change(
+            ctx: Context, block_id: ObjectId, witem_id: ObjectId, form: dict[str, Any], **owner: ObjectId
+        ) -> Go:
+            asked = ITEM_CHANGE.load(change_of(form) | {"version": form["version"]})
+            await item_service.change_item(ctx, kind.owner_of(owner), block_id, witem_id, asked)
+            return Go(kind.address(owner, block_id), "The changes are kept.")
 
-    @kind.pages.post(f"{ITEM}/circuit", access=edit, form=_Circuit(), on=item_page)
-    async def change_circuit(
-        ctx: Context, block_id: ObjectId, witem_id: ObjectId, form: dict[str, Any], **owner: ObjectId
-    ) -> Go:
-        """Name a circuit anew, and say how many rounds there are."""
-        change = {name: form[name] for name in ("circuitName", "rounds")}
-        return await changed(ctx, owner, (block_id, witem_id), form, change)
+        change.__name__ = name
+        kind.pages.post(f"{ITEM}/{path}", access=coach(kind.edit), form=schema, on=item_page)(change)
 
-    @kind.pages.post(f"{ITEM}/task", access=edit, form=_Task(), on=item_page)
-    async def change_task(
-        ctx: Context, block_id: ObjectId, witem_id: ObjectId, form: dict[str, Any], **owner: ObjectId
-    ) -> Go:
-        """Change what is to be done."""
-        change = {"taskFields": {name: form[name] for name in ("title", "description")}}
-        return await changed(ctx, owner, (block_id, witem_id), form, change)
+    declare_one("sets", "change_sets", _Exercise(), _exercise_change)
+    declare_one("circuit", "change_circuit", _Circuit(), lambda form: _only(form, "circuitName", "rounds"))
+    declare_one("task", "change_task", _Task(), lambda form: {"taskFields": _only(form, "title", "description")})
+    declare_one(
+        *("reminder", "change_reminder", _Reminder()),
+        lambda form: {"reminderFields": _only(form, "scheduledTime", "message")},
+    )
 
-    @kind.pages.post(f"{ITEM}/reminder", access=edit, form=_Reminder(), on=item_page)
-    async def change_reminder(
-        ctx: Context, block_id: ObjectId, witem_id: ObjectId, form: dict[str, Any], **owner: ObjectId
-    ) -> Go:
-        """Change what the client is reminded of, and when."""
-        change = {"reminderFields": {name: form[name] for name in ("scheduledTime", "message")}}
-        return await changed(ctx, owner, (block_id, witem_id), form, change)
 
-    async def changed(
-        ctx: Context,
-        owner: Mapping[str, ObjectId],
-        place: tuple[ObjectId, ObjectId],
-        form: Document,
-        change: Document,
-    ) -> Go:
-        asked = ITEM_CHANGE.load(change | {"version": form["version"]})
-        await item_service.change_item(ctx, kind.owner_of(owner), *place, asked)
-        return Go(kind.address(owner, place[0]), "The changes are kept.")
+def _exercise_change(form: Document) -> Document:
+    named = {"exerciseInstructions": form["instructions"], "supersetId": form["supersetId"] or None}
+    return {"exerciseSets": planned_sets(form["sets"]), **named}
+
+
+def _only(form: Document, *names: str) -> Document:
+    return {name: form[name] for name in names}
 
 
 def _declare_entry(kind: Kind, item_page: Handler) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 from marshmallow import ValidationError, fields, validates_schema
 
 from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.validation import Choice, Input, Integer, Number, Text
+from coaching_service.kernel.validation import Choice, Integer, Number
+from coaching_service.training.workouts.set_schemas import MOST_METERS, MOST_REPS, MOST_SECONDS, LoadedSet
 
 KINDS = (
     ("reps_load", "repetitions with a load"),
@@ -19,27 +20,21 @@ KINDS = (
 )
 SPARE = 2
 _ENDS = {"reps": ("minPlannedReps", "maxPlannedReps"), "time": ("minPlannedSeconds", "maxPlannedSeconds")}
-_MOST = {"reps": 100_000, "time": 86_400, "distance": 10_000_000}
+_MOST = {"reps": MOST_REPS, "time": MOST_SECONDS, "distance": MOST_METERS}
 _AS_THEY_ARE = ("rest", "rpe", "rir", "tempo", "isWarmup")
 
 
-def _number(most: float, least: float = 0) -> Number:
-    return Number(least=least, most=most, allow_none=True, load_default=None)
+def _end() -> Number:
+    return Number(least=0, most=MOST_METERS, allow_none=True, load_default=None)
 
 
-class SetRow(Input):
+class SetRow(LoadedSet):
     """A planned set; one that is there already has its `index`."""
 
     index = Integer(least=1, most=1_000, allow_none=True, load_default=None)
     type = Choice(*(kind for kind, _ in KINDS), required=True)
-    low = _number(10_000_000)
-    high = _number(10_000_000)
-    load = _number(100_000)  # type: ignore[assignment]  # a field may be called so: marshmallow keeps its own method
-    rest = _number(86_400)
-    rpe = _number(10, least=1)
-    rir = _number(100)
-    tempo = Text(longest=20, blank=True, allow_none=True, load_default=None)
-    isWarmup = fields.Boolean(load_default=False)
+    low = _end()
+    high = _end()
     out = fields.Boolean(load_default=False)
 
     @validates_schema
@@ -88,7 +83,7 @@ def _says(row: Document) -> bool:
 def _planned(row: Document) -> Document:
     kind, low, high = row["type"], row["low"], row["high"]
     counted = kind.partition("_")[0]
-    shared = {name: row[name] for name in _AS_THEY_ARE} | {"tempo": row["tempo"] or None}
+    shared = {name: row[name] for name in _AS_THEY_ARE}
     if counted == "distance":
         return {"type": kind, "plannedMeters": low, **shared}
     if counted == "reps":
