@@ -15,18 +15,18 @@ from rich.console import Console
 from rich.table import Table
 
 from coaching_service import demo, features, logs, runtime, seeding
+from coaching_service.core.auth.principal import Principal
+from coaching_service.core.auth.secrets import SecretUnreadable, new_master_key
+from coaching_service.core.database.connection import as_service_error
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.embedded import DatabaseUnavailable
+from coaching_service.core.errors import ServiceError
+from coaching_service.core.http.openapi import describe
+from coaching_service.core.http.responses import to_json
+from coaching_service.core.http.routes import routes_of
+from coaching_service.core.mcp.tools import tools_of
+from coaching_service.core.validation import Email, Text, Timezone
 from coaching_service.demo.company import EMAIL
-from coaching_service.kernel.auth.principal import Principal
-from coaching_service.kernel.auth.secrets import SecretUnreadable, new_master_key
-from coaching_service.kernel.errors import ServiceError
-from coaching_service.kernel.mcp.tools import tools_of
-from coaching_service.kernel.rest.answers import to_json
-from coaching_service.kernel.rest.openapi import describe
-from coaching_service.kernel.rest.routes import routes_of
-from coaching_service.kernel.storage.context import Context, Services
-from coaching_service.kernel.storage.embedded import DatabaseUnavailable
-from coaching_service.kernel.storage.mongo import as_service_error
-from coaching_service.kernel.validation import Email, Text, Timezone
 from coaching_service.library.exercises import shared
 from coaching_service.lifecycle.orphans import service as orphans
 from coaching_service.people.api_keys import service as api_keys

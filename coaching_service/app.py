@@ -10,14 +10,14 @@ from aiohttp import web
 from coaching_service import features
 from coaching_service import web as coach_application
 from coaching_service.authentication import authenticate, authenticate_assistant
-from coaching_service.kernel.background import jobs
-from coaching_service.kernel.mcp.tools import tools_of
-from coaching_service.kernel.rest.operations import OperatorDoors
-from coaching_service.kernel.rest.routes import routes_of
-from coaching_service.kernel.rest.serve import Server, UploadLimits, mount
-from coaching_service.kernel.rest.traffic import Measures, traffic
-from coaching_service.kernel.storage.context import Services
-from coaching_service.mcp.door import Door
+from coaching_service.core.database.context import Services
+from coaching_service.core.http.handlers import Server, UploadLimits, mount
+from coaching_service.core.http.middleware import HttpMetrics, request_middleware
+from coaching_service.core.http.operator_endpoints import OperatorEndpoints
+from coaching_service.core.http.routes import routes_of
+from coaching_service.core.jobs import queue
+from coaching_service.core.mcp.tools import tools_of
+from coaching_service.mcp.door import McpEndpoint
 from coaching_service.mcp.server import make_server
 from coaching_service.oauth.endpoints import Endpoints
 from coaching_service.settings import Settings
@@ -25,13 +25,13 @@ from coaching_service.settings import Settings
 SERVICES = web.AppKey("services", Services)
 _SLOW_AT_ONCE = 2
 _PIECES_AT_ONCE = 4
-MEASURES = web.AppKey("measures", Measures)
+MEASURES = web.AppKey("measures", HttpMetrics)
 
 
 def create_app(settings: Settings, services: Services) -> web.Application:
     """The application on `services`; it does background work while it runs."""
-    measures = Measures()
-    app = web.Application(middlewares=[traffic(measures)])
+    measures = HttpMetrics()
+    app = web.Application(middlewares=[request_middleware(measures)])
     app[SERVICES] = services
     app[MEASURES] = measures
     server = Server(
@@ -46,7 +46,7 @@ def create_app(settings: Settings, services: Services) -> web.Application:
     )
     routes = routes_of(features.ROUTES)
     mount(app, routes, server)
-    doors = OperatorDoors(services, routes, features.TAGS)
+    doors = OperatorEndpoints(services, routes, features.TAGS)
     app.add_routes(doors.routes(measures, with_metrics=settings.metrics_port is None))
     app.add_routes(_assistants_door(settings, services, server).routes())
     app.add_routes(Endpoints(services, settings.trusted_proxies).routes())
@@ -55,8 +55,8 @@ def create_app(settings: Settings, services: Services) -> web.Application:
     return app
 
 
-def _assistants_door(settings: Settings, services: Services, server: Server) -> Door:
-    return Door(
+def _assistants_door(settings: Settings, services: Services, server: Server) -> McpEndpoint:
+    return McpEndpoint(
         make_server(tools_of(features.TOOLS), server.gate),
         services,
         authenticate_assistant,
@@ -68,7 +68,7 @@ def _assistants_door(settings: Settings, services: Services, server: Server) -> 
 
 def _background(services: Services) -> Callable[[web.Application], AsyncIterator[None]]:
     async def run(_: web.Application) -> AsyncIterator[None]:
-        async with jobs.working(services, features.STEPS, features.STANDING):
+        async with queue.working(services, features.STEPS, features.STANDING):
             yield
 
     return run

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from coaching_service.kernel.auth.principal import Principal
-from coaching_service.kernel.errors import Unauthorized
-from coaching_service.kernel.storage.context import Services
-from coaching_service.kernel.storage.ids import parse_id
+from coaching_service.core.auth.principal import Principal
+from coaching_service.core.database.context import Services
+from coaching_service.core.errors import Unauthorized
+from coaching_service.core.ids import parse_id
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.sessions import service as sessions

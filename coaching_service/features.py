@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from coaching_service.kernel.background import idempotency, mail
-from coaching_service.kernel.background.jobs import Steps
-from coaching_service.kernel.mcp.tools import Tools
-from coaching_service.kernel.rest.routes import Routes
+from coaching_service.core import idempotency
+from coaching_service.core.http.routes import Routes
+from coaching_service.core.jobs import mail
+from coaching_service.core.jobs.queue import Steps
+from coaching_service.core.mcp.tools import Tools
 from coaching_service.library.exercises import routes as exercises
 from coaching_service.library.exercises import tools as exercises_tools
 from coaching_service.library.forms import routes as forms

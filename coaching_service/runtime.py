@@ -15,12 +15,12 @@ import structlog
 from aiohttp import web
 
 from coaching_service.app import MEASURES, create_app
-from coaching_service.kernel.rest.operations import metrics_handler
-from coaching_service.kernel.rest.protocol import Runner
-from coaching_service.kernel.storage.context import Services
-from coaching_service.kernel.storage.documents import declared
-from coaching_service.kernel.storage.embedded import running_mongod
-from coaching_service.kernel.storage.mongo import connect, database, ensure_indexes, takes_transactions
+from coaching_service.core.database.connection import connect, database, ensure_indexes, supports_transactions
+from coaching_service.core.database.context import Services
+from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.embedded import running_mongod
+from coaching_service.core.http.operator_endpoints import metrics_handler
+from coaching_service.core.http.server import Runner
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.settings import Settings, SettingsError
 
@@ -80,12 +80,12 @@ async def make_indexes(services: Services) -> list[str]:
 
     Raises SettingsError when the database takes no transactions.
     """
-    if not await takes_transactions(services.db):
+    if not await supports_transactions(services.db):
         raise SettingsError(
             "MONGODB_URI names a MongoDB that is no replica set and takes no transactions: "
             "start it with --replSet rs0, and run rs.initiate() in it once"
         )
-    return await ensure_indexes(services.db, {name: each.indexes for name, each in declared().items()})
+    return await ensure_indexes(services.db, {name: each.indexes for name, each in declared_collections().items()})
 
 
 def listen_on(settings: Settings) -> tuple[socket.socket, Settings]:

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from coaching_service.kernel.storage.context import Context, Services
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.text import plain
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import Document
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.text import normalize
 from coaching_service.people.customers import service as customers
 
 BATCH = 1_000
@@ -71,9 +71,9 @@ async def seed_clients(
     About a tenth are archived, a fifth have no trainer, the others one of `trainers` (without any: the one asking).
     `progress` is told after each thousand how many there are. Every call adds the same people under new identifiers.
     """
-    ctx = Context(services, ctx.who)  # each thousand is a transaction of its own
+    ctx = Context(services, ctx.caller)  # each thousand is a transaction of its own
     chance = random.Random(_SEED)  # noqa: S311 - to be repeatable is the point
-    coaches = trainers or (ctx.who.id,)
+    coaches = trainers or (ctx.caller.id,)
     for first in range(0, count, BATCH):
         last = min(first + BATCH, count)
         await customers.add_many(ctx, [_client(chance, number, count, coaches) for number in range(first, last)])
@@ -109,4 +109,4 @@ def _client(chance: random.Random, number: int, count: int, trainers: Sequence[O
 
 
 def _ascii(name: str) -> str:
-    return plain(name).translate(_UNDECOMPOSED)
+    return normalize(name).translate(_UNDECOMPOSED)

@@ -11,9 +11,9 @@ from tempfile import NamedTemporaryFile
 
 from environs import Env, EnvError
 
-from coaching_service.kernel.auth.secrets import Vault, new_master_key, parse_master_key
-from coaching_service.kernel.background.mail import FolderPost, SmtpPost
-from coaching_service.kernel.storage.context import Post
+from coaching_service.core.auth.secrets import Vault, new_master_key, parse_master_key
+from coaching_service.core.database.context import MailSender
+from coaching_service.core.jobs.mail import FolderMailSender, SmtpMailSender
 
 _ORIGIN = re.compile(r"https?://[^/\s?#@,]+")
 _ADDRESS = re.compile(r"https?://[^/\s?#@]+(/[^\s?#]*)?")
@@ -114,11 +114,11 @@ class Settings:
             )
         return replace(self, secret_keys=(_kept_key(file),))
 
-    def post(self) -> Post:
+    def post(self) -> MailSender:
         """What sends mail: the SMTP server of the settings, or a folder of files where none is set."""
         if self.smtp_host is None:
-            return FolderPost(self.data_dir / "mail", self.mail_from)
-        return SmtpPost(
+            return FolderMailSender(self.data_dir / "mail", self.mail_from)
+        return SmtpMailSender(
             self.smtp_host, self.smtp_port, self.mail_from, self.smtp_username, self.smtp_password, self.smtp_encryption
         )
 
@@ -130,12 +130,12 @@ class Settings:
             raise SettingsError(f"SECRET_KEYS, or secret.key in the data folder: {error}") from None
 
 
-def _integer(env: Env, name: str, default: int, least: int, most: int) -> int:
+def _integer(env: Env, name: str, default: int, minimum: int, maximum: int) -> int:
     if not env.str(name, "").strip():
         return default
     value: int = env.int(name)
-    if not least <= value <= most:
-        raise EnvError(f'Environment variable "{name}" invalid: must be from {least} to {most}.')
+    if not minimum <= value <= maximum:
+        raise EnvError(f'Environment variable "{name}" invalid: must be from {minimum} to {maximum}.')
     return value
 
 

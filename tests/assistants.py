@@ -8,7 +8,7 @@ import secrets
 from dataclasses import dataclass
 from typing import Any
 
-from coaching_service.kernel.storage.context import Context
+from coaching_service.core.database.context import Context
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.assistants.service import Asked, Tokens
 

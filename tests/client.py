@@ -12,10 +12,10 @@ import orjson
 from aiohttp.test_utils import TestServer
 
 from coaching_service import features
-from coaching_service.kernel.rest.openapi import describe
-from coaching_service.kernel.rest.routes import Route, routes_of
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database.context import Context
+from coaching_service.core.http.openapi import describe
+from coaching_service.core.http.routes import Route, routes_of
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.sessions import service as sessions
 
 MONDAY, TUESDAY, SUNDAY = "2026-03-02", "2026-03-03", "2026-03-08"
@@ -59,7 +59,7 @@ class CoachClient:
 
     async def interactive(self) -> CoachClient:
         """The same coach in a session of their own."""
-        return self.with_bearer((await sessions.begin(self.ctx, self.ctx.who.id, "coach"))["accessToken"])
+        return self.with_bearer((await sessions.begin(self.ctx, self.ctx.caller.id, "coach"))["accessToken"])
 
     async def as_client(self, customer: dict[str, Any]) -> CoachClient:
         """A client of the company in a session of their own."""

@@ -17,11 +17,11 @@ from aiohttp.test_utils import TestServer, unused_port
 
 from coaching_service import runtime
 from coaching_service.app import create_app
-from coaching_service.kernel.auth.principal import Principal
-from coaching_service.kernel.auth.secrets import new_master_key
-from coaching_service.kernel.rest.protocol import Runner
-from coaching_service.kernel.storage.context import Context, Services
-from coaching_service.kernel.storage.embedded import running_mongod
+from coaching_service.core.auth.principal import Principal
+from coaching_service.core.auth.secrets import new_master_key
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.embedded import running_mongod
+from coaching_service.core.http.server import Runner
 from coaching_service.library.exercises import shared
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.identities.passwords import hash_password
@@ -203,4 +203,4 @@ async def nobody(server: TestServer) -> AsyncIterator[CoachClient]:
 @pytest.fixture
 def owner(coach: CoachClient) -> Principal:
     """The owner of the company under test."""
-    return coach.ctx.who
+    return coach.ctx.caller

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import Document, Documents, declared
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document, Documents, declared_collections
+from coaching_service.core.ids import ObjectId
 
 
 def of_clients() -> dict[str, Documents]:
     """Every collection whose documents belong to clients, but for the clients themselves."""
-    return {name: each for name, each in declared().items() if each.client_field not in (None, "_id")}
+    return {name: each for name, each in declared_collections().items() if each.client_field not in (None, "_id")}
 
 
 async def in_every_collection(ctx: Context, client: ObjectId, text: str, *, times: int = 1) -> None:

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from coaching_service.kernel.storage.documents import now
+from coaching_service.core.database.documents import now
 
 
 class PostOffice:

@@ -55,7 +55,7 @@ async def test_erasing_the_company_locks_it_at_once_and_removes_everything(
     await coach.schedule(ana)
     client = await coach.as_client(ana)
     kept = await other_company.create_customer("Kept")
-    email = coach.ctx.who.email
+    email = coach.ctx.caller.email
 
     (await interactive.send("DELETE", "/coach/account", json={"password": "not the password"})).refused(403)
     (await coach.get("/me")).ok()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.team import service as team
 from tests.client import UNKNOWN, CoachClient
@@ -142,7 +142,7 @@ async def test_what_an_operation_names_must_be_there(coach: CoachClient, operati
 
 
 async def test_a_filter_selects_as_the_list_does(coach: CoachClient) -> None:
-    me = str(coach.ctx.who.id)
+    me = str(coach.ctx.caller.id)
     await ids(coach, "Ana", groups=["A"], assignedTo=me)
     await ids(coach, "Anabel", groups=["B"])
     [cy] = await ids(coach, "Cy", groups=["A", "B"])

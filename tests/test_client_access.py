@@ -127,11 +127,11 @@ class TestImpersonation:
         assert (me["_id"], me["role"]) == (ana["_id"], "CUSTOMER")
         [record] = await coach.ctx.db["audit"].find({"companyId": coach.ctx.company_id}).to_list(None)
         assert (record["action"], str(record["about"])) == ("customer.impersonated", ana["_id"])
-        assert record["actorId"] == coach.ctx.who.id
+        assert record["actorId"] == coach.ctx.caller.id
         [session] = (
             await coach.ctx.db["sessions"].find({"kind": "customer", "subjectId": record["about"]}).to_list(None)
         )
-        assert session["impersonatedBy"] == coach.ctx.who.id
+        assert session["impersonatedBy"] == coach.ctx.caller.id
         (await coach.post(path)).refused(403)
         await coach.put("/coach/customers/archive", {"id": ana["_id"]})
         (await interactive.post(path)).refused(409)

@@ -16,13 +16,13 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from coaching_service import features, runtime
 from coaching_service.__main__ import main
-from coaching_service.kernel.auth.permissions import ALL_PERMISSIONS
-from coaching_service.kernel.auth.secrets import new_master_key, parse_master_key
-from coaching_service.kernel.mcp.tools import tools_of
-from coaching_service.kernel.rest.routes import routes_of
-from coaching_service.kernel.storage.context import Services
-from coaching_service.kernel.storage.documents import declared
-from coaching_service.kernel.storage.mongo import missing_indexes
+from coaching_service.core.auth.permissions import ALL_PERMISSIONS
+from coaching_service.core.auth.secrets import new_master_key, parse_master_key
+from coaching_service.core.database.connection import missing_indexes
+from coaching_service.core.database.context import Services
+from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.http.routes import routes_of
+from coaching_service.core.mcp.tools import tools_of
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.settings import Settings
 from tests.reliability.service import SETTINGS
@@ -197,7 +197,7 @@ async def test_a_key_for_nobody(operator: Operator) -> None:
 
 
 async def test_ensure_indexes_makes_what_is_missing(operator: Operator) -> None:
-    wanted = {name: each.indexes for name, each in declared().items()}
+    wanted = {name: each.indexes for name, each in declared_collections().items()}
     assert await missing_indexes(operator.services.db, wanted) != []
     first = (await operator.types("ensure-indexes")).ok()
     assert first.startswith(f"Indexes of {len(wanted)} collections are there: ")

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from coaching_service import features
-from coaching_service.kernel.background.jobs import Again, Job
-from coaching_service.kernel.storage.documents import now
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database.documents import now
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.progress.compliance import daily
 from coaching_service.progress.compliance.daily import RENEW, renew_some
 from tests.client import MONDAY, SUNDAY, TUESDAY, CoachClient
@@ -75,7 +75,7 @@ async def keep(coach: CoachClient, customer: Json, **fields: Any) -> None:
 def rates(coach: CoachClient, *values: float | None) -> Json:
     """These rates, as of the client's today where there are any."""
     told = any(value is not None for value in values)
-    return {**dict(zip(RATES, values, strict=True)), "complianceDate": str(coach.ctx.who.today()) if told else None}
+    return {**dict(zip(RATES, values, strict=True)), "complianceDate": str(coach.ctx.caller.today()) if told else None}
 
 
 @pytest.mark.parametrize(("blocks", "workout", "rest", "completed", "total", "done"), DAYS)
@@ -143,12 +143,12 @@ async def test_without_dates_it_is_the_last_30_days_of_the_client(coach: CoachCl
     for client in (ahead, behind):
         days = (await compliance(coach, client))["dailyCompliance"]
         assert len(days) == 30
-        assert days[-1]["date"] == str(coach.ctx.who.today(client["timezone"]))
-    assert coach.ctx.who.today("Pacific/Kiritimati") > coach.ctx.who.today("Pacific/Pago_Pago")
+        assert days[-1]["date"] == str(coach.ctx.caller.today(client["timezone"]))
+    assert coach.ctx.caller.today("Pacific/Kiritimati") > coach.ctx.caller.today("Pacific/Pago_Pago")
 
 
 async def test_either_end_may_be_left_open(coach: CoachClient) -> None:
-    ana, today = await coach.create_customer(), coach.ctx.who.today()
+    ana, today = await coach.create_customer(), coach.ctx.caller.today()
 
     async def ends(**query: str) -> tuple[str, str, int]:
         days = (await compliance(coach, ana, **query))["dailyCompliance"]
@@ -177,7 +177,7 @@ async def test_either_end_may_be_left_open(coach: CoachClient) -> None:
 
 async def test_the_rates_are_of_7_30_and_90_days_up_to_today(coach: CoachClient) -> None:
     """By hand: 1 of 2 in 7 days, 3 of 4 in 30, 4 of 7 in 90; not yesterday's 90 and not tomorrow."""
-    ana, today = await coach.create_customer(), coach.ctx.who.today()
+    ana, today = await coach.create_customer(), coach.ctx.caller.today()
     assert await of_one(coach, ana) == await in_list(coach, ana) == rates(coach, None, None, None)
     ago = {0: "x", 6: "-", 7: "x", 29: "x", 30: "-", 60: "x", 89: "-", 90: "x", -1: "-"}
     for days, done in ago.items():
@@ -186,7 +186,7 @@ async def test_the_rates_are_of_7_30_and_90_days_up_to_today(coach: CoachClient)
 
 
 async def test_a_rate_needs_a_workout_day(coach: CoachClient) -> None:
-    ana, today = await coach.create_customer(), coach.ctx.who.today()
+    ana, today = await coach.create_customer(), coach.ctx.caller.today()
     await scheduled(coach, ana, today - timedelta(days=40), "x")
     await scheduled(coach, ana, today, "R")
     assert await of_one(coach, ana) == rates(coach, None, None, 100)
@@ -194,7 +194,7 @@ async def test_a_rate_needs_a_workout_day(coach: CoachClient) -> None:
 
 async def test_each_log_renews_what_the_list_tells(coach: CoachClient) -> None:
     """Contract 4: the rates are stored, renewed by each log; GET of one client computes them."""
-    ana, today = await coach.create_customer(), coach.ctx.who.today()
+    ana, today = await coach.create_customer(), coach.ctx.caller.today()
     first, second = [await scheduled(coach, ana, today - timedelta(days=days), "--") for days in (0, 1)]
     before = (await coach.get(client_path(ana))).ok()
     assert await of_one(coach, ana) == rates(coach, 0, 0, 0)
@@ -223,13 +223,13 @@ async def test_the_rates_are_renewed_once_a_local_day(coach: CoachClient) -> Non
     gone = await coach.create_customer("Gone")
     (await coach.put("/coach/customers/archive", {"id": gone["_id"]})).ok()
     for client in (ana, bo, gone):
-        await scheduled(coach, client, coach.ctx.who.today(client["timezone"]), "-")
+        await scheduled(coach, client, coach.ctx.caller.today(client["timezone"]), "-")
         await keep(coach, client, figuresUntil=LONG_AGO)
 
-    assert await renew_some(coach.ctx.services, JOB) == Again(), "there may be more"
+    assert await renew_some(coach.ctx.services, JOB) == RunAgain(), "there may be more"
 
     for client in (ana, bo):
-        today = coach.ctx.who.today(client["timezone"])
+        today = coach.ctx.caller.today(client["timezone"])
         assert await in_list(coach, client) == {**dict.fromkeys(RATES, 0), "complianceDate": str(today)}
         stored = await coach.ctx.db["customers"].find_one({"_id": ObjectId(client["_id"])})
         assert stored is not None
@@ -239,7 +239,7 @@ async def test_the_rates_are_renewed_once_a_local_day(coach: CoachClient) -> Non
     assert kept["figuresUntil"] == LONG_AGO, "nobody looks at archived clients"
 
     await keep(coach, ana, **{"customerRoleData.complianceRate7d": 12.5})
-    while await renew_some(coach.ctx.services, JOB) == Again():
+    while await renew_some(coach.ctx.services, JOB) == RunAgain():
         pass
     assert (await in_list(coach, ana))["complianceRate7d"] == 12.5, "once a day is enough"
     await keep(coach, ana, figuresUntil=now())
@@ -252,11 +252,11 @@ async def test_a_company_that_is_being_erased_does_not_hold_up_the_others(
 ) -> None:
     for company in (other_company, coach):
         ana = await company.create_customer()
-        await scheduled(company, ana, company.ctx.who.today(), "-")
+        await scheduled(company, ana, company.ctx.caller.today(), "-")
         await keep(company, ana, figuresUntil=LONG_AGO)
     owner = await other_company.interactive()
     (await owner.send("DELETE", "/coach/account", json={"password": PASSWORD})).ok(204)
-    assert await renew_some(coach.ctx.services, JOB) == Again()
+    assert await renew_some(coach.ctx.services, JOB) == RunAgain()
     assert await in_list(coach, ana) == rates(coach, 0, 0, 0)
 
 
@@ -268,11 +268,11 @@ async def test_a_company_of_which_it_fails_holds_up_nobody_and_is_tried_again_in
     for client in broken:
         await keep(other_company, client, timezone="Europe/Atlantis", figuresUntil=LONG_AGO)
     ana = await coach.create_customer()
-    await scheduled(coach, ana, coach.ctx.who.today(), "-")
+    await scheduled(coach, ana, coach.ctx.caller.today(), "-")
     await keep(coach, ana, figuresUntil=LONG_AGO + timedelta(days=1))
     monkeypatch.setattr(daily, "_BATCH", 2)
 
-    while await renew_some(coach.ctx.services, JOB) == Again():
+    while await renew_some(coach.ctx.services, JOB) == RunAgain():
         pass
 
     assert await in_list(coach, ana) == rates(coach, 0, 0, 0)
@@ -282,7 +282,7 @@ async def test_a_company_of_which_it_fails_holds_up_nobody_and_is_tried_again_in
 
 
 async def test_the_daily_renewal_does_not_undo_what_a_log_has_just_kept(coach: CoachClient) -> None:
-    ana, today = await coach.create_customer(), coach.ctx.who.today()
+    ana, today = await coach.create_customer(), coach.ctx.caller.today()
     blocks = [await scheduled(coach, ana, today - timedelta(days=days), "-") for days in range(12)]
     for block in blocks:
         logging = asyncio.ensure_future(log(coach, block, block["items"][0]))

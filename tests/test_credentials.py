@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from coaching_service.kernel.storage.documents import now
+from coaching_service.core.database.documents import now
 from coaching_service.people.api_keys import service as api_keys
 from tests.client import CoachClient, Reply
 
@@ -31,7 +31,7 @@ async def test_a_bearer_decides_alone(coach: CoachClient) -> None:
 
 async def test_a_key_is_evaluated_as_the_coach_who_made_it(coach: CoachClient) -> None:
     me = (await coach.get("/me")).ok()
-    assert (me["_id"], me["role"], me["via"]) == (str(coach.ctx.who.id), "OWNER", "apiKey")
+    assert (me["_id"], me["role"], me["via"]) == (str(coach.ctx.caller.id), "OWNER", "apiKey")
     assert me["companyId"] == str(coach.ctx.company_id)
     assert "customers.edit" in me["permissions"]
 

@@ -58,7 +58,7 @@ async def test_groups_are_or_matched_and_commas_are_literal(coach: CoachClient) 
 
 async def test_assigned_to_takes_coaches_and_none(coach: CoachClient) -> None:
     """Specification 4: `assignedTo` OR-matched; `none` includes customers without an assigned trainer."""
-    me = str(coach.ctx.who.id)
+    me = str(coach.ctx.caller.id)
     await coach.create_customer("Mine", assignedTo=me)
     await coach.create_customer("Nobody's")
 
@@ -70,7 +70,7 @@ async def test_assigned_to_takes_coaches_and_none(coach: CoachClient) -> None:
 
 
 async def test_filters_combine(coach: CoachClient) -> None:
-    me = str(coach.ctx.who.id)
+    me = str(coach.ctx.caller.id)
     await coach.create_customer("Ana", groups=["A"], assignedTo=me)
     await coach.create_customer("Anabel", groups=["B"], assignedTo=me)
     await coach.create_customer("Bo", groups=["A"], assignedTo=me)

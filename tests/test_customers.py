@@ -84,7 +84,7 @@ async def test_two_clients_may_share_an_address(coach: CoachClient) -> None:
 async def test_a_client_is_only_assigned_to_a_coach_of_the_company(
     coach: CoachClient, other_company: CoachClient
 ) -> None:
-    stranger = str(other_company.ctx.who.id)
+    stranger = str(other_company.ctx.caller.id)
     (await coach.post("/coach/customers", {"name": "A", "assignedTo": stranger})).refused(404, "Coach")
     ana = await coach.create_customer()
     (await coach.patch(f"/coach/customers/{ana['_id']}", {"assignedTo": UNKNOWN})).refused(404, "Coach")

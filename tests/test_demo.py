@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestServer
 
+from coaching_service.core.database.context import Services
 from coaching_service.demo import ensure_demo
-from coaching_service.kernel.storage.context import Services
 from tests.client import CoachClient
 
 

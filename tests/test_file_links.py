@@ -13,10 +13,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from coaching_service.kernel import links
-from coaching_service.kernel.storage import files
-from coaching_service.kernel.storage.documents import now
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core import links
+from coaching_service.core.database import files
+from coaching_service.core.database.documents import now
+from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle.orphans import service as orphans
 from tests.client import CoachClient
 from tests.everything import in_every_collection, of_clients
@@ -238,4 +238,4 @@ def test_a_signature_is_bound_to_file_and_time(coach: CoachClient) -> None:
     assert url is not None
     assert links.file_url(services, None) is None
     query = parse_qs(urlsplit(url).query)
-    assert not links.is_good(services, ObjectId(), int(query["expires"][0]), query["signature"][0])
+    assert not links.is_valid(services, ObjectId(), int(query["expires"][0]), query["signature"][0])

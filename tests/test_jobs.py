@@ -10,12 +10,12 @@ from datetime import timedelta
 import pytest
 
 from coaching_service import features, runtime
-from coaching_service.kernel.auth.principal import Principal
-from coaching_service.kernel.background import jobs
-from coaching_service.kernel.background.jobs import Again, Job, Steps, enqueue, run_due
-from coaching_service.kernel.storage.context import Context, Services, in_transaction
-from coaching_service.kernel.storage.documents import Document, now
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.auth.principal import Principal
+from coaching_service.core.database.context import Context, Services, in_transaction
+from coaching_service.core.database.documents import Document, now
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs import queue
+from coaching_service.core.jobs.queue import Job, RunAgain, Steps, enqueue, run_due
 from coaching_service.lifecycle.erasure import service as erasure
 from coaching_service.people.customers import erasing
 from coaching_service.people.customers import service as customers
@@ -27,11 +27,11 @@ from tests.reliability.service import until
 Diary = list[Document]
 
 
-def writing(diary: Diary, *answers: Again | Exception | None) -> Steps:
+def writing(diary: Diary, *answers: RunAgain | Exception | None) -> Steps:
     """Steps of a kind of its own, which note their arguments and answer each of `answers` in turn, then None."""
     left = list(answers)
 
-    async def step(services: Services, job: Job) -> Again | None:
+    async def step(services: Services, job: Job) -> RunAgain | None:
         diary.append(job.arguments)
         answer = left.pop(0) if left else None
         if isinstance(answer, Exception):
@@ -99,7 +99,7 @@ async def test_one_that_fails_does_not_hold_up_the_others(services: Services) ->
 async def test_progress_is_remembered(services: Services) -> None:
     """A step that gives back Again is resumed with what it has got done, at once or after a while."""
     diary: Diary = []
-    steps = writing(diary, Again(progress={"done": 1}), Again(timedelta(minutes=2), {"done": 2}))
+    steps = writing(diary, RunAgain(progress={"done": 1}), RunAgain(timedelta(minutes=2), {"done": 2}))
     await enqueue(Context(services), *steps, {"goal": 3})
     assert await run_due(services, steps) == 2
     assert await run_due(services, steps, at=now() + timedelta(seconds=100)) == 0
@@ -139,7 +139,7 @@ async def test_the_job_of_a_worker_that_died_is_taken_over(services: Services) -
 
 async def test_who_lost_a_lease_does_not_end_anothers_work(services: Services) -> None:
     """A worker that was only slow finds its job taken over: whatever it answers is void."""
-    [kind] = steps = writing([], Again(timedelta(hours=1), {"taken over": True}))
+    [kind] = steps = writing([], RunAgain(timedelta(hours=1), {"taken over": True}))
     begun, go_on = asyncio.Event(), asyncio.Event()
 
     async def slow(_: Services, arguments: Document) -> None:
@@ -178,10 +178,10 @@ async def test_a_job_is_queued_with_its_cause_or_not_at_all(services: Services) 
 
 
 async def test_the_worker_is_woken_and_survives_a_failure(quiet: Services, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "POLL_SECONDS", 1000.0)  # nothing happens by looking again
+    monkeypatch.setattr(queue, "POLL_SECONDS", 1000.0)  # nothing happens by looking again
     diary: Diary = []
     steps = writing(diary, ZeroDivisionError())
-    async with jobs.working(quiet, steps):
+    async with queue.working(quiet, steps):
         for number in range(3):
             await enqueue(Context(quiet), *steps, {"number": number})
             await until(lambda number=number: {"number": number} in diary, "the job is run")
@@ -194,10 +194,10 @@ async def test_a_worker_that_is_woken_and_stopped_at_the_same_moment_stops(
     quiet: Services, monkeypatch: pytest.MonkeyPatch, turns: int
 ) -> None:
     """However far the event loop has got with the wake-up when the worker is told to stop."""
-    monkeypatch.setattr(jobs, "POLL_SECONDS", 1000.0)
+    monkeypatch.setattr(queue, "POLL_SECONDS", 1000.0)
     diary: Diary = []
     async with asyncio.timeout(60) as limit:
-        async with jobs.working(quiet, writing(diary)):
+        async with queue.working(quiet, writing(diary)):
             await asyncio.sleep(0)
             await until(lambda: len(quiet.wake._waiters) == 1, "the worker waits to be woken")
             quiet.wake.set()
@@ -269,8 +269,8 @@ async def test_erasing_survives_an_interruption(quiet: Services) -> None:
     await customers.erase(ctx, client)
     assert await naming(quiet, str(client), "zebulon") == ["jobs", "workoutBlocks"]
 
-    async def interrupted(services: Services, arguments: Document) -> Again | None:
-        assert await erasure.erase_customer(services, arguments) == Again()
+    async def interrupted(services: Services, arguments: Document) -> RunAgain | None:
+        assert await erasure.erase_customer(services, arguments) == RunAgain()
         raise asyncio.CancelledError
 
     with pytest.raises(asyncio.CancelledError):

@@ -13,10 +13,10 @@ import pytest
 from aiosmtpd.smtp import SMTP
 
 from coaching_service import features, runtime
-from coaching_service.kernel.background import jobs
-from coaching_service.kernel.background.mail import FolderPost, SmtpPost
-from coaching_service.kernel.storage.context import Context, Services
-from coaching_service.kernel.storage.documents import now
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import now
+from coaching_service.core.jobs import queue
+from coaching_service.core.jobs.mail import FolderMailSender, SmtpMailSender
 from coaching_service.people.customer_access import service as customer_access
 from coaching_service.people.customers import entry
 from coaching_service.people.customers import service as customers
@@ -56,7 +56,7 @@ async def create(sending: Services, coach: CoachClient, **options: Any) -> Any:
 
 def handing_to(sending: Services, **options: Any) -> Services:
     """The same service with another server, or another way to speak to it."""
-    assert isinstance(sending.post, SmtpPost)
+    assert isinstance(sending.post, SmtpMailSender)
     return replace(sending, post=replace(sending.post, **options))
 
 
@@ -70,7 +70,7 @@ async def test_an_invitation_is_sent_once_however_many_processes_work(
     for _ in range(6):
         await create(sending, coach, send_invitation=True)
 
-    await asyncio.gather(*(jobs.run_due(sending, MAIL) for _ in range(4)))
+    await asyncio.gather(*(queue.run_due(sending, MAIL) for _ in range(4)))
 
     office, _ = post_office
     assert len(office.mails) == office.tries == 6
@@ -82,12 +82,12 @@ async def test_the_invitation_says_who_invites_and_holds_the_token(
     coach: CoachClient, sending: Services, post_office: tuple[PostOffice, int]
 ) -> None:
     created = await create(sending, coach, send_invitation=True)
-    await jobs.run_due(sending, MAIL)
+    await queue.run_due(sending, MAIL)
 
     [mail] = post_office[0].mails
     text = mail.get_content()  # type: ignore[attr-defined]
     assert mail["To"] == "ana@example.com"
-    assert coach.ctx.who.company.name in mail["Subject"]
+    assert coach.ctx.caller.company.name in mail["Subject"]
     assert created["firstAccessToken"] in text
     assert f"{sending.base_url}/app/first-access?token=" in text
 
@@ -98,7 +98,7 @@ async def test_no_invitation_where_none_is_wanted_or_possible(
     """Specification 2: when `sendInvitation` is false, no invitation e-mail is sent."""
     await create(sending, coach, send_invitation=False)
     await customers.create(Context(sending, coach.ctx.principal), {"name": "No address"}, send_invitation=True)
-    await jobs.run_due(sending, MAIL)
+    await queue.run_due(sending, MAIL)
     assert post_office[0].tries == 0
 
 
@@ -118,11 +118,11 @@ async def test_a_refused_mail_is_tried_again_later_and_sent_once(
     office.answers = ["451 later", "452 later still"]
     await create(sending, coach, send_invitation=True)
 
-    await jobs.run_due(sending, MAIL)
+    await queue.run_due(sending, MAIL)
     assert office.tries == 1
-    await jobs.run_due(sending, MAIL)
+    await queue.run_due(sending, MAIL)
     assert office.tries == 1, "not before its time"
-    await jobs.run_due(sending, MAIL, at=now() + LATER)
+    await queue.run_due(sending, MAIL, at=now() + LATER)
 
     assert (office.tries, len(office.mails)) == (3, 1)
     assert await waiting(sending) == []
@@ -134,7 +134,7 @@ async def test_a_mail_refused_for_good_is_given_up(
     office, _ = post_office
     office.answers = ["550 no such user"]
     await create(sending, coach, send_invitation=True)
-    await jobs.run_due(sending, MAIL, at=now() + LATER)
+    await queue.run_due(sending, MAIL, at=now() + LATER)
     assert (office.tries, office.mails, await waiting(sending)) == (1, [], [])
 
 
@@ -142,11 +142,11 @@ async def test_a_server_that_is_away_gets_it_when_it_is_back(
     coach: CoachClient, sending: Services, post_office: tuple[PostOffice, int]
 ) -> None:
     await create(sending, coach, send_invitation=True)
-    await jobs.run_due(handing_to(sending, port=9), MAIL)
+    await queue.run_due(handing_to(sending, port=9), MAIL)
     [left] = await waiting(sending)
     assert left["arguments"]["tries"] == 1
 
-    await jobs.run_due(sending, MAIL, at=now() + LATER)
+    await queue.run_due(sending, MAIL, at=now() + LATER)
     assert len(post_office[0].mails) == 1
 
 
@@ -157,11 +157,11 @@ async def test_what_was_certainly_not_taken_is_sent_once_that_is_mended(
     server, spoken_to = TAKING_NOTHING[why]
     await create(sending, coach, send_invitation=True)
     async with listening(lambda: server(tmp_path)) as port:
-        await jobs.run_due(handing_to(sending, port=port, **spoken_to), MAIL)
+        await queue.run_due(handing_to(sending, port=port, **spoken_to), MAIL)
     [left] = await waiting(sending)
     assert left["arguments"]["tries"] == 1
 
-    await jobs.run_due(sending, MAIL, at=now() + LATER)
+    await queue.run_due(sending, MAIL, at=now() + LATER)
     assert len(post_office[0].mails) == 1
     assert await waiting(sending) == []
 
@@ -169,7 +169,7 @@ async def test_what_was_certainly_not_taken_is_sent_once_that_is_mended(
 async def test_a_recipient_refused_for_good_is_given_up(coach: CoachClient, sending: Services) -> None:
     await create(sending, coach, send_invitation=True)
     async with listening(lambda: SMTP(Knowing())) as port:
-        await jobs.run_due(handing_to(sending, port=port), MAIL)
+        await queue.run_due(handing_to(sending, port=port), MAIL)
     assert await waiting(sending) == []
 
 
@@ -177,11 +177,11 @@ async def test_a_slow_server_does_not_outlast_the_lease(
     coach: CoachClient, sending: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Five answers within their time are together too long: another worker would take the mail over."""
-    monkeypatch.setattr("coaching_service.kernel.background.mail._SMTP_SECONDS", 1.0)
+    monkeypatch.setattr("coaching_service.core.jobs.mail._SMTP_SECONDS", 1.0)
     office = PostOffice()
     await create(sending, coach, send_invitation=True)
     async with listening(lambda: Slow(office)) as port:
-        await jobs.run_due(handing_to(sending, port=port), MAIL)
+        await queue.run_due(handing_to(sending, port=port), MAIL)
     [left] = await waiting(sending)
     assert (left["arguments"]["tries"], office.tries) == (1, 0)
 
@@ -191,7 +191,7 @@ async def test_a_server_that_hangs_up_on_the_mail_is_not_handed_it_again(coach: 
     await create(sending, coach, send_invitation=True)
     async with listening(lambda: SMTP(office)) as port:
         for _ in range(2):
-            await jobs.run_due(handing_to(sending, port=port), MAIL, at=now() + LATER)
+            await queue.run_due(handing_to(sending, port=port), MAIL, at=now() + LATER)
     assert (office.tries, await waiting(sending)) == (1, [])
 
 
@@ -199,15 +199,15 @@ async def test_what_cannot_be_written_is_written_later(coach: CoachClient, sendi
     """A file is known by its mail, so that writing it twice, after whatever happened to the first, does no harm."""
     folder = tmp_path / "mail"
     folder.write_text("in the way")
-    writing = replace(sending, post=FolderPost(folder, "us@example.com"))
+    writing = replace(sending, post=FolderMailSender(folder, "us@example.com"))
     await create(sending, coach, send_invitation=True)
-    await jobs.run_due(writing, MAIL)
+    await queue.run_due(writing, MAIL)
     [left] = await waiting(sending)
     assert left["arguments"]["tries"] == 1
 
     folder.unlink()
     await sending.db["jobs"].update_many({}, {"$set": {"attempts": 1, "lease": "a dead process"}})
-    await jobs.run_due(writing, MAIL, at=now() + LATER)
+    await queue.run_due(writing, MAIL, at=now() + LATER)
     [written] = folder.iterdir()
     assert "To: ana@example.com" in written.read_text()
     assert await waiting(sending) == []
@@ -225,7 +225,7 @@ async def test_a_mail_in_doubt_is_never_sent_twice(
     """A process that dies between the server's yes and its own note leaves a claimed job behind."""
     await create(sending, coach, send_invitation=True)
     await sending.db["jobs"].update_many({}, {"$set": {"attempts": 1, "lease": "a dead process"}})
-    await jobs.run_due(sending, MAIL, at=now() + LATER)
+    await queue.run_due(sending, MAIL, at=now() + LATER)
     assert (post_office[0].tries, await waiting(sending)) == (0, [])
 
 
@@ -234,7 +234,7 @@ async def test_inviting_again_ends_the_token_before(
 ) -> None:
     created = await create(sending, coach, send_invitation=False)
     await customer_access.invite(Context(sending, coach.ctx.principal), created["_id"])
-    await jobs.run_due(sending, MAIL)
+    await queue.run_due(sending, MAIL)
 
     [mail] = post_office[0].mails
     text = mail.get_content()  # type: ignore[attr-defined]
@@ -253,6 +253,6 @@ async def test_the_mail_of_an_erased_client_is_not_sent(
     created = await create(sending, coach, send_invitation=True)
     await customers.erase(Context(sending, coach.ctx.principal), created["_id"])
     erase = {name: step for name, step in features.STEPS.items() if name == "erase_customer"}
-    await jobs.run_due(sending, erase)
-    await jobs.run_due(sending, MAIL, at=now() + LATER)
+    await queue.run_due(sending, erase)
+    await queue.run_due(sending, MAIL, at=now() + LATER)
     assert post_office[0].tries == 0

@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 from PIL import Image, ImageCms, ImageOps
 
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.ids import ObjectId
 from tests.client import CoachClient
 from tests.test_uploads import PDF, add, fetch, picture, stored
 

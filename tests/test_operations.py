@@ -15,11 +15,11 @@ from pymongo.monitoring import CommandListener, CommandStartedEvent
 
 from coaching_service import runtime
 from coaching_service.app import create_app
-from coaching_service.kernel.rest import operations
-from coaching_service.kernel.rest.operations import OperatorDoors
-from coaching_service.kernel.storage.context import Services
-from coaching_service.kernel.storage.documents import declared
-from coaching_service.kernel.storage.mongo import database
+from coaching_service.core.database.connection import database
+from coaching_service.core.database.context import Services
+from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.http import operator_endpoints
+from coaching_service.core.http.operator_endpoints import OperatorEndpoints
 from coaching_service.settings import Settings
 from tests.client import CoachClient, document
 
@@ -61,8 +61,8 @@ async def test_many_who_ask_whether_it_is_ready_ask_the_database_once(settings: 
     heard = Heard()
     asked = make_mocked_request("GET", "/readyz")
     with closing(AsyncIOMotorClient(settings.mongodb_uri, event_listeners=[heard])) as client:
-        doors = OperatorDoors(replace(services, db=database(client, settings.mongodb_database)), [], [])
-        for wanted in ({"listIndexes": len(declared())}, {"ping": 1}, {"ping": 1}):
+        doors = OperatorEndpoints(replace(services, db=database(client, settings.mongodb_database)), [], [])
+        for wanted in ({"listIndexes": len(declared_collections())}, {"ping": 1}, {"ping": 1}):
             heard.commands.clear()
             answers = await asyncio.gather(*(doors.readyz(asked) for _ in range(20)))
             assert {answer.status for answer in answers} == {200}
@@ -84,7 +84,7 @@ async def test_a_lost_database_is_503_and_says_nothing_of_itself(settings: Setti
 async def test_a_database_that_never_answers_is_not_waited_for(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(operations, "_READY_SECONDS", 0.2)
+    monkeypatch.setattr(operator_endpoints, "_READY_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         frozen = replace(settings, mongodb_uri=f"mongodb://127.0.0.1:{silent.getsockname()[1]}/?directConnection=true")
         async with runtime.open_services(frozen) as services, TestServer(create_app(frozen, services)) as server:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.ids import ObjectId
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.workouts import service as workouts
 from tests.client import MONDAY, UNKNOWN, CoachClient, Reply

@@ -19,7 +19,7 @@ from hypothesis.stateful import (
 )
 from marshmallow import ValidationError
 
-from coaching_service.kernel.errors import BadRequest
+from coaching_service.core.errors import BadRequest
 from coaching_service.progress.notes.service import harmless
 from coaching_service.training.workouts.service import later
 from coaching_service.training.workouts.set_schemas import PlannedSets

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 import pytest
 from aiohttp import web
 
-from coaching_service.kernel.rest.protocol import Runner
+from coaching_service.core.http.server import Runner
 
 KEY = "cs_ak_very-secret-indeed"
 

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.ids import ObjectId
 from tests import naive
 from tests.client import CoachClient
 from tests.conftest import NewCompany
@@ -54,7 +54,7 @@ class Calendar:
 
     def __init__(self, coach: CoachClient, client: Json, exercises: dict[str, Json]) -> None:
         self.coach, self.client, self.exercises = coach, client, exercises
-        self.today: date = coach.ctx.who.today()
+        self.today: date = coach.ctx.caller.today()
 
     async def now(self) -> list[Json]:
         """The whole calendar."""

@@ -1,11 +1,11 @@
 """What readings of three years of daily training look at, as the database's own profile says; nothing is timed (that is
-tests/bench/readings.py)."""
+benchmarks/readings.py)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.ids import ObjectId
 from tests.client import CoachClient
 from tests.contract.test_queries import profiling
 from tests.three_years import DAYS, EXERCISES, FIRST, ITEMS_A_DAY, LAST, Years, train

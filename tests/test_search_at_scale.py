@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from coaching_service.kernel.storage.context import Context, Services
-from coaching_service.kernel.storage.documents import declared
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.storage.mongo import ensure_indexes
-from coaching_service.kernel.text import plain
+from coaching_service.core.database.connection import ensure_indexes
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.text import normalize
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
 from coaching_service.seeding import seed_clients
@@ -47,7 +47,10 @@ class Company:
         trainers: list[ObjectId | None] | None = None,
     ) -> list[ObjectId]:
         """The clients that hold a term, in the order of the list, found without the index of suffixes."""
-        where: dict[str, Any] = {"customerRoleData.isArchived": archived, "search": {"$regex": re.escape(plain(term))}}
+        where: dict[str, Any] = {
+            "customerRoleData.isArchived": archived,
+            "search": {"$regex": re.escape(normalize(term))},
+        }
         if groups:
             where["customerRoleData.groups"] = {"$in": groups}
         if trainers:
@@ -82,7 +85,7 @@ async def big(services: Services) -> AsyncIterator[Company]:
     await customers.add_many(ctx, [_client(f"Zzz{number}", [LATE_GROUP], LATE_TRAINER) for number in range(LATE)])
     await customers.add_many(ctx, [_client(f"Qwxyzabcd{number}", ["Morning"], None) for number in range(RARE)])
     # Last, because so it is many times as fast.
-    await ensure_indexes(db, {name: declared()[name].indexes for name in ("customers", "customerTotals")})
+    await ensure_indexes(db, {name: declared_collections()[name].indexes for name in ("customers", "customerTotals")})
     yield Company(ctx)
     await db.client.drop_database(db.name)
 

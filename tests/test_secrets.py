@@ -19,9 +19,9 @@ from click.testing import CliRunner
 from coaching_service import features, logs, runtime
 from coaching_service.__main__ import main
 from coaching_service.app import create_app
-from coaching_service.kernel.auth.secrets import SecretUnreadable, Vault, new_master_key, parse_master_key
-from coaching_service.kernel.rest.routes import routes_of
-from coaching_service.kernel.storage.context import Context
+from coaching_service.core.auth.secrets import SecretUnreadable, Vault, new_master_key, parse_master_key
+from coaching_service.core.database.context import Context
+from coaching_service.core.http.routes import routes_of
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
@@ -51,8 +51,8 @@ def test_the_newest_key_writes_and_all_read() -> None:
     assert both.open(sealed, "x") == b"secret"
     assert (both.is_current(sealed), both.is_current(both.seal(b"", "x"))) == (False, True)
     assert before.keyed_hash("k") in both.keyed_hashes("k")
-    assert both.signed("text", before.sign("text"))
-    assert not both.signed("text", before.sign("other"))
+    assert both.verify_signature("text", before.sign("text"))
+    assert not both.verify_signature("text", before.sign("other"))
 
 
 async def test_rotation_goes_unnoticed(settings: Settings, password_hash: str) -> None:
@@ -131,7 +131,7 @@ async def test_no_answer_and_no_log_line_holds_a_secret(
             )
             answers.append((f"{route.method} {route.path}", reply.raw))
     await nobody.post("/auth/login", {"email": email, "password": "a wrong password"})
-    await nobody.post("/auth/login", {"email": coach.ctx.who.email, "password": PASSWORD})
+    await nobody.post("/auth/login", {"email": coach.ctx.caller.email, "password": PASSWORD})
 
     stored = await _stored_secrets(coach)
     secrets_of_ours = {*stored, *settings.secret_keys, "argon2id"}
@@ -140,7 +140,7 @@ async def test_no_answer_and_no_log_line_holds_a_secret(
         assert not told, where
     lines = log.getvalue().decode()
     assert "/coach/customers/{customerId}" in lines
-    for secret in {*secrets_of_ours, str(coach.key), PASSWORD, "a wrong password", email, str(coach.ctx.who.email)}:
+    for secret in {*secrets_of_ours, str(coach.key), PASSWORD, "a wrong password", email, str(coach.ctx.caller.email)}:
         assert secret not in lines
 
 

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from coaching_service import seeding
-from coaching_service.kernel.text import plain
+from coaching_service.core.text import normalize
 from coaching_service.people.customers import service as customers
 from tests.client import CoachClient
 
@@ -43,7 +43,7 @@ async def test_the_totals_are_those_of_the_list(seeded: CoachClient) -> None:
 
 async def test_they_are_listed_by_name_and_found_by_part_of_it(seeded: CoachClient) -> None:
     active = await all_clients(seeded, archived=False)
-    keys = [(plain(client["name"]), plain(client["surname"])) for client in active]
+    keys = [(normalize(client["name"]), normalize(client["surname"])) for client in active]
     assert keys == sorted(keys)
     someone = active[70]
     for term in (someone["name"], someone["surname"][1:], someone["email"]):
@@ -56,7 +56,7 @@ async def test_they_are_plausible_and_different(seeded: CoachClient) -> None:
     assert len({client["email"] for client in people}) == COUNT
     assert {client["customerRoleData"]["customerType"] for client in people} == {"SAMPLE"}
     trainers = Counter(client["customerRoleData"]["assignedTo"] for client in people)
-    assert trainers.keys() == {None, str(seeded.ctx.who.id)}
+    assert trainers.keys() == {None, str(seeded.ctx.caller.id)}
     groups = Counter(group for client in people for group in client["customerRoleData"]["groups"])
     counted = {group["name"]: group["count"] for group in (await seeded.get("/coach/customers/groups")).ok()}
     assert counted == dict(groups)
@@ -76,7 +76,7 @@ async def test_every_company_gets_the_same_people(seeded: CoachClient, other_com
 
 
 async def test_trainers_can_be_named(coach: CoachClient, other_company: CoachClient) -> None:
-    two = (coach.ctx.who.id, other_company.ctx.who.id)
+    two = (coach.ctx.caller.id, other_company.ctx.caller.id)
     await seeding.seed_clients(coach.ctx.services, coach.ctx, COUNT, trainers=two)
     for trainer in two:
         found = await customers.page(coach.ctx, archived=False, page=1, size=50, trainers=[trainer])

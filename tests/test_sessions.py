@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from coaching_service.app import MEASURES, SERVICES
-from coaching_service.kernel.storage.documents import now
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database.documents import now
+from coaching_service.core.ids import ObjectId
 from coaching_service.settings import Settings
 from tests.client import CoachClient
 from tests.conftest import PASSWORD, AsServed
@@ -26,7 +26,7 @@ async def sign_in(nobody: CoachClient, email: str, password: str = PASSWORD) -> 
 
 
 def address(coach: CoachClient) -> str:
-    return str(coach.ctx.who.email)
+    return str(coach.ctx.caller.email)
 
 
 async def forgive_everybody(coach: CoachClient) -> None:
@@ -62,7 +62,7 @@ async def test_a_company_signs_up_and_its_owner_is_in(nobody: CoachClient) -> No
 async def test_signing_in_and_out(coach: CoachClient, nobody: CoachClient) -> None:
     tokens = (await sign_in(nobody, address(coach).upper())).ok()
     session = nobody.with_bearer(tokens["accessToken"])
-    assert (await session.get("/me")).ok()["_id"] == str(coach.ctx.who.id)
+    assert (await session.get("/me")).ok()["_id"] == str(coach.ctx.caller.id)
 
     (await session.post("/auth/logout")).ok()
 
@@ -93,8 +93,8 @@ async def test_whoever_hangs_up_while_waiting_in_line_is_not_looked_at(coach: Co
         await writer.wait_closed()
         await until(as_served.all_hung_up, "the service hears of it")
 
-    hung_up = {"method": "POST", "route": "/auth/login", "status": "499"}
-    await until(lambda: registry.get_sample_value("http_requests_total", hung_up), "the line moves on")
+    is_disconnected = {"method": "POST", "route": "/auth/login", "status": "499"}
+    await until(lambda: registry.get_sample_value("http_requests_total", is_disconnected), "the line moves on")
     assert await coach.ctx.db["rateCounters"].count_documents({}) == 0
 
 

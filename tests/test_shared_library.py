@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from coaching_service.kernel.storage.context import Services
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database.context import Services
+from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import shared
 from coaching_service.library.exercises.muscles import MUSCLES
 from coaching_service.library.exercises.schemas import LEVELS, TYPES

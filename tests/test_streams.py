@@ -12,12 +12,12 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from coaching_service.authentication import authenticate
-from coaching_service.kernel.auth.access import public
-from coaching_service.kernel.rest.routes import Routes
-from coaching_service.kernel.rest.serve import Server, mount
-from coaching_service.kernel.rest.streams import Stream
-from coaching_service.kernel.rest.traffic import Measures, traffic
-from coaching_service.kernel.storage.context import Context, Services
+from coaching_service.core.auth.access import public
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.http.downloads import Stream
+from coaching_service.core.http.handlers import Server, mount
+from coaching_service.core.http.middleware import HttpMetrics, request_middleware
+from coaching_service.core.http.routes import Routes
 
 AT_ONCE = 2
 PIECE = b"x" * 1_000_000
@@ -29,12 +29,12 @@ class Source:
 
     pieces: int
     reading: int = 0
-    most: int = 0
+    maximum: int = 0
 
     async def read(self, _start: int, _end: int) -> AsyncIterator[bytes]:
         for _ in range(self.pieces):
             self.reading += 1
-            self.most = max(self.most, self.reading)
+            self.maximum = max(self.maximum, self.reading)
             await asyncio.sleep(0)  # whoever else may read now does
             self.reading -= 1
             yield PIECE
@@ -55,7 +55,7 @@ async def address(services: Services, source: Source) -> AsyncIterator[str]:
         """Download it."""
         return Stream("application/octet-stream", "it", source.read)
 
-    app = web.Application(middlewares=[traffic(Measures())])
+    app = web.Application(middlewares=[request_middleware(HttpMetrics())])
     gates = [asyncio.Semaphore(number) for number in (8, 2, AT_ONCE)]
     mount(app, routes.declared, Server(services, authenticate, *gates, body_limit=1))
     async with TestServer(app) as server:
@@ -71,7 +71,7 @@ async def test_many_downloads_are_read_in_turns(address: str, source: Source) ->
     async with aiohttp.ClientSession() as http:
         sizes = await asyncio.gather(*(whole(http, address) for _ in range(10)))
     assert sizes == [5 * len(PIECE)] * 10
-    assert source.most == AT_ONCE
+    assert source.maximum == AT_ONCE
 
 
 async def test_those_who_do_not_read_on_hold_nobody_up(address: str, source: Source) -> None:

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from coaching_service import features
-from coaching_service.kernel.auth.secrets import Vault
-from coaching_service.kernel.background.jobs import run_due
-from coaching_service.kernel.errors import Unavailable
-from coaching_service.kernel.storage.documents import now
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.auth.secrets import Vault
+from coaching_service.core.database.documents import now
+from coaching_service.core.errors import Unavailable
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs.queue import run_due
 from coaching_service.lifecycle.customer_bulk import service as customer_bulk
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.identities import service as identities
@@ -58,7 +58,7 @@ async def test_the_owner_adds_changes_and_removes_employees(interactive: CoachCl
     (await interactive.patch(path, {"name": "x", "version": 0})).refused(409)
     (await interactive.delete(path)).ok(204)
     (await interactive.get(path)).refused(404)
-    (await interactive.get(f"/coach/employees/{interactive.ctx.who.id}")).refused(404), "the owner is no employee"
+    (await interactive.get(f"/coach/employees/{interactive.ctx.caller.id}")).refused(404), "the owner is no employee"
 
 
 async def test_a_welcome_sent_to_the_wrong_address_opens_nothing(
@@ -101,13 +101,13 @@ async def test_an_employee_sees_only_assigned_clients(
 ) -> None:
     """Issue: a colleague's client is 403 by path and absent from lists and counts; another company's is 404."""
     mine = await coach.create_customer("Mine", groups=["A"], assignedTo=str(eli["_id"]))
-    theirs = await coach.create_customer("Theirs", groups=["A", "B"], assignedTo=str(coach.ctx.who.id))
+    theirs = await coach.create_customer("Theirs", groups=["A", "B"], assignedTo=str(coach.ctx.caller.id))
     await coach.create_customer("Nobody's", groups=["B"])
 
     page = await as_eli.customers()
     assert ([c["_id"] for c in page["docs"]], page["totalDocs"]) == ([mine["_id"]], 1)
     assert await as_eli.names(contains="e") == ["Mine"]
-    assert await as_eli.names(assignedTo=["none", str(coach.ctx.who.id)]) == []
+    assert await as_eli.names(assignedTo=["none", str(coach.ctx.caller.id)]) == []
     assert await as_eli.names(groups=["A", "B"]) == ["Mine"]
     assert (await as_eli.get("/coach/customers/groups")).ok() == [{"name": "A", "count": 1}]
     (await as_eli.get(f"/coach/customers/{mine['_id']}")).ok()
@@ -178,14 +178,14 @@ async def test_a_client_assigned_to_a_coach_who_is_just_leaving_is_soon_nobodys(
     """A request that had seen the coach just before writes just after; with another coach's clients nothing happens."""
     ana, bo = await coach.create_customer("Ana"), await coach.create_customer("Bo")
     (await interactive.delete(f"/coach/employees/{eli['_id']}")).ok(204)
-    for client, trainer in ((ana, eli["_id"]), (bo, coach.ctx.who.id)):
+    for client, trainer in ((ana, eli["_id"]), (bo, coach.ctx.caller.id)):
         late = {"$set": {"customerRoleData.assignedTo": trainer}}
         await coach.ctx.db["customers"].update_one({"_id": ObjectId(client["_id"])}, late)
 
     await run_due(coach.ctx.services, features.STEPS, at=now() + timedelta(minutes=3))
 
     assert await coach.names(assignedTo="none") == ["Ana"]
-    assert await coach.names(assignedTo=str(coach.ctx.who.id)) == ["Bo"]
+    assert await coach.names(assignedTo=str(coach.ctx.caller.id)) == ["Bo"]
 
 
 async def test_a_coach_who_leaves_during_a_bulk_change_gets_no_more_clients(

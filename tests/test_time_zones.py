@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coaching_service.kernel.auth.principal import Principal
-from coaching_service.kernel.dates import local_date, next_midnight
+from coaching_service.core.auth.principal import Principal
+from coaching_service.core.dates import local_date, next_midnight
 from tests.client import CoachClient
 from tests.training import block_with, feed, history, log, metric_set, metrics_of, read
 

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from coaching_service.kernel.errors import Unavailable
-from coaching_service.kernel.storage.context import Context, in_transaction
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database.context import Context, in_transaction
+from coaching_service.core.errors import Unavailable
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers
 from tests.client import CoachClient
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.team import service as team
 from tests.client import MONDAY, CoachClient, Reply

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from datetime import date, timedelta
 from typing import Any
 
+from coaching_service.core.auth.permissions import ALL_PERMISSIONS
+from coaching_service.core.auth.principal import Principal
+from coaching_service.core.database.context import Context
+from coaching_service.core.ids import ObjectId
 from coaching_service.demo import content
 from coaching_service.demo import progress as training_done
-from coaching_service.kernel.auth.permissions import ALL_PERMISSIONS
-from coaching_service.kernel.auth.principal import Principal
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.ids import ObjectId
 from coaching_service.library.forms import service as forms
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.library.metric_sets.units import unit_named
@@ -38,7 +38,7 @@ async def fill(ctx: Context, password_hash: str, progress: Callable[[str], None]
     await _library(ctx)
     progress("clients and their calendars")
     trainers = {"owner": owner.id, "colleague": colleague["_id"], "nobody": None}
-    monday = ctx.who.today() - timedelta(days=ctx.who.today().weekday() + 7 * _WEEKS_BACK)
+    monday = ctx.caller.today() - timedelta(days=ctx.caller.today().weekday() + 7 * _WEEKS_BACK)
     for number, client in enumerate(content.CLIENTS):
         identifier = await _client(ctx, number, client, trainers, monday)
         if client[0] == content.TRAINED:

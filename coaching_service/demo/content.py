@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.kernel.storage.ids import ObjectId, stable_id
+from coaching_service.core.ids import ObjectId, stable_id
 
 # Name, surname, groups, trainer (owner, colleague or nobody), archived.
 CLIENTS: tuple[tuple[str, str, tuple[str, ...], str, bool], ...] = (
@@ -122,8 +122,8 @@ def session_items(name: str, load_factor: float = 1.0) -> list[dict[str, Any]]:
                 {
                     "type": "reps_load" if load else "reps",
                     "index": index,
-                    "minPlannedReps": least,
-                    "maxPlannedReps": most,
+                    "minPlannedReps": minimum,
+                    "maxPlannedReps": maximum,
                     **({"load": round(load * load_factor / 2.5) * 2.5} if load else {}),
                     "rest": 90,
                     "rpe": None,
@@ -134,5 +134,5 @@ def session_items(name: str, load_factor: float = 1.0) -> list[dict[str, Any]]:
                 for index in range(1, sets + 1)
             ],
         }
-        for exercise, sets, least, most, load in SESSIONS[name]
+        for exercise, sets, minimum, maximum, load in SESSIONS[name]
     ]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import Any
 
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database.context import Context
+from coaching_service.core.ids import ObjectId
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.schemas import ITEM_LOG
@@ -27,7 +27,7 @@ _NOTE = "<p>Left knee: go easy on lunges.</p><p>Wants to run <b>10 km</b> in spr
 
 async def fill(ctx: Context, customer_id: ObjectId, first: date) -> None:
     """Log the client's training from `first` to yesterday, record metrics, write a note."""
-    today = ctx.who.today()
+    today = ctx.caller.today()
     blocks = await workouts.calendar(ctx, ClientCalendar(customer_id), str(first), str(today - timedelta(days=1)))
     for number, block in enumerate(blocks):
         # Of four sessions two are done, one is begun, one is left out: it is also what a first start may take.

@@ -13,12 +13,12 @@ import orjson
 from aiohttp import hdrs, web
 from mcp.server import Server
 
-from coaching_service.kernel.auth.principal import Principal
-from coaching_service.kernel.errors import InvalidApiKey, Unauthorized
-from coaching_service.kernel.rest.answers import to_json
-from coaching_service.kernel.rest.inputs import network_address, read_bytes
-from coaching_service.kernel.rest.traffic import REQUEST_ID, WHO
-from coaching_service.kernel.storage.context import Context, Services
+from coaching_service.core.auth.principal import Principal
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.errors import InvalidApiKey, Unauthorized
+from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID
+from coaching_service.core.http.request_parsing import network_address, read_bytes
+from coaching_service.core.http.responses import to_json
 from coaching_service.mcp.transport import Reply, answer, unreadable
 
 PATH = "/mcp"
@@ -32,7 +32,7 @@ _NOT_AT_ALL = re.compile(r";\s*q=0(\.0*)?\s*(;|$)")
 
 
 @dataclass(frozen=True)
-class Door:
+class McpEndpoint:
     """The endpoint of `server`. `origins`: web pages of these origins may call it from a browser."""
 
     server: Server[Any]
@@ -68,7 +68,7 @@ class Door:
 
     async def _admitted(self, request: web.Request) -> web.Response:
         try:
-            principal = request[WHO] = await self.authenticate(self.services, request)
+            principal = request[PRINCIPAL] = await self.authenticate(self.services, request)
         except (Unauthorized, InvalidApiKey):
             return self._challenge(request)
         if request.method != hdrs.METH_POST:

@@ -21,13 +21,13 @@ from mcp.types import (
 from mcp.types import Tool as WireTool
 
 from coaching_service import __version__
-from coaching_service.kernel.auth.access import refusal
-from coaching_service.kernel.errors import Conflict, Forbidden, LegacyFailure, NotFound, ServiceError, Unavailable
-from coaching_service.kernel.mcp.arguments import BadArguments, judged
-from coaching_service.kernel.mcp.tools import Tool
-from coaching_service.kernel.rest.answers import to_json
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.mongo import as_service_error
+from coaching_service.core.auth.access import refusal
+from coaching_service.core.database.connection import as_service_error
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import Conflict, Forbidden, LegacyFailure, NotFound, ServiceError, Unavailable
+from coaching_service.core.http.responses import to_json
+from coaching_service.core.mcp.arguments import InvalidArguments, validate_arguments
+from coaching_service.core.mcp.tools import Tool
 
 Request = ServerRequestContext[Any, Context]
 Result = dict[str, Any]
@@ -72,7 +72,7 @@ def make_server(tools: Iterable[Tool], gate: asyncio.Semaphore) -> Server[Any]:
     async def list_tools(request: Request, params: PaginatedRequestParams | None) -> ListToolsResult:
         if params is not None and params.cursor is not None:
             raise MCPError(code=INVALID_PARAMS, message="Unknown cursor: the list of tools is one page")
-        who = _context(request).who
+        who = _context(request).caller
         return ListToolsResult(
             tools=[wire for tool, wire in listed if refusal(tool.access, who, writes=tool.writes) is None]
         )
@@ -120,13 +120,13 @@ def _wire(tool: Tool) -> WireTool:
 
 async def _call(tool: Tool, ctx: Context, given: Any, gate: asyncio.Semaphore) -> Result:
     """The result of a tool: its answer, or what was wrong and what to do next."""
-    if (reason := refusal(tool.access, ctx.who, writes=tool.writes)) is not None:
-        return _failed(reason, _MORE_THAN_READING if tool.writes and ctx.who.read_only else _PERMISSION)
+    if (reason := refusal(tool.access, ctx.caller, writes=tool.writes)) is not None:
+        return _failed(reason, _MORE_THAN_READING if tool.writes and ctx.caller.read_only else _PERMISSION)
     try:
-        arguments = judged(tool.takes, given)
+        arguments = validate_arguments(tool.takes, given)
         async with gate:
             answer = await tool.call(ctx, arguments)
-    except BadArguments as wrong:
+    except InvalidArguments as wrong:
         return _failed("; ".join(wrong.sentences), _CORRECT)
     except ServiceError as error:
         return _failed(*_told(error, tool))

@@ -42,13 +42,13 @@ from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from multidict import CIMultiDictProxy
 from pydantic import BaseModel, ValidationError
 
-from coaching_service.kernel.storage.context import Context
+from coaching_service.core.database.context import Context
 
 Headers = CIMultiDictProxy[str]
 # A request without the header comes from a client of this revision, the last before the header was asked for.
 UNNAMED_VERSION = "2025-03-26"
 _ROUTING = (MCP_PROTOCOL_VERSION_HEADER, MCP_METHOD_HEADER, MCP_NAME_HEADER)
-MOST_IN_A_BATCH = 50
+MAX_IN_A_BATCH = 50
 # What is served, in the older and in the newer era.
 _METHODS = {
     False: frozenset(("initialize", "ping", "tools/list", "tools/call")),
@@ -116,8 +116,8 @@ async def answer(server: Server[Any], ctx: Context, decoded: Any, headers: Heade
         return await _one(server, ctx, decoded, version, headers)
     if version not in (None, UNNAMED_VERSION):
         return _invalid("this revision of the protocol takes one message at a time")
-    if not 1 <= len(decoded) <= MOST_IN_A_BATCH:
-        return _invalid(f"a batch holds 1 to {MOST_IN_A_BATCH} messages")
+    if not 1 <= len(decoded) <= MAX_IN_A_BATCH:
+        return _invalid(f"a batch holds 1 to {MAX_IN_A_BATCH} messages")
     if any(isinstance(each, dict) and each.get("method") == "initialize" for each in decoded):
         return _invalid("initialize cannot be part of a batch")
     replies = [await _one(server, ctx, each, version, headers) for each in decoded]

@@ -12,14 +12,14 @@ from urllib.parse import quote_plus
 
 from multidict import MultiDict, MultiMapping
 
-from coaching_service.kernel.storage.context import Context, Services
+from coaching_service.core.database.context import Context, Services
 from coaching_service.oauth import redirects, store
 from coaching_service.oauth.metadata import names_resource, resource_of
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.assistants.service import Asked
 
 _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
-_LONGEST_STATE = 2_500  # as it is sent: an address has to hold it, once more encoded, through the sign-in
+_MAX_STATE = 2_500  # as it is sent: an address has to hold it, once more encoded, through the sign-in
 _ONCE = (
     *("response_type", "client_id", "redirect_uri", "code_challenge", "code_challenge_method", "state", "scope"),
     *("response_mode", "prompt", "request", "request_uri"),
@@ -97,7 +97,7 @@ _OBJECTIONS: tuple[tuple[Callable[[Query], bool], str, str], ...] = (
         "invalid_request",
         "PKCE is needed: code_challenge with code_challenge_method S256",
     ),
-    (lambda q: len(quote_plus(q.get("state", ""))) > _LONGEST_STATE, "invalid_request", "state is too long"),
+    (lambda q: len(quote_plus(q.get("state", ""))) > _MAX_STATE, "invalid_request", "state is too long"),
     (lambda q: q.get("prompt") == "none", "interaction_required", "A person has to be asked"),
 )
 

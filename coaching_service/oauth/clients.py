@@ -6,17 +6,17 @@ import hmac
 import time
 from typing import Any
 
-from coaching_service.kernel.auth.secrets import new_token, token_hash
-from coaching_service.kernel.storage.context import Services
-from coaching_service.kernel.storage.documents import Document
+from coaching_service.core.auth.secrets import new_token, token_hash
+from coaching_service.core.database.context import Services
+from coaching_service.core.database.documents import Document
 from coaching_service.oauth import redirects, store
 from coaching_service.oauth.errors import OAuthError, invalid_client
 
 METHODS = ("none", "client_secret_post", "client_secret_basic")
 GRANT_TYPES = ("authorization_code", "refresh_token")
 SCOPE = "mcp"
-_MOST_URIS = 20
-_LONGEST_NAME = 100
+_MAX_URIS = 20
+_MAX_NAME = 100
 
 
 async def register(services: Services, asked: dict[str, Any]) -> dict[str, Any]:
@@ -45,8 +45,8 @@ async def register(services: Services, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def _redirect_uris(uris: Any) -> list[str]:
-    if not isinstance(uris, list) or not 1 <= len(uris) <= _MOST_URIS:
-        raise OAuthError("invalid_redirect_uri", f"redirect_uris must be an array of 1 to {_MOST_URIS} addresses")
+    if not isinstance(uris, list) or not 1 <= len(uris) <= _MAX_URIS:
+        raise OAuthError("invalid_redirect_uri", f"redirect_uris must be an array of 1 to {_MAX_URIS} addresses")
     for at, uri in enumerate(uris):
         if reason := redirects.objection(uri) if isinstance(uri, str) else "must be a string":
             raise OAuthError("invalid_redirect_uri", f"redirect_uris.{at} {reason}")
@@ -69,7 +69,7 @@ def _name(name: Any, uris: list[str]) -> str:
     if name is not None and not isinstance(name, str):
         raise _metadata("client_name must be a string")
     shown = " ".join("".join(each if each.isprintable() else " " for each in name or "").split())
-    return shown[:_LONGEST_NAME] or redirects.host_of(uris[0])
+    return shown[:_MAX_NAME] or redirects.host_of(uris[0])
 
 
 def _metadata(about: str) -> OAuthError:

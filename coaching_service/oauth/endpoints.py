@@ -11,11 +11,11 @@ import orjson
 from aiohttp import hdrs, web
 from multidict import MultiDict
 
-from coaching_service.kernel.background import rate
-from coaching_service.kernel.errors import ServiceError
-from coaching_service.kernel.rest.answers import to_json
-from coaching_service.kernel.rest.inputs import network_address, read_bytes
-from coaching_service.kernel.storage.context import Services
+from coaching_service.core import rate_limits
+from coaching_service.core.database.context import Services
+from coaching_service.core.errors import ServiceError
+from coaching_service.core.http.request_parsing import network_address, read_bytes
+from coaching_service.core.http.responses import to_json
 from coaching_service.oauth import clients, metadata, tokens
 from coaching_service.oauth.errors import OAuthError, invalid_request
 
@@ -23,9 +23,9 @@ Handler = Callable[[web.Request], Awaitable[web.Response]]
 
 _FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
 _LARGEST = 64 * 1024
-_MOST_FIELDS = 50
+_MAX_FIELDS = 50
 # In 15 minutes from one address: a hosted assistant registers anew for each sign-in, for all its users from a few.
-_MOST_REGISTRATIONS = 600
+_MAX_REGISTRATIONS = 600
 _RESOURCE, _SERVER = "/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server"
 
 
@@ -57,8 +57,8 @@ class Endpoints:
     async def register(self, request: web.Request) -> web.Response:
         """RFC 7591: anybody may register a client, so many times from one address."""
         address = network_address(request, self.proxies)
-        count, seconds = await rate.count(self.services, "register", address)
-        if count > _MOST_REGISTRATIONS:
+        count, seconds = await rate_limits.count(self.services, "register", address)
+        if count > _MAX_REGISTRATIONS:
             about = "Too many registrations; try again later"
             raise OAuthError("temporarily_unavailable", about, 429, {"Retry-After": str(seconds)})
         if request.content_type != _JSON:
@@ -87,7 +87,7 @@ async def _form(request: web.Request) -> tokens.Form:
     try:
         text = (await read_bytes(request, _LARGEST)).decode()
         # A parameter without a value counts as left out (RFC 6749, 3.2).
-        fields = MultiDict(parse_qsl(text, keep_blank_values=False, max_num_fields=_MOST_FIELDS))
+        fields = MultiDict(parse_qsl(text, keep_blank_values=False, max_num_fields=_MAX_FIELDS))
     except ValueError:
         raise invalid_request("The body is not a form") from None
     return tokens.Form(fields, request.headers.get(hdrs.AUTHORIZATION))

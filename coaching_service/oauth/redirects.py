@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import SplitResult, urlencode, urlsplit
 
-LONGEST = 2_000
+MAX_LENGTH = 2_000
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*", re.ASCII)
 _PLAIN = re.compile(r"[\x21-\x7e]+", re.ASCII)
@@ -21,8 +21,8 @@ _NOT_A_PROGRAM = re.compile(
 
 def objection(uri: str) -> str | None:
     """Why an address may not be registered, or None: https, http on this machine, or a program's own scheme."""
-    if len(uri) > LONGEST or not _PLAIN.fullmatch(uri) or "\\" in uri:
-        return f"must be at most {LONGEST} printable ASCII characters"
+    if len(uri) > MAX_LENGTH or not _PLAIN.fullmatch(uri) or "\\" in uri:
+        return f"must be at most {MAX_LENGTH} printable ASCII characters"
     if "#" in uri:
         return "must have no fragment"
     if (parts := _split(uri)) is None or not _SCHEME.fullmatch(parts.scheme):

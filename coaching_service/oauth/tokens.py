@@ -11,8 +11,8 @@ from urllib.parse import unquote_plus
 
 from multidict import MultiMapping
 
-from coaching_service.kernel.storage.context import Services
-from coaching_service.kernel.storage.documents import Document
+from coaching_service.core.database.context import Services
+from coaching_service.core.database.documents import Document
 from coaching_service.oauth import store
 from coaching_service.oauth.clients import SCOPE, authenticated
 from coaching_service.oauth.errors import OAuthError, invalid_client, invalid_request

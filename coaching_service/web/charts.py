@@ -16,7 +16,7 @@ from markupsafe import Markup
 WIDTH, HEIGHT = 360, 190
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 8, 22, 24
 _LETTER = 6.8  # how wide a figure is, at most
-_MOST_DOTS = 60
+_MAX_DOTS = 60
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _CELL, _WEEKS = 13, 13
 _THOUSANDS = ("", "k", "M", "G", "T")
@@ -88,7 +88,7 @@ def lines(points: Sequence[tuple[str, float]], unit: str, label: str) -> Markup:
         _below(scale.left + room * (share if span else 0.5), _day(day, year=of_years), at, len(ends))
         for at, (share, day) in enumerate(zip(shares, ends, strict=True))
     ]
-    marked = dots if len(dots) <= _MOST_DOTS else []
+    marked = dots if len(dots) <= _MAX_DOTS else []
     return _svg([*_axis(scale, unit), f'<path class="line" d="{path}"/>', *marked, *below], label)
 
 
@@ -110,11 +110,11 @@ def bars(values: Sequence[tuple[str, float]], unit: str, label: str) -> Markup:
 
 def rows(values: Sequence[tuple[str, float]], unit: str, label: str) -> Markup:
     """Values by name as lying bars, one beneath another: for names that need room."""
-    most = max(value for _, value in values) or 1
+    maximum = max(value for _, value in values) or 1
     left, height, room = 104, 20, WIDTH - 104 - 52
     drawn = []
     for at, (name, value) in enumerate(values):
-        y, long = at * height, max(1.5, room * value / most)
+        y, long = at * height, max(1.5, room * value / maximum)
         shown = name if len(name) <= 17 else name[:16] + "…"
         drawn.append(
             f'<text class="mark end" x="{left - 6}" y="{y + 14}">{_safe(shown)}</text>'

@@ -13,10 +13,10 @@ import aiohttp_jinja2
 import jinja2
 from aiohttp import web
 
-from coaching_service.kernel.auth.secrets import new_token
-from coaching_service.kernel.errors import ServiceError
-from coaching_service.kernel.rest.serve import UploadLimits
-from coaching_service.kernel.validation import TIMEZONES
+from coaching_service.core.auth.secrets import new_token
+from coaching_service.core.errors import ServiceError
+from coaching_service.core.http.handlers import UploadLimits
+from coaching_service.core.validation import TIMEZONES
 from coaching_service.web import statics
 from coaching_service.web.forms import Typed
 from coaching_service.web.visits import FromElsewhere, OutOfDate, Visit, is_secure

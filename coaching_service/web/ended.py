@@ -10,8 +10,8 @@ from __future__ import annotations
 from marshmallow import fields
 from multidict import MultiDict
 
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.validation import Input
+from coaching_service.core.database.context import Context
+from coaching_service.core.validation import Input
 from coaching_service.people.sessions import browser
 from coaching_service.people.sessions.schemas import Credentials
 from coaching_service.web.forms import Sent, load

@@ -5,9 +5,9 @@ from __future__ import annotations
 import structlog
 from aiohttp import web
 
-from coaching_service.kernel.errors import BadRequest, InternalError, LegacyFailure, ServiceError
-from coaching_service.kernel.rest.traffic import REQUEST_ID
-from coaching_service.kernel.storage.mongo import as_service_error
+from coaching_service.core.database.connection import as_service_error
+from coaching_service.core.errors import BadRequest, InternalError, LegacyFailure, ServiceError
+from coaching_service.core.http.middleware import REQUEST_ID
 
 log = structlog.get_logger("coaching_service.web")
 

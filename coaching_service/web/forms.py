@@ -12,13 +12,13 @@ from aiohttp import web
 from marshmallow import Schema, ValidationError, fields, missing
 from multidict import MultiDict
 
-from coaching_service.kernel.errors import BadRequest, UnsupportedMediaType
-from coaching_service.kernel.media import PDF, PICTURES
-from coaching_service.kernel.messages import body_messages
-from coaching_service.kernel.rest.inputs import read_bytes
+from coaching_service.core.errors import BadRequest, UnsupportedMediaType
+from coaching_service.core.http.request_parsing import read_bytes
+from coaching_service.core.media import PDF, PICTURES
+from coaching_service.core.validation_messages import body_messages
 
 LIMIT = 131_072  # 10,000 characters, each in the twelve that a browser spells it by
-_MOST_FIELDS = 10_000
+_MAX_FIELDS = 10_000
 _WHOLE = re.compile(r"[+-]?\d{1,15}", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?\d{1,15}([.,]\d{1,15})?", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)  # 1,000: a thousand to some, one to others
@@ -83,7 +83,7 @@ async def read_form(request: web.Request) -> Sent:
         raise UnsupportedMediaType("A form is sent as application/x-www-form-urlencoded")
     raw = await read_bytes(request, LIMIT)
     try:
-        pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS)
+        pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS)
     except ValueError:
         raise BadRequest("The form could not be read") from None
     return MultiDict((name, text.replace("\r\n", "\n")) for name, text in pairs)  # a line ends in one character

@@ -14,11 +14,11 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from coaching_service.kernel.background import idempotency
-from coaching_service.kernel.background.idempotency import Claim, Kept, StillRunning
-from coaching_service.kernel.errors import Forbidden, NotFound
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core import idempotency
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import Forbidden, NotFound
+from coaching_service.core.idempotency import Claim, RequestInProgress, StoredResponse
+from coaching_service.core.ids import ObjectId
 from coaching_service.web.forms import Sent
 from coaching_service.web.pages import Go, Page, Show
 
@@ -35,7 +35,7 @@ def claim_of(ctx: Context, request: web.Request, sent: Sent, file: str) -> Claim
     token = sent.popall(ONCE_FIELD, [""])[0]
     if not token or ctx.principal is None:
         return None
-    whole = orjson.dumps([str(ctx.who.id), token, request.path_qs, list(sent.items()), file])
+    whole = orjson.dumps([str(ctx.caller.id), token, request.path_qs, list(sent.items()), file])
     return Claim.of(ctx, hashlib.sha256(whole).hexdigest(), request.method, request.path, None)
 
 
@@ -46,7 +46,7 @@ async def done(ctx: Context, claim: Claim, page: Page, standing: str, arguments:
     first: Any = None
     begun = False
 
-    async def work(tx: Context) -> tuple[Kept, ObjectId | None]:
+    async def work(tx: Context) -> tuple[StoredResponse, ObjectId | None]:
         nonlocal begun, first
         begun = True
         first = await page.handler(tx, **copy.deepcopy(arguments))  # run again when the transaction collides
@@ -67,24 +67,24 @@ async def is_first(ctx: Context, claim: Claim) -> bool:
     """Whether work that is not one transaction, or whose outcome is not to be told again, may begin: nobody has begun
     it by this form."""
 
-    async def work(_: Context) -> tuple[Kept, ObjectId | None]:
+    async def work(_: Context) -> tuple[StoredResponse, ObjectId | None]:
         return _kept("", ""), None
 
     try:
         return not (await idempotency.once(ctx, claim, None, work)).replayed
-    except StillRunning:
+    except RequestInProgress:
         return False
 
 
-async def _claimed(ctx: Context, claim: Claim, about: ObjectId | None, work: Any) -> Kept:
+async def _claimed(ctx: Context, claim: Claim, about: ObjectId | None, work: Any) -> StoredResponse:
     """Somebody who presses twice sees the answer to the second time: it waits for the first."""
     for _ in range(int(_PATIENCE / _LOOK_EVERY)):
         try:
             return await idempotency.once(ctx, claim, about, work)
-        except StillRunning:
+        except RequestInProgress:
             await asyncio.sleep(_LOOK_EVERY)
     return await idempotency.once(ctx, claim, about, work)
 
 
-def _kept(to: str, notice: str) -> Kept:
-    return Kept(303, orjson.dumps({"to": to, "notice": notice.strip()}))
+def _kept(to: str, notice: str) -> StoredResponse:
+    return StoredResponse(303, orjson.dumps({"to": to, "notice": notice.strip()}))

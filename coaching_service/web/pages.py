@@ -21,10 +21,10 @@ from typing import Any, Literal
 
 from marshmallow import Schema
 
-from coaching_service.kernel.auth.access import Access
-from coaching_service.kernel.rest.routes import Form, Lane
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.text import snake
+from coaching_service.core.auth.access import Access
+from coaching_service.core.http.routes import Form, Lane
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.text import snake_case
 
 Handler = Callable[..., Awaitable[Any]]
 IDENTIFIER = "[0-9a-fA-F]{24}"
@@ -143,7 +143,7 @@ class Pages:
         self, method: Literal["GET", "POST"], path: str, access: Access, options: dict[str, Any]
     ) -> Callable[[Handler], Handler]:
         whole = self.prefix + path
-        parameters = tuple((wire, snake(wire)) for wire in re.findall(r"{(\w+)}", whole))
+        parameters = tuple((wire, snake_case(wire)) for wire in re.findall(r"{(\w+)}", whole))
 
         def declare(handler: Handler) -> Handler:
             self.declared.append(Page(method, whole, access, handler, path_parameters=parameters, **options))

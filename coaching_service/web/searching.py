@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from typing import Any
 
-from coaching_service.kernel.validation import Text
+from coaching_service.core.validation import Text
 
 
 class Keywords(Text):
@@ -16,4 +16,4 @@ class Keywords(Text):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         seen = "".join(" " if unicodedata.category(each) == "Cc" else each for each in str(value))
-        return super()._deserialize(seen.strip()[: self.longest], attr, data, **kwargs)
+        return super()._deserialize(seen.strip()[: self.max_length], attr, data, **kwargs)

@@ -11,26 +11,26 @@ import structlog
 from aiohttp import web
 from marshmallow import ValidationError
 
-from coaching_service.kernel.auth.access import check
-from coaching_service.kernel.background.idempotency import Claim
-from coaching_service.kernel.errors import (
+from coaching_service.core.auth.access import check
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import (
     BadRequest,
+    ClientDisconnected,
     Conflict,
-    HungUp,
     LegacyFailure,
     MethodNotAllowed,
     NotFound,
     ServiceError,
-    SignInRefused,
+    SignInRejected,
     TooManyRequests,
     Unauthorized,
 )
-from coaching_service.kernel.rest.inputs import has_hung_up, network_address
-from coaching_service.kernel.rest.serve import Server
-from coaching_service.kernel.rest.traffic import REQUEST_ID, WHO
-from coaching_service.kernel.rest.uploads import Upload
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.http.handlers import Server
+from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID
+from coaching_service.core.http.request_parsing import is_disconnected, network_address
+from coaching_service.core.http.uploads import Upload
+from coaching_service.core.idempotency import Claim
+from coaching_service.core.ids import ObjectId
 from coaching_service.web import drawing, ended, once, statics, uploads, views
 from coaching_service.web.failures import known
 from coaching_service.web.forms import Sent, Typed, field_names, load, wrong
@@ -44,7 +44,7 @@ _BEGUN = "That was sent already, and is not begun again. To do it once more, cho
 log = structlog.get_logger("coaching_service.web")
 _AiohttpHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 # What a form is told beside its fields; anything else is a page of its own. NotFound: what was chosen in it is gone.
-_FORM_ERRORS = (BadRequest, Conflict, LegacyFailure, NotFound, SignInRefused, TooManyRequests)
+_FORM_ERRORS = (BadRequest, Conflict, LegacyFailure, NotFound, SignInRejected, TooManyRequests)
 
 
 def mount(app: web.Application, server: Server) -> None:
@@ -78,7 +78,7 @@ class _House:
                 return await self._serve(page, request, visit)
             except Unauthorized:
                 return sign_in_first(request, visit)
-            except HungUp:
+            except ClientDisconnected:
                 raise
             except Exception as error:  # noqa: BLE001 - every failure becomes a page here, and only here
                 return drawing.draw_error(request, visit, known(request, error))
@@ -117,10 +117,10 @@ class _House:
 
     async def _serve(self, page: Page, request: web.Request, visit: Visit) -> web.StreamResponse:
         ctx = self._context(request, visit)
-        if page.access.who != "public":
+        if page.access.audience != "public":
             if visit.principal is None:
                 return await self._ended(page, request, visit, ctx)
-            request[WHO] = visit.principal
+            request[PRINCIPAL] = visit.principal
         if page.method == "GET":
             return await self._page(page, request, visit, ctx)
         check(page.access, visit.principal, writes=True)
@@ -138,7 +138,7 @@ class _House:
             visit.principal,
             request_id=request[REQUEST_ID],
             address=network_address(request, self.server.proxies),
-            hung_up=partial(has_hung_up, request),
+            is_disconnected=partial(is_disconnected, request),
         )
 
     async def _ended(self, page: Page, request: web.Request, visit: Visit, ctx: Context) -> web.StreamResponse:
@@ -214,7 +214,7 @@ class _House:
     async def _form(
         self, page: Page, request: web.Request, visit: Visit, ctx: Context, sent: Sent, upload: Upload
     ) -> web.StreamResponse:
-        once_only = page.leads_away or (page.access.who != "public" and not page.repeatable)
+        once_only = page.leads_away or (page.access.audience != "public" and not page.repeatable)
         claim = once.claim_of(ctx, request, sent, upload.sha256) if once_only else None
         try:
             arguments = self._arguments(page, request)

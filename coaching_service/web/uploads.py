@@ -14,9 +14,9 @@ from aiohttp import web
 from marshmallow import ValidationError
 from multidict import MultiDict
 
-from coaching_service.kernel.rest.serve import UploadLimits
-from coaching_service.kernel.rest.uploads import Upload, keeping, read_upload, stored
-from coaching_service.kernel.storage.context import Context
+from coaching_service.core.database.context import Context
+from coaching_service.core.http.handlers import UploadLimits
+from coaching_service.core.http.uploads import Upload, keeping, read_upload, stored
 from coaching_service.web.drawing import size
 from coaching_service.web.forms import Sent, field_names, read_form
 from coaching_service.web.once import ONCE_FIELD
@@ -30,8 +30,8 @@ async def received(page: Page, request: web.Request, limits: UploadLimits | None
     if page.upload is None or request.content_type == "application/x-www-form-urlencoded":
         return await read_form(request), Upload()
     texts = {*field_names(page.schema), CSRF_FIELD, ONCE_FIELD}
-    most = limits.bytes_of(page.upload) if limits else 0
-    upload = await read_upload(request, page.upload.file, texts, most, patient=True)
+    maximum = limits.bytes_of(page.upload) if limits else 0
+    upload = await read_upload(request, page.upload.file, texts, maximum, patient=True)
     return MultiDict(upload.texts), upload
 
 

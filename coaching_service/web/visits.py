@@ -9,10 +9,10 @@ from urllib.parse import unquote, urlsplit
 
 from aiohttp import web
 
-from coaching_service.kernel.auth.principal import Principal
-from coaching_service.kernel.auth.secrets import new_token
-from coaching_service.kernel.errors import Forbidden
-from coaching_service.kernel.storage.context import Services
+from coaching_service.core.auth.principal import Principal
+from coaching_service.core.auth.secrets import new_token
+from coaching_service.core.database.context import Services
+from coaching_service.core.errors import Forbidden
 from coaching_service.people.sessions import browser
 
 CSRF_FIELD = "csrf"
@@ -91,7 +91,7 @@ class Visit:
 
     def owns(self, token: str) -> bool:
         """Whether this is the token of a form drawn for this visit."""
-        return self.services.vault.signed(self._bound, token)
+        return self.services.vault.verify_signature(self._bound, token)
 
     def dress(self, response: web.StreamResponse, *, session: str | None = None, ends: bool = False) -> None:
         """Give a response the cookies of this visit; `session` begins one, `ends` ends it."""
@@ -110,7 +110,7 @@ class Visit:
     def take_notice(self, request: web.Request) -> str:
         """The sentence that was left for this page, or an empty one."""
         text, _, signature = request.cookies.get(cookie_name(self.services, "notice"), "").partition(".")
-        if not text or not self.services.vault.signed(f"notice:{text}", signature):
+        if not text or not self.services.vault.verify_signature(f"notice:{text}", signature):
             return ""
         return base64.urlsafe_b64decode(text).decode()
 

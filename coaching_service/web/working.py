@@ -7,7 +7,7 @@ from typing import Any
 
 from aiohttp import web
 
-from coaching_service.kernel.rest.traffic import REQUEST_ID
+from coaching_service.core.http.middleware import REQUEST_ID
 from coaching_service.web import drawing
 from coaching_service.web.failures import known
 from coaching_service.web.pages import Working

@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 
 from coaching_service import features
-from coaching_service.kernel.rest.routes import Route, routes_of
-from coaching_service.kernel.storage.documents import now
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database.documents import now
+from coaching_service.core.http.routes import Route, routes_of
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.team import service as team
@@ -19,7 +19,7 @@ from tests.contract.test_declared import filled
 
 # Signing out comes last: it ends the session the walk is made with.
 ROUTES = sorted(
-    (route for route in routes_of(features.ROUTES) if route.access.who != "public"),
+    (route for route in routes_of(features.ROUTES) if route.access.audience != "public"),
     key=lambda route: route.path == "/auth/logout",
 )
 REFUSED_401 = ("nothing", "bad key", "revoked key", "expired key", "bad bearer beside a good key")
@@ -36,8 +36,8 @@ def expected(route: Route, credential: str) -> int | None:
     powerless = credential in ("key without permissions", "session of an employee without permissions")
     refused = (
         (access.session_only and credential in KEYS)
-        or (access.who == "coach" and is_client)
-        or (access.who == "customer" and not is_client)
+        or (access.audience == "coach" and is_client)
+        or (access.audience == "customer" and not is_client)
         or (access.permissions and powerless)
         or (access.owner_only and (powerless or credential == "read-only key"))
         or (route.writes and credential == "read-only key")
@@ -104,7 +104,7 @@ async def headers(
         case "another company's key":
             return {"X-API-Key": str(another.key)}
         case "owner's session":
-            return await session(company.ctx.who.id, "coach")
+            return await session(company.ctx.caller.id, "coach")
         case "session of an employee without permissions":
             return await session(powerless, "coach")
         case _:

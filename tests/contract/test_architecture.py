@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from coaching_service.kernel.storage.documents import declared
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.ids import ObjectId
 from tests.client import CoachClient
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "coaching_service"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 DRIVER = ("motor", "pymongo", "bson", "gridfs")
-AIOHTTP_ROOMS = ("kernel/rest/", "mcp/", "oauth/", "web/", "authentication.py", "app.py", "runtime.py")
+AIOHTTP_ROOMS = ("core/http/", "mcp/", "oauth/", "web/", "authentication.py", "app.py", "runtime.py")
 
 
 def imports(module: Path) -> Iterator[str]:
@@ -37,7 +37,7 @@ def where(module: Path) -> str:
 
 
 def test_only_stores_and_the_storage_room_name_the_driver() -> None:
-    strangers = [m for m in rooms(*DRIVER) if m.name != "store.py" and not where(m).startswith("kernel/storage/")]
+    strangers = [m for m in rooms(*DRIVER) if m.name != "store.py" and not where(m).startswith("core/database/")]
     assert strangers == []
 
 
@@ -71,19 +71,19 @@ def test_routes_and_tools_handle_no_errors_themselves() -> None:
 
 
 def test_every_collection_is_found_by_company_or_says_why_not() -> None:
-    for name, collection in declared().items():
+    for name, collection in declared_collections().items():
         ours = [index for index in collection.indexes if index.fields[0] == "companyId"]
-        assert ours or collection.why_global, name
+        assert ours or collection.cross_company_reason, name
         for index in collection.indexes:
             timed = index.expire_after is not None
-            assert index.fields[0] == "companyId" or collection.why_global or timed, f"{name}.{index.name}"
+            assert index.fields[0] == "companyId" or collection.cross_company_reason or timed, f"{name}.{index.name}"
 
 
-@pytest.mark.parametrize("collection", sorted(declared()))
+@pytest.mark.parametrize("collection", sorted(declared_collections()))
 async def test_no_condition_reaches_into_another_company(coach: CoachClient, collection: str) -> None:
     """The company is that of the one asking, in what is read and in what is changed."""
     where = {"companyId": ObjectId()}
-    for narrowed in (declared()[collection].reach, declared()[collection].own):
+    for narrowed in (declared_collections()[collection].reach, declared_collections()[collection].own):
         assert narrowed(coach.ctx, {"name": "x"})["companyId"] is not None
         with pytest.raises(RuntimeError, match="within the company"):
             narrowed(coach.ctx, where)
@@ -91,4 +91,4 @@ async def test_no_condition_reaches_into_another_company(coach: CoachClient, col
 
 def test_what_belongs_to_a_client_is_found_by_the_client() -> None:
     """Erasing and exporting a client look there."""
-    assert [name for name, each in declared().items() if each.client_field and not each.by_client] == []
+    assert [name for name, each in declared_collections().items() if each.client_field and not each.by_client] == []

@@ -12,9 +12,9 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from coaching_service import features
-from coaching_service.kernel.auth.permissions import ALL_PERMISSIONS
-from coaching_service.kernel.rest.inputs import judge_body
-from coaching_service.kernel.rest.routes import Route, routes_of
+from coaching_service.core.auth.permissions import ALL_PERMISSIONS
+from coaching_service.core.http.request_parsing import validate_body
+from coaching_service.core.http.routes import Route, routes_of
 from tests.client import UNKNOWN, CoachClient, document
 from tests.conftest import NewCompany
 from tests.contract.world import World, make_world, small_picture
@@ -33,7 +33,7 @@ def test_every_operation_is_documented(route: Route) -> None:
     assert operation["x-retry"]
     assert str(route.status) in operation["responses"]
     assert {"400", "404"} <= set(operation["responses"]) or not route.path_parameters
-    if route.access.who != "public":
+    if route.access.audience != "public":
         assert "401" in operation["responses"]
         assert operation["security"]
 
@@ -42,7 +42,7 @@ def test_every_operation_is_documented(route: Route) -> None:
 def test_every_body_has_an_example_that_is_accepted(route: Route) -> None:
     if route.body is not None:
         assert route.example is not None
-        judge_body(route.body, route.example)
+        validate_body(route.body, route.example)
 
 
 def test_the_document_is_valid_openapi() -> None:
@@ -73,7 +73,7 @@ async def call(client: CoachClient, route: Route, path: str, own: World) -> Any:
 
     The caller is in a session where the route needs one, in a client's where it is for clients.
     """
-    if route.access.who == "customer":
+    if route.access.audience == "customer":
         client = await client.as_client({"_id": own["customerId"]})
     elif route.access.session_only:
         client = await client.interactive()
@@ -111,7 +111,7 @@ def _type(parameter: dict[str, Any]) -> str:
 
 
 protected = pytest.mark.parametrize(
-    "route", [r for r in ROUTES if r.access.who != "public"], ids=lambda route: f"{route.method} {route.path}"
+    "route", [r for r in ROUTES if r.access.audience != "public"], ids=lambda route: f"{route.method} {route.path}"
 )
 
 
@@ -146,7 +146,7 @@ async def stranger(new_company: NewCompany) -> tuple[CoachClient, World]:
 named = pytest.mark.parametrize(
     "route",
     # A file's link is its own credential.
-    [r for r in ROUTES if r.path_parameters and r.access.who != "public"],
+    [r for r in ROUTES if r.path_parameters and r.access.audience != "public"],
     ids=lambda route: f"{route.method} {route.path}",
 )
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from coaching_service.kernel.background.jobs import Again, Job, Step
-from coaching_service.kernel.storage import files
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import declared
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database import files
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs.queue import Job, RunAgain, Step
 from coaching_service.lifecycle.erasure import service as erasure
 from tests.client import MONDAY, CoachClient
 from tests.everything import in_every_collection
@@ -31,7 +31,7 @@ async def profiling(coach: CoachClient) -> AsyncIterator[Profile]:
     await db.command("profile", 2)
 
     async def seen() -> list[dict[str, Any]]:
-        ours = {f"{db.name}.{name}" for name in declared()}
+        ours = {f"{db.name}.{name}" for name in declared_collections()}
         entries = await db["system.profile"].find({"ns": {"$in": list(ours)}}).to_list(None)
         return [e for e in entries if "planSummary" in e]
 
@@ -59,7 +59,7 @@ def assert_frugal(entries: list[dict[str, Any]]) -> None:
 async def test_the_main_flow_scans_nothing(coach: CoachClient) -> None:
     for number in range(60):
         await coach.create_customer(f"Client {number}", groups=["G"] if number % 20 == 0 else [])
-    ana = await coach.create_customer("Ana", assignedTo=str(coach.ctx.who.id))
+    ana = await coach.create_customer("Ana", assignedTo=str(coach.ctx.caller.id))
     squat = await coach.create_exercise()
     path = f"/coach/customers/{ana['_id']}"
 
@@ -67,7 +67,7 @@ async def test_the_main_flow_scans_nothing(coach: CoachClient) -> None:
         await coach.customers(pageSize=5)
         await coach.customers(pageSize=5, contains="ana")
         await coach.customers(pageSize=5, groups="G")
-        await coach.customers(pageSize=5, assignedTo=str(coach.ctx.who.id))
+        await coach.customers(pageSize=5, assignedTo=str(coach.ctx.caller.id))
         await coach.get(path)
         await coach.patch(path, {"phone": "1"})
         block = await coach.schedule(ana)
@@ -105,7 +105,7 @@ async def test_exporting_and_erasing_scan_nothing(coach: CoachClient, other_comp
         entries = await profile()
 
     assert_frugal(entries)
-    assert [name for name in declared() if await services.db[name].find_one(ours)] == []
+    assert [name for name in declared_collections() if await services.db[name].find_one(ours)] == []
     assert (await files.bytes_of(services, gone), await files.bytes_of(services, stay)) == (0, MUCH * len(PICTURE))
 
 
@@ -123,11 +123,11 @@ async def much_of_everything(ctx: Context, client: ObjectId) -> list[ObjectId]:
 
 async def done(step: Step, ctx: Context, arguments: dict[str, Any]) -> None:
     """Do all of a job that takes many steps."""
-    while await step(ctx.services, Job(ObjectId(), arguments, 1)) == Again():
+    while await step(ctx.services, Job(ObjectId(), arguments, 1)) == RunAgain():
         pass
 
 
-@pytest.mark.parametrize("collection", sorted(declared()))
+@pytest.mark.parametrize("collection", sorted(declared_collections()))
 async def test_every_declared_index_is_there(coach: CoachClient, collection: str) -> None:
     there = await coach.ctx.db[collection].index_information()
-    assert {index.name for index in declared()[collection].indexes} <= there.keys()
+    assert {index.name for index in declared_collections()[collection].indexes} <= there.keys()

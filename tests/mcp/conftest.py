@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 from aiohttp.test_utils import TestServer
 
-from coaching_service.kernel.background import rate
-from coaching_service.kernel.storage.context import Services
+from coaching_service.core import rate_limits
+from coaching_service.core.database.context import Services
 from tests.client import CoachClient
 from tests.mcp.door import Knocker
 from tests.mcp.oauth import Program, register, signed_in
@@ -25,7 +25,7 @@ async def door(house: TestServer, coach: CoachClient) -> AsyncIterator[Knocker]:
 @pytest.fixture
 async def stranger(house: TestServer, services: Services) -> AsyncIterator[Knocker]:
     """POSTs to /mcp without a credential; what other stories registered from here is not counted against it."""
-    await rate.forget(services, "register", "127.0.0.1")
+    await rate_limits.forget(services, "register", "127.0.0.1")
     async with Knocker(house, {}) as knocker:
         yield knocker
 

@@ -76,7 +76,7 @@ async def register(http: Knocker, **metadata: Any) -> Program:
 async def signed_in(house: TestServer, coach: CoachClient) -> Visitor:
     """The coach's browser."""
     visitor = Visitor(house)
-    (await visitor.sign_in(str(coach.ctx.who.email), PASSWORD)).ok()
+    (await visitor.sign_in(str(coach.ctx.caller.email), PASSWORD)).ok()
     return visitor
 
 

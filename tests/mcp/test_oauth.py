@@ -14,7 +14,7 @@ from mcp.client.auth import OAuthClientProvider, TokenStorage
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 
-from coaching_service.kernel.storage.documents import now
+from coaching_service.core.database.documents import now
 from coaching_service.people.assistants import store
 from coaching_service.people.identities import service as identities
 from coaching_service.people.sessions import service as sessions
@@ -33,7 +33,7 @@ async def test_a_coach_is_asked_and_the_assistant_gets_in(
     browser: Visitor, program: Program, stranger: Knocker, coach: CoachClient
 ) -> None:
     page = (await browser.get(program.question())).ok()
-    page.says("Let Claude in?", "claude.ai", coach.ctx.who.company.name, "Olga Owner")
+    page.says("Let Claude in?", "claude.ai", coach.ctx.caller.company.name, "Olga Owner")
     policy = page.headers["Content-Security-Policy"]
     assert "frame-ancestors 'none'" in policy and "form-action" not in policy
 
@@ -55,7 +55,7 @@ async def test_nobody_signed_in_is_led_to_sign_in_and_back(
     question = program.question()
     page = await passer_by.get(question)
     assert page.path.startswith("/app/sign-in?next=")
-    back = await passer_by.sign_in(str(coach.ctx.who.email), "correct horse battery", at=page.path)
+    back = await passer_by.sign_in(str(coach.ctx.caller.email), "correct horse battery", at=page.path)
     back.says("Let Claude in?")
     assert parse_qsl(urlsplit(back.path).query) == parse_qsl(urlsplit(question).query)
 
@@ -171,7 +171,7 @@ async def test_whoever_sets_a_new_password_has_no_assistant_left(
     browser: Visitor, program: Program, stranger: Knocker, coach: CoachClient
 ) -> None:
     token = (await let_in(browser, program))["access_token"]
-    reset = await identities.allow_reset(coach.ctx, coach.ctx.who.id, "coach")
+    reset = await identities.allow_reset(coach.ctx, coach.ctx.caller.id, "coach")
     await sessions.reset(coach.ctx, reset, "another long password")
     assert not await opens(stranger, token)
 

@@ -189,13 +189,13 @@ async def test_a_consent_after_the_session_has_ended_is_led_back_to_its_question
 ) -> None:
     question = program.question()
     page = (await browser.get(question)).ok()
-    await sessions.end_all(coach.ctx, coach.ctx.who.id)
+    await sessions.end_all(coach.ctx, coach.ctx.caller.id)
 
     form = page.form("/oauth/authorize")
     from_us, sent = {"Sec-Fetch-Site": "same-origin"}, {**dict(form.fields), "decision": "allow"}
     asked = (await browser.send("POST", form.action, headers=from_us, data=sent)).ok()
     asked.says("Your session has ended, so nothing was changed.")
-    back = await browser.sign_in(str(coach.ctx.who.email), PASSWORD, at=asked.path)
+    back = await browser.sign_in(str(coach.ctx.caller.email), PASSWORD, at=asked.path)
 
     back.ok().says("Let Claude in?")
     assert parse_qsl(urlsplit(back.path).query) == parse_qsl(urlsplit(question).query)

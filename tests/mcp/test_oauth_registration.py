@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestServer
 
-from coaching_service.kernel.background import rate
+from coaching_service.core import rate_limits
 from tests.client import CoachClient
 from tests.mcp.door import Knocker
 from tests.mcp.oauth import CALLBACK, register
@@ -130,8 +130,8 @@ async def test_a_registration_is_json_and_of_bounded_size(stranger: Knocker) -> 
 async def test_too_many_registrations_from_one_address_are_slowed_down(house: TestServer, coach: CoachClient) -> None:
     async with Knocker(house, {}) as http:
         for _ in range(600):
-            await rate.count(coach.ctx.services, "register", "127.0.0.1")
+            await rate_limits.count(coach.ctx.services, "register", "127.0.0.1")
         reply = await http.send("POST", "/oauth/register", json={"redirect_uris": [CALLBACK]})
-        await rate.forget(coach.ctx.services, "register", "127.0.0.1")
+        await rate_limits.forget(coach.ctx.services, "register", "127.0.0.1")
     assert (reply.status, reply.json["error"]) == (429, "temporarily_unavailable")
     assert int(reply.headers["Retry-After"]) > 0

@@ -9,8 +9,8 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service import features
-from coaching_service.kernel.auth.permissions import CUSTOMERS, EXERCISES
-from coaching_service.kernel.mcp.tools import Tool, tools_of
+from coaching_service.core.auth.permissions import CUSTOMERS, EXERCISES
+from coaching_service.core.mcp.tools import Tool, tools_of
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.assistants.service import Refused
@@ -89,7 +89,7 @@ async def test_a_key_is_shown_and_may_use_only_what_it_is_permitted(with_key: An
 
 
 async def test_every_tool_declares_a_permission(door: Knocker) -> None:
-    assert all(tool.access.who == "coach" and tool.access.permissions for tool in TOOLS)
+    assert all(tool.access.audience == "coach" and tool.access.permissions for tool in TOOLS)
 
 
 @pytest.fixture(scope="module")

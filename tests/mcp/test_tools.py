@@ -11,7 +11,7 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service import features
-from coaching_service.kernel.mcp.tools import tools_of
+from coaching_service.core.mcp.tools import tools_of
 from tests.client import MONDAY, TUESDAY, UNKNOWN, CoachClient
 from tests.mcp.door import Knocker, official_client, refused, told
 
@@ -90,11 +90,11 @@ async def test_clients_are_listed_by_the_specifications_parameters(door: Knocker
 
 
 async def test_a_client_has_a_trainer_with_a_name_and_a_day_that_is_today(door: Knocker, coach: CoachClient) -> None:
-    made = await coach.create_customer(assignedTo=str(coach.ctx.who.id), timezone="Pacific/Kiritimati")
+    made = await coach.create_customer(assignedTo=str(coach.ctx.caller.id), timezone="Pacific/Kiritimati")
     found = told(await door.call("get_customer", customerId=made["_id"]))
-    assert found["assignedTo"] == {"_id": str(coach.ctx.who.id), "name": "Olga Owner"}
+    assert found["assignedTo"] == {"_id": str(coach.ctx.caller.id), "name": "Olga Owner"}
     assert found["timezone"] == "Pacific/Kiritimati"
-    assert found["today"] == str(coach.ctx.who.today("Pacific/Kiritimati"))
+    assert found["today"] == str(coach.ctx.caller.today("Pacific/Kiritimati"))
 
 
 async def test_a_client_made_by_an_assistant_is_there_over_rest(door: Knocker, coach: CoachClient) -> None:

@@ -11,13 +11,13 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service.app import create_app
-from coaching_service.kernel.storage.context import Services
-from coaching_service.kernel.storage.mongo import connect, database
+from coaching_service.core.database.connection import connect, database
+from coaching_service.core.database.context import Services
 from coaching_service.settings import Settings
 from tests.client import MONDAY, CoachClient
 from tests.contract.world import World, make_world
 from tests.mcp.door import Knocker, refused, told
-from tests.reliability.wire import Moment, Wire, wire_to
+from tests.reliability.wire import DateTime, Wire, wire_to
 
 
 @dataclass
@@ -54,7 +54,7 @@ async def test_a_change_that_was_made_is_told_whatever_comes_next(
         (await coach.delete(f"/coach/customers/{world['customerId']}")).ok(204)
         return True
 
-    fragile.wire.wait_for(Moment("commitTransaction", done=True), client_is_erased)
+    fragile.wire.wait_for(DateTime("commitTransaction", done=True), client_is_erased)
     about = {name: world[name] for name in ("customerId", "metricsSetId", "metricId")}
     result = await fragile.door.call("record_metric", **about, date=MONDAY, value=70)
 
@@ -66,7 +66,7 @@ async def test_a_change_of_which_nobody_knows_whether_it_was_made_is_to_be_looke
     fragile: Fragile, coach: CoachClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(motor.core, "_WITH_TRANSACTION_RETRY_TIME_LIMIT", 0)  # it would ask again for two minutes
-    fragile.wire.wait_for(Moment("commitTransaction", done=True), fragile.wire.cut)
+    fragile.wire.wait_for(DateTime("commitTransaction", done=True), fragile.wire.cut)
 
     said = refused(await fragile.door.call("create_customer", name="Ana"), "database", "look whether it was made")
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from coaching_service import runtime
-from coaching_service.kernel import links
-from coaching_service.kernel.storage import files
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import now
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core import links
+from coaching_service.core.database import files
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import now
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.customers import erasing
 from coaching_service.people.customers import service as customers
@@ -23,7 +23,7 @@ from coaching_service.settings import Settings
 from tests.everything import in_every_collection, of_clients
 from tests.reliability.service import until
 from tests.reliability.victim import Victim, running
-from tests.reliability.wire import Moment
+from tests.reliability.wire import DateTime
 from tests.test_jobs import naming
 
 FILES = 45  # three steps
@@ -81,7 +81,7 @@ async def test_erasing_survives_a_process_that_is_killed_half_way(company: Compa
 
     async with running(company.settings, company.key, tmp_path / "first") as first:
         assert await first.send("GET", f"/files/{link}") == 200
-        first.wire.wait_for(Moment("delete", "fs.chunks", count=2), first.killed)
+        first.wire.wait_for(DateTime("delete", "fs.chunks", count=2), first.killed)
         assert await first.send("DELETE", path) == 204
         await until(lambda: first.process.poll() is not None, "it is killed in the second step")
     assert await db["fs.files"].count_documents({"customerId": company.erased}) == FILES - 20

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from coaching_service.kernel.storage.documents import declared, now
+from coaching_service.core.database.documents import declared_collections, now
 from coaching_service.settings import Settings
 from tests.client import CoachClient
 from tests.reliability.victim import Victim, running
-from tests.reliability.wire import Moment
+from tests.reliability.wire import DateTime
 from tests.test_command_line import type_in
 from tests.test_uploads import PDF, fetch, form, picture
 
@@ -26,17 +26,17 @@ LONG = PDF[:-6] + os.urandom(700_000) + b"\n%%EOF\n"
 BEFORE, AFTER = picture("PNG", (300, 300)), picture("PNG", (500, 500))
 
 
-def moments() -> dict[str, Moment]:
+def moments() -> dict[str, DateTime]:
     """The steps of putting a photo in another's place."""
     return {
-        "before the first byte": Moment("insert", "fs.files"),
-        "in the middle of the bytes": Moment("insert", "fs.chunks", count=2),
-        "between picture and thumbnail": Moment("insert", "fs.files", count=2),
-        "before the record": Moment("findAndModify", "progressPhotos"),
-        "after the record": Moment("findAndModify", "progressPhotos", done=True),
-        "when the old bytes go": Moment("delete", "fs.chunks"),
-        "before all of it counts": Moment("commitTransaction"),
-        "when all of it counts and nobody has heard": Moment("commitTransaction", done=True),
+        "before the first byte": DateTime("insert", "fs.files"),
+        "in the middle of the bytes": DateTime("insert", "fs.chunks", count=2),
+        "between picture and thumbnail": DateTime("insert", "fs.files", count=2),
+        "before the record": DateTime("findAndModify", "progressPhotos"),
+        "after the record": DateTime("findAndModify", "progressPhotos", done=True),
+        "when the old bytes go": DateTime("delete", "fs.chunks"),
+        "before all of it counts": DateTime("commitTransaction"),
+        "when all of it counts and nobody has heard": DateTime("commitTransaction", done=True),
     }
 
 
@@ -69,7 +69,7 @@ async def record(coach: CoachClient, ana: str) -> dict[str, Any]:
 async def consistent(coach: CoachClient) -> int:
     """Assert that whatever any record of the company names is there, every byte of it; gives how many files that is."""
     db, named = coach.ctx.db, set()
-    for name, collection in declared().items():
+    for name, collection in declared_collections().items():
         if collection.client_field:
             async for document in db[name].find({"companyId": coach.ctx.company_id}):
                 named |= set(_files_in(document))
@@ -216,7 +216,7 @@ async def test_the_operator_s_cleaning_leaves_uploads_in_progress_alone(
             said.append((await clean(settings, "--dry-run"), await clean(settings)))
             return True
 
-        survivor.wire.wait_for(Moment("insert", "fs.chunks", count=2), meanwhile)
+        survivor.wire.wait_for(DateTime("insert", "fs.chunks", count=2), meanwhile)
         status = await survivor.send("POST", f"{ana}/nutrition-plans", data=form(LONG, "file"))
         assert status == (503 if late else 201)
     assert "found: 0 that no record names and 0 of which only bytes are left, 0 bytes" in said[0][0]

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from pymongo import MongoClient
 
-from coaching_service.kernel.auth.secrets import new_master_key
-from coaching_service.kernel.storage.embedded import find_mongod
+from coaching_service.core.auth.secrets import new_master_key
+from coaching_service.core.database.embedded import find_mongod
 from tests.reliability.service import refused
 
 

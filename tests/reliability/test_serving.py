@@ -18,7 +18,7 @@ import aiohttp
 import pytest
 
 from coaching_service import runtime
-from coaching_service.kernel.storage import embedded
+from coaching_service.core.database import embedded
 from coaching_service.settings import Settings
 from tests.reliability.service import Service, mongods_of, refused, until
 

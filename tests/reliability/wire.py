@@ -17,7 +17,7 @@ Act = Callable[[], Awaitable[bool]]
 
 
 @dataclass
-class Moment:
+class DateTime:
     """The `count`-th time that `command` is asked of `collection`: before it is carried out, or once it is `done`."""
 
     command: str
@@ -45,12 +45,12 @@ class Wire:
 
     def __init__(self, host: str, port: int) -> None:
         self._there = host, port
-        self._moment: Moment | None = None
+        self._moment: DateTime | None = None
         self._act: Act | None = None
         self.reached = asyncio.Event()
         self._is_cut = False
 
-    def wait_for(self, moment: Moment, act: Act) -> None:
+    def wait_for(self, moment: DateTime, act: Act) -> None:
         """Have `act` called at that moment, once."""
         self.reached.clear()
         self._moment, self._act = moment, act

@@ -41,7 +41,7 @@ async def visitor(new_visitor: NewVisitor) -> Visitor:
 @pytest.fixture
 async def owner_page(coach: CoachClient, visitor: Visitor) -> Visitor:
     """The company's owner, signed in."""
-    (await visitor.sign_in(str(coach.ctx.who.email), PASSWORD)).ok()
+    (await visitor.sign_in(str(coach.ctx.caller.email), PASSWORD)).ok()
     return visitor
 
 

@@ -25,8 +25,8 @@ def drawn(chart: str) -> ElementTree.Element:
     for each in root.iter():
         assert each.tag in ALLOWED
         assert not [name for name in each.attrib if name.startswith("on") or name in ("style", "href")]
-        for name, most in (("x", width), ("cx", width), ("y", height), ("cy", height)):
-            assert -1 <= float(each.attrib.get(name, 0)) <= most + 1, (each.tag, each.attrib)
+        for name, maximum in (("x", width), ("cx", width), ("y", height), ("cy", height)):
+            assert -1 <= float(each.attrib.get(name, 0)) <= maximum + 1, (each.tag, each.attrib)
     return root
 
 

@@ -44,7 +44,7 @@ async def test_a_client_is_added(coach: CoachClient, owner_page: Visitor) -> Non
     added.ok().says("Ana is a client now. The invitation is on its way.")
     (ana,) = (await coach.customers())["docs"]
     assert ana["customerRoleData"]["groups"] == ["Morning", "Online, late"]
-    assert ana["customerRoleData"]["assignedTo"] == str(coach.ctx.who.id)
+    assert ana["customerRoleData"]["assignedTo"] == str(coach.ctx.caller.id)
 
 
 async def choose(page: PageSeen, visitor: Visitor, **chosen: str | list[str]) -> PageSeen:
@@ -193,7 +193,7 @@ async def test_every_kind_of_item_is_told_in_words(coach: CoachClient, owner_pag
 
 
 async def test_each_change_to_many_does_what_it_says(coach: CoachClient, owner_page: Visitor) -> None:
-    me = str(coach.ctx.who.id)
+    me = str(coach.ctx.caller.id)
     ana = await coach.create_customer("Ana", groups=["Old", "Morning"])
     body = await training.metric_set(coach)
 
@@ -255,8 +255,8 @@ async def test_who_sees_only_their_own_clients_adds_some_of_their_own(coach: Coa
     page = (await eli.get("/app/customers/new")).ok()
     assert "Nobody" not in page.text
 
-    added = await eli.submit(page, "/app/customers/new", name="Ana", assignedTo=str(coach.ctx.who.id))
+    added = await eli.submit(page, "/app/customers/new", name="Ana", assignedTo=str(coach.ctx.caller.id))
 
     added.ok().says("Ana is a client now. No invitation went out, since no e-mail address is noted.")
     (ana,) = (await coach.customers())["docs"]
-    assert ana["customerRoleData"]["assignedTo"] not in (None, str(coach.ctx.who.id))
+    assert ana["customerRoleData"]["assignedTo"] not in (None, str(coach.ctx.caller.id))

@@ -35,7 +35,7 @@ async def test_details_are_changed(coach: CoachClient, owner_page: Visitor) -> N
 async def test_who_was_slower_sees_both_and_saves_on(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana", surname="Flores", phone="1", groups=["A"])
     page = await owner_page.get(details_of(ana))
-    await coach.patch(f"/coach/customers/{ana['_id']}", {"phone": "222", "assignedTo": str(coach.ctx.who.id)})
+    await coach.patch(f"/coach/customers/{ana['_id']}", {"phone": "222", "assignedTo": str(coach.ctx.caller.id)})
 
     told = await owner_page.submit(page, details_of(ana), phone="333", assignedTo="", groups="B")
 
@@ -108,7 +108,7 @@ async def test_who_gives_a_client_away_is_led_to_those_left(
     (await browser.sign_in(email, PASSWORD)).ok()
 
     page = await browser.get(details_of(ana))
-    left = await browser.submit(page, details_of(ana), assignedTo=str(coach.ctx.who.id))
+    left = await browser.submit(page, details_of(ana), assignedTo=str(coach.ctx.caller.id))
 
     left.ok().says("The changes are kept. Ana is not assigned to you any more.", "Clients")
     assert "/plans" not in " ".join(page.links), "a tab that would be refused is not offered"

@@ -8,7 +8,7 @@ import secrets
 import pytest
 
 from coaching_service.app import MEASURES, SERVICES
-from coaching_service.kernel.background import rate
+from coaching_service.core import rate_limits
 from coaching_service.people.identities import service as identities
 from coaching_service.people.sessions import browser
 from coaching_service.people.team import service as team
@@ -51,7 +51,7 @@ async def test_what_was_typed_stays_and_the_wrong_field_is_told(visitor: Visitor
 async def test_a_known_address_cannot_sign_up_again(coach: CoachClient, visitor: Visitor) -> None:
     page = await visitor.get("/app/sign-up")
     known = await visitor.submit(
-        page, "/app/sign-up", companyName="N", name="N", email=str(coach.ctx.who.email), password=PASSWORD
+        page, "/app/sign-up", companyName="N", name="N", email=str(coach.ctx.caller.email), password=PASSWORD
     )
     known.ok(409).says("This e-mail address is already used to sign in.")
 
@@ -62,7 +62,7 @@ async def test_sign_in_leads_to_where_one_wanted_to_go(coach: CoachClient, visit
     asked = await visitor.get("/app/settings/company?a=1")
     assert asked.path.startswith("/app/sign-in?next=")
 
-    arrived = await visitor.submit(asked, "/app/sign-in", email=str(coach.ctx.who.email), password=PASSWORD)
+    arrived = await visitor.submit(asked, "/app/sign-in", email=str(coach.ctx.caller.email), password=PASSWORD)
 
     assert arrived.ok().path == "/app/settings/company?a=1"
     assert (await visitor.get("/app/sign-in")).path == "/app/customers", "whoever is in already goes on"
@@ -92,23 +92,23 @@ async def test_sign_in_leads_to_where_one_wanted_to_go(coach: CoachClient, visit
 )
 async def test_next_never_leads_out_of_the_application(coach: CoachClient, visitor: Visitor, elsewhere: str) -> None:
     token = (await visitor.get("/app/sign-in")).form("/app/sign-in").fields[0][1]
-    data = {"csrf": token, "email": str(coach.ctx.who.email), "password": PASSWORD}
+    data = {"csrf": token, "email": str(coach.ctx.caller.email), "password": PASSWORD}
     arrived = await visitor.send("POST", "/app/sign-in", params={"next": elsewhere}, data=data, follow=False)
     assert arrived.ok(303).headers["Location"] == "/app"
 
 
 async def test_a_wrong_password_and_an_unknown_address_read_the_same(coach: CoachClient, visitor: Visitor) -> None:
-    wrong = await visitor.sign_in(str(coach.ctx.who.email), "not the password")
+    wrong = await visitor.sign_in(str(coach.ctx.caller.email), "not the password")
     unknown = await visitor.sign_in("nobody@example.com", "not the password")
 
     assert wrong.status == unknown.status == 401
     wrong.says("The e-mail address or the password is wrong.")
     assert wrong.text == unknown.text
-    assert wrong.form("/app/sign-in").controls["email"]["value"] == coach.ctx.who.email
+    assert wrong.form("/app/sign-in").controls["email"]["value"] == coach.ctx.caller.email
 
 
 async def test_failures_slow_the_page_and_rest_alike(coach: CoachClient, visitor: Visitor, nobody: CoachClient) -> None:
-    email = str(coach.ctx.who.email)
+    email = str(coach.ctx.caller.email)
     for _ in range(3):
         await visitor.sign_in(email, "not the password")
         await nobody.post("/auth/login", {"email": email, "password": "not the password"})
@@ -121,7 +121,7 @@ async def test_failures_slow_the_page_and_rest_alike(coach: CoachClient, visitor
 async def test_whoever_leaves_the_page_while_waiting_in_line_is_not_looked_at(
     coach: CoachClient, as_served: AsServed
 ) -> None:
-    email, services = str(coach.ctx.who.email), as_served.app[SERVICES]
+    email, services = str(coach.ctx.caller.email), as_served.app[SERVICES]
     visitor = Visitor(as_served)
     async with services.sign_in_line:  # somebody else is being looked at
         trying = asyncio.create_task(visitor.sign_in(email, "not the password"))
@@ -136,7 +136,7 @@ async def test_whoever_leaves_the_page_while_waiting_in_line_is_not_looked_at(
     await until(
         lambda: as_served.app[MEASURES].registry.get_sample_value("http_requests_total", left), "the line moves on"
     )
-    assert await rate.seen(services, "account", email) == (0, 0)
+    assert await rate_limits.seen(services, "account", email) == (0, 0)
 
 
 async def test_a_forgotten_password_is_set_anew_by_the_link_of_the_mail(coach: CoachClient, visitor: Visitor) -> None:
@@ -144,7 +144,7 @@ async def test_a_forgotten_password_is_set_anew_by_the_link_of_the_mail(coach: C
         await visitor.get("/app/forgotten-password"), "/app/forgotten-password", email="nobody@example.com"
     )
     asked.ok().says("If this address signs in here, a mail is on its way.")
-    token = await identities.allow_reset(coach.ctx, coach.ctx.who.id, "coach")
+    token = await identities.allow_reset(coach.ctx, coach.ctx.caller.id, "coach")
     page = await visitor.get(f"/app/reset-password?token={token}")
     short = await visitor.submit(page, "/app/reset-password", password="short")
     short.ok(400).says("This must be at least 12 characters long.")
@@ -152,8 +152,8 @@ async def test_a_forgotten_password_is_set_anew_by_the_link_of_the_mail(coach: C
     done = await visitor.submit(short, "/app/reset-password", password="another fine phrase")
 
     done.ok().says("The password is set. Sign in with it.")
-    (await visitor.sign_in(str(coach.ctx.who.email), PASSWORD)).ok(401)
-    (await visitor.sign_in(str(coach.ctx.who.email), "another fine phrase")).ok()
+    (await visitor.sign_in(str(coach.ctx.caller.email), PASSWORD)).ok(401)
+    (await visitor.sign_in(str(coach.ctx.caller.email), "another fine phrase")).ok()
     again = await visitor.submit(short, "/app/reset-password", password="another fine phrase")
     again.ok(403).says("This page was out of date, so nothing was changed.")
 

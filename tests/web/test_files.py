@@ -13,7 +13,7 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service.app import create_app
-from coaching_service.kernel.storage.context import Services
+from coaching_service.core.database.context import Services
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests import training
@@ -99,7 +99,7 @@ async def test_a_file_that_is_too_large_is_read_away_and_said_at_its_field(
     coach: CoachClient, narrow: TestServer, ana: str
 ) -> None:
     visitor = Visitor(narrow)
-    (await visitor.sign_in(str(coach.ctx.who.email), PASSWORD)).ok()
+    (await visitor.sign_in(str(coach.ctx.caller.email), PASSWORD)).ok()
     for size in (20_001, 5_000_000):
         told = (await upload(visitor, ana, ("big.jpg", b"\xff" * size), createdAt="2026-02-03")).ok(400)
         told.says("This must not be larger than 20 kB.")
@@ -166,7 +166,7 @@ async def test_after_the_session_the_form_comes_back_without_its_file(
 
     ended.ok(401).says("Your session has ended")
     back = await owner_page.submit(
-        ended, f"{ana}/photos", ended__email=str(coach.ctx.who.email), ended__password=PASSWORD
+        ended, f"{ana}/photos", ended__email=str(coach.ctx.caller.email), ended__password=PASSWORD
     )
     back.ok().says("You are signed in again.", "choose it once more")
     assert await stored(coach) == (0, 0)
@@ -226,11 +226,11 @@ async def test_a_day_that_is_a_slip_is_asked_after(coach: CoachClient, owner_pag
     await coach.post(ana.replace("/app/", "/coach/") + "/metrics-sets", {"metricsSetId": body["_id"]})
     page = await owner_page.get(f"{ana}/progress")
     told = "must be a day from 1900 on that is not after tomorrow."
-    for day in ("0001-01-01", "1899-12-31", "9999-12-31", str(coach.ctx.who.today() + timedelta(days=3))):
+    for day in ("0001-01-01", "1899-12-31", "9999-12-31", str(coach.ctx.caller.today() + timedelta(days=3))):
         (await upload(owner_page, ana, PHOTO, createdAt=day)).ok(400).says(f"This {told}")
         (await owner_page.submit(page, f"{ana}/progress", date=day, value="80")).ok(400).says(f"Date: This {told}")
     assert await photos(coach, ana) == []
 
-    tomorrow = str(coach.ctx.who.today() + timedelta(days=1))
+    tomorrow = str(coach.ctx.caller.today() + timedelta(days=1))
     (await upload(owner_page, ana, PHOTO, createdAt=tomorrow)).ok().says("The photo is kept.")
     (await owner_page.submit(page, f"{ana}/progress", date=tomorrow, value="80")).ok().says("The value is recorded.")

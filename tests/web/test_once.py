@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.ids import ObjectId
 from tests.client import MONDAY, CoachClient
 from tests.reliability.service import until
 from tests.web.visitor import Visitor

@@ -17,7 +17,7 @@ from tests.web.conftest import NewVisitor
 from tests.web.visitor import Visitor
 
 PAGES = views.everything()
-INSIDE = [page for page in PAGES if page.access.who != "public"]
+INSIDE = [page for page in PAGES if page.access.audience != "public"]
 SEEN = [page for page in INSIDE if page.method == "GET"]
 FORMS = [page for page in INSIDE if page.method == "POST"]
 named = pytest.mark.parametrize("page", [p for p in INSIDE if p.path_parameters], ids=lambda p: f"{p.method} {p.path}")
@@ -45,7 +45,7 @@ async def world(company: CoachClient) -> World:
 
 @pytest.fixture
 async def owner_of_all(company: CoachClient, visitor: Visitor) -> Visitor:
-    (await visitor.sign_in(str(company.ctx.who.email), PASSWORD)).ok()
+    (await visitor.sign_in(str(company.ctx.caller.email), PASSWORD)).ok()
     return visitor
 
 

@@ -83,7 +83,7 @@ async def test_a_metric_set_that_is_gone_is_no_mistake_of_ours(coach: CoachClien
 async def test_a_value_dated_ahead_is_told_apart_from_the_latest(coach: CoachClient, owner_page: Visitor) -> None:
     ana, body = await coach.create_customer("Ana"), await training.metric_set(coach)
     (await coach.post(training.client_path(ana, "metrics-sets"), {"metricsSetId": body["_id"]})).ok(201)
-    for day, value in ((str(coach.ctx.who.today()), 80), ("2062-03-01", 99)):
+    for day, value in ((str(coach.ctx.caller.today()), 80), ("2062-03-01", 99)):
         entry = {"metricId": body["metrics"][0]["_id"], "date": day, "value": value}
         (await coach.post(training.client_path(ana, "metrics-sets", body["_id"], "entries"), entry)).ok(201)
 

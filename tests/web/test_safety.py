@@ -13,9 +13,9 @@ from aiohttp.test_utils import TestServer
 
 from coaching_service import runtime
 from coaching_service.app import create_app
-from coaching_service.kernel.storage.context import Services
-from coaching_service.kernel.storage.documents import now
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database.context import Services
+from coaching_service.core.database.documents import now
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.sessions import browser
 from coaching_service.settings import Settings
 from coaching_service.web import views
@@ -38,7 +38,7 @@ def filled(page: Page) -> str:
 
 
 async def test_the_cookie_is_kept_from_scripts_and_other_sites(coach: CoachClient, visitor: Visitor) -> None:
-    arrived = await visitor.sign_in(str(coach.ctx.who.email), PASSWORD)
+    arrived = await visitor.sign_in(str(coach.ctx.caller.email), PASSWORD)
     (cookie,) = [c for c in arrived.cookies if c.startswith("coach_session=")]
     assert {"HttpOnly", "Path=/", "SameSite=Lax", "Max-Age=43200"} <= set(cookie.split("; "))
     assert "Secure" not in cookie, "the tests' address is http"
@@ -97,7 +97,7 @@ async def test_only_a_hash_of_the_cookie_is_stored(coach: CoachClient, owner_pag
 
 async def test_a_session_ends_by_itself(coach: CoachClient) -> None:
     ctx, sessions = coach.ctx, coach.ctx.db["sessions"]
-    token = await browser.begin(ctx, ctx.who.id)
+    token = await browser.begin(ctx, ctx.caller.id)
 
     async def until(**access: Any) -> Any:
         await sessions.update_one({"companyId": ctx.company_id}, {"$set": access})
@@ -120,7 +120,7 @@ async def test_a_form_without_its_token_does_nothing(owner_page: Visitor, new_vi
     for visitor in (owner_page, new_visitor()):
         for data in ({}, {"csrf": "x" * 43}):
             refused = await visitor.send("POST", filled(page), data=aiohttp.FormData(data))
-            if visitor is not owner_page and page.access.who != "public":
+            if visitor is not owner_page and page.access.audience != "public":
                 assert refused.ok().says("Your session has ended, so nothing was changed.").path == "/app/sign-in"
             elif data:
                 refused.ok(403).says("This page was out of date, so nothing was changed.")

@@ -44,7 +44,7 @@ async def test_a_key_is_made_used_shown_again_and_deleted(
 
 async def test_a_key_is_restricted(coach: CoachClient, owner_page: Visitor, nobody: CoachClient) -> None:
     page = await owner_page.get(KEYS)
-    tomorrow = str(coach.ctx.who.today() + timedelta(days=1))
+    tomorrow = str(coach.ctx.caller.today() + timedelta(days=1))
     made = await owner_page.submit(
         page,
         KEYS,
@@ -69,7 +69,7 @@ async def test_somebody_joins_is_changed_and_leaves(
 ) -> None:
     email = f"eli-{secrets.token_hex(6)}@example.com"
     page = await owner_page.get(f"{TEAM}/new")
-    taken = await owner_page.submit(page, f"{TEAM}/new", name="Eli", email=str(coach.ctx.who.email))
+    taken = await owner_page.submit(page, f"{TEAM}/new", name="Eli", email=str(coach.ctx.caller.email))
     taken.ok(409).says("This e-mail address is already used to sign in.")
     joined = await owner_page.submit(
         taken, f"{TEAM}/new", email=email, permissions=["customers.view"], customersScope="assigned"
@@ -143,7 +143,7 @@ async def test_a_program_is_made_assigned_and_archived(coach: CoachClient, owner
 async def test_progress_is_drawn_with_its_numbers(coach: CoachClient, owner_page: Visitor) -> None:
     world = await make_world(coach)
     path = f"/coach/customers/{world['customerId']}/metrics-sets/{world['metricsSetId']}/entries"
-    today = coach.ctx.who.today()
+    today = coach.ctx.caller.today()
     for days, value in ((30, 82), (10, 80.5)):
         entry = {"metricId": world["metricId"], "date": str(today - timedelta(days=days)), "value": value}
         (await coach.post(path, entry)).ok(201)

@@ -12,11 +12,11 @@ COMPANY, NEW = "/app/settings/company", "/app/customers/new"
 
 
 async def session_ends(coach: CoachClient) -> None:
-    await sessions.end_all(coach.ctx, coach.ctx.who.id)
+    await sessions.end_all(coach.ctx, coach.ctx.caller.id)
 
 
 async def sign_in_again(visitor: Visitor, page: PageSeen, coach: CoachClient, action: str, password: str) -> PageSeen:
-    return await visitor.submit(page, action, ended__email=str(coach.ctx.who.email), ended__password=password)
+    return await visitor.submit(page, action, ended__email=str(coach.ctx.caller.email), ended__password=password)
 
 
 async def test_a_form_is_found_as_it_was_left_when_the_session_had_ended(
@@ -63,7 +63,7 @@ async def test_a_page_of_another_session_is_shown_again_as_it_was_typed(
 ) -> None:
     page = await owner_page.get(NEW)
     (await owner_page.submit(await owner_page.get("/app"), "/app/sign-out")).ok()
-    (await owner_page.sign_in(str(coach.ctx.who.email), PASSWORD)).ok()
+    (await owner_page.sign_in(str(coach.ctx.caller.email), PASSWORD)).ok()
 
     stale = await owner_page.submit(page, NEW, name="Ana")
 
@@ -77,8 +77,8 @@ async def test_whoever_has_signed_in_in_another_tab_goes_on_from_the_second(
     coach: CoachClient, visitor: Visitor
 ) -> None:
     second = await visitor.get(COMPANY)
-    (await visitor.sign_in(str(coach.ctx.who.email), PASSWORD)).ok()
-    arrived = await visitor.submit(second, "/app/sign-in", email=str(coach.ctx.who.email), password=PASSWORD)
+    (await visitor.sign_in(str(coach.ctx.caller.email), PASSWORD)).ok()
+    arrived = await visitor.submit(second, "/app/sign-in", email=str(coach.ctx.caller.email), password=PASSWORD)
     assert arrived.ok().path == COMPANY
 
 

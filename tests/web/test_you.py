@@ -27,7 +27,7 @@ async def nobody_has_failed_yet(coach: CoachClient) -> None:
 async def test_a_password_is_changed_and_every_other_session_ends(
     coach: CoachClient, owner_page: Visitor, new_visitor: NewVisitor, interactive: CoachClient
 ) -> None:
-    email = str(coach.ctx.who.email)
+    email = str(coach.ctx.caller.email)
     elsewhere = new_visitor()
     (await elsewhere.sign_in(email, PASSWORD)).ok()
     await let_in(coach.ctx)
@@ -56,7 +56,7 @@ async def test_the_one_at_hand_is_asked_for_and_the_new_one_is_judged(coach: Coa
     short.ok(400).says("This must be at least 12 characters long.")
     empty = await owner_page.submit(wrong, YOU, currentPassword="", password="")
     assert empty.ok(400).text.count("This should not be empty.") == 2
-    assert await identities.is_right(coach.ctx, coach.ctx.who.id, PASSWORD)
+    assert await identities.is_right(coach.ctx, coach.ctx.caller.id, PASSWORD)
 
 
 async def test_guesses_at_it_count_like_failed_sign_ins(
@@ -71,12 +71,12 @@ async def test_guesses_at_it_count_like_failed_sign_ins(
     sixth.ok(429).says("Too many attempts. Try again in 15 minutes.")
     right = await owner_page.submit(page, YOU, currentPassword=PASSWORD, password=FRESH)
     right.ok(429), "not even the right one"
-    (await new_visitor().sign_in(str(coach.ctx.who.email), PASSWORD)).ok(429)
+    (await new_visitor().sign_in(str(coach.ctx.caller.email), PASSWORD)).ok(429)
     assert (await owner_page.get(YOU)).ok().path == YOU, "who is signed in stays so"
 
 
 async def test_no_mail_sent_before_sets_the_password_afterwards(coach: CoachClient, owner_page: Visitor) -> None:
-    token = await identities.allow_reset(coach.ctx, coach.ctx.who.id, "coach")
+    token = await identities.allow_reset(coach.ctx, coach.ctx.caller.id, "coach")
     page = await owner_page.get(YOU)
     (await owner_page.submit(page, YOU, currentPassword=PASSWORD, password=FRESH)).ok()
 
@@ -91,7 +91,7 @@ async def test_every_coach_has_the_page(coach: CoachClient, new_visitor: NewVisi
     page = (await eli.get(YOU)).ok().says("Eli", email, "The owner of your company can change both.")
     assert YOU in page.links, arrived.path
     (await eli.submit(page, YOU, currentPassword=PASSWORD, password=FRESH)).ok().says("Your password is changed.")
-    assert await identities.is_right(coach.ctx, coach.ctx.who.id, PASSWORD), "nobody else's"
+    assert await identities.is_right(coach.ctx, coach.ctx.caller.id, PASSWORD), "nobody else's"
 
 
 async def test_no_password_is_carried_past_the_end_of_a_session(coach: CoachClient, owner_page: Visitor) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coaching_service.kernel.storage.ids import ObjectId, stable_id
+from coaching_service.core.ids import ObjectId, stable_id
 
 MUSCLES = (
     "Chest",

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from marshmallow import fields
 
-from coaching_service.kernel.pagination import PageQuery
-from coaching_service.kernel.validation import (
+from coaching_service.core.pagination import PageQuery
+from coaching_service.core.validation import (
     TEXT_LENGTH,
-    Answer,
     Choice,
+    DateTime,
     Identifier,
     Input,
     Link,
     ListOf,
-    Moment,
+    Output,
+    StringList,
     Text,
-    Words,
 )
 
 TYPES = ("strength", "cardio", "stretching", "plyometrics", "mobility")
@@ -59,18 +59,18 @@ class NewExercise(Input):
     """An exercise of the company's own."""
 
     name = Text(required=True)
-    aliases = Words(longest=200, load_default=list)
+    aliases = StringList(max_length=200, load_default=list)
     type = Choice(*TYPES, load_default="strength")
     level = Choice(*LEVELS, allow_none=True, load_default=None)
-    defaultInstructions = Text(longest=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
+    defaultInstructions = Text(max_length=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
     videoLink = Link(allow_none=True, load_default=None)
-    tags = Words(load_default=list)
-    muscleGroups = ListOf(fields.Nested(MuscleRole), most=23, allow_none=True, load_default=list)
+    tags = StringList(load_default=list)
+    muscleGroups = ListOf(fields.Nested(MuscleRole), maximum=23, allow_none=True, load_default=list)
     equipment = Text(allow_none=True, load_default=None)
-    media = ListOf(fields.Nested(NewMedium), most=20, allow_none=True, load_default=list)
+    media = ListOf(fields.Nested(NewMedium), maximum=20, allow_none=True, load_default=list)
 
 
-class MuscleGroup(Answer):
+class MuscleGroup(Output):
     """A muscle group."""
 
     _id = Identifier()
@@ -83,7 +83,7 @@ class TrainedMuscle(MuscleGroup):
     role = Choice(*ROLES)
 
 
-class Medium(Answer):
+class Medium(Output):
     """A picture or film of an exercise."""
 
     type = Choice("image", "video")
@@ -92,7 +92,7 @@ class Medium(Answer):
     url = fields.Url()
 
 
-class Exercise(Answer):
+class Exercise(Output):
     """An exercise, shared (`companyId` null) or a company's own."""
 
     _id = Identifier()
@@ -110,12 +110,12 @@ class Exercise(Answer):
     thumbnail = fields.Url(allow_none=True)
     libraryId = Identifier()
     companyId = Identifier(allow_none=True)
-    createdAt = Moment()
-    updatedAt = Moment()
+    createdAt = DateTime()
+    updatedAt = DateTime()
     version = fields.Integer()
 
 
-class ExerciseLibrary(Answer):
+class ExerciseLibrary(Output):
     """A library of exercises: the shared one (`companyId` null) or a company's own."""
 
     _id = Identifier()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from coaching_service.kernel.errors import BadRequest, Forbidden, not_found
-from coaching_service.kernel.pagination import page_document, skip_of
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import Document, Where, Whose
-from coaching_service.kernel.storage.ids import ObjectId, stable_id
-from coaching_service.kernel.text import plain
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document, Filter, Ownership
+from coaching_service.core.errors import BadRequest, Forbidden, not_found
+from coaching_service.core.ids import ObjectId, stable_id
+from coaching_service.core.pagination import page_document, skip_of
+from coaching_service.core.text import normalize
 from coaching_service.library.exercises import muscles, store
 
 SHARED_LIBRARY = stable_id("library", "shared")
@@ -26,14 +26,14 @@ async def page(
     library_id: ObjectId | None = None,
 ) -> Document:
     """One page of the exercises this company can use. `kind`: `my`, `public`, or a type of exercise."""
-    where: Where = {}
-    whose: Whose = "own" if own_only or kind == "my" else "shared" if kind == "public" else "all"
-    if whose == "all" and kind is not None:
+    where: Filter = {}
+    ownership: Ownership = "own" if own_only or kind == "my" else "shared" if kind == "public" else "all"
+    if ownership == "all" and kind is not None:
         where["type"] = kind
     if library_id is not None:
         where["libraryId"] = library_id
     docs, total = await store.page(
-        ctx, where, whose=whose, keywords=plain(keywords), skip=skip_of(page, size), limit=size
+        ctx, where, ownership=ownership, keywords=normalize(keywords), skip=skip_of(page, size), limit=size
     )
     return page_document(docs, total, page, size)
 
@@ -105,7 +105,7 @@ async def remove(ctx: Context, exercise_id: ObjectId) -> None:
 
 def libraries(ctx: Context) -> list[Document]:
     """The shared library and the company's own; the latter has the company's identifier."""
-    company = ctx.who.company
+    company = ctx.caller.company
     return [
         {"_id": SHARED_LIBRARY, "name": "Shared exercises", "companyId": None},
         {"_id": company.id, "name": company.name, "companyId": company.id},

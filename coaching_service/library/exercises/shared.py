@@ -8,9 +8,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from coaching_service.kernel.storage.context import Services
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import stable_id
+from coaching_service.core.database.context import Services
+from coaching_service.core.database.documents import Document
+from coaching_service.core.ids import stable_id
 from coaching_service.library.exercises import muscles, store
 from coaching_service.library.exercises.service import SHARED_LIBRARY
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from pymongo import UpdateOne
 
-from coaching_service.kernel.storage.context import Context, Services, together
-from coaching_service.kernel.storage.documents import Document, Documents, Where, Whose, now
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.storage.mongo import Index
-from coaching_service.kernel.text import holding, plain, searchable
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context, Services, gather_reads
+from coaching_service.core.database.documents import Document, Documents, Filter, Ownership, now
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.text import keyword_filter, normalize, search_fields_of
 
 exercises = Documents(
     "exercises",
@@ -22,7 +22,7 @@ exercises = Documents(
     ),
     private=("sortName", "search", "suf", "deletedAt", "digest"),
     shared=True,
-    why_global="the shared library belongs to no company and is published by the operator",
+    cross_company_reason="the shared library belongs to no company and is published by the operator",
 )
 _BY_SUFFIX = exercises.indexes[1].name
 _ORDER = ("sortName", "_id")
@@ -32,24 +32,24 @@ def search_fields(exercise: Document) -> Document:
     """The private fields an exercise is sorted and found by."""
     muscles = [muscle["name"] for muscle in exercise["muscleGroups"]]
     texts = [exercise["name"], *exercise["aliases"], *exercise["tags"], *muscles, exercise["equipment"] or ""]
-    return {"sortName": plain(exercise["name"]), **searchable(*texts)}
+    return {"sortName": normalize(exercise["name"]), **search_fields_of(*texts)}
 
 
 async def page(
-    ctx: Context, where: Where, *, whose: Whose, keywords: str, skip: int, limit: int
+    ctx: Context, where: Filter, *, ownership: Ownership, keywords: str, skip: int, limit: int
 ) -> tuple[list[Document], int]:
     """One page of exercises and how many there are: by name, or by how well the name fits the keywords."""
     where = {"deletedAt": None, **where}
     if not keywords:
-        docs, total = await together(
+        docs, total = await gather_reads(
             ctx,
-            exercises.find(ctx, where, sort=_ORDER, skip=skip, limit=limit, whose=whose),
-            exercises.count(ctx, where, whose=whose),
+            exercises.find(ctx, where, sort=_ORDER, skip=skip, limit=limit, ownership=ownership),
+            exercises.count(ctx, where, ownership=ownership),
         )
         return docs, total
     if "\0" in keywords:
         return [], 0
-    where |= holding(keywords)
+    where |= keyword_filter(keywords)
     at: Document = {"$indexOfCP": ["$sortName", {"$literal": keywords}]}
     rank = {
         "$switch": {
@@ -64,10 +64,10 @@ async def page(
         {"$limit": limit},
         {"$project": {"rank": 0, **dict.fromkeys(exercises.private, 0)}},
     ]
-    docs, total = await together(
+    docs, total = await gather_reads(
         ctx,
-        exercises.aggregate(ctx, where, *stages, hint=_BY_SUFFIX, whose=whose),
-        exercises.count(ctx, where, hint=_BY_SUFFIX, whose=whose),
+        exercises.aggregate(ctx, where, *stages, hint=_BY_SUFFIX, ownership=ownership),
+        exercises.count(ctx, where, hint=_BY_SUFFIX, ownership=ownership),
     )
     return docs, total
 
@@ -121,7 +121,7 @@ async def publish(services: Services, shared: Sequence[Document]) -> int:
 
     What it no longer names is deleted as a company's own are: for all but the blocks that name it.
     """
-    collection, at = exercises.globally(services), now()
+    collection, at = exercises.across_companies(services), now()
     cursor = collection.find({"companyId": None}, {"digest": 1})
     there: dict[Any, Any] = {entry["_id"]: entry.get("digest") async for entry in cursor}
     dropped = [each for each in there.keys() - {entry["_id"] for entry in shared} if there[each] is not None]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.auth.permissions import EXERCISES
-from coaching_service.kernel.mcp.arguments import ToolPage
-from coaching_service.kernel.mcp.tools import Tools
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.validation import Choice, Text
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import EXERCISES
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
+from coaching_service.core.mcp.arguments import ToolPage
+from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.validation import Choice, Text
 from coaching_service.library.exercises import service
 from coaching_service.library.exercises.schemas import MINE, PUBLIC, TYPES
 

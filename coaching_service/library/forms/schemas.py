@@ -7,16 +7,16 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, validates_schema
 
-from coaching_service.kernel.validation import (
-    Answer,
+from coaching_service.core.validation import (
+    Boolean,
     Choice,
-    Flag,
+    DateTime,
     Identifier,
     Input,
     ListOf,
-    Moment,
+    Output,
+    StringList,
     Text,
-    Words,
 )
 
 QUESTION_TYPES = ("text", "number", "rating", "choice", "multi")
@@ -28,10 +28,10 @@ class NewQuestion(Input):
     """A question; `choice` and `multi` need options. `_id` keeps a question that is there already."""
 
     _id = Identifier()
-    label = Text(longest=_QUESTION_LENGTH, required=True)
+    label = Text(max_length=_QUESTION_LENGTH, required=True)
     type = Choice(*QUESTION_TYPES, load_default="text")
-    options = Words(longest=_QUESTION_LENGTH, load_default=list)
-    required = Flag(load_default=False)
+    options = StringList(max_length=_QUESTION_LENGTH, load_default=list)
+    required = Boolean(load_default=False)
 
     @validates_schema
     def has_options(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -42,7 +42,7 @@ class NewQuestion(Input):
 
 def questions_field(**options: Any) -> ListOf:
     """At least one question."""
-    return ListOf(fields.Nested(NewQuestion), least=1, **options)
+    return ListOf(fields.Nested(NewQuestion), minimum=1, **options)
 
 
 class NewForm(Input):
@@ -52,7 +52,7 @@ class NewForm(Input):
     questions = questions_field(required=True)
 
 
-class Question(Answer):
+class Question(Output):
     """A question of a form."""
 
     _id = Identifier()
@@ -62,12 +62,12 @@ class Question(Answer):
     required = fields.Boolean()
 
 
-class Form(Answer):
+class Form(Output):
     """A form of the company's."""
 
     _id = Identifier()
     name = fields.String()
     questions = fields.List(fields.Nested(Question))
-    createdAt = Moment()
-    updatedAt = Moment()
+    createdAt = DateTime()
+    updatedAt = DateTime()
     version = fields.Integer()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from coaching_service.kernel.errors import not_found
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.text import plain
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import not_found
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.text import normalize
 from coaching_service.library.forms import store
 
 
@@ -67,4 +67,4 @@ def numbered(questions: list[Document], known: set[ObjectId] | None = None) -> l
 
 
 def _named(details: Document) -> Document:
-    return {"name": details["name"], "sortName": plain(details["name"])} if "name" in details else {}
+    return {"name": details["name"], "sortName": normalize(details["name"])} if "name" in details else {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from marshmallow import fields
 
-from coaching_service.kernel.validation import Answer, Flag, Identifier, Input, ListOf, Moment, Text
+from coaching_service.core.validation import Boolean, DateTime, Identifier, Input, ListOf, Output, Text
 
 
 class NewMetric(Input):
@@ -19,13 +19,13 @@ class NewMetricsSet(Input):
     """A metric set of the company's."""
 
     name = Text(required=True)
-    assignAutomatically = Flag(
+    assignAutomatically = Boolean(
         load_default=False, metadata={"description": "New clients are assigned the set as they are created."}
     )
-    metrics = ListOf(fields.Nested(NewMetric), least=1, required=True)
+    metrics = ListOf(fields.Nested(NewMetric), minimum=1, required=True)
 
 
-class MetricUnit(Answer):
+class MetricUnit(Output):
     """A unit metrics are recorded in."""
 
     _id = Identifier()
@@ -33,7 +33,7 @@ class MetricUnit(Answer):
     shortName = fields.String()
 
 
-class Metric(Answer):
+class Metric(Output):
     """Something measured."""
 
     _id = Identifier()
@@ -41,13 +41,13 @@ class Metric(Answer):
     metricUnit = fields.Nested(MetricUnit)
 
 
-class MetricsSet(Answer):
+class MetricsSet(Output):
     """A metric set of the company's."""
 
     _id = Identifier()
     name = fields.String()
     assignAutomatically = fields.Boolean()
     metrics = fields.List(fields.Nested(Metric))
-    createdAt = Moment()
-    updatedAt = Moment()
+    createdAt = DateTime()
+    updatedAt = DateTime()
     version = fields.Integer()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from coaching_service.kernel.errors import BadRequest, not_found
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.text import plain
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import BadRequest, not_found
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.text import normalize
 from coaching_service.library.metric_sets import store
 from coaching_service.library.metric_sets.units import UNITS
 
@@ -126,4 +126,4 @@ def _metric(identifier: ObjectId, sent: Document) -> Document:
 
 def _named(details: Document) -> Document:
     fields: Document = {name: details[name] for name in ("name", "assignAutomatically") if name in details}
-    return fields | {"sortName": plain(fields["name"])} if "name" in fields else fields
+    return fields | {"sortName": normalize(fields["name"])} if "name" in fields else fields

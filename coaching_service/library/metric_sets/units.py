@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId, stable_id
+from coaching_service.core.database.documents import Document
+from coaching_service.core.ids import ObjectId, stable_id
 
 _UNITS = (
     ("Kilograms", "kg"),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.auth.permissions import CUSTOMERS, METRICS
-from coaching_service.kernel.background.idempotency import Claim
-from coaching_service.kernel.errors import NotFound
-from coaching_service.kernel.rest.routes import Routes
-from coaching_service.kernel.storage.context import Context
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS, METRICS
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import NotFound
+from coaching_service.core.http.routes import Routes
+from coaching_service.core.idempotency import Claim
 from coaching_service.lifecycle.customer_bulk import service
 from coaching_service.lifecycle.customer_bulk.schemas import (
     BulkResult,

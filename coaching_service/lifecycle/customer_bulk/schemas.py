@@ -7,10 +7,10 @@ from typing import Any
 
 from marshmallow import RAISE, ValidationError, fields, validates_schema
 
-from coaching_service.kernel.validation import Answer, Day, Flag, Identifier, Input, ListOf, Text, Words
+from coaching_service.core.validation import Boolean, Date, Identifier, Input, ListOf, Output, StringList, Text
 from coaching_service.people.customers.schemas import NO_TRAINER
 
-MOST = 20_000
+MAXIMUM = 20_000
 
 
 class Strict(Input):
@@ -30,19 +30,19 @@ class TrainerOrNone(Identifier):
 class SelectionFilter(Strict):
     """Clients by what they have in common; an empty list or text asks for nothing in particular."""
 
-    archived = Flag(required=True)
+    archived = Boolean(required=True)
     contains = Text(blank=True)
-    groups = Words(most=1_000, allow_none=False)
-    assignedTo = ListOf(TrainerOrNone(), most=1_000)
+    groups = StringList(maximum=1_000, allow_none=False)
+    assignedTo = ListOf(TrainerOrNone(), maximum=1_000)
 
 
 class Selection(Strict):
     """Which clients: `ids`, or `filter` with optional `excludeIds`. `dryRun` writes nothing."""
 
-    ids = ListOf(Identifier(), most=MOST)
+    ids = ListOf(Identifier(), maximum=MAXIMUM)
     filter = fields.Nested(SelectionFilter)
-    excludeIds = ListOf(Identifier(), most=MOST)
-    dryRun = Flag(load_default=False)
+    excludeIds = ListOf(Identifier(), maximum=MAXIMUM)
+    dryRun = Boolean(load_default=False)
 
     @validates_schema
     def one_or_the_other(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -56,7 +56,7 @@ class Selection(Strict):
 class GroupsChange(Selection):
     """Groups to add or to remove."""
 
-    groups = Words(required=True, allow_none=False)
+    groups = StringList(required=True, allow_none=False)
 
     @validates_schema
     def some_groups(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -75,7 +75,7 @@ class ProgramAssignment(Selection):
     """The program to assign, and the date of its first day."""
 
     programId = Identifier(required=True)
-    startDate = Day(required=True)
+    startDate = Date(required=True)
 
 
 class MetricsSetAssignment(Selection):
@@ -84,7 +84,7 @@ class MetricsSetAssignment(Selection):
     metricsSetId = Identifier(required=True)
 
 
-class Failure(Answer):
+class Failure(Output):
     """A client to whom nothing happened, and why."""
 
     customerId = Identifier()
@@ -92,7 +92,7 @@ class Failure(Answer):
     message = fields.String()
 
 
-class BulkResult(Answer):
+class BulkResult(Output):
     """How it went: inspect it even though the status is 200."""
 
     requested = fields.Integer(metadata={"description": "Distinct clients asked for."})

@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from coaching_service.kernel.background import idempotency
-from coaching_service.kernel.background.idempotency import Claim, KeyTaken
-from coaching_service.kernel.errors import ServiceError
-from coaching_service.kernel.storage.context import Context, in_transaction
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core import idempotency
+from coaching_service.core.database.context import Context, in_transaction
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import ServiceError
+from coaching_service.core.idempotency import Claim, IdempotencyKeyReused
+from coaching_service.core.ids import ObjectId
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.people.customers import bulk
 from coaching_service.people.team import service as team
@@ -162,7 +162,7 @@ async def _settle(
 
     try:
         found, without = await in_transaction(ctx, changed)
-    except KeyTaken:
+    except IdempotencyKeyReused:
         raise
     except ServiceError as error:
         for customer_id in ids:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.auth.permissions import CUSTOMERS, FORMS, METRICS, NUTRITION
-from coaching_service.kernel.rest.routes import Routes
-from coaching_service.kernel.rest.streams import Stream
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS, FORMS, METRICS, NUTRITION
+from coaching_service.core.database.context import Context
+from coaching_service.core.http.downloads import Stream
+from coaching_service.core.http.routes import Routes
+from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle.export import service
 
 routes = Routes("/coach/customers/{customerId}/export", tag="Export")

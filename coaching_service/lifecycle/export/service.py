@@ -7,12 +7,12 @@ import io
 import zipfile
 from collections.abc import AsyncIterator
 
-from coaching_service.kernel.rest.answers import to_json
-from coaching_service.kernel.rest.streams import Stream
-from coaching_service.kernel.storage import files
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import Document, declared, now
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database import files
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document, declared_collections, now
+from coaching_service.core.http.downloads import Stream
+from coaching_service.core.http.responses import to_json
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers
 
 _PIECE = 256 * 1024
@@ -86,7 +86,7 @@ class _Package:
 
 async def _zip(ctx: Context, customer_id: ObjectId) -> AsyncIterator[bytes]:
     package = _Package()
-    for name, collection in sorted(declared().items()):
+    for name, collection in sorted(declared_collections().items()):
         if collection.client_field and not collection.secret:
             where = {collection.client_field: customer_id}
             documents = collection.stream(ctx, where, ("_id",), hint=collection.by_client)

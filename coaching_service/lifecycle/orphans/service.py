@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from coaching_service.kernel.background.jobs import Again, Job
-from coaching_service.kernel.storage import files
-from coaching_service.kernel.storage.context import Services
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database import files
+from coaching_service.core.database.context import Services
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs.queue import Job, RunAgain
 
 COLLECT = "collect_orphans"
 _OFTEN = timedelta(hours=1)
@@ -44,9 +44,9 @@ async def _looked_at(services: Services, ids: list[ObjectId], *, remove: bool) -
     return size
 
 
-async def collect_some(services: Services, job: Job) -> Again:
+async def collect_some(services: Services, job: Job) -> RunAgain:
     """One step of the background: uploads that were begun over an hour ago and that no record names."""
     del job
     async for ids in files.abandoned(services):
         await files.give_up(services, ids)
-    return Again(_OFTEN)
+    return RunAgain(_OFTEN)

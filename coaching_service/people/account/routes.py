@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.kernel.auth.access import anyone, coach, owner, owner_session
-from coaching_service.kernel.errors import TooManyRequests
-from coaching_service.kernel.rest.routes import Routes
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.validation import patch_of
+from coaching_service.core.auth.access import anyone, coach, owner, owner_session
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import TooManyRequests
+from coaching_service.core.http.routes import Routes
+from coaching_service.core.validation import patch_of
 from coaching_service.people.account import service
 from coaching_service.people.account.schemas import Account, AccountDetails, Farewell, Me
 
@@ -21,7 +21,7 @@ async def me(ctx: Context) -> dict[str, Any]:
 
     The coach or client this credential is evaluated as, with the permissions it holds at present.
     """
-    who = ctx.who
+    who = ctx.caller
     return {
         "_id": who.id,
         "name": who.name,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from marshmallow import fields
 
-from coaching_service.kernel.validation import Answer, Choice, Email, Identifier, Input, Moment, Text, Timezone
+from coaching_service.core.validation import Choice, DateTime, Email, Identifier, Input, Output, Text, Timezone
 
 
-class Me(Answer):
+class Me(Output):
     """The one asking."""
 
     _id = Identifier()
@@ -29,7 +29,7 @@ class AccountDetails(Input):
     loadUnit = Choice("kg", "lb", required=True, metadata={"description": "Stays once any load is stored."})
 
 
-class Account(Answer):
+class Account(Output):
     """The company."""
 
     _id = Identifier()
@@ -38,12 +38,12 @@ class Account(Answer):
         metadata={"description": "IANA; `today` is there for clients without a zone of their own."}
     )
     loadUnit = Choice("kg", "lb")
-    createdAt = Moment()
-    updatedAt = Moment()
+    createdAt = DateTime()
+    updatedAt = DateTime()
     version = fields.Integer()
 
 
 class Farewell(Input):
     """The owner's password, once more."""
 
-    password = Text(longest=200, trim=False, required=True)
+    password = Text(max_length=200, trim=False, required=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from coaching_service.kernel.auth.principal import Company
-from coaching_service.kernel.background import jobs
-from coaching_service.kernel.errors import Conflict, Forbidden, not_found
-from coaching_service.kernel.storage.context import Context, in_transaction
-from coaching_service.kernel.storage.documents import Document, moved_on
+from coaching_service.core.auth.principal import Company
+from coaching_service.core.database.context import Context, in_transaction
+from coaching_service.core.database.documents import Document, version_conflict
+from coaching_service.core.errors import Conflict, Forbidden, not_found
+from coaching_service.core.jobs import queue
 from coaching_service.people.account import store
 from coaching_service.people.identities import service as identities
 
@@ -15,7 +15,7 @@ ERASE = "erase_company"
 
 async def found(ctx: Context) -> None:
     """Store the company of the principal, who is its first owner."""
-    await store.add(ctx, ctx.who.company)
+    await store.add(ctx, ctx.caller.company)
 
 
 def as_company(document: Document) -> Company:
@@ -46,7 +46,7 @@ async def change(ctx: Context, details: Document) -> Document:
     before = await read(ctx)
     if not fields:
         if version not in (None, before["version"]):
-            raise moved_on()
+            raise version_conflict()
         return before
     other_unit = fields.get("loadUnit", before["loadUnit"]) != before["loadUnit"]
     changed = await store.change(ctx, fields, version, only_without_loads=other_unit)
@@ -61,7 +61,7 @@ async def keep_unit(ctx: Context) -> None:
 
     Raises Conflict when the unit has just been changed under the request.
     """
-    company = ctx.who.company
+    company = ctx.caller.company
     if not company.keeps_loads and not await store.keep_unit(ctx, company.load_unit):
         raise Conflict("The company's unit of load has just been changed; try again")
 
@@ -71,12 +71,12 @@ async def erase(ctx: Context, password: str) -> None:
 
     Raises Forbidden when `password` is not the asking owner's.
     """
-    if not await identities.is_right(ctx, ctx.who.id, password):
+    if not await identities.is_right(ctx, ctx.caller.id, password):
         raise Forbidden("The password is wrong")
 
     async def removed(tx: Context) -> None:
         if not await store.remove(tx):
             raise not_found("Company")
-        await jobs.enqueue(tx, ERASE, {"companyId": ctx.company_id})
+        await queue.enqueue(tx, ERASE, {"companyId": ctx.company_id})
 
     await in_transaction(ctx, removed)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from coaching_service.kernel.auth.principal import Company
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import Document, Documents
-from coaching_service.kernel.storage.mongo import Index
+from coaching_service.core.auth.principal import Company
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document, Documents
 
 companies = Documents("companies", (Index(()),), private=("companyId", "keepsLoads"))
 

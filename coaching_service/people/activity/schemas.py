@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from marshmallow import fields
 
-from coaching_service.kernel.query import QueryInteger
-from coaching_service.kernel.validation import Answer, Choice, Identifier, Input, Moment
+from coaching_service.core.query import QueryInteger
+from coaching_service.core.validation import Choice, DateTime, Identifier, Input, Output
 
 TYPES = (
     "workout_completed",
@@ -23,14 +23,14 @@ TYPES = (
 class FeedQuery(Input):
     """`page` from 1 and `limit` from 1 to 100, both required."""
 
-    page = QueryInteger(least=1, required=True)
-    limit = QueryInteger(least=1, most=100, required=True)
+    page = QueryInteger(minimum=1, required=True)
+    limit = QueryInteger(minimum=1, maximum=100, required=True)
 
 
-class Event(Answer):
+class Event(Output):
     """Something that happened with a client; `data` says to what."""
 
     _id = Identifier()
     type = Choice(*TYPES)
-    date = Moment()
+    date = DateTime()
     data = fields.Dict(metadata={"description": "What the event is about: identifiers, names, the session's `day`."})

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.kernel.pagination import page_document, skip_of
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import Document, now
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document, now
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.pagination import page_document, skip_of
 from coaching_service.people.activity import store
 from coaching_service.people.customers import service as customers
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from coaching_service.kernel.storage.context import Context, together
-from coaching_service.kernel.storage.documents import Document, Documents
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.storage.mongo import Index
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.documents import Document, Documents
+from coaching_service.core.ids import ObjectId
 
 events = Documents(
     "activity",
@@ -39,7 +39,7 @@ async def drop(ctx: Context, customer_id: ObjectId, source_id: ObjectId, kinds: 
 async def page(ctx: Context, customer_id: ObjectId, *, skip: int, limit: int) -> tuple[list[Document], int]:
     """One page of a client's events, newest first, and how many there are."""
     where = {"customerId": customer_id}
-    docs, total = await together(
+    docs, total = await gather_reads(
         ctx,
         events.find(ctx, where, sort=("-date", "-_id"), skip=skip, limit=limit, fields=_WIRE),
         events.count(ctx, where),

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.auth.permissions import CUSTOMERS
-from coaching_service.kernel.mcp.arguments import ClientArgument, ToolPage
-from coaching_service.kernel.mcp.tools import Tools
-from coaching_service.kernel.storage.context import Context, together
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.documents import Document
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.arguments import CustomerArgument, ToolPage
+from coaching_service.core.mcp.tools import Tools
 from coaching_service.people.activity import service
 from coaching_service.people.customers import service as customers
 
 tools = Tools()
 
 
-class ActivityPage(ToolPage, ClientArgument):
+class ActivityPage(ToolPage, CustomerArgument):
     """Whose feed, and which page of it."""
 
 
@@ -23,7 +23,7 @@ class ActivityPage(ToolPage, ClientArgument):
 async def get_activity(ctx: Context, customer_id: ObjectId, page: int, page_size: int) -> Document:
     """Read what happened with a client lately, the newest first: workouts completed, records, forms, metrics with their
     values, photos, the beginnings of notes, programs. Gives docs, totalDocs, hasNextPage and nextPage."""
-    client, found = await together(
+    client, found = await gather_reads(
         ctx, customers.card(ctx, customer_id), service.page(ctx, customer_id, page=page, size=page_size)
     )
     return {"customer": client, **found, "docs": [_event(event) for event in found["docs"]]}

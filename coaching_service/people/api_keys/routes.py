@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.kernel.auth.access import session_only
-from coaching_service.kernel.rest.routes import Routes, list_of
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.auth.access import session_only
+from coaching_service.core.database.context import Context
+from coaching_service.core.http.routes import Routes, list_of
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.api_keys import service
 from coaching_service.people.api_keys.schemas import ApiKey, CreatedApiKey, NewApiKey, Revealed
 

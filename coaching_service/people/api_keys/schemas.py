@@ -7,11 +7,11 @@ from typing import Any
 
 from marshmallow import ValidationError, fields
 
-from coaching_service.kernel.validation import Answer, Flag, Identifier, Input, Moment, Text
+from coaching_service.core.validation import Boolean, DateTime, Identifier, Input, Output, Text
 from coaching_service.people.team.schemas import Permissions
 
 
-class MomentSent(fields.Field[datetime]):
+class DateTimeInput(fields.Field[datetime]):
     """A moment in ISO 8601 with a zone (`2026-03-02T08:30:00Z`); without one it is taken as UTC."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> datetime:
@@ -26,9 +26,9 @@ class MomentSent(fields.Field[datetime]):
 class NewRestrictions(Input):
     """What a key may not do although its maker may."""
 
-    readOnly = Flag(load_default=False)
+    readOnly = Boolean(load_default=False)
     permissions = Permissions(allow_none=True, load_default=None)
-    expiresAt = MomentSent(allow_none=True, load_default=None, metadata={"type": "string", "format": "date-time"})
+    expiresAt = DateTimeInput(allow_none=True, load_default=None, metadata={"type": "string", "format": "date-time"})
 
 
 class NewApiKey(Input):
@@ -38,15 +38,15 @@ class NewApiKey(Input):
     restrictions = fields.Nested(NewRestrictions, allow_none=True, load_default=None)
 
 
-class Restrictions(Answer):
+class Restrictions(Output):
     """What a key may not do although its maker may; null: no restriction."""
 
     readOnly = fields.Boolean()
     permissions = fields.List(fields.String(), allow_none=True)
-    expiresAt = Moment(allow_none=True)
+    expiresAt = DateTime(allow_none=True)
 
 
-class ApiKey(Answer):
+class ApiKey(Output):
     """A key, without its secret."""
 
     _id = Identifier()
@@ -55,9 +55,9 @@ class ApiKey(Answer):
     prefix = fields.String()
     lastFour = fields.String()
     restrictions = fields.Nested(Restrictions)
-    lastUsedAt = Moment(allow_none=True)
-    createdAt = Moment()
-    updatedAt = Moment()
+    lastUsedAt = DateTime(allow_none=True)
+    createdAt = DateTime()
+    updatedAt = DateTime()
     version = fields.Integer()
 
 
@@ -67,7 +67,7 @@ class CreatedApiKey(ApiKey):
     key = fields.String()
 
 
-class Revealed(Answer):
+class Revealed(Output):
     """A key's secret."""
 
     key = fields.String()

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
-from coaching_service.kernel.auth.permissions import READ_PERMISSIONS
-from coaching_service.kernel.auth.principal import Principal
-from coaching_service.kernel.auth.secrets import API_KEY_PREFIX, SecretUnreadable, new_api_key
-from coaching_service.kernel.background import audit
-from coaching_service.kernel.errors import InvalidApiKey, Unavailable, not_found
-from coaching_service.kernel.storage.context import Context, Services, in_transaction
-from coaching_service.kernel.storage.documents import Document, now
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core import audit
+from coaching_service.core.auth.permissions import READ_PERMISSIONS
+from coaching_service.core.auth.principal import Principal
+from coaching_service.core.auth.secrets import API_KEY_PREFIX, SecretUnreadable, new_api_key
+from coaching_service.core.database.context import Context, Services, in_transaction
+from coaching_service.core.database.documents import Document, now
+from coaching_service.core.errors import InvalidApiKey, Unavailable, not_found
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.account import service as account
 from coaching_service.people.api_keys import store
 from coaching_service.people.customers import service as customers
@@ -29,7 +29,7 @@ async def create(ctx: Context, name: str, restrictions: Document | None = None) 
         ctx,
         {
             "_id": identifier,
-            "coachId": ctx.who.id,
+            "coachId": ctx.caller.id,
             "name": name,
             "prefix": API_KEY_PREFIX,
             "lastFour": secret[-4:],
@@ -80,7 +80,7 @@ async def end_all(ctx: Context, coach_id: ObjectId) -> None:
 
 async def unreadable(services: Services) -> int:
     """How many keys are sealed under a master key that this process does not have."""
-    return sum([1 async for key in store.every_sealed(services) if not services.vault.knows(key["sealed"])])
+    return sum([1 async for key in store.every_sealed(services) if not services.vault.has_key_for(key["sealed"])])
 
 
 async def rotate(services: Services) -> AsyncIterator[bool]:
@@ -100,12 +100,12 @@ async def rotate(services: Services) -> AsyncIterator[bool]:
 
 
 def _reach(ctx: Context) -> Document:
-    return {} if ctx.who.role == "OWNER" else {"coachId": ctx.who.id}
+    return {} if ctx.caller.role == "OWNER" else {"coachId": ctx.caller.id}
 
 
 async def secret_of(ctx: Context, name: str) -> str | None:
     """The secret of the asking coach's key called `name`, or None when there is none."""
-    if (key := await store.named(ctx, ctx.who.id, name)) is None:
+    if (key := await store.named(ctx, ctx.caller.id, name)) is None:
         return None
     return ctx.services.vault.open(key["sealed"], _binding(key["_id"])).decode()
 

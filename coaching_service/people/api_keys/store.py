@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
-from coaching_service.kernel.storage.context import Context, Services
-from coaching_service.kernel.storage.documents import Document, Documents, Where, now
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.storage.mongo import Index
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import Document, Documents, Filter, now
+from coaching_service.core.ids import ObjectId
 
 _LAST_USED_EVERY = timedelta(minutes=1)
 
@@ -17,7 +17,7 @@ keys = Documents(
     (Index(("coachId", "name")), Index(("createdAt", "_id"))),
     private=("companyId", "hash", "sealed"),
     global_indexes=(Index(("hash",), unique=True),),
-    why_global="a key is found by its hash before its company is known",
+    cross_company_reason="a key is found by its hash before its company is known",
 )
 
 
@@ -26,17 +26,17 @@ async def add(ctx: Context, key: Document) -> Document:
     return await keys.insert(ctx, key)
 
 
-async def everything(ctx: Context, where: Where) -> list[Document]:
+async def everything(ctx: Context, where: Filter) -> list[Document]:
     """The keys of `where`, the newest last."""
     return await keys.find(ctx, where, sort=("createdAt", "_id"))
 
 
-async def one(ctx: Context, where: Where, fields: tuple[str, ...]) -> Document | None:
+async def one(ctx: Context, where: Filter, fields: tuple[str, ...]) -> Document | None:
     """The key that `where` names, or None."""
     return await keys.find_one(ctx, where, fields)
 
 
-async def remove(ctx: Context, where: Where) -> bool:
+async def remove(ctx: Context, where: Filter) -> bool:
     """Remove the key that `where` names; whether there was one."""
     return await keys.delete(ctx, where) is not None
 
@@ -48,14 +48,14 @@ async def remove_all(ctx: Context, coach_id: ObjectId) -> None:
 
 async def every_sealed(services: Services) -> AsyncIterator[Document]:
     """Every key of every company, for the operator's rotation."""
-    async for key in keys.globally(services).find({}, {"sealed": 1, "hash": 1}, batch_size=200):
+    async for key in keys.across_companies(services).find({}, {"sealed": 1, "hash": 1}, batch_size=200):
         yield key
 
 
 async def reseal(services: Services, key: Document, sealed: bytes, hashed: str) -> None:
     """Exchange a key's sealed secret and hash, if nobody did meanwhile."""
     same = {"_id": key["_id"], "hash": key["hash"]}
-    await keys.globally(services).update_one(same, {"$set": {"sealed": sealed, "hash": hashed}})
+    await keys.across_companies(services).update_one(same, {"$set": {"sealed": sealed, "hash": hashed}})
 
 
 async def named(ctx: Context, coach_id: ObjectId, name: str) -> Document | None:
@@ -66,7 +66,7 @@ async def named(ctx: Context, coach_id: ObjectId, name: str) -> Document | None:
 async def resolve(services: Services, hashes: list[str], *beside: Document) -> Document | None:
     """The key with one of these hashes, with its `coach` and `company` and what stages `beside` add, in one round trip;
     None if any is gone."""
-    found = keys.globally(services).aggregate(
+    found = keys.across_companies(services).aggregate(
         [
             {"$match": {"hash": {"$in": hashes}}},
             {"$project": {"sealed": 0, "hash": 0}},
@@ -86,4 +86,6 @@ async def touch(services: Services, key: Document) -> None:
     at = now()
     last = key["lastUsedAt"]
     if last is None or at - last >= _LAST_USED_EVERY:
-        await keys.globally(services).update_one({"_id": key["_id"], "lastUsedAt": last}, {"$set": {"lastUsedAt": at}})
+        await keys.across_companies(services).update_one(
+            {"_id": key["_id"], "lastUsedAt": last}, {"$set": {"lastUsedAt": at}}
+        )

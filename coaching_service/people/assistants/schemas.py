@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from marshmallow import fields
 
-from coaching_service.kernel.validation import Answer, Identifier, Moment
+from coaching_service.core.validation import DateTime, Identifier, Output
 
 
-class Assistant(Answer):
+class Assistant(Output):
     """An assistant that a coach has let in."""
 
     _id = Identifier()
@@ -16,7 +16,7 @@ class Assistant(Answer):
     clientName = fields.String(metadata={"description": "What the program calls itself."})
     redirectHost = fields.String(metadata={"description": "Where it was let in from."})
     readOnly = fields.Boolean()
-    lastUsedAt = Moment(allow_none=True, metadata={"description": "To the minute."})
-    createdAt = Moment()
-    updatedAt = Moment()
+    lastUsedAt = DateTime(allow_none=True, metadata={"description": "To the minute."})
+    createdAt = DateTime()
+    updatedAt = DateTime()
     version = fields.Integer()

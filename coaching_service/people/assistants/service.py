@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from coaching_service.kernel.auth.permissions import READ_PERMISSIONS
-from coaching_service.kernel.auth.principal import Principal
-from coaching_service.kernel.auth.secrets import new_token, token_hash
-from coaching_service.kernel.background import audit
-from coaching_service.kernel.errors import Unauthorized, not_found
-from coaching_service.kernel.storage.context import Context, Services, in_transaction
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core import audit
+from coaching_service.core.auth.permissions import READ_PERMISSIONS
+from coaching_service.core.auth.principal import Principal
+from coaching_service.core.auth.secrets import new_token, token_hash
+from coaching_service.core.database.context import Context, Services, in_transaction
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import Unauthorized, not_found
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.account import service as account
 from coaching_service.people.assistants import store
 from coaching_service.people.team import service as team
@@ -68,7 +68,7 @@ async def consent(ctx: Context, asked: Asked, *, read_only: bool) -> str:
 
     async def granted(tx: Context) -> None:
         grant = {
-            "coachId": tx.who.id,
+            "coachId": tx.caller.id,
             "clientId": asked.client_id,
             "clientName": asked.client_name,
             "redirectHost": asked.redirect_host,
@@ -187,4 +187,4 @@ async def end_all(ctx: Context, coach_id: ObjectId) -> None:
 
 
 def _reach(ctx: Context) -> Document:
-    return {} if ctx.who.role == "OWNER" else {"coachId": ctx.who.id}
+    return {} if ctx.caller.role == "OWNER" else {"coachId": ctx.caller.id}

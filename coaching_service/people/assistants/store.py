@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from coaching_service.kernel.storage.context import Context, Services
-from coaching_service.kernel.storage.documents import Document, Documents, Where, now
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.storage.mongo import Index
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import Document, Documents, Filter, now
+from coaching_service.core.ids import ObjectId
 
 CODE_LIVES = timedelta(minutes=5)
 ACCESS_LIVES = timedelta(hours=1)
@@ -24,11 +24,11 @@ grants = Documents(
     secret=True,
     global_indexes=(
         Index(("code.hash",), unique=True),
-        Index(("familyHash",), unique=True, only_where=(("familyHash", {"$exists": True}),)),
+        Index(("familyHash",), unique=True, partial_filter=(("familyHash", {"$exists": True}),)),
         Index(("access.hash",)),
         Index(("expiresAt",), expire_after=0),
     ),
-    why_global="a grant is found by the hash of its code or token before its company is known",
+    cross_company_reason="a grant is found by the hash of its code or token before its company is known",
 )
 
 
@@ -38,12 +38,12 @@ async def add(ctx: Context, grant: Document, code: Document) -> Document:
     return await grants.insert(ctx, grant | {"code": code, "lastUsedAt": None, "expiresAt": now() + CODE_LIVES})
 
 
-async def in_use(ctx: Context, where: Where) -> list[Document]:
+async def in_use(ctx: Context, where: Filter) -> list[Document]:
     """The grants of `where` that have been taken up, the oldest first."""
     return await grants.find(ctx, where | {"code.usedAt": {"$ne": None}}, sort=("createdAt", "_id"))
 
 
-async def remove(ctx: Context, where: Where) -> Document | None:
+async def remove(ctx: Context, where: Filter) -> Document | None:
     """End the grant that `where` names; gives what it was, or None."""
     return await grants.delete(ctx, where)
 
@@ -55,22 +55,22 @@ async def remove_all(ctx: Context, coach_id: ObjectId) -> None:
 
 async def by_code(services: Services, code_hash: str) -> Document | None:
     """The grant whose code has this hash, used or not, unless it has run out."""
-    return await grants.globally(services).find_one({"code.hash": code_hash, "expiresAt": {"$gt": now()}})
+    return await grants.across_companies(services).find_one({"code.hash": code_hash, "expiresAt": {"$gt": now()}})
 
 
 async def by_family(services: Services, family_hash: str) -> Document | None:
     """The grant of a family of refresh tokens, or None."""
-    return await grants.globally(services).find_one({"familyHash": family_hash, "expiresAt": {"$gt": now()}})
+    return await grants.across_companies(services).find_one({"familyHash": family_hash, "expiresAt": {"$gt": now()}})
 
 
 async def by_access(services: Services, access_hash: str) -> Document | None:
     """The grant with an access token of this hash, or None."""
-    return await grants.globally(services).find_one({"access.hash": access_hash})
+    return await grants.across_companies(services).find_one({"access.hash": access_hash})
 
 
 async def drop(services: Services, grant_id: ObjectId) -> None:
     """End a grant that has been found by one of its secrets."""
-    await grants.globally(services).delete_one({"_id": grant_id})
+    await grants.across_companies(services).delete_one({"_id": grant_id})
 
 
 async def take_up(
@@ -87,7 +87,7 @@ async def take_up(
     if family_hash is not None:
         fields |= {"familyHash": family_hash, "refresh": [{"hash": refresh_hash, "spentAt": None}]}
     unused = {"_id": grant_id, "code.usedAt": None}
-    return (await grants.globally(services).update_one(unused, {"$set": fields})).modified_count == 1
+    return (await grants.across_companies(services).update_one(unused, {"$set": fields})).modified_count == 1
 
 
 async def rotate(
@@ -115,7 +115,7 @@ async def rotate(
         "updatedAt": at,
     }
     where = {"_id": grant_id, "refresh": {"$elemMatch": good}}
-    return (await grants.globally(services).update_one(where, [{"$set": change}])).modified_count == 1
+    return (await grants.across_companies(services).update_one(where, [{"$set": change}])).modified_count == 1
 
 
 def _last(tokens: Document) -> Document:
@@ -125,7 +125,7 @@ def _last(tokens: Document) -> Document:
 async def resolve(services: Services, access_hash: str) -> Document | None:
     """The grant whose access token has this hash and has not ended, with its `coach` and `company`, in one round
     trip; None if any is gone."""
-    found = grants.globally(services).aggregate(
+    found = grants.across_companies(services).aggregate(
         [
             {"$match": {"access.hash": access_hash, "access": _unended(access_hash)}},
             {"$project": {"code": 0, "access": 0, "refresh": 0, "familyHash": 0}},
@@ -148,4 +148,4 @@ async def touch(services: Services, grant: Document) -> None:
     at, last = now(), grant["lastUsedAt"]
     if last is None or at - last >= _LAST_USED_EVERY:
         same = {"_id": grant["_id"], "lastUsedAt": last}
-        await grants.globally(services).update_one(same, {"$set": {"lastUsedAt": at}})
+        await grants.across_companies(services).update_one(same, {"$set": {"lastUsedAt": at}})

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.kernel.auth.access import coach, public, session_only
-from coaching_service.kernel.auth.permissions import CUSTOMERS
-from coaching_service.kernel.errors import Conflict, SignInRefused
-from coaching_service.kernel.rest.routes import Routes
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.auth.access import coach, public, session_only
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import Conflict, SignInRejected
+from coaching_service.core.http.routes import Routes
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.customer_access import service
 from coaching_service.people.customer_access.schemas import CustomerPassword, FirstAccess
 from coaching_service.people.customers.schemas import Customer
@@ -25,7 +25,7 @@ routes = Routes("", tag="Client access")
     status=200,
     body=FirstAccess(),
     returns=Tokens,
-    errors=(SignInRefused, Conflict),
+    errors=(SignInRejected, Conflict),
     example={"token": "1f0c0ffe-0000-4000-8000-00000000abcd", "password": "correct horse battery staple"},
 )
 async def first_access(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from coaching_service.kernel.validation import Email, Input, Text
+from coaching_service.core.validation import Email, Input, Text
 from coaching_service.people.sessions.schemas import NewPassword
 
 
 class FirstAccess(Input):
     """A client's first access."""
 
-    token = Text(longest=100, required=True)
+    token = Text(max_length=100, required=True)
     password = NewPassword(required=True)
     email = Email(allow_none=True)
 

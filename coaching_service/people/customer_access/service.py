@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from coaching_service.kernel.background import audit, mail
-from coaching_service.kernel.errors import BadRequest, Conflict, SignInRefused
-from coaching_service.kernel.storage.context import Context, in_transaction
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core import audit
+from coaching_service.core.database.context import Context, in_transaction
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import BadRequest, Conflict, SignInRejected
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs import mail
 from coaching_service.people.customers import entry
 from coaching_service.people.customers import service as customers
 from coaching_service.people.identities import service as identities
@@ -47,13 +48,13 @@ async def invite(ctx: Context, customer_id: ObjectId) -> None:
 
 
 async def _queue(ctx: Context, customer: Document, token: str) -> None:
-    company = ctx.who.company.name
+    company = ctx.caller.company.name
     text = (
         f"Hello {customer['name']},\n\n{company} invites you to your training. Choose a password here:\n\n"
         f"{ctx.services.base_url}/app/first-access?token={token}\n\n"
         f"Or send it with this token to POST /auth/first-access: {token}\n"
     )
-    await mail.queue(ctx, customer["email"], f"{company} invites you", text, about=customer["_id"])
+    await mail.enqueue_mail(ctx, customer["email"], f"{company} invites you", text, about=customer["_id"])
 
 
 async def is_open(ctx: Context, token: str) -> bool:
@@ -67,7 +68,7 @@ async def first_access(ctx: Context, token: str, password: str, email: str | Non
     They sign in by `email`, else by the address their coach noted. Raises SignInRefused for a token that is unknown
     or used, BadRequest when there is no address at all, Conflict when the address signs somebody in already.
     """
-    return await _let_in(ctx, token, password, email, lambda tx: sessions.begin(tx, tx.who.id, "customer"))
+    return await _let_in(ctx, token, password, email, lambda tx: sessions.begin(tx, tx.caller.id, "customer"))
 
 
 async def choose_password(ctx: Context, token: str, password: str, email: str | None) -> None:
@@ -80,7 +81,7 @@ async def choose_password(ctx: Context, token: str, password: str, email: str | 
 
 
 async def _let_in(ctx: Context, token: str, password: str, email: str | None, then: Then[T]) -> T:
-    refused = SignInRefused("The token is unknown or has been used; ask your coach for another invitation")
+    refused = SignInRejected("The token is unknown or has been used; ask your coach for another invitation")
     found = await entry.whose_first_access(ctx.services, token)
     principal = await entry.principal(ctx.services, found["companyId"], found["_id"]) if found else None
     if found is None or principal is None:

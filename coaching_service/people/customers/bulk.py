@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from coaching_service.kernel.storage.context import Context, in_transaction
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import MOST_WORDS
+from coaching_service.core.database.context import Context, in_transaction
+from coaching_service.core.database.documents import Document
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import MAX_STRINGS
 from coaching_service.people.customers import erasing, service, store
 from coaching_service.people.customers.search import holding_somewhere
 
 
 async def reachable(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, bool]:
     """Which of `ids` are the company's clients, and whether this coach may touch them."""
-    scoped = ctx.who.customers_scope == "assigned"
+    scoped = ctx.caller.customers_scope == "assigned"
     return {
-        customer["_id"]: not scoped or customer["customerRoleData"]["assignedTo"] == ctx.who.id
+        customer["_id"]: not scoped or customer["customerRoleData"]["assignedTo"] == ctx.caller.id
         for customer in await store.some(ctx, ids)
     }
 
 
 async def named(ctx: Context, ids: list[ObjectId], limit: int) -> list[str]:
     """The full names of the first few of `ids` that this coach sees, in the order of the list."""
-    scope = {store.TRAINER: ctx.who.id} if ctx.who.customers_scope == "assigned" else {}
+    scope = {store.TRAINER: ctx.caller.id} if ctx.caller.customers_scope == "assigned" else {}
     found = await store.named(ctx, scope | {"_id": {"$in": ids}}, limit)
     return [" ".join(filter(None, (each["name"], each["surname"]))) for each in found]
 
@@ -57,8 +57,8 @@ async def add_groups(ctx: Context, ids: list[ObjectId], groups: list[str]) -> No
 
 async def overfull(ctx: Context, ids: list[ObjectId], groups: list[str]) -> dict[ObjectId, str]:
     """Which of `ids` would be in more groups than a client can be, and what to tell of them."""
-    told = f"groups must not hold more than {MOST_WORDS} entries"
-    return dict.fromkeys(await store.overfull(ctx, ids, groups, MOST_WORDS), told)
+    told = f"groups must not hold more than {MAX_STRINGS} entries"
+    return dict.fromkeys(await store.overfull(ctx, ids, groups, MAX_STRINGS), told)
 
 
 async def remove_groups(ctx: Context, ids: list[ObjectId], groups: list[str]) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import uuid
 
-from coaching_service.kernel.auth.principal import Company, Principal
-from coaching_service.kernel.auth.secrets import token_hash
-from coaching_service.kernel.storage.context import Context, Services
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.auth.principal import Company, Principal
+from coaching_service.core.auth.secrets import token_hash
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import Document
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.account import service as account
 from coaching_service.people.customers import store
 

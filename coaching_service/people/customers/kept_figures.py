@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from coaching_service.kernel.storage.context import Context, Services
-from coaching_service.kernel.storage.documents import Document, now
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import Document, now
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers.store import ARCHIVED, customers
 
 
@@ -25,7 +25,7 @@ async def keep(ctx: Context, figures: dict[ObjectId, Document], until: dict[Obje
 
 async def stale(services: Services, limit: int) -> list[Document]:
     """`_id, companyId, timezone` of at most `limit` active clients of any company whose figures no longer hold."""
-    found = customers.globally(services).find(
+    found = customers.across_companies(services).find(
         {ARCHIVED: False, "figuresUntil": {"$lte": now()}}, {"companyId": 1, "timezone": 1}, limit=limit
     )
     return await found.sort("figuresUntil", 1).to_list(None)
@@ -34,4 +34,4 @@ async def stale(services: Services, limit: int) -> list[Document]:
 async def put_off(services: Services, company_id: ObjectId, ids: Sequence[ObjectId], after: timedelta) -> None:
     """Leave the figures of a company's clients as they are for a while, so that others have their turn."""
     these = {"companyId": company_id, "_id": {"$in": list(ids)}}
-    await customers.globally(services).update_many(these, {"$set": {"figuresUntil": now() + after}})
+    await customers.across_companies(services).update_many(these, {"$set": {"figuresUntil": now() + after}})

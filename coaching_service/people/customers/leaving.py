@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import timedelta
 
-from coaching_service.kernel.background import jobs
-from coaching_service.kernel.background.jobs import Job
-from coaching_service.kernel.errors import NotFound
-from coaching_service.kernel.storage.context import Context, Services
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.errors import NotFound
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs import queue
+from coaching_service.core.jobs.queue import Job
 from coaching_service.people.customers import service
 from coaching_service.people.team import service as team
 
@@ -22,7 +22,7 @@ async def follow(ctx: Context, coach_id: ObjectId) -> None:
     """In the transaction that removes a coach: their clients are assigned to nobody, and looked for again soon."""
     await service.unassign(ctx, coach_id)
     arguments = {"companyId": ctx.company_id, "coachId": coach_id}
-    await jobs.enqueue(ctx, UNASSIGN, arguments, after=_SECOND_LOOK)
+    await queue.enqueue(ctx, UNASSIGN, arguments, after=_SECOND_LOOK)
 
 
 async def look_again(services: Services, job: Job) -> None:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.auth.permissions import CUSTOMERS
-from coaching_service.kernel.errors import BadRequest, Conflict, NotFound
-from coaching_service.kernel.media import PICTURES
-from coaching_service.kernel.pagination import page_of
-from coaching_service.kernel.rest.routes import Form, Routes, list_of
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.files import StoredFile
-from coaching_service.kernel.storage.ids import ObjectId, parse_id
-from coaching_service.kernel.validation import patch_of
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.files import StoredFile
+from coaching_service.core.errors import BadRequest, Conflict, NotFound
+from coaching_service.core.http.routes import Form, Routes, list_of
+from coaching_service.core.ids import ObjectId, parse_id
+from coaching_service.core.media import PICTURES
+from coaching_service.core.pagination import page_of
+from coaching_service.core.validation import patch_of
 from coaching_service.people.customers import service
 from coaching_service.people.customers.schemas import (
     NO_TRAINER,

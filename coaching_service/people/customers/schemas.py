@@ -7,28 +7,28 @@ from typing import Any
 
 from marshmallow import ValidationError, fields
 
-from coaching_service.kernel.pagination import PageQuery
-from coaching_service.kernel.query import QueryBoolean
-from coaching_service.kernel.validation import (
-    Answer,
+from coaching_service.core.pagination import PageQuery
+from coaching_service.core.query import QueryBoolean
+from coaching_service.core.validation import (
+    Boolean,
     Choice,
-    Day,
+    Date,
+    DateTime,
     Email,
-    Flag,
     Identifier,
     Input,
-    Moment,
+    Output,
+    StringList,
     Text,
     Timezone,
     Version,
-    Words,
 )
 
 NO_TRAINER = "none"
 _EARLIEST_ZONE = timedelta(hours=14)
 
 
-class Birthday(Day):
+class Birthday(Date):
     """A day from 1900 on that has begun somewhere on earth."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> str:
@@ -55,17 +55,17 @@ class CustomerDetails(Input):
     name = Text(required=True)
     surname = Text(blank=True, allow_none=True)
     email = Email(allow_none=True)
-    phone = Text(longest=50, blank=True, allow_none=True)
+    phone = Text(max_length=50, blank=True, allow_none=True)
     birthday = Birthday(allow_none=True)
     timezone = Timezone(allow_none=True)
-    groups = Words()
+    groups = StringList()
     assignedTo = Identifier(allow_none=True)
 
 
 class NewCustomer(CustomerDetails):
     """A client to create."""
 
-    sendInvitation = Flag(load_default=True)
+    sendInvitation = Boolean(load_default=True)
 
 
 class NoTexts(Input):
@@ -82,7 +82,7 @@ class CustomerReference(Input):
 _PERCENT = {"minimum": 0, "maximum": 100}
 
 
-class CustomerRoleData(Answer):
+class CustomerRoleData(Output):
     """A client's standing with the company."""
 
     isArchived = fields.Boolean()
@@ -92,12 +92,12 @@ class CustomerRoleData(Answer):
     complianceRate7d = fields.Float(allow_none=True, metadata=_PERCENT)
     complianceRate30d = fields.Float(allow_none=True, metadata=_PERCENT)
     complianceRate90d = fields.Float(allow_none=True, metadata=_PERCENT)
-    complianceDate = Day(allow_none=True)
-    lastWorkoutDate = Day(allow_none=True, metadata={"description": "The last day anything is scheduled on."})
-    firstLoginDate = Moment(allow_none=True)
+    complianceDate = Date(allow_none=True)
+    lastWorkoutDate = Date(allow_none=True, metadata={"description": "The last day anything is scheduled on."})
+    firstLoginDate = DateTime(allow_none=True)
 
 
-class Customer(Answer):
+class Customer(Output):
     """A client."""
 
     _id = Identifier()
@@ -105,15 +105,15 @@ class Customer(Answer):
     surname = fields.String(allow_none=True)
     email = fields.String(allow_none=True, metadata={"format": "email"})
     phone = fields.String(allow_none=True)
-    birthday = Day(allow_none=True)
+    birthday = Date(allow_none=True)
     timezone = fields.String(allow_none=True, metadata={"description": "IANA; null: the company's."})
     role = Choice("CUSTOMER")
     companyId = Identifier()
     profilePhotoUrl = fields.Url(allow_none=True)
-    lastActivityDate = Moment(allow_none=True)
+    lastActivityDate = DateTime(allow_none=True)
     customerRoleData = fields.Nested(CustomerRoleData)
-    createdAt = Moment()
-    updatedAt = Moment()
+    createdAt = DateTime()
+    updatedAt = DateTime()
     version = fields.Integer()
 
 
@@ -123,7 +123,7 @@ class CreatedCustomer(Customer):
     firstAccessToken = fields.UUID()
 
 
-class Group(Answer):
+class Group(Output):
     """A group in use and how many clients, archived ones included, are in it."""
 
     name = fields.String()

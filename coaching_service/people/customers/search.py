@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import Document, Documents, Where
-from coaching_service.kernel.text import SUFFIX_LENGTH, literal, plain, suffixes
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document, Documents, Filter
+from coaching_service.core.text import SUFFIX_LENGTH, escape_regex, normalize, suffixes
 
 # So many hits are sorted in memory without a thought; beyond, a walk in list order is tried first.
 FEW_HITS = 1_000
@@ -14,39 +14,39 @@ FEW_HITS = 1_000
 
 def search_fields(name: str, surname: str | None, email: str | None) -> Document:
     """The private fields a client is sorted and found by."""
-    full_name, address = plain(f"{name} {surname or ''}"), plain(email or "")
+    full_name, address = normalize(f"{name} {surname or ''}"), normalize(email or "")
     return {
-        "sortName": plain(name),
-        "sortSurname": plain(surname or ""),
+        "sortName": normalize(name),
+        "sortSurname": normalize(surname or ""),
         "search": f"{full_name}\n{address}",
         "suf": suffixes(full_name, address),
     }
 
 
-def containing(term: str) -> Where | None:
+def containing(term: str) -> Filter | None:
     """The condition of holding `term` literally, served by the index of suffixes; None when nothing can hold it."""
-    sought = plain(term)
+    sought = normalize(term)
     if "\0" in sought:
         return None
-    condition: dict[str, Any] = {"suf": {"$regex": "^" + literal(sought[:SUFFIX_LENGTH])}}
+    condition: dict[str, Any] = {"suf": {"$regex": "^" + escape_regex(sought[:SUFFIX_LENGTH])}}
     if len(sought) > SUFFIX_LENGTH:
-        condition["search"] = {"$regex": literal(sought)}
+        condition["search"] = {"$regex": escape_regex(sought)}
     return condition
 
 
-def holding_somewhere(term: str) -> Where | None:
+def holding_somewhere(term: str) -> Filter | None:
     """The condition of holding `term`, for a walk over all clients; None when nothing can hold it."""
-    sought = plain(term)
-    return None if "\0" in sought else {"search": {"$regex": literal(sought)}}
+    sought = normalize(term)
+    return None if "\0" in sought else {"search": {"$regex": escape_regex(sought)}}
 
 
 async def found_page(
     ctx: Context,
     customers: Documents,
-    where: Where,
+    where: Filter,
     term: str,
     *,
-    listed: Where,
+    listed: Filter,
     order: tuple[str, ...],
     by_suffix: str,
     by_order: str,
@@ -69,7 +69,7 @@ async def found_page(
         walk: list[Document] = [
             {"$sort": dict.fromkeys(order, 1)},
             {"$limit": 2 * total},
-            {"$match": where | {"search": {"$regex": literal(plain(term))}}},
+            {"$match": where | {"search": {"$regex": escape_regex(normalize(term))}}},
             {"$skip": skip},
             {"$limit": limit},
             {"$project": customers.projection(None)},

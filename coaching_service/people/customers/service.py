@@ -6,15 +6,15 @@ import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from coaching_service.kernel.auth.secrets import token_hash
-from coaching_service.kernel.errors import Forbidden, not_found
-from coaching_service.kernel.links import file_url
-from coaching_service.kernel.pagination import page_document, skip_of
-from coaching_service.kernel.storage import files
-from coaching_service.kernel.storage.context import Context, Services, in_transaction
-from coaching_service.kernel.storage.documents import Document, Where, moved_on, now
-from coaching_service.kernel.storage.files import StoredFile
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.auth.secrets import token_hash
+from coaching_service.core.database import files
+from coaching_service.core.database.context import Context, Services, in_transaction
+from coaching_service.core.database.documents import Document, Filter, now, version_conflict
+from coaching_service.core.database.files import StoredFile
+from coaching_service.core.errors import Forbidden, not_found
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.links import file_url
+from coaching_service.core.pagination import page_document, skip_of
 from coaching_service.people.customers import erasing, store
 from coaching_service.people.customers.search import search_fields
 from coaching_service.people.team import service as team
@@ -49,14 +49,14 @@ async def page(
 
 def matching(
     ctx: Context, archived: bool, groups: list[str] | None, trainers: list[ObjectId | None] | None
-) -> tuple[Where, bool]:
+) -> tuple[Filter, bool]:
     """The condition of a list, and whether it is the whole of the archived or of the active clients."""
-    where: Where = {store.ARCHIVED: archived}
+    where: Filter = {store.ARCHIVED: archived}
     if groups:
         where[store.GROUPS] = {"$in": groups}
     sought: set[ObjectId | None] | None = set(trainers) if trainers else None
-    if ctx.who.customers_scope == "assigned":
-        sought = {ctx.who.id} if sought is None else sought & {ctx.who.id}
+    if ctx.caller.customers_scope == "assigned":
+        sought = {ctx.caller.id} if sought is None else sought & {ctx.caller.id}
     if sought is not None:
         where[store.TRAINER] = {"$in": list(sought)}
     return where, len(where) == 1
@@ -80,7 +80,7 @@ async def visible(ctx: Context, customer_id: ObjectId, fields: tuple[str, ...] |
 
     Raises NotFound for another company's or an unknown identifier, Forbidden for a client outside an employee's scope.
     """
-    client = ctx.who.client
+    client = ctx.caller.client
     if client is not None and client["_id"] == customer_id and fields == SCOPE_FIELDS and ctx.session is None:
         customer: Document | None = dict(client)
     else:
@@ -98,10 +98,10 @@ async def card(ctx: Context, customer_id: ObjectId) -> Document:
 
 
 def _in_scope(ctx: Context, customer: Document) -> None:
-    if not ctx.who.is_coach and customer["_id"] != ctx.who.id:
+    if not ctx.caller.is_coach and customer["_id"] != ctx.caller.id:
         raise not_found("Customer")
-    scoped = ctx.who.customers_scope == "assigned"
-    if scoped and customer["customerRoleData"]["assignedTo"] != ctx.who.id:
+    scoped = ctx.caller.customers_scope == "assigned"
+    if scoped and customer["customerRoleData"]["assignedTo"] != ctx.caller.id:
         raise Forbidden("This client is assigned to another coach")
 
 
@@ -152,8 +152,8 @@ async def create(ctx: Context, details: Document, *, send_invitation: bool = Fal
     token = str(uuid.uuid4())
     if details.get("assignedTo") is not None:
         await team.require(ctx, details["assignedTo"])
-    elif ctx.who.customers_scope == "assigned":
-        details = details | {"assignedTo": ctx.who.id}
+    elif ctx.caller.customers_scope == "assigned":
+        details = details | {"assignedTo": ctx.caller.id}
     customer = new_document(details, token, sample=sample)
 
     async def created(tx: Context) -> Document:
@@ -236,7 +236,7 @@ async def set_archived(ctx: Context, customer_id: ObjectId, *, archived: bool, v
 
     async def settled(tx: Context) -> Document:
         if version is not None and (await visible(tx, customer_id, ("version", store.TRAINER)))["version"] != version:
-            raise moved_on()
+            raise version_conflict()
         changed = await store.set_archived(tx, customer_id, archived=archived)
         return present(ctx, changed) if changed is not None else await read(tx, customer_id)
 
@@ -257,7 +257,7 @@ async def erase(ctx: Context, customer_id: ObjectId) -> None:
 
 async def groups(ctx: Context) -> list[Document]:
     """The groups in use among the clients this coach sees, `{name, count}` by name."""
-    where: Where = {store.TRAINER: ctx.who.id} if ctx.who.customers_scope == "assigned" else {}
+    where: Filter = {store.TRAINER: ctx.caller.id} if ctx.caller.customers_scope == "assigned" else {}
     return await store.group_counts(ctx, where)
 
 

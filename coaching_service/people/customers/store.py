@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from coaching_service.kernel.storage.context import Context, Services, together
-from coaching_service.kernel.storage.documents import Document, Documents, Where, now
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.storage.mongo import Index
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context, Services, gather_reads
+from coaching_service.core.database.documents import Document, Documents, Filter, now
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import totals
 from coaching_service.people.customers.search import found_page, search_fields
 
@@ -28,10 +28,10 @@ customers = Documents(
     private=("sortName", "sortSurname", "search", "suf", "firstAccessHash", "scheduleChanges", "figuresUntil"),
     client_field="_id",
     global_indexes=(
-        Index(("firstAccessHash",), unique=True, only_where=(("firstAccessHash", {"$exists": True}),)),
+        Index(("firstAccessHash",), unique=True, partial_filter=(("firstAccessHash", {"$exists": True}),)),
         Index((ARCHIVED, "figuresUntil")),
     ),
-    why_global="first access is found by the hash of a token, and stale figures by their time, in any company",
+    cross_company_reason="first-access tokens are found by hash, and outdated figures by their time, in any company",
 )
 # The collection has prefixed its indexes with the company: these are their names.
 BY_ORDER, BY_SUFFIX, BY_GROUP, BY_TRAINER = (index.name for index in customers.indexes[:4])
@@ -39,7 +39,7 @@ BY_ID = customers.indexes[5].name
 
 
 async def page(
-    ctx: Context, where: Where, *, contains: str, skip: int, limit: int, whole: bool
+    ctx: Context, where: Filter, *, contains: str, skip: int, limit: int, whole: bool
 ) -> tuple[list[Document], int]:
     """One page of clients in the list's order, and how many there are. `whole`: `where` names only archived or not."""
     if contains:
@@ -57,7 +57,7 @@ async def page(
         )
     hint = BY_GROUP if GROUPS in where else BY_TRAINER if TRAINER in where else BY_ORDER
     total = totals.of(ctx, archived=where[ARCHIVED]) if whole else customers.count(ctx, where, hint=hint)
-    docs, counted = await together(
+    docs, counted = await gather_reads(
         ctx, customers.find(ctx, where, sort=ORDER, skip=skip, limit=limit, hint=hint), total
     )
     return docs, counted
@@ -101,12 +101,12 @@ async def some(ctx: Context, ids: Sequence[ObjectId]) -> list[Document]:
     return await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=(TRAINER,))
 
 
-async def named(ctx: Context, where: Where, limit: int) -> list[Document]:
+async def named(ctx: Context, where: Filter, limit: int) -> list[Document]:
     """Name and surname of the first few of the clients that `where` names by their identifiers, in the list's order."""
     return await customers.find(ctx, where, sort=ORDER, limit=limit, fields=("name", "surname"), hint=BY_ID)
 
 
-async def ids_after(ctx: Context, where: Where, last: ObjectId | None, limit: int) -> list[ObjectId]:
+async def ids_after(ctx: Context, where: Filter, last: ObjectId | None, limit: int) -> list[ObjectId]:
     """The next identifiers of the clients of `where`, in their own order."""
     beyond = where | ({"_id": {"$gt": last}} if last is not None else {})
     found = await customers.find(ctx, beyond, sort=("_id",), limit=limit, fields=("_id",), hint=BY_ID)
@@ -127,10 +127,12 @@ async def add_groups(ctx: Context, ids: Sequence[ObjectId], groups: list[str]) -
     await customers.update_many(ctx, where, {"$addToSet": {GROUPS: {"$each": groups}}})
 
 
-async def overfull(ctx: Context, ids: Sequence[ObjectId], groups: list[str], most: int) -> list[ObjectId]:
+async def overfull(ctx: Context, ids: Sequence[ObjectId], groups: list[str], maximum: int) -> list[ObjectId]:
     """Those who with the groups would be in more than `most`."""
-    together = {"$size": {"$setUnion": [f"${GROUPS}", {"$literal": groups}]}}
-    found = await customers.find(ctx, {"_id": {"$in": list(ids)}, "$expr": {"$gt": [together, most]}}, fields=("_id",))
+    gather_reads = {"$size": {"$setUnion": [f"${GROUPS}", {"$literal": groups}]}}
+    found = await customers.find(
+        ctx, {"_id": {"$in": list(ids)}, "$expr": {"$gt": [gather_reads, maximum]}}, fields=("_id",)
+    )
     return [customer["_id"] for customer in found]
 
 
@@ -182,7 +184,7 @@ async def remove(ctx: Context, customer_id: ObjectId) -> bool:
     return True
 
 
-async def group_counts(ctx: Context, where: Where) -> list[Document]:
+async def group_counts(ctx: Context, where: Filter) -> list[Document]:
     """The groups in use among the clients of `where`, each with how many of them are in it, by name."""
     stages: list[dict[str, Any]] = [
         {"$project": {"group": f"${GROUPS}", "_id": 0}},
@@ -196,7 +198,7 @@ async def group_counts(ctx: Context, where: Where) -> list[Document]:
 
 async def principal_facts(services: Services, company_id: ObjectId, customer_id: ObjectId) -> Document | None:
     """The client with the `company`, for a sign-in; None when either is gone."""
-    found = customers.globally(services).aggregate(
+    found = customers.across_companies(services).aggregate(
         [
             {"$match": {"companyId": company_id, "_id": customer_id}},
             {"$project": {"name": 1, "email": 1, "companyId": 1, ARCHIVED: 1}},
@@ -209,7 +211,7 @@ async def principal_facts(services: Services, company_id: ObjectId, customer_id:
 
 async def by_first_access(services: Services, token_hash: str) -> Document | None:
     """The client whom this first-access token lets in, or None."""
-    return await customers.globally(services).find_one(
+    return await customers.across_companies(services).find_one(
         {"firstAccessHash": token_hash}, {"companyId": 1, "email": 1, "name": 1}
     )
 
@@ -245,7 +247,7 @@ async def set_signed_in(ctx: Context, customer_id: ObjectId) -> None:
 async def exists(services: Services, company_id: ObjectId, customer_id: ObjectId) -> bool:
     """Whether a company has this client."""
     where = {"companyId": company_id, "_id": customer_id}
-    return await customers.globally(services).find_one(where, {"_id": 1}) is not None
+    return await customers.across_companies(services).find_one(where, {"_id": 1}) is not None
 
 
 async def set_profile_photo(ctx: Context, customer_id: ObjectId, photo: Document) -> Document | None:

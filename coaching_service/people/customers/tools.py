@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.auth.permissions import CUSTOMERS
-from coaching_service.kernel.mcp.arguments import Arguments, ClientArgument, ToolPage
-from coaching_service.kernel.mcp.tools import Tools
-from coaching_service.kernel.storage.context import Context, together
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import Email, Flag, ListOf, Text, Words
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.documents import Document
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.arguments import Arguments, CustomerArgument, ToolPage
+from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.validation import Boolean, Email, ListOf, StringList, Text
 from coaching_service.people.customers import service
 from coaching_service.people.team import service as team
 
@@ -26,10 +26,12 @@ class ListCustomers(ToolPage):
     search = Text(
         blank=True, load_default="", metadata={"description": "Part of a name, surname or e-mail, taken literally."}
     )
-    isArchived = Flag(load_default=False, metadata={"description": "true lists archived clients, false active ones."})
+    isArchived = Boolean(
+        load_default=False, metadata={"description": "true lists archived clients, false active ones."}
+    )
     groups = ListOf(
-        Text(longest=100),
-        most=50,
+        Text(max_length=100),
+        maximum=50,
         load_default=None,
         allow_none=True,
         metadata={"description": "Only clients in any of these groups (names)."},
@@ -44,7 +46,7 @@ async def list_customers(
     groups, trainer and compliance; lastWorkoutDate is the last day anything is scheduled on, done or not, be it ahead;
     lastActivityDate is when the client last did something), totalDocs, hasNextPage and nextPage. Use it first: other
     tools need a client's _id."""
-    found, coaches = await together(
+    found, coaches = await gather_reads(
         ctx,
         service.page(ctx, archived=is_archived, page=page, size=page_size, contains=search, groups=groups),
         team.everybody(ctx),
@@ -71,12 +73,12 @@ def _listed(customer: Document, coaches: dict[ObjectId, str]) -> Document:
     }
 
 
-@tools.tool("Read a client", access=coach(CUSTOMERS.VIEW), takes=ClientArgument())
+@tools.tool("Read a client", access=coach(CUSTOMERS.VIEW), takes=CustomerArgument())
 async def get_customer(ctx: Context, customer_id: ObjectId) -> Document:
     """Read one client: contact details, groups, trainer, time zone with today's date there, and the share of
     scheduled workouts completed in the last 7, 30 and 90 days (percent; null without any). lastWorkoutDate is the last
     day anything is scheduled on, done or not, be it ahead; what was done lately is in get_activity."""
-    customer, coaches = await together(ctx, service.read_with_figures(ctx, customer_id), team.everybody(ctx))
+    customer, coaches = await gather_reads(ctx, service.read_with_figures(ctx, customer_id), team.everybody(ctx))
     return _whole(ctx, customer, {each["_id"]: each["name"] for each in coaches})
 
 
@@ -84,8 +86,8 @@ def _whole(ctx: Context, customer: Document, coaches: dict[ObjectId, str]) -> Do
     return {
         **_listed(customer, coaches),
         **{name: customer[name] for name in ("phone", "birthday", "createdAt", "version")},
-        "timezone": customer["timezone"] or ctx.who.company.timezone,
-        "today": str(ctx.who.today(customer["timezone"])),
+        "timezone": customer["timezone"] or ctx.caller.company.timezone,
+        "today": str(ctx.caller.today(customer["timezone"])),
         "units": _UNITS,
     }
 
@@ -96,11 +98,11 @@ class CreateCustomer(Arguments):
     name = Text(required=True, metadata={"description": "First or full name."})
     surname = Text(load_default=None, allow_none=True, metadata={"description": "Surname."})
     email = Email(load_default=None, allow_none=True, metadata={"description": "E-mail address."})
-    sendInvitation = Flag(
+    sendInvitation = Boolean(
         load_default=True, metadata={"description": "Whether an e-mail invites the client; needs email."}
     )
-    phone = Text(longest=50, load_default=None, allow_none=True, metadata={"description": "Phone number."})
-    groups = Words(load_default=list, metadata={"description": "Names of the groups the client is in."})
+    phone = Text(max_length=50, load_default=None, allow_none=True, metadata={"description": "Phone number."})
+    groups = StringList(load_default=list, metadata={"description": "Names of the groups the client is in."})
 
 
 @tools.tool("Create a client", access=coach(CUSTOMERS.CREATE), takes=CreateCustomer(), writes=True, open_world=True)
@@ -109,6 +111,8 @@ async def create_customer(ctx: Context, send_invitation: bool, **details: Any) -
     share a name or an address, so look with list_customers first. Not to be repeated blindly: each call creates
     one more. Gives the client with the new _id, and invited: whether an invitation is on its way."""
     invited = send_invitation and details["email"] is not None
-    created, coaches = await together(ctx, service.create(ctx, details, send_invitation=invited), team.everybody(ctx))
+    created, coaches = await gather_reads(
+        ctx, service.create(ctx, details, send_invitation=invited), team.everybody(ctx)
+    )
     whole = _whole(ctx, created, {each["_id"]: each["name"] for each in coaches}) | {"invited": invited}
     return whole | ({"hint": _NO_ADDRESS} if send_invitation and not invited else {})

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import secrets
 
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import Documents
-from coaching_service.kernel.storage.mongo import Index
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Documents
 
 _SLOTS = 8
 
@@ -17,7 +17,7 @@ _totals = Documents("customerTotals", (Index(("slot",), unique=True),))
 async def add(ctx: Context, *, archived: bool, count: int) -> None:
     """Count `count` clients more (or fewer) in the caller's transaction."""
     field = "archived" if archived else "active"
-    await _totals.tally(ctx, {"slot": secrets.randbelow(_SLOTS)}, {field: count})
+    await _totals.increment(ctx, {"slot": secrets.randbelow(_SLOTS)}, {field: count})
 
 
 async def of(ctx: Context, *, archived: bool) -> int:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.kernel.auth.access import public
-from coaching_service.kernel.errors import Forbidden
-from coaching_service.kernel.rest.routes import Routes
-from coaching_service.kernel.rest.streams import Stream
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.auth.access import public
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import Forbidden
+from coaching_service.core.http.downloads import Stream
+from coaching_service.core.http.routes import Routes
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.files import service
 from coaching_service.people.files.schemas import LinkQuery
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from marshmallow import fields
 
-from coaching_service.kernel.validation import Input
+from coaching_service.core.validation import Input
 
 
 class LinkQuery(Input):

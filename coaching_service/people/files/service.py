@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator
 
-from coaching_service.kernel import links
-from coaching_service.kernel.errors import Forbidden, not_found
-from coaching_service.kernel.media import PICTURES
-from coaching_service.kernel.rest.streams import Stream
-from coaching_service.kernel.storage import files
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core import links
+from coaching_service.core.database import files
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import Forbidden, not_found
+from coaching_service.core.http.downloads import Stream
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.media import PICTURES
 from coaching_service.people.customers import service as customers
 
 
@@ -21,7 +21,7 @@ async def read(ctx: Context, file_id: ObjectId, expires: str, signature: str) ->
     Raises Forbidden for a bad or ended link, NotFound when the file or its client is gone.
     """
     number = int(expires) if re.fullmatch("[1-9][0-9]{0,14}", expires) else 0
-    if not links.is_good(ctx.services, file_id, number, signature):
+    if not links.is_valid(ctx.services, file_id, number, signature):
         raise Forbidden("The link is not valid or has expired; ask for the record again")
     file = await files.find(ctx.services, file_id)
     if file is None or not await customers.exists(ctx.services, file["companyId"], file["customerId"]):

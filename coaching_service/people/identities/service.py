@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from coaching_service.kernel.auth.secrets import new_token, token_hash
-from coaching_service.kernel.background import rate
-from coaching_service.kernel.errors import HungUp, ServiceError, SignInRefused
-from coaching_service.kernel.storage.context import Context, Services, together
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core import rate_limits
+from coaching_service.core.auth.secrets import new_token, token_hash
+from coaching_service.core.database.context import Context, Services, gather_reads
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import ClientDisconnected, ServiceError, SignInRejected
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.identities import store
 from coaching_service.people.identities.passwords import verify_password
 
@@ -52,41 +52,41 @@ async def check(ctx: Context, address: str, password: str) -> Identity:
     up while waiting is not looked at: HungUp.
     """
     async with ctx.services.sign_in_line:
-        if ctx.hung_up():
-            raise HungUp()
-        _, found = await together(ctx, _require_few_failures(ctx, address), store.by_address(ctx.services, address))
+        if ctx.is_disconnected():
+            raise ClientDisconnected()
+        _, found = await gather_reads(ctx, _require_few_failures(ctx, address), store.by_address(ctx.services, address))
         if await verify_password(password, found["passwordHash"] if found else None) and found is not None:
             return _identity(found)
         raise await _failed(ctx, address)
 
 
 async def _require_few_failures(ctx: Context, address: str) -> None:
-    (of_account, account_wait), (of_address, address_wait) = await together(
+    (of_account, account_wait), (of_address, address_wait) = await gather_reads(
         ctx,
-        rate.seen(ctx.services, _ACCOUNT, store.normal(address)),
-        rate.seen(ctx.services, _ADDRESS, ctx.address),
+        rate_limits.seen(ctx.services, _ACCOUNT, store.normal(address)),
+        rate_limits.seen(ctx.services, _ADDRESS, ctx.address),
     )
     if of_account >= ACCOUNT_FAILURES or of_address >= ADDRESS_FAILURES:
-        raise rate.too_many(max(account_wait, address_wait))
+        raise rate_limits.too_many_requests(max(account_wait, address_wait))
 
 
 async def _failed(ctx: Context, address: str) -> ServiceError:
     """Count a failure; gives the error it is answered with."""
-    of_account, account_wait = await rate.count(ctx.services, _ACCOUNT, store.normal(address))
-    of_address, address_wait = await rate.count(ctx.services, _ADDRESS, ctx.address)
+    of_account, account_wait = await rate_limits.count(ctx.services, _ACCOUNT, store.normal(address))
+    of_address, address_wait = await rate_limits.count(ctx.services, _ADDRESS, ctx.address)
     if of_account >= ACCOUNT_FAILURES or of_address >= ADDRESS_FAILURES:
-        return rate.too_many(max(account_wait, address_wait))
+        return rate_limits.too_many_requests(max(account_wait, address_wait))
     return refused()
 
 
-def refused() -> SignInRefused:
+def refused() -> SignInRejected:
     """The one answer to every refused sign-in."""
-    return SignInRefused("The e-mail address or the password is wrong")
+    return SignInRejected("The e-mail address or the password is wrong")
 
 
 async def clear(ctx: Context, address: str) -> None:
     """Forget an account's failures: the sign-in succeeded."""
-    await rate.forget(ctx.services, _ACCOUNT, store.normal(address))
+    await rate_limits.forget(ctx.services, _ACCOUNT, store.normal(address))
 
 
 async def is_right(ctx: Context, subject_id: ObjectId, password: str) -> bool:
@@ -96,7 +96,7 @@ async def is_right(ctx: Context, subject_id: ObjectId, password: str) -> bool:
         return False
     try:
         await check(ctx, found["address"], password)
-    except SignInRefused:
+    except SignInRejected:
         return False
     await clear(ctx, found["address"])
     return True

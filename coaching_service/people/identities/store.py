@@ -6,11 +6,11 @@ from datetime import timedelta
 
 from pymongo.errors import DuplicateKeyError
 
-from coaching_service.kernel.errors import Conflict
-from coaching_service.kernel.storage.context import Context, Services
-from coaching_service.kernel.storage.documents import Document, Documents, now
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.storage.mongo import Index
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import Document, Documents, now
+from coaching_service.core.errors import Conflict
+from coaching_service.core.ids import ObjectId
 
 RESET_LIVES = timedelta(hours=1)
 
@@ -20,7 +20,7 @@ identities = Documents(
     client_field="subjectId",
     secret=True,
     global_indexes=(Index(("address",), unique=True),),
-    why_global="who signs in is found by address before the company is known",
+    cross_company_reason="who signs in is found by address before the company is known",
 )
 resets = Documents(
     "passwordResets",
@@ -29,7 +29,7 @@ resets = Documents(
     secret=True,
     expire=("createdAt", int(RESET_LIVES.total_seconds())),
     global_indexes=(Index(("tokenHash",), unique=True),),
-    why_global="a reset is found by the hash of its token before the company is known",
+    cross_company_reason="a reset is found by the hash of its token before the company is known",
 )
 
 
@@ -53,7 +53,7 @@ async def add(ctx: Context, subject_id: ObjectId, kind: str, address: str, passw
 
 async def by_address(services: Services, address: str) -> Document | None:
     """The identity of an address in any company, or None."""
-    return await identities.globally(services).find_one({"address": normal(address)})
+    return await identities.across_companies(services).find_one({"address": normal(address)})
 
 
 async def by_subject(ctx: Context, subject_id: ObjectId) -> Document | None:
@@ -94,7 +94,7 @@ async def add_reset(ctx: Context, subject_id: ObjectId, kind: str, token_hash: s
 async def find_reset(services: Services, token_hash: str) -> Document | None:
     """The right to set a password that this token gives, if it has not ended."""
     alive = {"tokenHash": token_hash, "createdAt": {"$gt": now() - RESET_LIVES}}
-    return await resets.globally(services).find_one(alive)
+    return await resets.across_companies(services).find_one(alive)
 
 
 async def use_resets(ctx: Context, subject_id: ObjectId, token_hash: str) -> bool:

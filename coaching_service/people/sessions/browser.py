@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from coaching_service.kernel.auth.principal import Principal
-from coaching_service.kernel.auth.secrets import new_token, token_hash
-from coaching_service.kernel.errors import Forbidden
-from coaching_service.kernel.storage.context import Context, Services
-from coaching_service.kernel.storage.documents import now
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.auth.principal import Principal
+from coaching_service.core.auth.secrets import new_token, token_hash
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import now
+from coaching_service.core.errors import Forbidden
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.sessions import service, store
 
 LIVES, IDLE = timedelta(hours=12), timedelta(hours=2)

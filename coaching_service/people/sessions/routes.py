@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.kernel.auth.access import any_session, public
-from coaching_service.kernel.errors import Conflict, Forbidden, SignInRefused, TooManyRequests
-from coaching_service.kernel.rest.routes import Routes
-from coaching_service.kernel.storage.context import Context
+from coaching_service.core.auth.access import any_session, public
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import Conflict, Forbidden, SignInRejected, TooManyRequests
+from coaching_service.core.http.routes import Routes
 from coaching_service.people.sessions import service
 from coaching_service.people.sessions.schemas import (
     Credentials,
@@ -49,7 +49,7 @@ async def register(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     status=200,
     body=Credentials(),
     returns=Tokens,
-    errors=(SignInRefused, TooManyRequests),
+    errors=(SignInRejected, TooManyRequests),
     example={"email": "ana@example.com", "password": _PASSWORD},
 )
 async def login(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
@@ -66,7 +66,7 @@ async def login(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     status=200,
     body=RefreshToken(),
     returns=Tokens,
-    errors=(SignInRefused,),
+    errors=(SignInRejected,),
     example={"refreshToken": "the one you were given last"},
 )
 async def refresh(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
@@ -113,7 +113,7 @@ async def forgot(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     status=200,
     body=PasswordReset(),
     returns=Done,
-    errors=(SignInRefused,),
+    errors=(SignInRejected,),
     example={"token": "from the e-mail", "password": _PASSWORD},
 )
 async def reset(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:

@@ -6,15 +6,15 @@ from typing import Any
 
 from marshmallow import ValidationError, fields
 
-from coaching_service.kernel.validation import Answer, Choice, Email, Input, Text
-from coaching_service.people.identities.passwords import LONGEST, SHORTEST
+from coaching_service.core.validation import Choice, Email, Input, Output, Text
+from coaching_service.people.identities.passwords import MAX_LENGTH, SHORTEST
 
 
 class NewPassword(Text):
     """A password to set: 12 to 200 characters, kept as typed."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(longest=LONGEST, trim=False, metadata={"minLength": SHORTEST}, **options)
+        super().__init__(max_length=MAX_LENGTH, trim=False, metadata={"minLength": SHORTEST}, **options)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> str:
         text = super()._deserialize(value, attr, data)
@@ -30,8 +30,8 @@ class NewPassword(Text):
 class Credentials(Input):
     """Who signs in."""
 
-    email = Text(longest=254, required=True)
-    password = Text(longest=LONGEST, trim=False, required=True)
+    email = Text(max_length=254, required=True)
+    password = Text(max_length=MAX_LENGTH, trim=False, required=True)
 
 
 class SignUp(Input):
@@ -46,30 +46,30 @@ class SignUp(Input):
 class RefreshToken(Input):
     """A refresh token."""
 
-    refreshToken = Text(longest=500, required=True)
+    refreshToken = Text(max_length=500, required=True)
 
 
 class ForgottenPassword(Input):
     """Whose password is forgotten."""
 
-    email = Text(longest=254, required=True)
+    email = Text(max_length=254, required=True)
 
 
 class PasswordReset(Input):
     """A new password, and the right to set it."""
 
-    token = Text(longest=500, required=True)
+    token = Text(max_length=500, required=True)
     password = NewPassword(required=True)
 
 
 class PasswordChange(Input):
     """The password one has, and another."""
 
-    currentPassword = Text(longest=LONGEST, trim=False, required=True)
+    currentPassword = Text(max_length=MAX_LENGTH, trim=False, required=True)
     password = NewPassword(required=True)
 
 
-class Tokens(Answer):
+class Tokens(Output):
     """A session: `accessToken` goes into `Authorization: Bearer`, `expiresIn` counts seconds."""
 
     accessToken = fields.String()
@@ -78,7 +78,7 @@ class Tokens(Answer):
     refreshToken = fields.String()
 
 
-class AccessToken(Answer):
+class AccessToken(Output):
     """A session that cannot be renewed."""
 
     accessToken = fields.String()
@@ -86,7 +86,7 @@ class AccessToken(Answer):
     expiresIn = fields.Integer()
 
 
-class Done(Answer):
+class Done(Output):
     """It is done, or will be."""
 
     message = fields.String()

@@ -8,14 +8,15 @@ from typing import Any, TypeVar
 
 import structlog
 
-from coaching_service.kernel.auth.principal import Company, Principal
-from coaching_service.kernel.auth.secrets import new_token, token_hash
-from coaching_service.kernel.background import audit, jobs, mail, rate
-from coaching_service.kernel.background.jobs import Again, Job
-from coaching_service.kernel.errors import Forbidden, SignInRefused, Unauthorized
-from coaching_service.kernel.storage.context import Context, Services, in_transaction
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core import audit, rate_limits
+from coaching_service.core.auth.principal import Company, Principal
+from coaching_service.core.auth.secrets import new_token, token_hash
+from coaching_service.core.database.context import Context, Services, in_transaction
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import Forbidden, SignInRejected, Unauthorized
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs import mail, queue
+from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.people.account import service as account
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.customers import entry
@@ -61,7 +62,7 @@ async def found(
     """
     if not ctx.services.registration:
         raise Forbidden("Sign-up is closed; ask the operator of this service")
-    await rate.limit(ctx.services, "sign-up", ctx.address, _SIGN_UPS_A_WINDOW)
+    await rate_limits.limit(ctx.services, "sign-up", ctx.address, _SIGN_UPS_A_WINDOW)
     password_hash = await hash_password(password)
 
     async def founded(tx: Context) -> T:
@@ -113,7 +114,7 @@ async def begin(ctx: Context, subject_id: ObjectId, kind: Kind) -> Document:
 async def impersonate(ctx: Context, customer_id: ObjectId) -> Document:
     """A client's session of 15 minutes for the coach asking, marked as such; it cannot be renewed."""
     access = new_token()
-    session = {"subjectId": customer_id, "kind": "customer", "impersonatedBy": ctx.who.id}
+    session = {"subjectId": customer_id, "kind": "customer", "impersonatedBy": ctx.caller.id}
     await store.add(ctx, session, token_hash(access), IMPERSONATION_LIVES, IMPERSONATION_LIVES)
     return _tokens(access, IMPERSONATION_LIVES)
 
@@ -128,7 +129,7 @@ async def refresh(ctx: Context, token: str) -> Document:
     Raises SignInRefused for any other; a spent one ends its whole family at once. Nothing is spent while its bearer
     may not sign in.
     """
-    refused = SignInRefused("The refresh token is not valid; sign in again")
+    refused = SignInRejected("The refresh token is not valid; sign in again")
     family_hash = token_hash(token.partition(".")[0])
     session = await store.by_refresh(ctx.services, family_hash, token_hash(token))
     if session is not None and bearer_of(session) is None:
@@ -144,7 +145,7 @@ async def refresh(ctx: Context, token: str) -> Document:
 
 async def sign_out(ctx: Context) -> None:
     """End the session asking, refresh tokens included."""
-    await store.remove(ctx, ctx.who.credential_id)
+    await store.remove(ctx, ctx.caller.credential_id)
 
 
 async def end_all(ctx: Context, subject_id: ObjectId) -> None:
@@ -184,11 +185,11 @@ async def forgotten(ctx: Context, email: str) -> None:
 
     Raises TooManyRequests when many have been asked from one network address.
     """
-    await rate.limit(ctx.services, "password forgotten", ctx.address, _FORGOTTEN_A_WINDOW)
-    await jobs.enqueue(ctx, FORGOTTEN, {"email": email})
+    await rate_limits.limit(ctx.services, "password forgotten", ctx.address, _FORGOTTEN_A_WINDOW)
+    await queue.enqueue(ctx, FORGOTTEN, {"email": email})
 
 
-async def send_reset(services: Services, job: Job) -> Again | None:
+async def send_reset(services: Services, job: Job) -> RunAgain | None:
     """Send a token to set a new password to whoever signs in by the address, a few times an hour at most.
 
     It goes to the address that is stored, whatever was typed to find it.
@@ -197,7 +198,7 @@ async def send_reset(services: Services, job: Job) -> Again | None:
     principal = await _principal_of(services, identity) if identity else None
     if identity is None or principal is None:
         return None
-    mails, _ = await rate.count(services, "reset mail", str(identity.subject_id))
+    mails, _ = await rate_limits.count(services, "reset mail", str(identity.subject_id))
     if mails > _MAILS_A_WINDOW:
         return None
     ctx = Context(services).acting_as(principal)
@@ -214,7 +215,7 @@ async def send_reset(services: Services, job: Job) -> Again | None:
             "If you did not ask for this, do nothing: your password stays as it is.\n"
         )
         about = identity.subject_id if identity.kind == "customer" else None
-        await mail.queue(tx, address, "Set a new password", text, about=about)
+        await mail.enqueue_mail(tx, address, "Set a new password", text, about=about)
 
     await in_transaction(ctx, queued)
     return None
@@ -246,18 +247,18 @@ async def change_password(ctx: Context, current: str, fresh: str) -> None:
 
     Raises Forbidden when `current` is not their password, which counts like a sign-in that failed; TooManyRequests.
     """
-    if not await identities.is_right(ctx, ctx.who.id, current):
+    if not await identities.is_right(ctx, ctx.caller.id, current):
         raise Forbidden("The password is wrong")
     password_hash = await hash_password(fresh)
 
     async def changed(tx: Context) -> None:
-        await identities.set_password(tx, tx.who.id, password_hash)
-        await store.remove_others(tx, tx.who.id, tx.who.credential_id)
-        await assistants.end_all(tx, tx.who.id)
+        await identities.set_password(tx, tx.caller.id, password_hash)
+        await store.remove_others(tx, tx.caller.id, tx.caller.credential_id)
+        await assistants.end_all(tx, tx.caller.id)
         await audit.record(tx, "password.changed")
 
     await in_transaction(ctx, changed)
 
 
-def _bad_reset() -> SignInRefused:
-    return SignInRefused("The token is unknown, used or older than an hour; ask for another")
+def _bad_reset() -> SignInRejected:
+    return SignInRejected("The token is unknown, used or older than an hour; ask for another")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from coaching_service.kernel.storage.context import Context, Services
-from coaching_service.kernel.storage.documents import Document, Documents, now
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.storage.mongo import Index
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import Document, Documents, now
+from coaching_service.core.ids import ObjectId
 
 ACCESS_LIVES = timedelta(hours=1)
 FAMILY_LIVES = timedelta(days=30)
@@ -20,10 +20,10 @@ sessions = Documents(
     secret=True,
     global_indexes=(
         Index(("access.hash",), unique=True),
-        Index(("familyHash",), unique=True, only_where=(("familyHash", {"$exists": True}),)),
+        Index(("familyHash",), unique=True, partial_filter=(("familyHash", {"$exists": True}),)),
         Index(("expiresAt",), expire_after=0),
     ),
-    why_global="a session is found by the hash of its token before its company is known",
+    cross_company_reason="a session is found by the hash of its token before its company is known",
 )
 
 
@@ -54,7 +54,7 @@ def _good_refresh(family_hash: str, refresh_hash: str) -> Document:
 
 
 async def _with_bearer(services: Services, match: Document) -> Document | None:
-    found = sessions.globally(services).aggregate(
+    found = sessions.across_companies(services).aggregate(
         [
             {"$match": match},
             {"$project": {"access.hash": 0, "familyHash": 0, "refreshHash": 0}},
@@ -80,7 +80,7 @@ async def rotate(
     """Exchange the good refresh token of a family for new tokens; None when this is not the good one."""
     at = now()
     fresh = {"hash": access_hash, "until": at + ACCESS_LIVES}
-    rotated: Document | None = await sessions.globally(services).find_one_and_update(
+    rotated: Document | None = await sessions.across_companies(services).find_one_and_update(
         _good_refresh(family_hash, refresh_hash),
         {
             "$set": {"refreshHash": new_refresh_hash, "expiresAt": at + FAMILY_LIVES, "updatedAt": at},
@@ -94,12 +94,14 @@ async def rotate(
 
 async def prolong(services: Services, access_hash: str, until: datetime) -> None:
     """Let a session's only access token live until then."""
-    await sessions.globally(services).update_one({"access.hash": access_hash}, {"$set": {"access.0.until": until}})
+    await sessions.across_companies(services).update_one(
+        {"access.hash": access_hash}, {"$set": {"access.0.until": until}}
+    )
 
 
 async def revoke_family(services: Services, family_hash: str) -> Document | None:
     """End a whole family; gives what it was, or None."""
-    return await sessions.globally(services).find_one_and_delete({"familyHash": family_hash})
+    return await sessions.across_companies(services).find_one_and_delete({"familyHash": family_hash})
 
 
 async def remove(ctx: Context, session_id: ObjectId) -> None:

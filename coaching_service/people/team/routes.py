@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.kernel.auth.access import owner_session
-from coaching_service.kernel.errors import Conflict
-from coaching_service.kernel.rest.routes import Routes, list_of
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import patch_of
+from coaching_service.core.auth.access import owner_session
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import Conflict
+from coaching_service.core.http.routes import Routes, list_of
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import patch_of
 from coaching_service.people.team import service
 from coaching_service.people.team.schemas import Employee, EmployeePermissions, NewEmployee
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from marshmallow import fields
 
-from coaching_service.kernel.auth.permissions import ALL_PERMISSIONS
-from coaching_service.kernel.validation import Answer, Choice, Email, Identifier, Input, ListOf, Moment, Text, Version
+from coaching_service.core.auth.permissions import ALL_PERMISSIONS
+from coaching_service.core.validation import Choice, DateTime, Email, Identifier, Input, ListOf, Output, Text, Version
 
 SCOPES = ("all", "assigned")
 _PERMISSIONS = {
@@ -43,7 +43,7 @@ class NewEmployee(Input):
     customersScope = Choice(*SCOPES, load_default="all")
 
 
-class Employee(Answer):
+class Employee(Output):
     """An employee of the company's."""
 
     _id = Identifier()
@@ -52,6 +52,6 @@ class Employee(Answer):
     role = Choice("EMPLOYEE")
     permissions = fields.List(fields.String(), metadata=_PERMISSIONS)
     customersScope = Choice(*SCOPES)
-    createdAt = Moment()
-    updatedAt = Moment()
+    createdAt = DateTime()
+    updatedAt = DateTime()
     version = fields.Integer()

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from coaching_service.kernel.auth.permissions import ALL_PERMISSIONS
-from coaching_service.kernel.auth.principal import Company, Principal, Via
-from coaching_service.kernel.background import mail
-from coaching_service.kernel.errors import not_found
-from coaching_service.kernel.storage.context import Context, Services, in_transaction
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.auth.permissions import ALL_PERMISSIONS
+from coaching_service.core.auth.principal import Company, Principal, Via
+from coaching_service.core.database.context import Context, Services, in_transaction
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import not_found
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs import mail
 from coaching_service.people.account import service as account
 from coaching_service.people.identities import service as identities
 from coaching_service.people.team import store
@@ -132,14 +132,14 @@ async def hire(
 
 async def _invite(ctx: Context, employee_id: ObjectId, name: str, email: str) -> None:
     token = await identities.allow_reset(ctx, employee_id, "coach")
-    company = ctx.who.company.name
+    company = ctx.caller.company.name
     text = (
         f"Hello {name},\n\n{company} has added you to its team. Set your password within the hour:\n\n"
         f"{ctx.services.base_url}/app/reset-password?token={token}\n\n"
         f"Or send it with this token to POST /auth/password/reset: {token}\n"
         "Later, ask for another with 'Forgotten password'.\n"
     )
-    await mail.queue(ctx, email, f"Welcome to the team of {company}", text)
+    await mail.enqueue_mail(ctx, email, f"Welcome to the team of {company}", text)
 
 
 async def change(ctx: Context, employee_id: ObjectId, details: Document) -> Document:

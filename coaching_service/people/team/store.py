@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from coaching_service.kernel.storage.context import Context, Services
-from coaching_service.kernel.storage.documents import Document, Documents
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.storage.mongo import Index
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import Document, Documents
+from coaching_service.core.ids import ObjectId
 
 coaches = Documents(
     "coaches",
     (Index(("_id",)), Index(("role", "createdAt"))),
-    why_global="a session or the command line knows a coach before it knows the company",
+    cross_company_reason="a session or the command line knows a coach before it knows the company",
 )
 
 
@@ -64,7 +64,7 @@ async def owner(services: Services, company_id: ObjectId) -> Document | None:
 
 
 async def _with_company(services: Services, where: Document) -> Document | None:
-    found = coaches.globally(services).aggregate(
+    found = coaches.across_companies(services).aggregate(
         [
             {"$match": where},
             {"$lookup": {"from": "companies", "localField": "companyId", "foreignField": "_id", "as": "company"}},

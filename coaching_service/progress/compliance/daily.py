@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import structlog
 
-from coaching_service.kernel.background.jobs import Again, Job
-from coaching_service.kernel.errors import NotFound
-from coaching_service.kernel.storage.context import Context, Services, in_transaction
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database.context import Context, Services, in_transaction
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import NotFound
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.people.customers import kept_figures
 from coaching_service.people.team import service as team
 from coaching_service.progress.compliance import service as compliance
@@ -23,7 +23,7 @@ _PUT_OFF = timedelta(hours=1)
 log = structlog.get_logger("coaching_service.compliance")
 
 
-async def renew_some(services: Services, job: Job) -> Again:
+async def renew_some(services: Services, job: Job) -> RunAgain:
     """One step: the rates of at most 200 clients whose local day has changed since they were made.
 
     Each company's in a transaction: a log at the same time is not overwritten with older rates. A company of which it
@@ -39,7 +39,7 @@ async def renew_some(services: Services, job: Job) -> Again:
         if not await _renewed(services, company_id, clients):
             ids = [client["_id"] for client in clients]
             await kept_figures.put_off(services, company_id, ids, _PUT_OFF)
-    return Again() if due else Again(_PAUSE)
+    return RunAgain() if due else RunAgain(_PAUSE)
 
 
 async def _renewed(services: Services, company_id: ObjectId, clients: list[Document]) -> bool:

@@ -7,7 +7,7 @@ from datetime import date
 from itertools import groupby
 from typing import Any
 
-from coaching_service.kernel.storage.documents import Document
+from coaching_service.core.database.documents import Document
 
 
 def by_day(blocks: Iterable[Document]) -> dict[str, list[Document]]:

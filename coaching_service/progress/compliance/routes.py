@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.auth.permissions import CUSTOMERS
-from coaching_service.kernel.rest.routes import Routes
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context
+from coaching_service.core.http.routes import Routes
+from coaching_service.core.ids import ObjectId
 from coaching_service.progress.compliance import service
 from coaching_service.progress.compliance.schemas import Compliance
 from coaching_service.progress.form_responses.schemas import OpenRange

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from marshmallow import fields
 
-from coaching_service.kernel.validation import Answer, Day, Identifier
+from coaching_service.core.validation import Date, Identifier, Output
 
 
-class BlockCompliance(Answer):
+class BlockCompliance(Output):
     """A workout block of a day."""
 
     id = Identifier()
@@ -15,10 +15,10 @@ class BlockCompliance(Answer):
     isCompleted = fields.Boolean()
 
 
-class DayCompliance(Answer):
+class DayCompliance(Output):
     """What was scheduled and done on a day."""
 
-    date = Day()
+    date = Date()
     isWorkoutDay = fields.Boolean(metadata={"description": "There is a block that is not rest and holds an item."})
     isRestDay = fields.Boolean(metadata={"description": "A rest is scheduled, and no workout."})
     isCompleted = fields.Boolean(metadata={"description": "A workout day all of whose items are completed."})
@@ -27,7 +27,7 @@ class DayCompliance(Answer):
     workoutBlocks = fields.List(fields.Nested(BlockCompliance))
 
 
-class Compliance(Answer):
+class Compliance(Output):
     """What a client did of what was scheduled."""
 
     customerId = Identifier()

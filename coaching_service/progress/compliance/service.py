@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 
-from coaching_service.kernel.dates import next_midnight
-from coaching_service.kernel.errors import BadRequest
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
+from coaching_service.core.dates import next_midnight
+from coaching_service.core.errors import BadRequest
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import kept_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.compliance.figures import by_day, daily, percentage, share
 from coaching_service.training.workouts import readings
 
-USUAL_DAYS, LONGEST_RANGE = 30, 3_700
+USUAL_DAYS, MAX_RANGE = 30, 3_700
 WINDOWS = {"complianceRate7d": 7, "complianceRate30d": 30, "complianceRate90d": 90}
 
 
@@ -25,11 +25,11 @@ async def between(ctx: Context, customer_id: ObjectId, first: str | None, last: 
     "Today" is the client's. Raises NotFound, Forbidden, BadRequest for more than ten years.
     """
     customer = await customers.visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
-    today = ctx.who.today(customer["timezone"])
+    today = ctx.caller.today(customer["timezone"])
     end = date.fromisoformat(last) if last else max(today, date.fromisoformat(first) if first else today)
     start = date.fromisoformat(first) if first else _days_up_to(end, USUAL_DAYS)
-    if (end - start).days >= LONGEST_RANGE:
-        raise BadRequest(f"from and to must be less than {LONGEST_RANGE} days apart")
+    if (end - start).days >= MAX_RANGE:
+        raise BadRequest(f"from and to must be less than {MAX_RANGE} days apart")
     blocks_of = by_day(await readings.days_scheduled(ctx, [customer_id], str(start), str(end)))
     days = daily(blocks_of, start, end)
     scheduled, completed = (sum(day[name] for day in days) for name in ("isWorkoutDay", "isCompleted"))
@@ -47,7 +47,7 @@ async def rates(ctx: Context, clients: Sequence[Document]) -> dict[ObjectId, Doc
 
     `complianceDate` is that day; None where there is no rate.
     """
-    todays = {client["_id"]: ctx.who.today(client["timezone"]) for client in clients}
+    todays = {client["_id"]: ctx.caller.today(client["timezone"]) for client in clients}
     if not todays:
         return {}
     first, last = _days_up_to(min(todays.values()), max(WINDOWS.values())), max(todays.values())
@@ -78,8 +78,8 @@ async def figures(ctx: Context, customer: Document) -> Document:
 async def keep(ctx: Context, clients: Sequence[Document]) -> None:
     """Keep the rates of clients (`_id`, `timezone`) for the lists; they hold until the client's next midnight."""
     found = await rates(ctx, clients)
-    zones = {client["_id"]: client["timezone"] or ctx.who.company.timezone for client in clients}
-    until = {client: next_midnight(ctx.who.today(zone), zone) for client, zone in zones.items()}
+    zones = {client["_id"]: client["timezone"] or ctx.caller.company.timezone for client in clients}
+    until = {client: next_midnight(ctx.caller.today(zone), zone) for client, zone in zones.items()}
     await kept_figures.keep(ctx, found, until)
 
 

@@ -7,26 +7,26 @@ from typing import Any
 
 from marshmallow import ValidationError, validates_schema
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.auth.permissions import CUSTOMERS
-from coaching_service.kernel.mcp.arguments import ClientArgument, require_range
-from coaching_service.kernel.mcp.tools import Tools
-from coaching_service.kernel.storage.context import Context, together
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import Day
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.documents import Document
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.arguments import CustomerArgument, require_range
+from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.validation import Date
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.compliance import service
 
 tools = Tools()
-_LONGEST = 366
+_MAX_LENGTH = 366
 
 
-class ComplianceDates(ClientArgument):
+class ComplianceDates(CustomerArgument):
     """Whose compliance, and of which days: both ends or neither."""
 
-    startDate = Day(load_default=None, metadata={"description": "First day, YYYY-MM-DD; left out with endDate."})
-    endDate = Day(load_default=None, metadata={"description": "Last day, included, at most a year later."})
+    startDate = Date(load_default=None, metadata={"description": "First day, YYYY-MM-DD; left out with endDate."})
+    endDate = Date(load_default=None, metadata={"description": "Last day, included, at most a year later."})
 
     @validates_schema
     def both_or_neither(self, data: Mapping[str, str | None], **_: Any) -> None:
@@ -35,7 +35,7 @@ class ComplianceDates(ClientArgument):
         if (first is None) != (last is None):
             raise ValidationError("is needed beside the other end", "endDate" if last is None else "startDate")
         if first is not None and last is not None:
-            require_range(first, last, _LONGEST)
+            require_range(first, last, _MAX_LENGTH)
 
 
 @tools.tool("Read compliance", access=coach(CUSTOMERS.VIEW), takes=ComplianceDates())
@@ -44,7 +44,7 @@ async def get_compliance(ctx: Context, customer_id: ObjectId, start_date: str | 
     the last 30 days up to the client's today: how many workout days there were, how many were completed, the
     percentage (null without a workout day), and each workout day with its workouts, each with whether it was completed.
     Days without a workout are left out."""
-    client, found = await together(
+    client, found = await gather_reads(
         ctx, customers.card(ctx, customer_id), service.between(ctx, customer_id, start_date, end_date)
     )
     days = found["dailyCompliance"]

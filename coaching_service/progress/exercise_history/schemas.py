@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from marshmallow import fields
 
-from coaching_service.kernel.pagination import PageQuery
-from coaching_service.kernel.query import QueryBoolean
-from coaching_service.kernel.validation import Answer, Choice, Day, Identifier
+from coaching_service.core.pagination import PageQuery
+from coaching_service.core.query import QueryBoolean
+from coaching_service.core.validation import Choice, Date, Identifier, Output
 from coaching_service.training.workouts.schemas import CustomerSet
 from coaching_service.training.workouts.strength import EPLEY, LOAD
 
@@ -17,7 +17,7 @@ class HistoryQuery(PageQuery):
     includeIncomplete = QueryBoolean(load_default=False)
 
 
-class Estimate(Answer):
+class Estimate(Output):
     """An estimated one-repetition maximum, in the session's `loadUnit`."""
 
     value = fields.Float()
@@ -25,10 +25,10 @@ class Estimate(Answer):
     setIndex = fields.Integer(metadata={"description": "The set it came from: `bestSet`."})
 
 
-class ExerciseSession(Answer):
+class ExerciseSession(Output):
     """A session of one exercise."""
 
-    date = Day()
+    date = Date()
     wblockId = Identifier()
     isCompleted = fields.Boolean()
     sets = fields.List(fields.Nested(CustomerSet))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from coaching_service.kernel.pagination import page_document, skip_of
-from coaching_service.kernel.storage.context import Context, together
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.documents import Document
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.pagination import page_document, skip_of
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts import readings, tallies
@@ -19,7 +19,7 @@ async def page(
 
     Raises NotFound for the client or the exercise, Forbidden.
     """
-    _, _, (found, total) = await together(
+    _, _, (found, total) = await gather_reads(
         ctx,
         customers.visible(ctx, customer_id),
         exercises.require_any(ctx, exercise_id),
@@ -27,7 +27,7 @@ async def page(
             ctx, customer_id, exercise_id, planned_too=planned_too, skip=skip_of(page, size), limit=size
         ),
     )
-    unit = ctx.who.company.load_unit
+    unit = ctx.caller.company.load_unit
     return page_document([_session(block, exercise_id, unit) for block in found], total, page, size)
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.auth.permissions import CUSTOMERS
-from coaching_service.kernel.mcp.arguments import ClientArgument, ToolPage
-from coaching_service.kernel.mcp.tools import Tools
-from coaching_service.kernel.storage.context import Context, together
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import Flag, Identifier
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.documents import Document
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.arguments import CustomerArgument, ToolPage
+from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.validation import Boolean, Identifier
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.exercise_history import service
@@ -17,11 +17,11 @@ from coaching_service.progress.exercise_history import service
 tools = Tools()
 
 
-class ExerciseHistory(ToolPage, ClientArgument):
+class ExerciseHistory(ToolPage, CustomerArgument):
     """Whose history of which exercise, and which page of it."""
 
     exerciseId = Identifier(required=True, metadata={"description": "The exercise's _id, from list_exercises."})
-    includeIncomplete = Flag(
+    includeIncomplete = Boolean(
         load_default=False, metadata={"description": "Also sessions that were scheduled and not done."}
     )
 
@@ -33,7 +33,7 @@ async def get_exercise_history(
     """Read what a client did of one exercise, session by session, the newest first: sets, volume load, best set and
     estimated one-repetition maximum with its formula; loads are in loadUnit. Gives docs, totalDocs, hasNextPage and
     nextPage."""
-    client, named, found = await together(
+    client, named, found = await gather_reads(
         ctx,
         customers.card(ctx, customer_id),
         exercises.names(ctx, [exercise_id]),

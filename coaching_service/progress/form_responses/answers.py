@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from coaching_service.kernel.storage.documents import Document
+from coaching_service.core.database.documents import Document
 
-LONGEST = 10_000
+MAX_LENGTH = 10_000
 LOWEST_RATING, HIGHEST_RATING = 1, 10
 
 
@@ -20,7 +20,7 @@ def objection(question: Document, value: Any) -> str | None:
 def _text(_: Document, value: Any) -> str | None:
     if not isinstance(value, str):
         return "must be a string"
-    return None if len(value) <= LONGEST else f"must not be longer than {LONGEST} characters"
+    return None if len(value) <= MAX_LENGTH else f"must not be longer than {MAX_LENGTH} characters"
 
 
 def _number(_: Document, value: Any) -> str | None:

@@ -7,16 +7,16 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, validates_schema
 
-from coaching_service.kernel.validation import Answer, Day, Identifier, Input, Moment
+from coaching_service.core.validation import Date, DateTime, Identifier, Input, Output
 
 
 class OpenRange(Input):
     """`from` and `to`, both included, either may be left open."""
 
     class Meta(Input.Meta):
-        include = {"from": Day()}
+        include = {"from": Date()}
 
-    to = Day()
+    to = Date()
 
     @validates_schema
     def in_order(self, data: Mapping[str, str], **_: Any) -> None:
@@ -25,7 +25,7 @@ class OpenRange(Input):
             raise ValidationError("must not be before from", "to")
 
 
-class AnswerGiven(Answer):
+class AnswerGiven(Output):
     """An answer with its question as it was worded then."""
 
     questionId = Identifier()
@@ -33,14 +33,14 @@ class AnswerGiven(Answer):
     value = fields.Raw(allow_none=True)
 
 
-class FormResponse(Answer):
+class FormResponse(Output):
     """What a client answered to a form."""
 
     _id = Identifier()
     formId = Identifier(allow_none=True, metadata={"description": "null: the form was made for this item."})
     formName = fields.String()
-    date = Day()
+    date = Date()
     answers = fields.List(fields.Nested(AnswerGiven))
-    createdAt = Moment()
-    updatedAt = Moment()
+    createdAt = DateTime()
+    updatedAt = DateTime()
     version = fields.Integer()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.kernel.errors import BadRequest, not_found
-from coaching_service.kernel.storage.context import Context, together
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import BadRequest, not_found
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_responses import store
 from coaching_service.progress.form_responses.answers import objection
@@ -66,6 +66,8 @@ async def redated(ctx: Context, customer_id: ObjectId, witem_ids: list[ObjectId]
 
 async def between(ctx: Context, customer_id: ObjectId, first: str | None, last: str | None) -> list[Document]:
     """A client's responses from `first` to `last` (dates, both included, either may be open), newest first."""
-    _, found = await together(ctx, customers.visible(ctx, customer_id), store.between(ctx, customer_id, first, last))
+    _, found = await gather_reads(
+        ctx, customers.visible(ctx, customer_id), store.between(ctx, customer_id, first, last)
+    )
     responses: list[Document] = found
     return responses

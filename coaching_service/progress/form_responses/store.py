@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import Document, Documents, Where
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.storage.mongo import Index
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document, Documents, Filter
+from coaching_service.core.ids import ObjectId
 
 responses = Documents(
     "formResponses",
@@ -35,5 +35,5 @@ async def between(ctx: Context, customer_id: ObjectId, first: str | None, last: 
     """A client's responses from `first` to `last` (either may be open), newest first."""
     ends = {"$gte": first, "$lte": last}
     given = {operator: end for operator, end in ends.items() if end is not None}
-    where: Where = {"customerId": customer_id} | ({"date": given} if given else {})
+    where: Filter = {"customerId": customer_id} | ({"date": given} if given else {})
     return await responses.find(ctx, where, sort=("-date", "-_id"), fields=_WIRE)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.auth.permissions import FORMS
-from coaching_service.kernel.mcp.arguments import ClientArgument, OpenDates, ToolPage, paged
-from coaching_service.kernel.mcp.tools import Tools
-from coaching_service.kernel.storage.context import Context, together
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import FORMS
+from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.documents import Document
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.arguments import CustomerArgument, OpenDates, ToolPage, paged
+from coaching_service.core.mcp.tools import Tools
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_responses import service
 
 tools = Tools()
 
 
-class ResponsesPage(OpenDates, ToolPage, ClientArgument):
+class ResponsesPage(OpenDates, ToolPage, CustomerArgument):
     """Whose responses, of which days, and which page of them."""
 
 
@@ -25,7 +25,7 @@ async def list_form_responses(
 ) -> Document:
     """List what a client answered to forms, the newest first; each answer with its question as it was worded then.
     Gives docs, totalDocs, hasNextPage and nextPage."""
-    client, found = await together(
+    client, found = await gather_reads(
         ctx, customers.card(ctx, customer_id), service.between(ctx, customer_id, start_date, end_date)
     )
     return {"customer": client, **paged(found, page, page_size)}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.kernel.auth.access import coach, customer
-from coaching_service.kernel.auth.permissions import CUSTOMERS
-from coaching_service.kernel.query import DateRange
-from coaching_service.kernel.rest.routes import Routes, list_of
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.variants import Unjudged
+from coaching_service.core.auth.access import coach, customer
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context
+from coaching_service.core.http.routes import Routes, list_of
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.query import DateRange
+from coaching_service.core.variants import DeferredChange
 from coaching_service.progress.logs import service
 from coaching_service.progress.logs.schemas import ITEM_LOG, BlockLog
 from coaching_service.training.workouts.schemas import Block, item_answer
@@ -25,7 +25,7 @@ _BLOCK_EXAMPLE = {"durationMinutes": 55, "sessionRpe": 7, "comment": "Short of t
     "/witems/{witemId}/log", access=coach(CUSTOMERS.EDIT), body=ITEM_LOG, returns=item_answer(), example=_ITEM_EXAMPLE
 )
 async def log_item(
-    ctx: Context, customer_id: ObjectId, wblock_id: ObjectId, witem_id: ObjectId, body: Unjudged
+    ctx: Context, customer_id: ObjectId, wblock_id: ObjectId, witem_id: ObjectId, body: DeferredChange
 ) -> dict[str, Any]:
     """Record what was done of an item.
 
@@ -60,12 +60,12 @@ async def own_calendar(ctx: Context, query: dict[str, Any]) -> list[dict[str, An
     returns=item_answer(),
     example=_ITEM_EXAMPLE,
 )
-async def log_own_item(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, body: Unjudged) -> dict[str, Any]:
+async def log_own_item(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, body: DeferredChange) -> dict[str, Any]:
     """Record what I did of an item."""
-    return await service.log_item(ctx, ctx.who.id, wblock_id, witem_id, body)
+    return await service.log_item(ctx, ctx.caller.id, wblock_id, witem_id, body)
 
 
 @own_routes.put("/wblocks/{wblockId}/log", access=customer(), body=BlockLog(), returns=Block, example=_BLOCK_EXAMPLE)
 async def log_own_block(ctx: Context, wblock_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
     """Record how a session of mine was."""
-    return await service.log_block(ctx, ctx.who.id, wblock_id, body)
+    return await service.log_block(ctx, ctx.caller.id, wblock_id, body)

@@ -7,9 +7,9 @@ from typing import Any
 
 from marshmallow import ValidationError, fields
 
-from coaching_service.kernel.validation import (
+from coaching_service.core.validation import (
     TEXT_LENGTH,
-    Flag,
+    Boolean,
     Identifier,
     Input,
     Integer,
@@ -18,36 +18,36 @@ from coaching_service.kernel.validation import (
     Text,
     Version,
 )
-from coaching_service.kernel.variants import ChangeByStoredType
-from coaching_service.training.workouts.set_schemas import MOST_LOAD, MOST_METERS, MOST_REPS, MOST_SECONDS
+from coaching_service.core.variants import ChangeByStoredType
+from coaching_service.training.workouts.set_schemas import MAX_LOAD, MAX_METERS, MAX_REPS, MAX_SECONDS
 
 
-def _amount(most: float) -> Number:
-    return Number(least=0, most=most, allow_none=True, load_default=None)
+def _amount(maximum: float) -> Number:
+    return Number(minimum=0, maximum=maximum, allow_none=True, load_default=None)
 
 
 class CustomerSetDone(Input):
     """A set as the client did it."""
 
     index = Integer(
-        least=1,
-        most=1000,
+        minimum=1,
+        maximum=1000,
         metadata={"description": "Which set, from 1 (in a circuit: of its exercise and round); absent: as sent."},
     )
-    reps = Integer(least=0, most=MOST_REPS, allow_none=True, load_default=None)
-    load = _amount(MOST_LOAD)  # type: ignore[assignment]  # a field may be called so: marshmallow keeps its own method
-    seconds = _amount(MOST_SECONDS)
-    meters = _amount(MOST_METERS)
-    rpe = Number(least=1, most=10, allow_none=True, load_default=None)
+    reps = Integer(minimum=0, maximum=MAX_REPS, allow_none=True, load_default=None)
+    load = _amount(MAX_LOAD)  # type: ignore[assignment]  # a field may be called so: marshmallow keeps its own method
+    seconds = _amount(MAX_SECONDS)
+    meters = _amount(MAX_METERS)
+    rpe = Number(minimum=1, maximum=10, allow_none=True, load_default=None)
     rir = _amount(100)
-    isCompleted = Flag(load_default=True)
+    isCompleted = Boolean(load_default=True)
 
 
 class CircuitSetDone(CustomerSetDone):
     """A set of a circuit as the client did it."""
 
     exerciseId = Identifier(required=True)
-    round = Integer(least=1, most=1000, load_default=1)
+    round = Integer(minimum=1, maximum=1000, load_default=1)
 
 
 class SetsDone(ListOf):
@@ -58,9 +58,9 @@ class SetsDone(ListOf):
         so_far: Counter[Any] = Counter()
         numbered = []
         for each in done:
-            whose = (each.get("exerciseId"), each.get("round"))
-            so_far[whose] += 1
-            numbered.append({"exerciseId": None, "round": None, **each, "index": each.get("index", so_far[whose])})
+            key = (each.get("exerciseId"), each.get("round"))
+            so_far[key] += 1
+            numbered.append({"exerciseId": None, "round": None, **each, "index": each.get("index", so_far[key])})
         if len({(each["exerciseId"], each["round"], each["index"]) for each in numbered}) < len(numbered):
             raise ValidationError("must have each index only once")
         return numbered
@@ -69,21 +69,21 @@ class SetsDone(ListOf):
 class TaskDone(Input):
     """What was done: of a task or a reminder no more than that."""
 
-    isCompleted = Flag(load_default=True, metadata={"description": "false takes back what was logged."})
-    comment = Text(longest=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
+    isCompleted = Boolean(load_default=True, metadata={"description": "false takes back what was logged."})
+    comment = Text(max_length=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
     version = Version()
 
 
 class ExerciseDone(TaskDone):
     """What was done of an exercise."""
 
-    customerSets = SetsDone(fields.Nested(CustomerSetDone), most=200, allow_none=True, load_default=list)
+    customerSets = SetsDone(fields.Nested(CustomerSetDone), maximum=200, allow_none=True, load_default=list)
 
 
 class CircuitDone(TaskDone):
     """What was done of a circuit."""
 
-    customerSets = SetsDone(fields.Nested(CircuitSetDone), most=2_000, allow_none=True, load_default=list)
+    customerSets = SetsDone(fields.Nested(CircuitSetDone), maximum=2_000, allow_none=True, load_default=list)
 
 
 class AnswerSent(Input):
@@ -103,7 +103,7 @@ class ValueSent(Input):
     """A metric's value."""
 
     metricId = Identifier(required=True)
-    value = Number(least=-1e12, required=True)
+    value = Number(minimum=-1e12, required=True)
 
 
 class ValuesSent(ListOf):
@@ -137,7 +137,7 @@ ITEM_LOG = ChangeByStoredType(
 class BlockLog(Input):
     """What was noted of a session."""
 
-    durationMinutes = Number(least=0, most=1_440, allow_none=True, load_default=None)
-    sessionRpe = Number(least=0, most=10, allow_none=True, load_default=None)
-    comment = Text(longest=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
+    durationMinutes = Number(minimum=0, maximum=1_440, allow_none=True, load_default=None)
+    sessionRpe = Number(minimum=0, maximum=10, allow_none=True, load_default=None)
+    comment = Text(max_length=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
     version = Version()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from coaching_service.kernel.errors import BadRequest
-from coaching_service.kernel.storage.context import Context, in_transaction
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.variants import Unjudged
+from coaching_service.core.database.context import Context, in_transaction
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import BadRequest
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.variants import DeferredChange
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_responses import service as form_responses
@@ -25,7 +25,7 @@ on_logged: list[Callable[[Context, ObjectId], Awaitable[None]]] = []
 
 
 async def log_item(
-    ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, log: Unjudged
+    ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, log: DeferredChange
 ) -> Document:
     """Record what was done of an item, in place of what was recorded before; gives the item.
 
@@ -36,7 +36,7 @@ async def log_item(
     await calendar.check(ctx)
     await _require_shown(ctx, customer_id, block_id)
 
-    def judge(item: Document) -> Document:
+    def read_log(item: Document) -> Document:
         done = log.as_type(item["type"])
         if item["type"] == "FORM":
             form_responses.checked(item["form"], done["answers"], whole=done["isCompleted"])
@@ -47,7 +47,7 @@ async def log_item(
     async def logged(tx: Context) -> Document:
         # First, so that logs of one client at the same time meet here, before any other work is done twice.
         await customers.was_active(tx, customer_id)
-        block, item = await item_service.log_item(tx, calendar, block_id, item_id, judge)
+        block, item = await item_service.log_item(tx, calendar, block_id, item_id, read_log)
         await _follow(tx, customer_id, block, item)
         for then in on_logged:
             await then(tx, customer_id)
@@ -103,14 +103,14 @@ async def log_block(ctx: Context, customer_id: ObjectId, block_id: ObjectId, don
 
 async def own_calendar(ctx: Context, first: str, last: str) -> list[Document]:
     """The asking client's own blocks from `first` to `last` on the days they may see."""
-    hidden = await visibility.hidden_days(ctx, ctx.who.id, first, last)
-    blocks = await workouts.calendar(ctx, ClientCalendar(ctx.who.id), first, last)
+    hidden = await visibility.hidden_days(ctx, ctx.caller.id, first, last)
+    blocks = await workouts.calendar(ctx, ClientCalendar(ctx.caller.id), first, last)
     return [block for block in blocks if block["date"] not in hidden]
 
 
 async def _require_shown(ctx: Context, customer_id: ObjectId, block_id: ObjectId) -> None:
     """A client does not find a block on a day that is hidden from them."""
-    if ctx.who.is_coach:
+    if ctx.caller.is_coach:
         return
     block = await workouts.read(ctx, ClientCalendar(customer_id), block_id)
     if await visibility.hidden_days(ctx, customer_id, block["date"], block["date"]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from marshmallow import fields
 
-from coaching_service.kernel.validation import Answer, Day, Identifier, Input, Moment, Number
+from coaching_service.core.validation import Date, DateTime, Identifier, Input, Number, Output
 from coaching_service.library.metric_sets.schemas import Metric
 
 
@@ -18,18 +18,18 @@ class NewEntry(Input):
     """A value to record."""
 
     metricId = Identifier(required=True)
-    date = Day(required=True)
-    value = Number(least=-1e12, required=True)
+    date = Date(required=True)
+    value = Number(minimum=-1e12, required=True)
 
 
-class MetricsSetName(Answer):
+class MetricsSetName(Output):
     """A metric set as it is called."""
 
     _id = Identifier()
     name = fields.String()
 
 
-class TrackedMetric(Answer):
+class TrackedMetric(Output):
     """A metric with its earliest and its latest value by date, in the metric's unit."""
 
     metric = fields.Nested(Metric)
@@ -37,33 +37,33 @@ class TrackedMetric(Answer):
     currentValue = fields.Float(allow_none=True)
 
 
-class AssignedMetricsSet(Answer):
+class AssignedMetricsSet(Output):
     """A metric set a client is assigned."""
 
     _id = Identifier()
     customerId = Identifier()
     metricsSet = fields.Nested(MetricsSetName)
     metrics = fields.List(fields.Nested(TrackedMetric))
-    createdAt = Moment()
-    updatedAt = Moment()
+    createdAt = DateTime()
+    updatedAt = DateTime()
     version = fields.Integer()
 
 
-class Entry(Answer):
+class Entry(Output):
     """A value as it was recorded."""
 
     _id = Identifier()
     metricsSetId = Identifier()
     metricId = Identifier()
-    date = Day()
+    date = Date()
     value = fields.Float()
-    createdAt = Moment()
-    updatedAt = Moment()
+    createdAt = DateTime()
+    updatedAt = DateTime()
     version = fields.Integer()
 
 
-class HistoryEntry(Answer):
+class HistoryEntry(Output):
     """A value on a date."""
 
-    date = Day()
+    date = Date()
     value = fields.Float()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from coaching_service.kernel.errors import Conflict, LegacyFailure, NotFound, not_found
-from coaching_service.kernel.storage.context import Context, in_transaction
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database.context import Context, in_transaction
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import Conflict, LegacyFailure, NotFound, not_found
+from coaching_service.core.ids import ObjectId
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import service as customers

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import Document, Documents, now
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.storage.mongo import Index
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document, Documents, now
+from coaching_service.core.ids import ObjectId
 
 assignments = Documents(
     "metricAssignments",
@@ -39,7 +39,7 @@ async def assign_many(ctx: Context, customer_ids: Sequence[ObjectId], set_id: Ob
     where = {"customerId": {"$in": list(customer_ids)}, "metricsSetId": set_id, "unassignedAt": None}
     have = {each["customerId"] for each in await assignments.find(ctx, where, fields=("customerId",))}
     wheres = [{"customerId": each, "metricsSetId": set_id} for each in customer_ids if each not in have]
-    await assignments.put_each(ctx, wheres, {"unassignedAt": None})
+    await assignments.upsert_each(ctx, wheres, {"unassignedAt": None})
 
 
 async def is_assigned(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> bool:

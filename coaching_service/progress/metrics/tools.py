@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.auth.permissions import METRICS
-from coaching_service.kernel.mcp.arguments import ClientArgument, ToolPage, paged
-from coaching_service.kernel.mcp.tools import Tools
-from coaching_service.kernel.storage.context import Context, together
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import Day, Identifier, Number
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import METRICS
+from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.documents import Document
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.arguments import CustomerArgument, ToolPage, paged
+from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.validation import Date, Identifier, Number
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.metrics import service
 
 tools = Tools()
 
 
-class MetricArgument(ClientArgument):
+class MetricArgument(CustomerArgument):
     """A tool about one metric of a client."""
 
     metricsSetId = Identifier(required=True, metadata={"description": "The set's _id, from list_metric_sets."})
@@ -30,15 +30,17 @@ class MetricHistory(MetricArgument, ToolPage):
 class RecordMetric(MetricArgument):
     """A value to record."""
 
-    date = Day(required=True, metadata={"description": "The day it was measured, YYYY-MM-DD, the client's date."})
-    value = Number(least=-1e9, most=1e9, required=True, metadata={"description": "The value, in the metric's unit."})
+    date = Date(required=True, metadata={"description": "The day it was measured, YYYY-MM-DD, the client's date."})
+    value = Number(
+        minimum=-1e9, maximum=1e9, required=True, metadata={"description": "The value, in the metric's unit."}
+    )
 
 
-@tools.tool("List a client's metrics", access=coach(METRICS.VIEW), takes=ClientArgument())
+@tools.tool("List a client's metrics", access=coach(METRICS.VIEW), takes=CustomerArgument())
 async def list_metric_sets(ctx: Context, customer_id: ObjectId) -> Document:
     """List the metric sets a client is assigned, such as body weight or girths: each metric with its _id, unit, first
     and latest value. The values over time come from get_metric_history."""
-    client, sets = await together(ctx, customers.card(ctx, customer_id), service.assigned(ctx, customer_id))
+    client, sets = await gather_reads(ctx, customers.card(ctx, customer_id), service.assigned(ctx, customer_id))
     docs = [{**each["metricsSet"], "metrics": [_metric(metric) for metric in each["metrics"]]} for each in sets]
     return {"customer": client, **paged(docs, 1, max(1, len(docs)))}
 
@@ -60,7 +62,7 @@ async def get_metric_history(
 ) -> Document:
     """Read what was recorded of one metric of a client, the newest date first. Gives docs (date and value), the
     metric's name and unit, totalDocs, hasNextPage and nextPage."""
-    client, metric, entries = await together(
+    client, metric, entries = await gather_reads(
         ctx,
         customers.card(ctx, customer_id),
         service.metric_of(ctx, metrics_set_id, metric_id),
@@ -84,7 +86,7 @@ async def record_metric(
     previousValue tells which, null for none. Sets are assigned by the coach, in the application."""
     before = await service.value_on(ctx, customer_id, metric_id, date)
     await service.record(ctx, customer_id, metrics_set_id, metric_id, date, value)
-    client, metric = await together(
+    client, metric = await gather_reads(
         ctx, customers.card(ctx, customer_id), service.metric_of(ctx, metrics_set_id, metric_id)
     )
     return {"customer": client, "metric": _named(metric), "date": date, "value": value, "previousValue": before}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.auth.permissions import CUSTOMERS
-from coaching_service.kernel.rest.routes import Routes, list_of
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import patch_of
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context
+from coaching_service.core.http.routes import Routes, list_of
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import patch_of
 from coaching_service.progress.notes import service
 from coaching_service.progress.notes.schemas import NewNote, Note
 

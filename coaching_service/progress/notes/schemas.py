@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from marshmallow import fields
 
-from coaching_service.kernel.validation import Answer, Identifier, Input, Moment, Text
+from coaching_service.core.validation import DateTime, Identifier, Input, Output, Text
 
 
 class NewNote(Input):
     """A note to add."""
 
-    content = Text(longest=50_000, required=True, metadata={"description": "HTML; made harmless on the way in."})
+    content = Text(max_length=50_000, required=True, metadata={"description": "HTML; made harmless on the way in."})
 
 
-class Note(Answer):
+class Note(Output):
     """A coach's note on a client."""
 
     _id = Identifier()
     customerId = Identifier()
     content = fields.String(metadata={"description": "HTML without scripts, styles, pictures or forms."})
-    createdAt = Moment()
-    updatedAt = Moment()
+    createdAt = DateTime()
+    updatedAt = DateTime()
     version = fields.Integer()

@@ -7,10 +7,10 @@ from html import unescape
 
 import nh3
 
-from coaching_service.kernel.errors import BadRequest, not_found
-from coaching_service.kernel.storage.context import Context, in_transaction
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database.context import Context, in_transaction
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import BadRequest, not_found
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.notes import store

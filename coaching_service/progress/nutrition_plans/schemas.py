@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from marshmallow import fields
 
-from coaching_service.kernel.validation import Answer, Identifier, Moment
+from coaching_service.core.validation import DateTime, Identifier, Output
 
 
-class PlanVersion(Answer):
+class PlanVersion(Output):
     """A version of a client's nutrition plan."""
 
     _id = Identifier()
@@ -17,6 +17,6 @@ class PlanVersion(Answer):
     contentType = fields.String()
     size = fields.Integer(metadata={"description": "Bytes."})
     url = fields.Url(metadata={"description": "Ends after two hours."})
-    createdAt = Moment()
-    updatedAt = Moment()
+    createdAt = DateTime()
+    updatedAt = DateTime()
     version = fields.Integer()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from coaching_service.kernel.errors import LegacyFailure, not_found
-from coaching_service.kernel.links import file_url
-from coaching_service.kernel.pagination import page_document, skip_of
-from coaching_service.kernel.storage import files
-from coaching_service.kernel.storage.context import Context, in_transaction, together
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.files import StoredFile
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database import files
+from coaching_service.core.database.context import Context, gather_reads, in_transaction
+from coaching_service.core.database.documents import Document
+from coaching_service.core.database.files import StoredFile
+from coaching_service.core.errors import LegacyFailure, not_found
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.links import file_url
+from coaching_service.core.pagination import page_document, skip_of
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.nutrition_plans import store
@@ -17,7 +17,7 @@ from coaching_service.progress.nutrition_plans import store
 
 async def page(ctx: Context, customer_id: ObjectId, *, page: int, size: int) -> Document:
     """One page of a client's plan versions, newest first. Raises NotFound, Forbidden."""
-    _, (docs, total) = await together(
+    _, (docs, total) = await gather_reads(
         ctx,
         customers.visible(ctx, customer_id),
         store.page(ctx, customer_id, skip=skip_of(page, size), limit=size),
@@ -27,7 +27,7 @@ async def page(ctx: Context, customer_id: ObjectId, *, page: int, size: int) -> 
 
 async def read(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> Document:
     """One version. Raises NotFound, Forbidden."""
-    _, plan = await together(ctx, customers.visible(ctx, customer_id), store.one(ctx, customer_id, plan_id))
+    _, plan = await gather_reads(ctx, customers.visible(ctx, customer_id), store.one(ctx, customer_id, plan_id))
     if plan is None:
         raise not_found("Plan version")
     return present(ctx, plan)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from coaching_service.kernel.storage.context import Context, together
-from coaching_service.kernel.storage.documents import Document, Documents
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.storage.mongo import Index
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.documents import Document, Documents
+from coaching_service.core.ids import ObjectId
 
 plans = Documents(
     "planVersions",
@@ -18,7 +18,7 @@ counters = Documents("planCounters", (Index(("customerId",), unique=True),), cli
 async def page(ctx: Context, customer_id: ObjectId, *, skip: int, limit: int) -> tuple[list[Document], int]:
     """One page of a client's plan versions, newest first, and how many there are."""
     where = {"customerId": customer_id}
-    docs, total = await together(
+    docs, total = await gather_reads(
         ctx, plans.find(ctx, where, sort=("-number",), skip=skip, limit=limit), plans.count(ctx, where)
     )
     return docs, total

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from marshmallow import fields
 
-from coaching_service.kernel.validation import Answer, Choice, Day, Identifier, Input, Integer, Moment, Number
+from coaching_service.core.validation import Choice, Date, DateTime, Identifier, Input, Integer, Number, Output
 from coaching_service.training.workouts.bests import KINDS
 
 
 class RecordDetails(Input):
     """What can be changed of a record."""
 
-    value = Number(least=0, most=1_000_000, required=True)
-    reps = Integer(least=0, most=100_000, allow_none=True, load_default=None)
-    date = Day(required=True)
+    value = Number(minimum=0, maximum=1_000_000, required=True)
+    reps = Integer(minimum=0, maximum=100_000, allow_none=True, load_default=None)
+    date = Date(required=True)
 
 
 class NewRecord(RecordDetails):
@@ -23,7 +23,7 @@ class NewRecord(RecordDetails):
     type = Choice(*KINDS, required=True)
 
 
-class PersonalRecord(Answer):
+class PersonalRecord(Output):
     """A client's best of an exercise."""
 
     _id = Identifier()
@@ -33,9 +33,9 @@ class PersonalRecord(Answer):
     value = fields.Float()
     unit = Choice("kg", "lb", "count")
     reps = fields.Integer(allow_none=True)
-    date = Day()
+    date = Date()
     source = Choice("manual", "log")
     witemId = Identifier(allow_none=True, metadata={"description": "The item whose log it was found in."})
-    createdAt = Moment()
-    updatedAt = Moment()
+    createdAt = DateTime()
+    updatedAt = DateTime()
     version = fields.Integer()

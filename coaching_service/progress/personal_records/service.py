@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from coaching_service.kernel.errors import BadRequest, Conflict, not_found
-from coaching_service.kernel.storage.context import Context, in_transaction, together
-from coaching_service.kernel.storage.documents import Document, moved_on
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database.context import Context, gather_reads, in_transaction
+from coaching_service.core.database.documents import Document, version_conflict
+from coaching_service.core.errors import BadRequest, Conflict, not_found
+from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.account import service as account
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.personal_records import store
 from coaching_service.training.workouts import readings
-from coaching_service.training.workouts.bests import FACTS, KINDS, MOST_REPS, better, by_exercise, rank
+from coaching_service.training.workouts.bests import FACTS, KINDS, MAX_REPS, better, by_exercise, rank
 
 REPS = "count"
 _EVENT = "personal_record"
@@ -20,7 +20,7 @@ _EVENT = "personal_record"
 
 async def of(ctx: Context, customer_id: ObjectId) -> list[Document]:
     """A client's records by exercise and type, the latest first. Raises NotFound, Forbidden."""
-    _, records = await together(ctx, customers.visible(ctx, customer_id), store.of(ctx, customer_id))
+    _, records = await gather_reads(ctx, customers.visible(ctx, customer_id), store.of(ctx, customer_id))
     named = await _named(ctx, records)
     return sorted(named, key=lambda record: str(record["exerciseName"]).casefold())
 
@@ -53,7 +53,7 @@ async def change(ctx: Context, customer_id: ObjectId, record_id: ObjectId, detai
     version = fields.pop("version", None)
     _require_whole(record["type"], fields)
     if version not in (None, record["version"]):
-        raise moved_on()
+        raise version_conflict()
 
     async def changed(tx: Context) -> Document:
         stored = await store.change(tx, customer_id, record_id, fields, version)
@@ -136,10 +136,10 @@ async def _about(ctx: Context, record: Document) -> Document:
 
 
 async def _unit(ctx: Context, kind: str) -> str:
-    if kind == MOST_REPS:
+    if kind == MAX_REPS:
         return REPS
     await account.keep_unit(ctx)
-    return ctx.who.company.load_unit
+    return ctx.caller.company.load_unit
 
 
 async def _typed_in(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> Document:
@@ -153,7 +153,7 @@ async def _typed_in(ctx: Context, customer_id: ObjectId, record_id: ObjectId) ->
 
 
 def _require_whole(kind: str, details: Document) -> None:
-    if kind == MOST_REPS and details.get("value", 0) % 1:
+    if kind == MAX_REPS and details.get("value", 0) % 1:
         raise BadRequest(["value must be a whole number of repetitions"])
 
 

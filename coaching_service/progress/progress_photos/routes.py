@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.auth.permissions import CUSTOMERS
-from coaching_service.kernel.media import PICTURES
-from coaching_service.kernel.pagination import PageQuery, page_of
-from coaching_service.kernel.rest.routes import Form, Routes
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.files import StoredFile
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.files import StoredFile
+from coaching_service.core.http.routes import Form, Routes
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.media import PICTURES
+from coaching_service.core.pagination import PageQuery, page_of
 from coaching_service.progress.progress_photos import service
 from coaching_service.progress.progress_photos.schemas import NewPhoto, OtherPhoto, ProgressPhoto
 

@@ -7,15 +7,15 @@ from typing import Any
 
 from marshmallow import ValidationError, fields
 
-from coaching_service.kernel.validation import Answer, Choice, Day, Identifier, Input, Moment
+from coaching_service.core.validation import Choice, Date, DateTime, Identifier, Input, Output
 
 
-class DayOrMoment(fields.Field[Any]):
+class DateOrDateTime(fields.Field[Any]):
     """A date, or a moment in ISO 8601: read as a `datetime` in UTC, or as its date when it names no zone."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str | datetime:
         if not isinstance(value, str) or "T" not in value:
-            return Day().deserialize(value, attr, data, **kwargs)
+            return Date().deserialize(value, attr, data, **kwargs)
         try:
             moment = datetime.fromisoformat(value)
             if moment.tzinfo is None:
@@ -34,7 +34,7 @@ def _side() -> Choice:
 class NewPhoto(Input):
     """Which side it shows, and when it was taken."""
 
-    createdAt = DayOrMoment(
+    createdAt = DateOrDateTime(
         required=True, metadata={"description": "A date, or a moment in ISO 8601.", "example": "2026-03-02"}
     )
     imageSideIndex = _side()
@@ -46,7 +46,7 @@ class OtherPhoto(Input):
     imageSideIndex = _side()
 
 
-class Sides(Answer):
+class Sides(Output):
     """The photos of a date; null where there is none. Links end after two hours."""
 
     frontKey = fields.String(allow_none=True)
@@ -60,12 +60,12 @@ class Sides(Answer):
     sideThumbnailUrl = fields.Url(allow_none=True)
 
 
-class ProgressPhoto(Answer):
+class ProgressPhoto(Output):
     """A client on a date."""
 
     _id = Identifier()
     customerId = Identifier()
-    createdAt = Day(metadata={"description": "The date the photos were taken on."})
+    createdAt = Date(metadata={"description": "The date the photos were taken on."})
     photos = fields.Nested(Sides)
-    updatedAt = Moment()
+    updatedAt = DateTime()
     version = fields.Integer()

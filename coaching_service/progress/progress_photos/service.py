@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from coaching_service.kernel.dates import local_date
-from coaching_service.kernel.errors import BadRequest, not_found
-from coaching_service.kernel.links import file_url
-from coaching_service.kernel.pagination import page_document, skip_of
-from coaching_service.kernel.storage import files
-from coaching_service.kernel.storage.context import Context, in_transaction, together
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.files import StoredFile
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database import files
+from coaching_service.core.database.context import Context, gather_reads, in_transaction
+from coaching_service.core.database.documents import Document
+from coaching_service.core.database.files import StoredFile
+from coaching_service.core.dates import local_date
+from coaching_service.core.errors import BadRequest, not_found
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.links import file_url
+from coaching_service.core.pagination import page_document, skip_of
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.progress_photos import store
@@ -21,7 +21,7 @@ from coaching_service.progress.progress_photos.store import SIDES
 
 async def page(ctx: Context, customer_id: ObjectId, *, page: int, size: int) -> Document:
     """One page of a client's photo records, newest first. Raises NotFound, Forbidden."""
-    _, (docs, total) = await together(
+    _, (docs, total) = await gather_reads(
         ctx,
         customers.visible(ctx, customer_id),
         store.page(ctx, customer_id, skip=skip_of(page, size), limit=size),
@@ -31,7 +31,7 @@ async def page(ctx: Context, customer_id: ObjectId, *, page: int, size: int) -> 
 
 async def read(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> Document:
     """The photos of one date. Raises NotFound, Forbidden."""
-    _, record = await together(ctx, customers.visible(ctx, customer_id), store.one(ctx, customer_id, record_id))
+    _, record = await gather_reads(ctx, customers.visible(ctx, customer_id), store.one(ctx, customer_id, record_id))
     if record is None:
         raise not_found("Progress photo")
     return present(ctx, record)
@@ -48,7 +48,7 @@ async def add(
 
     async def added(tx: Context) -> Document:
         client = await customers.visible(tx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
-        zone = client["timezone"] or tx.who.company.timezone
+        zone = client["timezone"] or tx.caller.company.timezone
         date = taken if isinstance(taken, str) else str(local_date(taken, zone))
         before = await store.of_date(tx, customer_id, date)
         if file is None and before is not None:

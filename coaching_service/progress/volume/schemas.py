@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from marshmallow import fields
 
-from coaching_service.kernel.validation import Answer, Choice, Day, Identifier
+from coaching_service.core.validation import Choice, Date, Identifier, Output
 
 
-class MuscleVolume(Answer):
+class MuscleVolume(Output):
     """What a muscle did: completed sets that are not warm-up; as a secondary muscle they count half."""
 
     _id = Identifier()
@@ -17,10 +17,10 @@ class MuscleVolume(Answer):
     volumeLoad = fields.Float(metadata={"description": "Sum of reps x load, in `loadUnit`."})
 
 
-class Volume(Answer):
+class Volume(Output):
     """What the muscles did in a time."""
 
-    startDate = Day()
-    endDate = Day()
+    startDate = Date()
+    endDate = Date()
     loadUnit = Choice("kg", "lb")
     muscleGroups = fields.List(fields.Nested(MuscleVolume))

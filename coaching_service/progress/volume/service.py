@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from coaching_service.kernel.storage.context import Context, together
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.documents import Document
+from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts import readings, tallies
@@ -17,7 +17,7 @@ async def by_muscle(ctx: Context, customer_id: ObjectId, first: str, last: str) 
 
     Raises NotFound, Forbidden.
     """
-    _, totals = await together(
+    _, totals = await gather_reads(
         ctx, customers.visible(ctx, customer_id), readings.exercise_totals(ctx, customer_id, first, last)
     )
     muscles = await exercises.trained_muscles(ctx, [total["_id"] for total in totals])
@@ -34,6 +34,6 @@ async def by_muscle(ctx: Context, customer_id: ObjectId, first: str, last: str) 
     return {
         "startDate": first,
         "endDate": last,
-        "loadUnit": ctx.who.company.load_unit,
+        "loadUnit": ctx.caller.company.load_unit,
         "muscleGroups": sorted(trained.values(), key=lambda muscle: (-muscle["sets"], muscle["name"])),
     }

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import date, timedelta
 from itertools import accumulate
 
-from coaching_service.kernel.storage.documents import Document
+from coaching_service.core.database.documents import Document
 
 ACUTE_DAYS, CHRONIC_DAYS = 7, 28
 SESSION_LOAD, VOLUME_LOAD = "sessionLoad", "volumeLoad"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from marshmallow import fields
 
-from coaching_service.kernel.query import DateRange
-from coaching_service.kernel.validation import Answer, Choice, Day
+from coaching_service.core.query import DateRange
+from coaching_service.core.validation import Choice, Date, Output
 
 
 class WorkloadQuery(DateRange):
@@ -14,10 +14,10 @@ class WorkloadQuery(DateRange):
     groupBy = Choice("day", "week", "month", load_default="day")
 
 
-class Period(Answer):
+class Period(Output):
     """What was done in a day, a week (from Monday) or a month."""
 
-    date = Day(metadata={"description": "The period's first day."})
+    date = Date(metadata={"description": "The period's first day."})
     sessions = fields.Integer(metadata={"description": "Blocks with an item done, be it in part, or rated."})
     sets = fields.Integer(metadata={"description": "Completed sets that are not warm-up."})
     reps = fields.Integer()
@@ -40,7 +40,7 @@ class Period(Answer):
     )
 
 
-class Workload(Answer):
+class Workload(Output):
     """How much a client trained, period by period."""
 
     loadUnit = Choice("kg", "lb")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import Any
 
-from coaching_service.kernel.errors import BadRequest
-from coaching_service.kernel.storage.context import Context, together
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import BadRequest
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.workload.figures import (
     CHRONIC_DAYS,
@@ -19,7 +19,7 @@ from coaching_service.progress.workload.figures import (
 )
 from coaching_service.training.workouts import readings, tallies
 
-LONGEST_RANGE = 3_700
+MAX_RANGE = 3_700
 
 
 async def periods(ctx: Context, customer_id: ObjectId, first: str, last: str, group_by: str = "day") -> Document:
@@ -28,10 +28,10 @@ async def periods(ctx: Context, customer_id: ObjectId, first: str, last: str, gr
     The acute:chronic ratio is that of the period's last day. Raises NotFound, Forbidden, BadRequest over ten years.
     """
     start, end = date.fromisoformat(first), date.fromisoformat(last)
-    if (end - start).days >= LONGEST_RANGE:
-        raise BadRequest(f"endDate must be less than {LONGEST_RANGE} days after startDate")
+    if (end - start).days >= MAX_RANGE:
+        raise BadRequest(f"endDate must be less than {MAX_RANGE} days after startDate")
     begin = date.fromordinal(max(1, start.toordinal() - CHRONIC_DAYS + 1))
-    _, sessions, first_session = await together(
+    _, sessions, first_session = await gather_reads(
         ctx,
         customers.visible(ctx, customer_id),
         readings.sessions_done(ctx, customer_id, str(begin), last),
@@ -47,7 +47,7 @@ async def periods(ctx: Context, customer_id: ObjectId, first: str, last: str, gr
     for period, day in zip(found.values(), last_days, strict=True):
         period["volumeLoad"] = tallies.exact(period["volumeLoad"])
         period["acuteChronicRatio"], period["ratioOf"] = curve.ratio(day, since)
-    return {"loadUnit": ctx.who.company.load_unit, "groupBy": group_by, "periods": list(found.values())}
+    return {"loadUnit": ctx.caller.company.load_unit, "groupBy": group_by, "periods": list(found.values())}
 
 
 def _empty(day: date) -> dict[str, Any]:

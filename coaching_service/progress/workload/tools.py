@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.auth.permissions import CUSTOMERS
-from coaching_service.kernel.mcp.arguments import ClientArgument, Dates
-from coaching_service.kernel.mcp.tools import Tools
-from coaching_service.kernel.storage.context import Context, together
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import Choice
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.documents import Document
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.arguments import CustomerArgument, Dates
+from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.validation import Choice
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.workload import service
 
 tools = Tools()
 
 
-class TrainingLoad(Dates, ClientArgument):
+class TrainingLoad(Dates, CustomerArgument):
     """Whose load, of which days, and how they are grouped."""
 
     groupBy = Choice(*("day", "week", "month"), load_default="week", metadata={"description": "Weeks begin on Monday."})
@@ -29,7 +29,7 @@ async def get_training_load(
     """Read how much a client trained, period by period, for at most a year: sessions, sets, reps, volume load (reps x
     load, in loadUnit), session load (perceived exertion x minutes) and the acute:chronic ratio on the period's last
     day (mean daily load of 7 days over that of 28; ratioOf says of which load). A ratio is no verdict."""
-    client, found = await together(
+    client, found = await gather_reads(
         ctx,
         customers.card(ctx, customer_id),
         service.periods(ctx, customer_id, start_date, end_date, group_by),

@@ -7,20 +7,20 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, validates_schema
 
-from coaching_service.kernel.pagination import PageQuery
-from coaching_service.kernel.query import QueryBoolean, QueryInteger
-from coaching_service.kernel.validation import (
+from coaching_service.core.pagination import PageQuery
+from coaching_service.core.query import QueryBoolean, QueryInteger
+from coaching_service.core.validation import (
     TEXT_LENGTH,
-    Answer,
-    Day,
-    Flag,
+    Boolean,
+    Date,
+    DateTime,
     Identifier,
     Input,
     Integer,
-    Moment,
+    Output,
+    StringList,
     Text,
     Version,
-    Words,
 )
 
 LAST_DAY = 3_660
@@ -37,8 +37,8 @@ class NewProgram(Input):
     """A program to create."""
 
     name = Text(required=True)
-    description = Text(longest=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
-    tags = Words(load_default=list)
+    description = Text(max_length=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
+    tags = StringList(load_default=list)
 
 
 class BasedOn(Input):
@@ -47,7 +47,7 @@ class BasedOn(Input):
     version = Version()
 
 
-class Program(Answer):
+class Program(Output):
     """Workout blocks by day."""
 
     _id = Identifier()
@@ -58,16 +58,16 @@ class Program(Answer):
     numberOfDaysWithWorkouts = fields.Integer(
         metadata={"description": "Days with a block that is not rest and holds an item."}
     )
-    createdAt = Moment()
-    updatedAt = Moment()
+    createdAt = DateTime()
+    updatedAt = DateTime()
     version = fields.Integer()
 
 
 class DayRange(Input):
     """`startDay` and `endDay`, both included; days count from 1, a start of 0 is accepted."""
 
-    startDay = QueryInteger(least=0, required=True)
-    endDay = QueryInteger(least=0, required=True)
+    startDay = QueryInteger(minimum=0, required=True)
+    endDay = QueryInteger(minimum=0, required=True)
 
     @validates_schema
     def in_order(self, data: Mapping[str, int], **_: Any) -> None:
@@ -79,17 +79,17 @@ class DayRange(Input):
 class ProgramBlockPlace(Input):
     """Where a copy goes."""
 
-    day = Integer(least=1, most=LAST_DAY, required=True)
+    day = Integer(minimum=1, maximum=LAST_DAY, required=True)
 
 
 class Assignment(Input):
     """Whom a program is assigned to, and when its first day is."""
 
     customerId = Identifier(required=True)
-    startDate = Day(required=True)
+    startDate = Date(required=True)
 
 
-class Assigned(Answer):
+class Assigned(Output):
     """How many blocks were put onto the calendar."""
 
     blocks = fields.Integer()
@@ -99,5 +99,5 @@ class ProgramBlockDetails(Input):
     """What a coach says of a workout block of a program."""
 
     name = Text(required=True)
-    day = Integer(least=1, most=LAST_DAY, required=True)
-    isRest = Flag(load_default=False, metadata={"description": "A day of rest, with nothing to do."})
+    day = Integer(minimum=1, maximum=LAST_DAY, required=True)
+    isRest = Boolean(load_default=False, metadata={"description": "A day of rest, with nothing to do."})

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coaching_service.kernel.errors import not_found
-from coaching_service.kernel.pagination import page_document, skip_of
-from coaching_service.kernel.storage.context import Context, in_transaction
-from coaching_service.kernel.storage.documents import Document, Where
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.text import plain
+from coaching_service.core.database.context import Context, in_transaction
+from coaching_service.core.database.documents import Document, Filter
+from coaching_service.core.errors import not_found
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.pagination import page_document, skip_of
+from coaching_service.core.text import normalize
 from coaching_service.people.activity import service as activity
 from coaching_service.training.programs import store
 from coaching_service.training.workouts import service as workouts
@@ -23,7 +23,7 @@ class ProgramPlan:
     program_id: ObjectId
 
     @property
-    def where(self) -> Where:
+    def where(self) -> Filter:
         """The program's own blocks, not those assigned from it."""
         return {"programId": self.program_id, "customerId": None}
 
@@ -48,7 +48,7 @@ class ProgramPlan:
 async def page(ctx: Context, *, archived: bool, page: int, size: int, keywords: str = "") -> Document:
     """One page of programs by name."""
     docs, total = await store.page(
-        ctx, archived=archived, keywords=plain(keywords), skip=skip_of(page, size), limit=size
+        ctx, archived=archived, keywords=normalize(keywords), skip=skip_of(page, size), limit=size
     )
     return page_document(await _counted(ctx, docs), total, page, size)
 

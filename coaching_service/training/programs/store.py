@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from coaching_service.kernel.storage.context import Context, together
-from coaching_service.kernel.storage.documents import Document, Documents, Where
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.storage.mongo import Index
-from coaching_service.kernel.text import holding, plain, searchable
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.documents import Document, Documents, Filter
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.text import keyword_filter, normalize, search_fields_of
 
 programs = Documents(
     "programs",
@@ -21,19 +21,19 @@ _ORDER = ("sortName", "_id")
 def search_fields(program: Document) -> Document:
     """The private fields a program is sorted and found by."""
     texts = (program["name"], program["description"] or "", *program["tags"])
-    return {"sortName": plain(program["name"]), **searchable(*texts)}
+    return {"sortName": normalize(program["name"]), **search_fields_of(*texts)}
 
 
 async def page(ctx: Context, *, archived: bool, keywords: str, skip: int, limit: int) -> tuple[list[Document], int]:
     """One page of programs by name, and how many there are."""
-    where: Where = {"isArchived": archived}
+    where: Filter = {"isArchived": archived}
     if "\0" in keywords:
         return [], 0
     hint = programs.indexes[0].name
     if keywords:
-        where |= holding(keywords)
+        where |= keyword_filter(keywords)
         hint = programs.indexes[1].name
-    docs, total = await together(
+    docs, total = await gather_reads(
         ctx,
         programs.find(ctx, where, sort=_ORDER, skip=skip, limit=limit, hint=hint),
         programs.count(ctx, where, hint=hint),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.auth.permissions import CUSTOMERS, PROGRAMS
-from coaching_service.kernel.mcp.arguments import ClientArgument, ToolPage
-from coaching_service.kernel.mcp.tools import Tools
-from coaching_service.kernel.storage.context import Context, together
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import Day, Flag, Identifier, Text
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS, PROGRAMS
+from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.documents import Document
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.arguments import CustomerArgument, ToolPage
+from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.validation import Boolean, Date, Identifier, Text
 from coaching_service.people.customers import service as customers
 from coaching_service.training.programs import service
 
@@ -24,7 +24,9 @@ class ListPrograms(ToolPage):
         load_default="",
         metadata={"description": "Words that must all occur in name, description or tag."},
     )
-    isArchived = Flag(load_default=False, metadata={"description": "true lists archived programs, false usable ones."})
+    isArchived = Boolean(
+        load_default=False, metadata={"description": "true lists archived programs, false usable ones."}
+    )
 
 
 @tools.tool("List programs", access=coach(PROGRAMS.VIEW), takes=ListPrograms())
@@ -36,11 +38,11 @@ async def list_programs(ctx: Context, page: int, page_size: int, search: str, *,
     return found | {"docs": [{name: program[name] for name in names} for program in found["docs"]]}
 
 
-class AssignProgram(ClientArgument):
+class AssignProgram(CustomerArgument):
     """Which program goes onto whose calendar, and from when."""
 
     programId = Identifier(required=True, metadata={"description": "The program's _id, from list_programs."})
-    startDate = Day(required=True, metadata={"description": "Where the program's day 1 goes, YYYY-MM-DD."})
+    startDate = Date(required=True, metadata={"description": "Where the program's day 1 goes, YYYY-MM-DD."})
 
 
 @tools.tool("Assign a program", access=coach(CUSTOMERS.EDIT), takes=AssignProgram(), writes=True)
@@ -48,7 +50,7 @@ async def assign_program(ctx: Context, customer_id: ObjectId, program_id: Object
     """Copy every workout of a program onto a client's calendar, day 1 on startDate: all or none. What is on the
     calendar stays. Each call adds the workouts once more, so do not repeat it blindly."""
     blocks = await service.assign(ctx, program_id, customer_id, start_date)
-    client, program = await together(ctx, customers.card(ctx, customer_id), service.require(ctx, program_id))
+    client, program = await gather_reads(ctx, customers.card(ctx, customer_id), service.require(ctx, program_id))
     return {
         "customer": client,
         "program": {"_id": program_id, "name": program["name"]},

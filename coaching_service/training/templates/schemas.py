@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from marshmallow import fields
 
-from coaching_service.kernel.validation import Answer, Day, Identifier, Input, ListOf, Moment, Text, Words
+from coaching_service.core.validation import Date, DateTime, Identifier, Input, ListOf, Output, StringList, Text
 from coaching_service.training.workouts.item_schemas import NEW_ITEM
 from coaching_service.training.workouts.items import MAX_ITEMS
 from coaching_service.training.workouts.schemas import item_answer
@@ -23,11 +23,11 @@ class NewTemplate(Input):
 
     name = Text(required=True)
     type = Text(allow_none=True, load_default=None, metadata={"description": "Your own word: strength, mobility ..."})
-    tags = Words(load_default=list)
-    items = ListOf(NEW_ITEM, most=MAX_ITEMS, load_default=list)
+    tags = StringList(load_default=list)
+    items = ListOf(NEW_ITEM, maximum=MAX_ITEMS, load_default=list)
 
 
-class Template(Answer):
+class Template(Output):
     """A workout to be put onto any calendar."""
 
     _id = Identifier()
@@ -35,8 +35,8 @@ class Template(Answer):
     type = fields.String(allow_none=True)
     tags = fields.List(fields.String())
     items = fields.List(item_answer())
-    createdAt = Moment()
-    updatedAt = Moment()
+    createdAt = DateTime()
+    updatedAt = DateTime()
     version = fields.Integer()
 
 
@@ -44,4 +44,4 @@ class Application(Input):
     """Onto whose calendar a template goes, and when."""
 
     customerId = Identifier(required=True)
-    date = Day(required=True)
+    date = Date(required=True)

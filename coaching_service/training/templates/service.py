@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from coaching_service.kernel.errors import not_found
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.text import plain
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import not_found
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.text import normalize
 from coaching_service.training.templates import store
 from coaching_service.training.workouts import item_service
 from coaching_service.training.workouts import service as workouts
@@ -15,7 +15,7 @@ from coaching_service.training.workouts.owners import ClientCalendar
 
 async def matching(ctx: Context, *, kind: str | None = None, tag: str | None = None, words: str = "") -> list[Document]:
     """The company's templates by name; `kind` and `tag` exactly, `words` each somewhere in name or tags."""
-    return await _presented(ctx, await store.matching(ctx, kind, tag, plain(words)))
+    return await _presented(ctx, await store.matching(ctx, kind, tag, normalize(words)))
 
 
 async def read(ctx: Context, template_id: ObjectId) -> Document:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import Document, Documents, Where
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.storage.mongo import Index
-from coaching_service.kernel.text import holding, plain, searchable
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document, Documents, Filter
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.text import keyword_filter, normalize, search_fields_of
 
 templates = Documents(
     "workoutTemplates",
@@ -19,16 +19,16 @@ templates = Documents(
 
 def search_fields(template: Document) -> Document:
     """The private fields a template is sorted and found by."""
-    return {"sortName": plain(template["name"]), **searchable(template["name"], *template["tags"])}
+    return {"sortName": normalize(template["name"]), **search_fields_of(template["name"], *template["tags"])}
 
 
 async def matching(ctx: Context, kind: str | None, tag: str | None, keywords: str) -> list[Document]:
     """The templates of a type, with a tag, that hold every keyword in name or tags, by name."""
-    where: Where = {name: value for name, value in (("type", kind), ("tags", tag)) if value is not None}
+    where: Filter = {name: value for name, value in (("type", kind), ("tags", tag)) if value is not None}
     if "\0" in keywords:
         return []
     if keywords:
-        where |= holding(keywords)
+        where |= keyword_filter(keywords)
     return await templates.find(ctx, where, sort=("sortName", "_id"))
 
 

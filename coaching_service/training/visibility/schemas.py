@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from marshmallow import fields
 
-from coaching_service.kernel.query import DateRange
-from coaching_service.kernel.validation import Answer, Day, Flag
+from coaching_service.core.query import DateRange
+from coaching_service.core.validation import Boolean, Date, Output
 
 
 class VisibilityChange(DateRange):
     """The days to show or hide."""
 
-    isVisible = Flag(required=True)
+    isVisible = Boolean(required=True)
 
 
-class DayVisibility(Answer):
+class DayVisibility(Output):
     """Whether the client sees a day."""
 
-    date = Day()
+    date = Date()
     isVisible = fields.Boolean()

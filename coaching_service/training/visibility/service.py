@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
-from coaching_service.kernel.errors import BadRequest
-from coaching_service.kernel.storage.context import Context, in_transaction, together
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database.context import Context, gather_reads, in_transaction
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import BadRequest
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers
 from coaching_service.training.visibility import store
 
-LONGEST_RANGE = 1_100
+MAX_RANGE = 1_100
 
 
 async def between(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[Document]:
@@ -20,7 +20,9 @@ async def between(ctx: Context, customer_id: ObjectId, first: str, last: str) ->
     Raises NotFound, Forbidden; BadRequest for more than three years.
     """
     days = _days(first, last)
-    _, hidden = await together(ctx, customers.visible(ctx, customer_id), store.between(ctx, customer_id, first, last))
+    _, hidden = await gather_reads(
+        ctx, customers.visible(ctx, customer_id), store.between(ctx, customer_id, first, last)
+    )
     return [{"date": day, "isVisible": day not in hidden} for day in days]
 
 
@@ -49,6 +51,6 @@ async def set_between(ctx: Context, customer_id: ObjectId, first: str, last: str
 def _days(first: str, last: str) -> list[str]:
     start = date.fromisoformat(first)
     count = (date.fromisoformat(last) - start).days + 1
-    if count > LONGEST_RANGE:
-        raise BadRequest([f"endDate must not be more than {LONGEST_RANGE - 1} days after startDate"])
+    if count > MAX_RANGE:
+        raise BadRequest([f"endDate must not be more than {MAX_RANGE - 1} days after startDate"])
     return [str(start + timedelta(days=number)) for number in range(count)]

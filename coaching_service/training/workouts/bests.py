@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database.documents import Document
+from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.strength import estimated_one_rep_max
 from coaching_service.training.workouts.tallies import working_sets
 
-HEAVIEST, MOST_REPS, ESTIMATED = KINDS = ("heaviest_load", "most_reps", "estimated_1rm")
+HEAVIEST, MAX_REPS, ESTIMATED = KINDS = ("heaviest_load", "most_reps", "estimated_1rm")
 FACTS = ("value", "reps", "date", "witemId")
 
 
@@ -47,7 +47,7 @@ def _values(done: Document) -> list[tuple[str, float]]:
     if done["load"] and done["reps"]:
         found.append((HEAVIEST, done["load"]))
     if done["reps"]:
-        found.append((MOST_REPS, done["reps"]))
+        found.append((MAX_REPS, done["reps"]))
     if estimate := estimated_one_rep_max(done["reps"], done["load"]):
         found.append((ESTIMATED, round(estimate[0], 2)))
     return found

@@ -8,12 +8,12 @@ from typing import Any
 
 from marshmallow import Schema
 
-from coaching_service.kernel.auth.access import Access
-from coaching_service.kernel.errors import Conflict, LegacyFailure
-from coaching_service.kernel.rest.routes import Routes, list_of
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.variants import Unjudged
+from coaching_service.core.auth.access import Access
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import Conflict, LegacyFailure
+from coaching_service.core.http.routes import Routes, list_of
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.variants import DeferredChange
 from coaching_service.training.workouts import item_service, service
 from coaching_service.training.workouts.item_schemas import ITEM_CHANGE, NEW_ITEM
 from coaching_service.training.workouts.owners import Owner
@@ -130,7 +130,7 @@ def declare_items(routes: Routes, kind: Kind) -> None:
         example={"exerciseInstructions": "Pause at the bottom", "version": 1},
     )
     async def change_item(
-        ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, body: Unjudged, **owner: ObjectId
+        ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, body: DeferredChange, **owner: ObjectId
     ) -> dict[str, Any]:
         """Change a workout item.
 

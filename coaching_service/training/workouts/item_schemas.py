@@ -9,8 +9,8 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, validates_schema
 
-from coaching_service.kernel.validation import TEXT_LENGTH, Choice, Identifier, Input, Integer, ListOf, Text, patch_of
-from coaching_service.kernel.variants import ChangeByStoredType, Variant
+from coaching_service.core.validation import TEXT_LENGTH, Choice, Identifier, Input, Integer, ListOf, Text, patch_of
+from coaching_service.core.variants import ChangeByStoredType, Variant
 from coaching_service.library.forms.schemas import questions_field
 from coaching_service.training.workouts.set_schemas import PlannedSets
 
@@ -18,7 +18,7 @@ _CLOCK = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
 
 
 def _instructions() -> Text:
-    return Text(longest=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
+    return Text(max_length=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
 
 
 class ExerciseItemDetails(Input):
@@ -44,8 +44,8 @@ class CircuitItemDetails(Input):
     """Exercises done one after another, round after round."""
 
     circuitName = Text(required=True)
-    circuitExercises = ListOf(fields.Nested(NewCircuitExercise), least=1, most=50, required=True)
-    rounds = Integer(least=1, most=1000, load_default=1)
+    circuitExercises = ListOf(fields.Nested(NewCircuitExercise), minimum=1, maximum=50, required=True)
+    rounds = Integer(minimum=1, maximum=1000, load_default=1)
 
 
 class NewTaskFields(Input):
@@ -100,7 +100,7 @@ class ScheduledTime(Text):
     """A time of day `HH:MM` where the client is, or a moment in ISO 8601."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(longest=40, metadata={"example": "08:30"} | options.pop("metadata", {}), **options)
+        super().__init__(max_length=40, metadata={"example": "08:30"} | options.pop("metadata", {}), **options)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> str:
         text = super()._deserialize(value, attr, data)
@@ -116,7 +116,7 @@ class NewReminderFields(Input):
     """What the client is reminded of, and when."""
 
     scheduledTime = ScheduledTime(required=True)
-    message = Text(longest=2_000, required=True)
+    message = Text(max_length=2_000, required=True)
 
 
 class ReminderItemDetails(Input):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from coaching_service.kernel.errors import BadRequest, Conflict, LegacyFailure, NotFound, not_found
-from coaching_service.kernel.storage.context import Context, in_transaction, together
-from coaching_service.kernel.storage.documents import Document, moved_on
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.variants import Unjudged
+from coaching_service.core.database.context import Context, gather_reads, in_transaction
+from coaching_service.core.database.documents import Document, version_conflict
+from coaching_service.core.errors import BadRequest, Conflict, LegacyFailure, NotFound, not_found
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.variants import DeferredChange
 from coaching_service.training.workouts import items, references, store
 from coaching_service.training.workouts.owners import Owner
 from coaching_service.training.workouts.service import add_one, keep_unit, no_block, ordered, redated
@@ -32,13 +32,13 @@ async def _fresh(ctx: Context, at: int, details: Document) -> Document:
 
 async def create_block_with(ctx: Context, owner: Owner, details: Document, sent: list[Document]) -> Document:
     """A new block with items as a coach sends them: all or nothing. Raises NotFound for what an item names."""
-    _, made = await together(ctx, owner.check(ctx), fresh_items(ctx, sent))
+    _, made = await gather_reads(ctx, owner.check(ctx), fresh_items(ctx, sent))
     return await add_one(ctx, owner, details | {"items": made})
 
 
 async def add_item(ctx: Context, owner: Owner, block_id: ObjectId, details: Document) -> Document:
     """A new item at the end of a block. Raises NotFound for the block or what the item names."""
-    _, (whole, named) = await together(ctx, owner.check(ctx), references.settled(ctx, details))
+    _, (whole, named) = await gather_reads(ctx, owner.check(ctx), references.settled(ctx, details))
     item = items.fresh(whole)
     await keep_unit(ctx, [item])
     block = await store.push_item(ctx, owner.where, block_id, item)
@@ -47,15 +47,17 @@ async def add_item(ctx: Context, owner: Owner, block_id: ObjectId, details: Docu
             raise no_block()
         raise _full()
     order = items.find(block["items"], item["_id"])
-    return items.present_one(item, order, block["version"], named, ctx.who.company.load_unit)
+    return items.present_one(item, order, block["version"], named, ctx.caller.company.load_unit)
 
 
-async def change_item(ctx: Context, owner: Owner, block_id: ObjectId, item_id: ObjectId, change: Unjudged) -> Document:
+async def change_item(
+    ctx: Context, owner: Owner, block_id: ObjectId, item_id: ObjectId, change: DeferredChange
+) -> Document:
     """Change what is sent of an item, judged by the item's own type; fields of other types are ignored.
 
     Raises BadRequest, NotFound, and Conflict when the block has moved on since the change's `version`.
     """
-    _, before = await together(ctx, owner.check(ctx), store.one(ctx, owner.where, block_id))
+    _, before = await gather_reads(ctx, owner.check(ctx), store.one(ctx, owner.where, block_id))
     if before is None:
         raise no_block()
     stored = before["items"][items.find(before["items"], item_id)]
@@ -137,7 +139,7 @@ async def _put(
     """Put an item of a block to its target; gives the target block, or None when it is not there."""
     at = target["index"]
 
-    def holding(held: Document) -> Document:
+    def insert_item(held: Document) -> Document:
         others = _without(held, item)
         if len(others) >= items.MAX_ITEMS:
             raise _full()
@@ -145,7 +147,7 @@ async def _put(
 
     if target["wblockId"] != block["_id"]:
         await store.rewrite(ctx, owner.where, block["_id"], lambda held: {"items": _without(held, item)}, None)
-    return await store.rewrite(ctx, owner.where, target["wblockId"], holding, version)
+    return await store.rewrite(ctx, owner.where, target["wblockId"], insert_item, version)
 
 
 def _without(block: Document, item: Document) -> list[Document]:
@@ -157,11 +159,11 @@ def _full() -> BadRequest:
 
 
 async def log_item(
-    ctx: Context, owner: Owner, block_id: ObjectId, item_id: ObjectId, judge: Callable[[Document], Document]
+    ctx: Context, owner: Owner, block_id: ObjectId, item_id: ObjectId, read_log: Callable[[Document], Document]
 ) -> tuple[Document, Document]:
     """Store what was done of an item, in the caller's transaction; gives the block and the item as stored.
 
-    `judge` is given the stored item and gives what was done (as items.logged takes it, beside it the `version` it is
+    `read_log` receives the stored item and gives what was done (as items.logged takes it, beside it the `version` it is
     based on), or raises. Raises NotFound, and Conflict when the block has moved on since that version.
     """
 
@@ -170,9 +172,9 @@ async def log_item(
     def mutate(block: Document) -> Document:
         at = items.find(block["items"], item_id)
         before[:] = [block["items"][at]]
-        done = judge(block["items"][at])
+        done = read_log(block["items"][at])
         if done.get("version", block["version"]) != block["version"]:
-            raise moved_on()
+            raise version_conflict()
         item = items.logged(block["items"][at], done)
         return {"items": [*block["items"][:at], item, *block["items"][at + 1 :]]}
 
@@ -190,4 +192,4 @@ async def present_item(ctx: Context, block: Document, item_id: ObjectId) -> Docu
     at = items.find(block["items"], item_id)
     item = block["items"][at]
     named = await references.named_by(ctx, [item])
-    return items.present_one(item, at, block["version"], named, ctx.who.company.load_unit)
+    return items.present_one(item, at, block["version"], named, ctx.caller.company.load_unit)

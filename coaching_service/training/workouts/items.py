@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from coaching_service.kernel.errors import not_found
-from coaching_service.kernel.storage.documents import Document, now
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database.documents import Document, now
+from coaching_service.core.errors import not_found
+from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts import tallies
 from coaching_service.training.workouts.sets import with_variables
 from coaching_service.training.workouts.tallies import derived

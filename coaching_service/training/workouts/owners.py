@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import Document, Where
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document, Filter
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts import store
 
@@ -17,7 +17,7 @@ class Owner(Protocol):
     """What the block operations need to know of an owner."""
 
     @property
-    def where(self) -> Where:
+    def where(self) -> Filter:
         """The condition that a block is this owner's; also the fields a new block is given."""
 
     @property
@@ -47,7 +47,7 @@ class ClientCalendar:
     customer_id: ObjectId
 
     @property
-    def where(self) -> Where:
+    def where(self) -> Filter:
         """The client's blocks."""
         return {"customerId": self.customer_id}
 

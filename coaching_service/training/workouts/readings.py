@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coaching_service.kernel.storage.context import Context, together
-from coaching_service.kernel.storage.documents import Document, Where
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.documents import Document, Filter
+from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.store import blocks
 from coaching_service.training.workouts.tallies import FIGURES
 
 _BY_DATE, _, _BY_DONE, _BY_PLANNED, _BY_ITEM = (index.name for index in blocks.indexes)
 # What makes a block a session: something done in it, or a rating of it.
-_SESSION: Where = {
+_SESSION: Filter = {
     "$or": [
         {"done": {"$ne": None}},
         {"sessionRpe": {"$ne": None}, "durationMinutes": {"$ne": None}},
@@ -29,7 +29,7 @@ async def exercise_sessions(
     where = {"customerId": customer_id, field: exercise_id}
     only = {"$filter": {"input": "$items", "cond": {"$in": [exercise_id, "$$this.exerciseIds"]}}}
     page: list[Document] = [{"$sort": {"date": -1, "_id": -1}}, {"$skip": skip}, {"$limit": limit}]
-    found, total = await together(
+    found, total = await gather_reads(
         ctx,
         blocks.aggregate(ctx, where, *page, {"$project": {"date": 1, "items": only}}, hint=hint),
         blocks.count(ctx, where, hint=hint),
@@ -93,7 +93,7 @@ async def sessions_done(ctx: Context, customer_id: ObjectId, first: str, last: s
 
 async def first_session(ctx: Context, customer_id: ObjectId) -> str | None:
     """The date of the client's first session, or None."""
-    where: Where = {"customerId": customer_id, "date": {"$gt": ""}} | _SESSION
+    where: Filter = {"customerId": customer_id, "date": {"$gt": ""}} | _SESSION
     found = await blocks.find(ctx, where, sort=("date",), limit=1, fields=("date",), hint=_BY_DATE)
     return found[0]["date"] if found else None
 
@@ -103,7 +103,7 @@ async def days_scheduled(ctx: Context, customer_ids: Sequence[ObjectId], first: 
     by date, in the order they are done."""
     done = {"$size": {"$filter": {"input": "$items", "cond": "$$this.isCompleted"}}}
     fields = dict.fromkeys(("customerId", "date", "name", "isRest"), 1)
-    where: Where = {"customerId": {"$in": list(customer_ids)}, "date": {"$gte": first, "$lte": last}}
+    where: Filter = {"customerId": {"$in": list(customer_ids)}, "date": {"$gte": first, "$lte": last}}
     return await blocks.aggregate(
         ctx,
         where,
@@ -113,5 +113,5 @@ async def days_scheduled(ctx: Context, customer_ids: Sequence[ObjectId], first: 
     )
 
 
-def _between(customer_id: ObjectId, first: str, last: str) -> Where:
+def _between(customer_id: ObjectId, first: str, last: str) -> Filter:
     return {"customerId": customer_id, "date": {"$gte": first, "$lte": last}}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import Document
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.forms import service as forms
 from coaching_service.library.metric_sets import service as metric_sets

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.auth.permissions import CUSTOMERS
-from coaching_service.kernel.query import DateRange
-from coaching_service.kernel.rest.routes import Routes
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import patch_of
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context
+from coaching_service.core.http.routes import Routes
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.query import DateRange
+from coaching_service.core.validation import patch_of
 from coaching_service.training.workouts import service
 from coaching_service.training.workouts.declaring import Kind, declare_blocks, declare_items
 from coaching_service.training.workouts.owners import ClientCalendar

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
-from coaching_service.kernel.validation import (
-    Answer,
+from coaching_service.core.validation import (
+    Boolean,
     Choice,
-    Day,
-    Flag,
+    Date,
+    DateTime,
     Identifier,
     Input,
     Integer,
-    Moment,
+    Output,
     Text,
     Version,
 )
-from coaching_service.kernel.variants import Variant
+from coaching_service.core.variants import Variant
 from coaching_service.library.forms.schemas import Question
 from coaching_service.library.metric_sets.schemas import Metric
 from coaching_service.training.workouts.set_schemas import planned_set_answer
@@ -26,26 +26,26 @@ class BlockDetails(Input):
     """What a coach says of a workout block on a client's calendar."""
 
     name = Text(required=True)
-    date = Day(required=True)
-    isRest = Flag(load_default=False, metadata={"description": "A day of rest, with nothing to do."})
+    date = Date(required=True)
+    isRest = Boolean(load_default=False, metadata={"description": "A day of rest, with nothing to do."})
 
 
 class BlockPlace(Input):
     """Where a copy goes."""
 
-    date = Day(required=True)
+    date = Date(required=True)
 
 
 class Shift(Input):
     """Which blocks to shift, and how far."""
 
     class Meta(Input.Meta):
-        include = {"from": Day(required=True)}
+        include = {"from": Date(required=True)}
 
-    days = Integer(least=-3_660, most=3_660, required=True)
+    days = Integer(minimum=-3_660, maximum=3_660, required=True)
 
 
-class Shifted(Answer):
+class Shifted(Output):
     """How many blocks were shifted."""
 
     shifted = fields.Integer()
@@ -62,7 +62,7 @@ class MoveTarget(Input):
     """Where an item goes: `index` from 0; past the end is the end."""
 
     wblockId = Identifier(required=True)
-    index = Integer(least=0, required=True)
+    index = Integer(minimum=0, required=True)
 
 
 class Move(Input):
@@ -73,7 +73,7 @@ class Move(Input):
     version = Version()
 
 
-class ExerciseName(Answer):
+class ExerciseName(Output):
     """An exercise as it is called."""
 
     _id = Identifier()
@@ -81,7 +81,7 @@ class ExerciseName(Answer):
     defaultInstructions = fields.String(allow_none=True)
 
 
-class CustomerSet(Answer):
+class CustomerSet(Output):
     """A set as the client did it."""
 
     index = fields.Integer()
@@ -96,14 +96,14 @@ class CustomerSet(Answer):
     isCompleted = fields.Boolean()
 
 
-class _Item(Answer):
+class _Item(Output):
     _id = Identifier()
     order = fields.Integer(metadata={"description": "Position in the block, from 0."})
     isCompleted = fields.Boolean()
-    completedAt = Moment(allow_none=True)
+    completedAt = DateTime(allow_none=True)
     comment = fields.String(allow_none=True)
-    createdAt = Moment()
-    updatedAt = Moment()
+    createdAt = DateTime()
+    updatedAt = DateTime()
     version = fields.Integer(metadata={"description": "The block's version."})
 
 
@@ -119,7 +119,7 @@ class ExerciseItem(_Item):
     supersetId = fields.String(allow_none=True)
 
 
-class CircuitExercise(Answer):
+class CircuitExercise(Output):
     """An exercise of a circuit."""
 
     exerciseId = Identifier()
@@ -138,7 +138,7 @@ class CircuitItem(_Item):
     customerSets = fields.List(fields.Nested(CustomerSet))
 
 
-class TaskFields(Answer):
+class TaskFields(Output):
     """What is to be done."""
 
     title = fields.String()
@@ -152,7 +152,7 @@ class TaskItem(_Item):
     taskFields = fields.Nested(TaskFields)
 
 
-class ItemForm(Answer):
+class ItemForm(Output):
     """The form as it was scheduled; `formId` is null when it was made for this item."""
 
     formId = Identifier(allow_none=True)
@@ -160,7 +160,7 @@ class ItemForm(Answer):
     questions = fields.List(fields.Nested(Question))
 
 
-class FormAnswer(Answer):
+class FormAnswer(Output):
     """An answer to a question."""
 
     questionId = Identifier()
@@ -175,7 +175,7 @@ class FormItem(_Item):
     answers = fields.List(fields.Nested(FormAnswer))
 
 
-class MetricsFields(Answer):
+class MetricsFields(Output):
     """What is to be measured."""
 
     metricsSetId = Identifier()
@@ -183,7 +183,7 @@ class MetricsFields(Answer):
     metrics = fields.List(fields.Nested(Metric))
 
 
-class MetricValue(Answer):
+class MetricValue(Output):
     """A metric's value."""
 
     metricId = Identifier()
@@ -198,7 +198,7 @@ class MetricsItem(_Item):
     values = fields.List(fields.Nested(MetricValue))
 
 
-class ReminderFields(Answer):
+class ReminderFields(Output):
     """What the client is reminded of, and when."""
 
     scheduledTime = fields.String()
@@ -227,13 +227,13 @@ def item_answer() -> Variant:
     return Variant(_ITEMS)
 
 
-class Block(Answer):
+class Block(Output):
     """A workout block with its items in order."""
 
     _id = Identifier()
     customerId = Identifier(allow_none=True, metadata={"description": "Whose calendar; null: a program's own block."})
     name = fields.String()
-    date = Day(allow_none=True, metadata={"description": "A client's block: its date. A program's: null."})
+    date = Date(allow_none=True, metadata={"description": "A client's block: its date. A program's: null."})
     day = fields.Integer(allow_none=True, metadata={"description": "The program's day, from 1."})
     order = fields.Integer(metadata={"description": "Position among the blocks of the day, from 0."})
     isRest = fields.Boolean()
@@ -243,6 +243,6 @@ class Block(Answer):
     comment = fields.String(allow_none=True)
     programId = Identifier(allow_none=True)
     items = fields.List(item_answer())
-    createdAt = Moment()
-    updatedAt = Moment()
+    createdAt = DateTime()
+    updatedAt = DateTime()
     version = fields.Integer()

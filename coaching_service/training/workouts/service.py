@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from datetime import date, timedelta
 
-from coaching_service.kernel.errors import BadRequest, NotFound, not_found
-from coaching_service.kernel.storage.context import Context, in_transaction, together
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database.context import Context, gather_reads, in_transaction
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import BadRequest, NotFound, not_found
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.account import service as account
 from coaching_service.training.workouts import items, references, store
 from coaching_service.training.workouts.owners import Owner
@@ -20,7 +20,7 @@ on_redated: list[Callable[[Context, ObjectId, list[ObjectId], str], Awaitable[No
 
 async def calendar(ctx: Context, owner: Owner, first: object, last: object) -> list[Document]:
     """The owner's blocks from `first` to `last` (dates or days, both included), with their items, in order."""
-    _, blocks = await together(ctx, owner.check(ctx), store.between(ctx, owner.where, owner.slot, first, last))
+    _, blocks = await gather_reads(ctx, owner.check(ctx), store.between(ctx, owner.where, owner.slot, first, last))
     orders: dict[object, int] = {}
     for block in blocks:
         when = block[owner.slot]
@@ -30,7 +30,7 @@ async def calendar(ctx: Context, owner: Owner, first: object, last: object) -> l
 
 async def read(ctx: Context, owner: Owner, block_id: ObjectId) -> Document:
     """One block. Raises NotFound."""
-    _, block = await together(ctx, owner.check(ctx), store.one(ctx, owner.where, block_id))
+    _, block = await gather_reads(ctx, owner.check(ctx), store.one(ctx, owner.where, block_id))
     return await ordered(ctx, owner, block)
 
 
@@ -132,7 +132,7 @@ async def program_workout_days(ctx: Context, program_ids: list[ObjectId]) -> dic
 
 async def copy(ctx: Context, owner: Owner, block_id: ObjectId, when: object) -> Document:
     """The same plan on another date or day, with nothing done. Raises NotFound."""
-    _, block = await together(ctx, owner.check(ctx), store.one(ctx, owner.where, block_id))
+    _, block = await gather_reads(ctx, owner.check(ctx), store.one(ctx, owner.where, block_id))
     if block is None:
         raise no_block()
     plan = {"name": block["name"], "isRest": block["isRest"], "items": block["items"], owner.slot: when}
@@ -191,7 +191,7 @@ async def present_items(ctx: Context, holders: list[Document]) -> list[Document]
     """Stored blocks or templates with their items as they are read."""
     named = await references.named_by(ctx, [item for holder in holders for item in holder["items"]])
     for holder in holders:
-        holder["items"] = items.present(holder, named, ctx.who.company.load_unit)
+        holder["items"] = items.present(holder, named, ctx.caller.company.load_unit)
     return holders
 
 

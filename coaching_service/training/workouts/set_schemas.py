@@ -7,46 +7,54 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, validates_schema
 
-from coaching_service.kernel.validation import Answer, Choice, Flag, Input, Integer, ListOf, Number, Text
-from coaching_service.kernel.variants import Variant
+from coaching_service.core.validation import Boolean, Choice, Input, Integer, ListOf, Number, Output, Text
+from coaching_service.core.variants import Variant
 
-MOST_SETS = 100
-MOST_REPS, MOST_SECONDS, MOST_METERS, MOST_LOAD = 100_000, 86_400, 10_000_000, 100_000
+MAX_SETS = 100
+MAX_REPS, MAX_SECONDS, MAX_METERS, MAX_LOAD = 100_000, 86_400, 10_000_000, 100_000
 _ENDS = (("minPlannedReps", "maxPlannedReps"), ("minPlannedSeconds", "maxPlannedSeconds"))
 
 
 class AnySet(Input):
     """What any planned set may say."""
 
-    index = Integer(least=1, most=1000, metadata={"description": "Position of the set, from 1; absent: as sent."})
-    rest = Number(least=0, most=MOST_SECONDS, allow_none=True, load_default=None, metadata={"description": "Seconds."})
-    rpe = Number(least=1, most=10, allow_none=True, load_default=None)
-    rir = Number(least=0, most=100, allow_none=True, load_default=None, metadata={"description": "Reps in reserve."})
-    tempo = Text(longest=20, allow_none=True, load_default=None, metadata={"example": "3-1-1-0"})
-    isWarmup = Flag(load_default=False)
+    index = Integer(minimum=1, maximum=1000, metadata={"description": "Position of the set, from 1; absent: as sent."})
+    rest = Number(
+        minimum=0, maximum=MAX_SECONDS, allow_none=True, load_default=None, metadata={"description": "Seconds."}
+    )
+    rpe = Number(minimum=1, maximum=10, allow_none=True, load_default=None)
+    rir = Number(
+        minimum=0, maximum=100, allow_none=True, load_default=None, metadata={"description": "Reps in reserve."}
+    )
+    tempo = Text(max_length=20, allow_none=True, load_default=None, metadata={"example": "3-1-1-0"})
+    isWarmup = Boolean(load_default=False)
 
     @validates_schema
     def ends_in_order(self, data: Mapping[str, Any], **_: Any) -> None:
         """No minimum above its maximum."""
-        for least, most in _ENDS:
-            low, high = data.get(least), data.get(most)
+        for minimum, maximum in _ENDS:
+            low, high = data.get(minimum), data.get(maximum)
             if low is not None and high is not None and low > high:
-                raise ValidationError(f"must not be greater than {most}", least)
+                raise ValidationError(f"must not be greater than {maximum}", minimum)
 
 
 def _reps() -> Integer:
-    return Integer(least=0, most=MOST_REPS, allow_none=True, load_default=None)
+    return Integer(minimum=0, maximum=MAX_REPS, allow_none=True, load_default=None)
 
 
 def _seconds() -> Number:
-    return Number(least=0, most=MOST_SECONDS, allow_none=True, load_default=None)
+    return Number(minimum=0, maximum=MAX_SECONDS, allow_none=True, load_default=None)
 
 
 class LoadedSet(AnySet):
     """What any planned set with a load may say."""
 
     load = Number(  # type: ignore[assignment]  # a field may be called so: marshmallow keeps its own method
-        least=0, most=MOST_LOAD, allow_none=True, load_default=None, metadata={"description": "In the company's unit."}
+        minimum=0,
+        maximum=MAX_LOAD,
+        allow_none=True,
+        load_default=None,
+        metadata={"description": "In the company's unit."},
     )
 
 
@@ -86,7 +94,7 @@ class DistanceSet(AnySet):
     """Work over a distance."""
 
     type = Choice("distance", required=True)
-    plannedMeters = Number(least=0, most=MOST_METERS, allow_none=True, load_default=None)
+    plannedMeters = Number(minimum=0, maximum=MAX_METERS, allow_none=True, load_default=None)
 
 
 _BY_TYPE: dict[str, type[Schema]] = {
@@ -102,7 +110,7 @@ class PlannedSets(ListOf):
     """At least one planned set; each index once."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(Variant(_BY_TYPE), least=1, most=MOST_SETS, **options)
+        super().__init__(Variant(_BY_TYPE), minimum=1, maximum=MAX_SETS, **options)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
         planned = super()._deserialize(value, attr, data, **kwargs)
@@ -112,7 +120,7 @@ class PlannedSets(ListOf):
         return sorted(numbered, key=lambda each: int(each["index"]))
 
 
-class VariableValue(Answer):
+class VariableValue(Output):
     """`exact` has a value, `range` two ends."""
 
     type = Choice("exact", "range")
@@ -121,7 +129,7 @@ class VariableValue(Answer):
     max = fields.Float(metadata={"optional": True})
 
 
-class SetVariable(Answer):
+class SetVariable(Output):
     """One planned quantity of a set with its unit."""
 
     key = Choice("reps", "load", "time", "distance", "rest")
@@ -132,7 +140,7 @@ class SetVariable(Answer):
 def _read(schema: type[Schema]) -> type[Schema]:
     """The schema of a planned set in an answer: all its fields, and the variables derived from them."""
     extra = {"variables": fields.List(fields.Nested(SetVariable))}
-    built: type[Schema] = type(f"Read{schema.__name__}", (Answer, schema), extra)
+    built: type[Schema] = type(f"Read{schema.__name__}", (Output, schema), extra)
     return built
 
 

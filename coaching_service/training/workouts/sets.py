@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from coaching_service.kernel.storage.documents import Document
+from coaching_service.core.database.documents import Document
 
 # The planned fields of each type, beside those every set has.
 PLANNED: dict[str, tuple[str, ...]] = {
@@ -45,8 +45,8 @@ def _variables(
     return tuple(variable for variable in found if variable is not None)
 
 
-def _between(key: str, unit: str, least: Any, most: Any = None) -> Document | None:
-    ends = [end for end in (least, most) if end is not None]
+def _between(key: str, unit: str, minimum: Any, maximum: Any = None) -> Document | None:
+    ends = [end for end in (minimum, maximum) if end is not None]
     if not ends:
         return None
     if ends[0] == ends[-1]:

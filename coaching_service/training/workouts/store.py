@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import Document, Documents, Where
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.storage.mongo import Index
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document, Documents, Filter
+from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts import sums
 from coaching_service.training.workouts.items import MAX_ITEMS
 
@@ -31,41 +31,41 @@ def position() -> int:
     return time.time_ns() // 1_000
 
 
-async def between(ctx: Context, owner: Where, field: str, first: object, last: object) -> list[Document]:
+async def between(ctx: Context, owner: Filter, field: str, first: object, last: object) -> list[Document]:
     """The owner's blocks whose `field` (`date` or `day`) is from `first` to `last`, in the order they are done."""
     where = owner | {field: {"$gte": first, "$lte": last}}
     return await blocks.find(ctx, where, sort=(field, "position", "_id"))
 
 
-async def everything(ctx: Context, owner: Where, field: str) -> list[Document]:
+async def everything(ctx: Context, owner: Filter, field: str) -> list[Document]:
     """Every block of the owner's, in the order they are done."""
     return await blocks.find(ctx, owner, sort=(field, "position", "_id"))
 
 
-async def one(ctx: Context, owner: Where, block_id: ObjectId) -> Document | None:
+async def one(ctx: Context, owner: Filter, block_id: ObjectId) -> Document | None:
     """The owner's block, or None."""
     return await blocks.find_one(ctx, owner | {"_id": block_id})
 
 
-async def has_block(ctx: Context, owner: Where, first: str, last: str) -> bool:
+async def has_block(ctx: Context, owner: Filter, first: str, last: str) -> bool:
     """Whether the owner has a block from the date `first` to `last`."""
     where = owner | {"date": {"$gte": first, "$lte": last}}
     return bool(await blocks.find(ctx, where, limit=1, fields=("_id",)))
 
 
-async def same_day(ctx: Context, owner: Where, field: str, value: object) -> list[ObjectId]:
+async def same_day(ctx: Context, owner: Filter, field: str, value: object) -> list[ObjectId]:
     """The identifiers of the owner's blocks of one day, in order."""
     found = await blocks.find(ctx, owner | {field: value}, sort=("position", "_id"), fields=("_id",))
     return [block["_id"] for block in found]
 
 
-async def last_day(ctx: Context, owner: Where) -> str | None:
+async def last_day(ctx: Context, owner: Filter) -> str | None:
     """The last date the owner has a block on."""
     found = await blocks.find(ctx, owner | {"date": {"$gt": ""}}, sort=("-date",), limit=1, fields=("date",))
     return found[0]["date"] if found else None
 
 
-async def place(ctx: Context, owner: Where, field: str, value: object) -> int:
+async def place(ctx: Context, owner: Filter, field: str, value: object) -> int:
     """The position after every block of the owner's day, whatever the clocks of those who put them there said."""
     last = await blocks.find(ctx, owner | {field: value}, sort=("-position",), limit=1, fields=("position",))
     return max(position(), last[0]["position"] + 1) if last else position()
@@ -83,18 +83,18 @@ async def add_many(ctx: Context, new: Sequence[Document]) -> None:
 
 
 async def change(
-    ctx: Context, owner: Where, block_id: ObjectId, fields: Document, version: int | None
+    ctx: Context, owner: Filter, block_id: ObjectId, fields: Document, version: int | None
 ) -> Document | None:
     """Set fields of a block; None when there is no such block."""
     return await blocks.update(ctx, owner | {"_id": block_id}, {"$set": fields}, version=version)
 
 
-async def remove(ctx: Context, owner: Where, block_id: ObjectId) -> Document | None:
+async def remove(ctx: Context, owner: Filter, block_id: ObjectId) -> Document | None:
     """Remove a block; gives what it was, or None."""
     return await blocks.delete(ctx, owner | {"_id": block_id})
 
 
-async def remove_all(ctx: Context, owner: Where) -> None:
+async def remove_all(ctx: Context, owner: Filter) -> None:
     """Remove every block of the owner's."""
     await blocks.delete_many(ctx, owner)
 
@@ -115,7 +115,7 @@ async def program_workout_days(ctx: Context, program_ids: Sequence[ObjectId]) ->
     )
 
 
-async def push_item(ctx: Context, owner: Where, block_id: ObjectId, item: Document) -> Document | None:
+async def push_item(ctx: Context, owner: Filter, block_id: ObjectId, item: Document) -> Document | None:
     """Append a new item, of which nothing was done, to a block that has room; gives the block's `version` and the `_id`
     of each of its items, or None."""
     room = {f"items.{MAX_ITEMS - 1}": {"$exists": False}}
@@ -123,12 +123,12 @@ async def push_item(ctx: Context, owner: Where, block_id: ObjectId, item: Docume
     return await blocks.update(ctx, owner | {"_id": block_id} | room, push, fields=("version", "items._id"))
 
 
-async def holds_item(ctx: Context, owner: Where, item_id: ObjectId) -> bool:
+async def holds_item(ctx: Context, owner: Filter, item_id: ObjectId) -> bool:
     """Whether any of the owner's blocks holds the item."""
     return await blocks.find_one(ctx, owner | {"items._id": item_id}, ("_id",)) is not None
 
 
-async def untouched_from(ctx: Context, owner: Where, day: str) -> list[Document]:
+async def untouched_from(ctx: Context, owner: Filter, day: str) -> list[Document]:
     """`_id` and `date` of the owner's blocks from a day on that have nothing done: no item, no log of the block."""
     no_item = {
         "items.isCompleted": {"$ne": True},
@@ -139,7 +139,7 @@ async def untouched_from(ctx: Context, owner: Where, day: str) -> list[Document]
     return await blocks.find(ctx, owner | {"date": {"$gte": day}} | nothing_done, fields=("date",))
 
 
-async def shift(ctx: Context, owner: Where, ids: Sequence[ObjectId], days: int) -> int:
+async def shift(ctx: Context, owner: Filter, ids: Sequence[ObjectId], days: int) -> int:
     """Move blocks by a number of days; gives how many. Their places on a day stay."""
     moved = {
         "$dateToString": {
@@ -157,7 +157,7 @@ async def shift(ctx: Context, owner: Where, ids: Sequence[ObjectId], days: int) 
 
 
 async def rewrite(
-    ctx: Context, owner: Where, block_id: ObjectId, mutate: Callable[[Document], Document], version: int | None
+    ctx: Context, owner: Filter, block_id: ObjectId, mutate: Callable[[Document], Document], version: int | None
 ) -> Document | None:
     """Change a block by a function of what is stored; None when there is no such block."""
     return await blocks.rewrite(ctx, owner | {"_id": block_id}, lambda block: _summed(mutate(block)), version=version)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from coaching_service.kernel.storage.documents import Document
+from coaching_service.core.database.documents import Document
 
 EPLEY, LOAD = "epley", "load"
-_MOST_REPS = 12
+_MAX_REPS = 12
 
 
 def estimated_one_rep_max(reps: int | None, load: float | None) -> tuple[float, str] | None:
@@ -16,7 +16,7 @@ def estimated_one_rep_max(reps: int | None, load: float | None) -> tuple[float, 
     Epley (1985), load x (1 + reps / 30), for 2 to 12 reps; the load itself for 1 (`load`). None above 12 reps or
     without a load: the estimate is not good there.
     """
-    if not reps or not load or reps > _MOST_REPS:
+    if not reps or not load or reps > _MAX_REPS:
         return None
     return (load, LOAD) if reps == 1 else (load * (1 + reps / 30), EPLEY)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database.documents import Document
+from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts import bests
 from coaching_service.training.workouts.tallies import FIGURES
 
@@ -14,10 +14,10 @@ def of(items: list[Document]) -> Document | None:
     if not any(item["isCompleted"] or item["doneExerciseIds"] for item in items):
         return None
     by_exercise: dict[ObjectId, Document] = {}
-    for tally in (tally for item in items for tally in item["tally"]["exercises"]):
-        found = by_exercise.setdefault(tally["exerciseId"], {"exerciseId": tally["exerciseId"]})
+    for increment in (increment for item in items for increment in item["tally"]["exercises"]):
+        found = by_exercise.setdefault(increment["exerciseId"], {"exerciseId": increment["exerciseId"]})
         for figure in FIGURES:
-            found[figure] = found.get(figure, 0) + tally[figure]
+            found[figure] = found.get(figure, 0) + increment[figure]
     for exercise_id, kinds in bests.by_exercise({"date": "", "item": item} for item in items).items():
         by_exercise[exercise_id]["bests"] = [
             {"kind": kind, **{fact: best[fact] for fact in ("value", "reps", "witemId")}}

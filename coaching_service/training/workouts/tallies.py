@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database.documents import Document
+from coaching_service.core.ids import ObjectId
 
 # The fields of an item that are derived and never leave.
 PRIVATE = ("exerciseIds", "doneExerciseIds", "tally")
@@ -21,13 +21,15 @@ def derived(item: Document) -> Document:
     named = exercise_ids(item)
     by_exercise: dict[ObjectId, Document] = {}
     for exercise_id, done in working_sets(item):
-        tally = by_exercise.setdefault(exercise_id, {"exerciseId": exercise_id, "sets": 0, "reps": 0, "volumeLoad": 0})
+        increment = by_exercise.setdefault(
+            exercise_id, {"exerciseId": exercise_id, "sets": 0, "reps": 0, "volumeLoad": 0}
+        )
         reps = done["reps"] or 0
-        tally["sets"] += 1
-        tally["reps"] += reps
-        tally["volumeLoad"] += reps * (done["load"] or 0)
+        increment["sets"] += 1
+        increment["reps"] += reps
+        increment["volumeLoad"] += reps * (done["load"] or 0)
     tallies = list(by_exercise.values())
-    totals = {figure: sum(tally[figure] for tally in tallies) for figure in FIGURES}
+    totals = {figure: sum(increment[figure] for increment in tallies) for figure in FIGURES}
     touched = [done["exerciseId"] or named[0] for done in item.get("customerSets") or () if done["isCompleted"]]
     finished = list(dict.fromkeys([*(named if item["isCompleted"] else ()), *touched]))
     return {

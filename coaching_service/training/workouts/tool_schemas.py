@@ -7,19 +7,19 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, validates_schema
 
-from coaching_service.kernel.mcp.arguments import Arguments, ClientArgument, Dates, ToolPage
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.validation import TEXT_LENGTH, Day, Flag, Identifier, Integer, ListOf, Number, Text
+from coaching_service.core.database.documents import Document
+from coaching_service.core.mcp.arguments import Arguments, CustomerArgument, Dates, ToolPage
+from coaching_service.core.validation import TEXT_LENGTH, Boolean, Date, Identifier, Integer, ListOf, Number, Text
 from coaching_service.training.workouts.item_schemas import ScheduledTime
-from coaching_service.training.workouts.set_schemas import MOST_LOAD, MOST_METERS, MOST_REPS, MOST_SECONDS, MOST_SETS
+from coaching_service.training.workouts.set_schemas import MAX_LOAD, MAX_METERS, MAX_REPS, MAX_SECONDS, MAX_SETS
 
-_LONGEST_CALENDAR = 93
+_MAX_CALENDAR = 93
 
 
-class CalendarDates(Dates, ToolPage, ClientArgument):
+class CalendarDates(Dates, ToolPage, CustomerArgument):
     """Whose workouts, of which days (at most three months), and which page of them."""
 
-    longest = _LONGEST_CALENDAR
+    max_length = _MAX_CALENDAR
 
 
 def _optional(about: str, **options: Any) -> dict[str, Any]:
@@ -30,24 +30,24 @@ class ToolSet(Arguments):
     """A planned set: repetitions, seconds or meters, with a load or without."""
 
     reps = Integer(
-        least=0,
-        most=MOST_REPS,
+        minimum=0,
+        maximum=MAX_REPS,
         **_optional("Repetitions; with repsMax the low end. A set has exactly one of reps, seconds and meters."),
     )
-    repsMax = Integer(least=0, most=MOST_REPS, **_optional("High end of the repetitions."))
+    repsMax = Integer(minimum=0, maximum=MAX_REPS, **_optional("High end of the repetitions."))
     load = Number(  # type: ignore[assignment]  # a field may be called so: marshmallow keeps its own method
-        least=0,
-        most=MOST_LOAD,
+        minimum=0,
+        maximum=MAX_LOAD,
         **_optional("In the company's unit (get_workouts tells it); not with meters."),
     )
-    seconds = Number(least=0, most=MOST_SECONDS, **_optional("Work for this time."))
-    meters = Number(least=0, most=MOST_METERS, **_optional("Work over this distance."))
-    rest = Number(least=0, most=MOST_SECONDS, **_optional("Seconds of rest after the set."))
-    rpe = Number(least=1, most=10, **_optional("Intended rating of perceived exertion."))
-    rir = Number(least=0, most=100, **_optional("Intended repetitions in reserve."))
-    tempo = Text(longest=20, **_optional("Such as 3-1-1-0."))
-    isWarmup = Flag(load_default=False, metadata={"description": "Warm-up sets do not count as volume."})
-    count = Integer(least=1, most=20, load_default=1, metadata={"description": "How many such sets."})
+    seconds = Number(minimum=0, maximum=MAX_SECONDS, **_optional("Work for this time."))
+    meters = Number(minimum=0, maximum=MAX_METERS, **_optional("Work over this distance."))
+    rest = Number(minimum=0, maximum=MAX_SECONDS, **_optional("Seconds of rest after the set."))
+    rpe = Number(minimum=1, maximum=10, **_optional("Intended rating of perceived exertion."))
+    rir = Number(minimum=0, maximum=100, **_optional("Intended repetitions in reserve."))
+    tempo = Text(max_length=20, **_optional("Such as 3-1-1-0."))
+    isWarmup = Boolean(load_default=False, metadata={"description": "Warm-up sets do not count as volume."})
+    count = Integer(minimum=1, maximum=20, load_default=1, metadata={"description": "How many such sets."})
 
     @validates_schema
     def fits_together(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -66,30 +66,30 @@ class ToolExercise(Arguments):
     exerciseId = Identifier(required=True, metadata={"description": "The exercise's _id, from list_exercises."})
     sets = ListOf(
         fields.Nested(ToolSet),
-        least=1,
-        most=50,
+        minimum=1,
+        maximum=50,
         required=True,
         metadata={"description": "The sets, in order: at most 100 in all, each counted count times."},
     )
-    instructions = Text(longest=TEXT_LENGTH, **_optional("What the client should mind."))
-    superset = Text(longest=50, **_optional("A label: exercises of the workout that share it alternate."))
+    instructions = Text(max_length=TEXT_LENGTH, **_optional("What the client should mind."))
+    superset = Text(max_length=50, **_optional("A label: exercises of the workout that share it alternate."))
 
     @validates_schema
     def not_too_many(self, data: Mapping[str, Any], **_: Any) -> None:
         """No more sets than an exercise takes."""
-        if sum(given["count"] for given in data["sets"]) > MOST_SETS:
-            raise ValidationError(f"must not be more than {MOST_SETS} in all", "sets")
+        if sum(given["count"] for given in data["sets"]) > MAX_SETS:
+            raise ValidationError(f"must not be more than {MAX_SETS} in all", "sets")
 
 
-class NewWorkout(ClientArgument):
+class NewWorkout(CustomerArgument):
     """A workout with its exercises."""
 
-    date = Day(required=True, metadata={"description": "The day it is scheduled on, YYYY-MM-DD, the client's date."})
+    date = Date(required=True, metadata={"description": "The day it is scheduled on, YYYY-MM-DD, the client's date."})
     name = Text(required=True, metadata={"description": "What the workout is called, such as Lower body."})
     exercises = ListOf(
         fields.Nested(ToolExercise),
-        least=1,
-        most=50,
+        minimum=1,
+        maximum=50,
         required=True,
         metadata={"description": "The exercises, in the order they are done."},
     )
@@ -99,17 +99,17 @@ class ToolTask(Arguments):
     """Something to do that is no exercise."""
 
     title = Text(required=True, metadata={"description": "What is to be done."})
-    description = Text(longest=TEXT_LENGTH, **_optional("More about it."))
+    description = Text(max_length=TEXT_LENGTH, **_optional("More about it."))
 
 
 class ToolReminder(Arguments):
     """Something to be reminded of."""
 
     time = ScheduledTime(required=True, metadata={"description": "HH:MM where the client is, or a moment in ISO 8601."})
-    message = Text(longest=2_000, required=True, metadata={"description": "What the client is reminded of."})
+    message = Text(max_length=2_000, required=True, metadata={"description": "What the client is reminded of."})
 
 
-class NewWorkoutItem(ClientArgument):
+class NewWorkoutItem(CustomerArgument):
     """An item to add: an exercise, a task or a reminder."""
 
     workoutId = Identifier(required=True, metadata={"description": "The workout's _id, from get_workouts."})
@@ -124,7 +124,7 @@ class NewWorkoutItem(ClientArgument):
             raise ValidationError("must have exactly one of exercise, task and reminder")
 
 
-class WorkoutMove(ClientArgument):
+class WorkoutMove(CustomerArgument):
     """An item's move."""
 
     itemId = Identifier(required=True, metadata={"description": "The item's _id, from get_workouts."})
@@ -133,7 +133,7 @@ class WorkoutMove(ClientArgument):
         required=True, metadata={"description": "The _id of the workout it goes to; may be the same."}
     )
     index = Integer(
-        least=0, most=1000, load_default=1000, metadata={"description": "Its new place from 0; left out: the end."}
+        minimum=0, maximum=1000, load_default=1000, metadata={"description": "Its new place from 0; left out: the end."}
     )
 
 

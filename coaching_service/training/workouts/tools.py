@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.auth.permissions import CUSTOMERS
-from coaching_service.kernel.mcp.arguments import paged
-from coaching_service.kernel.mcp.tools import Tools
-from coaching_service.kernel.storage.context import Context, together
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.documents import Document
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.arguments import paged
+from coaching_service.core.mcp.tools import Tools
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts import item_service, service
 from coaching_service.training.workouts.owners import ClientCalendar
@@ -32,7 +32,7 @@ async def get_workouts(
     """Read the workouts on a client's calendar from startDate to endDate (at most three months), in order, a page at a
     time: what is planned, with items, exercises and sets, and what the client did (customerSets, isCompleted). Gives
     docs, the units of loads, times and distances, totalDocs, hasNextPage and nextPage."""
-    client, blocks = await together(
+    client, blocks = await gather_reads(
         ctx,
         customers.card(ctx, customer_id),
         service.calendar(ctx, ClientCalendar(customer_id), start_date, end_date),
@@ -42,7 +42,7 @@ async def get_workouts(
 
 
 def _units(ctx: Context) -> Document:
-    return {"load": ctx.who.company.load_unit, "rest": "s", "seconds": "s", "meters": "m", "durationMinutes": "min"}
+    return {"load": ctx.caller.company.load_unit, "rest": "s", "seconds": "s", "meters": "m", "durationMinutes": "min"}
 
 
 def _workout(block: Document) -> Document:

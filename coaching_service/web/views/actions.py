@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from coaching_service.kernel.auth.permissions import CUSTOMERS, METRICS, PROGRAMS
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import Document
+from coaching_service.core.auth.permissions import CUSTOMERS, METRICS, PROGRAMS
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
 from coaching_service.lifecycle.customer_bulk import service as bulk
 from coaching_service.lifecycle.customer_bulk.service import Told
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.kernel.auth.access import session_only
-from coaching_service.kernel.errors import not_found
-from coaching_service.kernel.storage.context import Context, together
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.auth.access import session_only
+from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import not_found
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.team import service as team
 from coaching_service.web.pages import Go, Pages
@@ -19,7 +19,7 @@ pages = Pages("/app/settings/assistants")
 @pages.get("", access=session_only(), template="settings/assistants.html")
 async def assistants_page(ctx: Context) -> dict[str, Any]:
     """The assistants the coach let in; for the owner, all of the company's."""
-    granted, coaches = await together(ctx, assistants.everything(ctx), team.everybody(ctx))
+    granted, coaches = await gather_reads(ctx, assistants.everything(ctx), team.everybody(ctx))
     names = {each["_id"]: each["name"] for each in coaches}
     return {"assistants": granted, "names": names, "address": f"{ctx.services.base_url}/mcp"}
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from marshmallow import fields
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.auth.permissions import CUSTOMERS
-from coaching_service.kernel.errors import BadRequest, Conflict, Forbidden
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import Choice, Day, Identifier, Input, ListOf, Text, Words
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import BadRequest, Conflict, Forbidden
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Choice, Date, Identifier, Input, ListOf, StringList, Text
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.lifecycle.customer_bulk import service as bulk
 from coaching_service.lifecycle.customer_bulk.service import Told
@@ -40,17 +40,17 @@ NEEDED = {
 class Chosen(Filter):
     """The clients chosen: `ids`, or with `all` every one that the filter matches; and what is to be done with them."""
 
-    ids = ListOf(Identifier(), most=1_000, load_default=list)
+    ids = ListOf(Identifier(), maximum=1_000, load_default=list)
     all = fields.Boolean(load_default=False)
     action = Choice(*ACTIONS, load_default="groups-add")
 
 
 class _Needed(Input):
     seen = Text(blank=True, load_default="")
-    groupNames = Words(load_default=list)
+    groupNames = StringList(load_default=list)
     coachId = Text(blank=True, load_default="")
     programId = Identifier(allow_none=True, load_default=None)
-    startDate = Day(allow_none=True, load_default=None)
+    startDate = Date(allow_none=True, load_default=None)
     metricsSetId = Identifier(allow_none=True, load_default=None)
 
 
@@ -68,7 +68,7 @@ async def bulk_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | Go:
         "names": await _names(ctx, query, ids),
         "seen": _fingerprint(ids),
         "back": _back(query),
-        "today": ctx.who.today(),
+        "today": ctx.caller.today(),
         **await _choices(ctx, action.needs),
     }
 
@@ -130,7 +130,7 @@ async def _names(ctx: Context, query: dict[str, Any], ids: list[ObjectId]) -> li
 
 def _allowed(ctx: Context, name: str) -> Action:
     action = ACTIONS[name]
-    if missing := action.missing(ctx.who.permissions):
+    if missing := action.missing(ctx.caller.permissions):
         raise Forbidden(f"The permission {missing} is missing")
     return action
 

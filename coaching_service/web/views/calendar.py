@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import date
 
-from coaching_service.kernel.auth.permissions import CUSTOMERS
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
+from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.owners import ClientCalendar
 from coaching_service.training.workouts.schemas import BlockPlace
 from coaching_service.web.pages import Pages

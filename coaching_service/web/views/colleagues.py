@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.kernel.auth.access import owner_session
-from coaching_service.kernel.auth.permissions import ACTIONS, AREAS
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import Choice, Version
+from coaching_service.core.auth.access import owner_session
+from coaching_service.core.auth.permissions import ACTIONS, AREAS
+from coaching_service.core.database.context import Context
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Choice, Version
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
 from coaching_service.people.team.schemas import SCOPES, NewEmployee, Permissions

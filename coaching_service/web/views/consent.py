@@ -6,10 +6,10 @@ from typing import Any
 
 from aiohttp import hdrs, web
 
-from coaching_service.kernel.auth.access import check, coach, public
-from coaching_service.kernel.errors import BadRequest
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.validation import Choice, Input
+from coaching_service.core.auth.access import check, coach, public
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import BadRequest
+from coaching_service.core.validation import Choice, Input
 from coaching_service.oauth import authorize
 from coaching_service.web.pages import Pages
 

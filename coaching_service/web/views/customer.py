@@ -8,14 +8,14 @@ from typing import Any
 
 from marshmallow import ValidationError, validates_schema
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.auth.permissions import CUSTOMERS
-from coaching_service.kernel.errors import BadRequest
-from coaching_service.kernel.links import file_url
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import Day, Identifier, Input, Integer, Text
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import BadRequest
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.links import file_url
+from coaching_service.core.validation import Date, Identifier, Input, Integer, Text
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts import item_service
 from coaching_service.training.workouts import service as workouts
@@ -32,14 +32,14 @@ _FIRST_DAY = "1900-01-01"
 class Week(Input):
     """The week that holds this day; without one, the present week."""
 
-    week = Day(load_default=None)
+    week = Date(load_default=None)
 
 
 class _Move(Input):
     witemId = Identifier(required=True)
     source = Identifier(required=True)
     target = Identifier(required=True)
-    place = Integer(least=1, most=1_000, load_default=1_000)
+    place = Integer(minimum=1, maximum=1_000, load_default=1_000)
 
 
 class NamedUnlessRest(Input):
@@ -68,7 +68,7 @@ async def head(ctx: Context, customer_id: ObjectId) -> Document:
 async def require_likely(ctx: Context, customer_id: ObjectId, name: str, day: str) -> None:
     """Raise BadRequest for the field `name` unless a day is one of this time, or of the last century: no slip."""
     customer = await head(ctx, customer_id)
-    tomorrow = str(ctx.who.today(customer["timezone"]) + timedelta(days=1))
+    tomorrow = str(ctx.caller.today(customer["timezone"]) + timedelta(days=1))
     if not _FIRST_DAY <= day <= tomorrow:
         raise BadRequest([f"{name} must be a day from {_FIRST_DAY[:4]} on that is not after tomorrow"])
 
@@ -77,10 +77,10 @@ async def require_likely(ctx: Context, customer_id: ObjectId, name: str, day: st
 async def week_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
     """A week of the client's calendar."""
     customer = await head(ctx, customer_id)
-    today = ctx.who.today(customer["timezone"])
+    today = ctx.caller.today(customer["timezone"])
     days = days_of_week(date.fromisoformat(query["week"]) if query["week"] else today)
     blocks = await workouts.calendar(ctx, ClientCalendar(customer_id), str(days[0]), str(days[-1]))
-    unit = ctx.who.company.load_unit
+    unit = ctx.caller.company.load_unit
     for block in blocks:
         block["shown"] = [described(item, unit) for item in block["items"]]
     return {

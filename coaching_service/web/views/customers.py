@@ -7,12 +7,12 @@ from urllib.parse import urlencode
 
 from marshmallow import fields
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.auth.permissions import CUSTOMERS
-from coaching_service.kernel.storage.context import Context, together
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId, parse_id
-from coaching_service.kernel.validation import Input, Integer
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.documents import Document
+from coaching_service.core.ids import ObjectId, parse_id
+from coaching_service.core.validation import Input, Integer
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.schemas import NO_TRAINER, NewCustomer
 from coaching_service.people.team import service as team
@@ -31,7 +31,7 @@ class Filter(Input):
     groups = fields.List(fields.String(), load_default=list)
     assignedTo = fields.List(fields.String(), load_default=list)
     archived = fields.Boolean(load_default=False)
-    page = Integer(least=1, load_default=1)
+    page = Integer(minimum=1, load_default=1)
 
 
 def trainers(names: list[str]) -> list[ObjectId | None]:
@@ -64,7 +64,7 @@ def address(query: dict[str, Any], **changed: Any) -> str:
 @pages.get("", access=coach(CUSTOMERS.VIEW), query=Filter(), template="customers/list.html")
 async def customers_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
     """The clients this coach sees, by name."""
-    page, groups, coaches = await together(ctx, found(ctx, query), customers.groups(ctx), team.everybody(ctx))
+    page, groups, coaches = await gather_reads(ctx, found(ctx, query), customers.groups(ctx), team.everybody(ctx))
     filtered = bool(query["keywords"] or query["groups"] or query["assignedTo"])
     archived = 0
     if not (page["totalDocs"] or filtered or query["archived"]):
@@ -75,7 +75,7 @@ async def customers_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
         "coaches": coaches,
         "names": {each["_id"]: each["name"] for each in coaches},
         "query": query,
-        "actions": offered(ctx.who.permissions, archived=query["archived"]),
+        "actions": offered(ctx.caller.permissions, archived=query["archived"]),
         "filtered": filtered,
         "archived": archived,
         "address": lambda **changed: address(query, **changed),
@@ -85,14 +85,14 @@ async def customers_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
 @pages.get("/new", access=coach(CUSTOMERS.CREATE), template="customers/new.html")
 async def new_customer_page(ctx: Context) -> dict[str, Any]:
     """The page on which a client begins."""
-    groups, coaches = await together(ctx, customers.groups(ctx), team.everybody(ctx))
+    groups, coaches = await gather_reads(ctx, customers.groups(ctx), team.everybody(ctx))
     if _sees_only_own(ctx):
-        return {"groups": groups, "trainers": [(str(ctx.who.id), ctx.who.name)]}
+        return {"groups": groups, "trainers": [(str(ctx.caller.id), ctx.caller.name)]}
     return {"groups": groups, "trainers": [("", "Nobody"), *((str(each["_id"]), each["name"]) for each in coaches)]}
 
 
 def _sees_only_own(ctx: Context) -> bool:
-    return ctx.who.customers_scope == "assigned"
+    return ctx.caller.customers_scope == "assigned"
 
 
 @pages.post("/new", access=coach(CUSTOMERS.CREATE), form=NewCustomer(), on=new_customer_page)
@@ -100,7 +100,7 @@ async def new_customer(ctx: Context, form: dict[str, Any]) -> Go:
     """Add a client, and invite them if it is wished."""
     invited = form.pop("sendInvitation")
     if _sees_only_own(ctx):
-        form["assignedTo"] = ctx.who.id  # anybody else's would be out of sight at once
+        form["assignedTo"] = ctx.caller.id  # anybody else's would be out of sight at once
     customer = await customers.create(ctx, form, send_invitation=invited)
     notice = f"{customer['name']} is a client now."
     if invited and customer["email"]:

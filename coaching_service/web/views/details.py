@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.auth.permissions import CUSTOMERS
-from coaching_service.kernel.errors import BadRequest, NotFound
-from coaching_service.kernel.storage.context import Context, together
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import patch_of
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.errors import BadRequest, NotFound
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import patch_of
 from coaching_service.people.customer_access import service as customer_access
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.schemas import CustomerDetails
@@ -24,7 +24,7 @@ _CHANGE = patch_of(CustomerDetails, name="CustomerForm")
 @pages.get("/details", access=coach(CUSTOMERS.VIEW), template="customer/details.html")
 async def details_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     """What is noted of a client."""
-    top, customer, groups, coaches = await together(
+    top, customer, groups, coaches = await gather_reads(
         ctx,
         head(ctx, customer_id),
         customers.read_with_figures(ctx, customer_id),
@@ -43,7 +43,7 @@ async def change_details(ctx: Context, customer_id: ObjectId, form: dict[str, An
     except NotFound:
         raise BadRequest(["assignedTo must be a coach of your team: this one has left it"]) from None
     trainer = customer["customerRoleData"]["assignedTo"]
-    if ctx.who.customers_scope == "assigned" and trainer != ctx.who.id:
+    if ctx.caller.customers_scope == "assigned" and trainer != ctx.caller.id:
         return Go("/app/customers", f"The changes are kept. {customer['name']} is not assigned to you any more.")
     return Go(f"/app/customers/{customer_id}/details", "The changes are kept.")
 

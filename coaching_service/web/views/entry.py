@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.kernel.auth.access import public
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.validation import Email, Input, Text, Timezone
+from coaching_service.core.auth.access import public
+from coaching_service.core.database.context import Context
+from coaching_service.core.validation import Email, Input, Text, Timezone
 from coaching_service.people.customer_access import service as customer_access
 from coaching_service.people.customer_access.schemas import FirstAccess
 from coaching_service.people.sessions import browser
@@ -21,13 +21,13 @@ pages = Pages("/app")
 class _Next(Input):
     """Where to go once signed in."""
 
-    next = Text(longest=4000, load_default=None)
+    next = Text(max_length=4000, load_default=None)
 
 
 class _Token(Input):
     """The right to do it, from a mail."""
 
-    token = Text(longest=500, load_default="")
+    token = Text(max_length=500, load_default="")
 
 
 class _FirstAccess(FirstAccess):

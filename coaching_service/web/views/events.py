@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coaching_service.kernel.storage.documents import Document
+from coaching_service.core.database.documents import Document
 from coaching_service.web.views.items import figure
 
 KINDS = {"heaviest_load": "Heaviest load", "most_reps": "Most repetitions", "estimated_1rm": "Estimated 1RM"}

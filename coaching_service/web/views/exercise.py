@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.auth.permissions import EXERCISES
-from coaching_service.kernel.errors import BadRequest
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import (
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import EXERCISES
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import BadRequest
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import (
     TEXT_LENGTH,
     Choice,
     Identifier,
     Input,
     Link,
     ListOf,
+    StringList,
     Text,
     Version,
-    Words,
 )
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.schemas import LEVELS, TYPES
@@ -30,15 +30,15 @@ pages = Pages("/app/exercises")
 
 class _Exercise(Input):
     name = Text(required=True)
-    aliases = Words(longest=200, load_default=list)
+    aliases = StringList(max_length=200, load_default=list)
     type = Choice(*TYPES, load_default="strength")
     level = Choice(*LEVELS, allow_none=True, load_default=None)
     equipment = Text(allow_none=True, load_default=None)
-    defaultInstructions = Text(longest=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
+    defaultInstructions = Text(max_length=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
     videoLink = Link(allow_none=True, load_default=None)
-    tags = Words(load_default=list)
-    muscles = ListOf(Identifier(), most=23, load_default=list)
-    helping = ListOf(Identifier(), most=23, load_default=list)
+    tags = StringList(load_default=list)
+    muscles = ListOf(Identifier(), maximum=23, load_default=list)
+    helping = ListOf(Identifier(), maximum=23, load_default=list)
 
 
 class _Change(_Exercise):

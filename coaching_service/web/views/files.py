@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.auth.permissions import CUSTOMERS, NUTRITION
-from coaching_service.kernel.media import PDF, PICTURES
-from coaching_service.kernel.rest.routes import Form
-from coaching_service.kernel.storage.context import Context, together
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.files import StoredFile
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import Day, Input, Integer, Text
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS, NUTRITION
+from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.documents import Document
+from coaching_service.core.database.files import StoredFile
+from coaching_service.core.http.routes import Form
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.media import PDF, PICTURES
+from coaching_service.core.validation import Date, Input, Integer, Text
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.schemas import NoTexts
 from coaching_service.progress.nutrition_plans import service as nutrition_plans
@@ -33,17 +33,17 @@ class _Dates(Input):
 
 
 class _NewPhoto(OtherPhoto):
-    createdAt = Day(required=True)
+    createdAt = Date(required=True)
 
 
 class _Page(Input):
-    page = Integer(least=1, load_default=1)
+    page = Integer(minimum=1, load_default=1)
 
 
 @pages.get("/photos", access=coach(CUSTOMERS.VIEW), query=_Dates(), template="customer/photos.html")
 async def photos_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
     """Two dates side by side: the first and the latest unless others are chosen."""
-    customer, page = await together(
+    customer, page = await gather_reads(
         ctx, head(ctx, customer_id), progress_photos.page(ctx, customer_id, page=1, size=50)
     )
     records = page["docs"]
@@ -58,7 +58,7 @@ async def photos_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]
         "pair": pair,
         "sides": SIDES,
         "choices": _CHOICES,
-        "today": ctx.who.today(customer["timezone"]),
+        "today": ctx.caller.today(customer["timezone"]),
     }
 
 
@@ -73,7 +73,7 @@ async def add_photo(ctx: Context, customer_id: ObjectId, form: dict[str, Any], f
 @pages.get("/photos/{photoId}/delete", access=coach(CUSTOMERS.EDIT), template="customer/delete_photos.html")
 async def delete_photos_page(ctx: Context, customer_id: ObjectId, photo_id: ObjectId) -> dict[str, Any]:
     """The photos of a date that will be lost."""
-    customer, record = await together(ctx, head(ctx, customer_id), progress_photos.read(ctx, customer_id, photo_id))
+    customer, record = await gather_reads(ctx, head(ctx, customer_id), progress_photos.read(ctx, customer_id, photo_id))
     return {"customer": customer, "record": record, "sides": [s for s in SIDES if record["photos"][f"{s}Url"]]}
 
 
@@ -87,7 +87,7 @@ async def delete_photos(ctx: Context, customer_id: ObjectId, photo_id: ObjectId)
 @pages.get("/plans", access=coach(NUTRITION.VIEW), query=_Page(), template="customer/plans.html")
 async def plans_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
     """The versions of a client's plan."""
-    customer, page = await together(
+    customer, page = await gather_reads(
         ctx, head(ctx, customer_id), nutrition_plans.page(ctx, customer_id, page=query["page"], size=25)
     )
     here = f"/app/customers/{customer_id}/plans"
@@ -110,7 +110,7 @@ async def upload_plan(ctx: Context, customer_id: ObjectId, form: dict[str, Any],
 @pages.get("/plans/{planId}/delete", access=coach(NUTRITION.DELETE), template="customer/delete_plan.html")
 async def delete_plan_page(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> dict[str, Any]:
     """The version that will be lost."""
-    customer, plan = await together(ctx, head(ctx, customer_id), nutrition_plans.read(ctx, customer_id, plan_id))
+    customer, plan = await gather_reads(ctx, head(ctx, customer_id), nutrition_plans.read(ctx, customer_id, plan_id))
     return {"customer": customer, "plan": plan}
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.auth.permissions import CUSTOMERS, EXERCISES, PROGRAMS
-from coaching_service.kernel.storage.context import Context
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS, EXERCISES, PROGRAMS
+from coaching_service.core.database.context import Context
 from coaching_service.web.pages import Go, Pages
 
 pages = Pages("/app")
@@ -20,4 +20,4 @@ _FIRST = (
 @pages.get("", access=coach(), template="")
 async def home(ctx: Context) -> Go:
     """The first page of those that a coach may see."""
-    return Go(next((path for permission, path in _FIRST if permission in ctx.who.permissions), "/app/settings"))
+    return Go(next((path for permission, path in _FIRST if permission in ctx.caller.permissions), "/app/settings"))

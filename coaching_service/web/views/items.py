@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from coaching_service.kernel.storage.documents import Document
+from coaching_service.core.database.documents import Document
 
 EFFORT = (("RPE", "rpe"), ("RIR", "rir"))
 
@@ -77,6 +77,6 @@ def figure(value: float | None, unit: str = "") -> str:
     return f"{f'{value:,.3f}'.rstrip('0').rstrip('.')} {unit}".rstrip()
 
 
-def _range(least: float | None, most: float | None, unit: str) -> str:
-    ends = [figure(end) for end in dict.fromkeys((least, most)) if end is not None]
+def _range(minimum: float | None, maximum: float | None, unit: str) -> str:
+    ends = [figure(end) for end in dict.fromkeys((minimum, maximum)) if end is not None]
     return "–".join(ends) + unit if ends else ""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from coaching_service.kernel.auth.access import session_only
-from coaching_service.kernel.auth.permissions import ACTIONS, AREAS
-from coaching_service.kernel.dates import local_date, next_midnight
-from coaching_service.kernel.errors import BadRequest, not_found
-from coaching_service.kernel.storage.context import Context, together
-from coaching_service.kernel.storage.documents import Document, now
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import Day, Flag, Input, Text
+from coaching_service.core.auth.access import session_only
+from coaching_service.core.auth.permissions import ACTIONS, AREAS
+from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.documents import Document, now
+from coaching_service.core.dates import local_date, next_midnight
+from coaching_service.core.errors import BadRequest, not_found
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Boolean, Date, Input, Text
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.team import service as team
 from coaching_service.people.team.schemas import Permissions
@@ -25,25 +25,25 @@ _LAST_YEAR = 2999
 
 class _NewKey(Input):
     name = Text(required=True)
-    readOnly = Flag(load_default=False)
+    readOnly = Boolean(load_default=False)
     permissions = Permissions(load_default=list)
-    expires = Day(allow_none=True, load_default=None)
+    expires = Date(allow_none=True, load_default=None)
 
 
 @pages.get("", access=session_only(), template="settings/keys.html")
 async def keys_page(ctx: Context) -> dict[str, Any]:
     """The keys of the coach; for the owner, all of the company's."""
-    keys, coaches = await together(ctx, api_keys.everything(ctx), team.everybody(ctx))
+    keys, coaches = await gather_reads(ctx, api_keys.everything(ctx), team.everybody(ctx))
     for key in keys:
         ends = key["restrictions"]["expiresAt"]
-        key["lastDay"] = ends and local_date(ends - _A_MOMENT, ctx.who.company.timezone)
+        key["lastDay"] = ends and local_date(ends - _A_MOMENT, ctx.caller.company.timezone)
     return {
         "keys": keys,
         "names": {each["_id"]: each["name"] for each in coaches},
         "areas": [area.name for area in AREAS],
         "actions": ACTIONS,
         "now": now(),
-        "today": ctx.who.today(),
+        "today": ctx.caller.today(),
         "shown": None,
     }
 
@@ -51,7 +51,7 @@ async def keys_page(ctx: Context) -> dict[str, Any]:
 @pages.post("", access=session_only(), form=_NewKey(), on=keys_page)
 async def create_key(ctx: Context, form: dict[str, Any]) -> Show:
     """A new key; its secret is shown at once."""
-    if not set(form["permissions"]) <= ctx.who.permissions:
+    if not set(form["permissions"]) <= ctx.caller.permissions:
         raise BadRequest(["permissions must be among your own"])
     restrictions = {
         "readOnly": form["readOnly"],
@@ -88,11 +88,11 @@ async def delete_key(ctx: Context, key_id: ObjectId) -> Go:
 def _end_of(ctx: Context, day: str) -> datetime:
     """The last moment of a day where the company is. Raises BadRequest for one that is over, or too far away."""
     last = date.fromisoformat(day)
-    if last < ctx.who.today():
+    if last < ctx.caller.today():
         raise BadRequest(["expires must not be in the past"])
     if last.year > _LAST_YEAR:
         raise BadRequest([f"expires must not be after {_LAST_YEAR}"])
-    return next_midnight(last, ctx.who.company.timezone) - _A_MOMENT
+    return next_midnight(last, ctx.caller.company.timezone) - _A_MOMENT
 
 
 async def _one(ctx: Context, key_id: ObjectId) -> Document:

@@ -7,13 +7,13 @@ from urllib.parse import urlencode
 
 from marshmallow import fields
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.auth.permissions import CUSTOMERS, EXERCISES, PROGRAMS
-from coaching_service.kernel.errors import Conflict
-from coaching_service.kernel.storage.context import Context, together
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import Choice, Day, Identifier, Input, Integer
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS, EXERCISES, PROGRAMS
+from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import Conflict
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Choice, Date, Identifier, Input, Integer
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.schemas import MINE, PUBLIC, TYPES
 from coaching_service.people.customers import service as customers
@@ -28,7 +28,7 @@ from coaching_service.web.views.items import described
 
 pages = Pages("/app")
 PAGE = 24
-_MOST_CLIENTS = 50
+_MAX_CLIENTS = 50
 _TWICE = (
     "This client has workouts of this program on some of these days already, so nothing was planned. "
     "Tick that you mean it, and assign it again."
@@ -38,13 +38,13 @@ _TWICE = (
 class _Search(Input):
     keywords = Keywords()
     type = Choice(MINE, PUBLIC, *TYPES, load_default=None, allow_none=True)
-    page = Integer(least=1, load_default=1)
+    page = Integer(minimum=1, load_default=1)
 
 
 class _Programs(Input):
     keywords = Keywords()
     archived = fields.Boolean(load_default=False)
-    page = Integer(least=1, load_default=1)
+    page = Integer(minimum=1, load_default=1)
 
 
 class _Whom(Input):
@@ -53,7 +53,7 @@ class _Whom(Input):
 
 class _Assign(Input):
     customerId = Identifier(required=True)
-    startDate = Day(required=True)
+    startDate = Date(required=True)
     again = fields.Boolean(load_default=False)
 
 
@@ -94,15 +94,15 @@ async def new_program(ctx: Context, form: dict[str, Any]) -> Go:
 @pages.get("/programs/{programId}", access=coach(PROGRAMS.VIEW), query=_Whom(), template="library/program.html")
 async def program_page(ctx: Context, program_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
     """A program, week by week, and whom to assign it to."""
-    program, blocks, clients = await together(
+    program, blocks, clients = await gather_reads(
         ctx,
         programs.read(ctx, program_id),
         workouts.calendar(ctx, ProgramPlan(program_id), 1, LAST_DAY),
-        customers.page(ctx, archived=False, page=1, size=_MOST_CLIENTS, contains=query["client"]),
+        customers.page(ctx, archived=False, page=1, size=_MAX_CLIENTS, contains=query["client"]),
     )
     weeks: dict[int, list[Document]] = {}
     for block in blocks:
-        block["shown"] = [described(item, ctx.who.company.load_unit) for item in block["items"]]
+        block["shown"] = [described(item, ctx.caller.company.load_unit) for item in block["items"]]
         weeks.setdefault((block["day"] - 1) // 7 + 1, []).append(block)
     people = [(str(each["_id"]), f"{each['name']} {each['surname'] or ''}".rstrip()) for each in clients["docs"]]
     return {
@@ -112,7 +112,7 @@ async def program_page(ctx: Context, program_id: ObjectId, query: dict[str, Any]
         "clients": people,
         "found": clients["totalDocs"],
         "client": query["client"],
-        "today": ctx.who.today(),
+        "today": ctx.caller.today(),
     }
 
 

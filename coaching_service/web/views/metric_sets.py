@@ -7,19 +7,19 @@ from typing import Any
 
 from marshmallow import fields
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.auth.permissions import METRICS
-from coaching_service.kernel.errors import BadRequest, not_found
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import Identifier, Input, Text, Version
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import METRICS
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import BadRequest, not_found
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Identifier, Input, Text, Version
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.library.metric_sets.schemas import NewMetric
 from coaching_service.web.pages import Go, Pages
 
 pages = Pages("/app/settings/metric-sets")
-_MOST = 100
+_MAXIMUM = 100
 
 
 class _NewSet(Input):
@@ -82,8 +82,8 @@ async def add_metric(ctx: Context, metrics_set_id: ObjectId, form: dict[str, Any
     """Measure something more in a set."""
 
     def more(metrics: list[Document]) -> list[Document]:
-        if len(metrics) >= _MOST:
-            raise BadRequest([f"A set must not hold more than {_MOST} metrics"])
+        if len(metrics) >= _MAXIMUM:
+            raise BadRequest([f"A set must not hold more than {_MAXIMUM} metrics"])
         return [*metrics, form]
 
     await _rewrite(ctx, metrics_set_id, more)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.auth.permissions import PROGRAMS
-from coaching_service.kernel.storage.context import Context, together
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import patch_of
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import PROGRAMS
+from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.documents import Document
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import patch_of
 from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.schemas import LAST_DAY, NewProgram, ProgramBlockDetails, ProgramBlockPlace
 from coaching_service.training.programs.service import ProgramPlan
@@ -73,7 +73,7 @@ async def change_program(ctx: Context, program_id: ObjectId, form: dict[str, Any
 @pages.get("/delete", access=coach(PROGRAMS.DELETE), template="library/delete_program.html")
 async def delete_program_page(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
     """What is lost with a program."""
-    program, blocks = await together(
+    program, blocks = await gather_reads(
         ctx, programs.require(ctx, program_id), workouts.calendar(ctx, ProgramPlan(program_id), 1, LAST_DAY)
     )
     count = sum(len(block["items"]) for block in blocks)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.auth.permissions import CUSTOMERS, METRICS
-from coaching_service.kernel.errors import not_found
-from coaching_service.kernel.storage.context import Context, together
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import Choice, Day, Identifier, Input, Number
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS, METRICS
+from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import not_found
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Choice, Date, Identifier, Input, Number
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.progress.compliance import service as compliance
 from coaching_service.progress.metrics import service as metrics
@@ -40,19 +40,19 @@ class _Span(Input):
 class _NewValue(Input):
     metricsSetId = Identifier(required=True)
     metricId = Identifier(required=True)
-    date = Day(required=True)
-    value = Number(least=-1e12, required=True)
+    date = Date(required=True)
+    value = Number(minimum=-1e12, required=True)
 
 
 @pages.get("/progress", access=coach(CUSTOMERS.VIEW), query=_Span(), template="customer/progress.html")
 async def progress_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
     """How a client is doing."""
     customer = await head(ctx, customer_id)
-    today = ctx.who.today(customer["timezone"])
+    today = ctx.caller.today(customer["timezone"])
     weeks = int(query["weeks"])
     monday = today - timedelta(days=today.weekday() + 7 * (weeks - 1))
     span = (str(monday), str(today))
-    load, muscles, kept, measured, sets = await together(
+    load, muscles, kept, measured, sets = await gather_reads(
         ctx,
         workload.periods(ctx, customer_id, *span, "week"),
         volume.by_muscle(ctx, customer_id, *span),
@@ -70,21 +70,21 @@ async def progress_page(ctx: Context, customer_id: ObjectId, query: dict[str, An
         "muscles": _muscles(muscles),
         "compliance": _compliance(kept, str(today)),
         "measured": [each | {"isDeleted": each["_id"] not in there} for each in measured],
-        "offered": [each for each in sets if each["_id"] not in assigned and METRICS.EDIT in ctx.who.permissions],
+        "offered": [each for each in sets if each["_id"] not in assigned and METRICS.EDIT in ctx.caller.permissions],
     }
 
 
 async def _sets(ctx: Context) -> list[Document]:
-    return await metric_sets.everything(ctx) if METRICS.VIEW in ctx.who.permissions else []
+    return await metric_sets.everything(ctx) if METRICS.VIEW in ctx.caller.permissions else []
 
 
 async def _measured(ctx: Context, customer_id: ObjectId, span: tuple[str, str]) -> list[Document]:
     """Every metric the client is assigned with what was recorded of it from a day to today, by set."""
-    if METRICS.VIEW not in ctx.who.permissions:
+    if METRICS.VIEW not in ctx.caller.permissions:
         return []
     sets = await metrics.assigned(ctx, customer_id)
     wanted = [(each["metricsSet"]["_id"], one["metric"]) for each in sets for one in each["metrics"]]
-    histories = await together(ctx, *(metrics.history(ctx, customer_id, set_id, m["_id"]) for set_id, m in wanted))
+    histories = await gather_reads(ctx, *(metrics.history(ctx, customer_id, set_id, m["_id"]) for set_id, m in wanted))
     of_metric = {metric["_id"]: history for (_, metric), history in zip(wanted, histories, strict=True)}
     return [
         {
@@ -187,7 +187,7 @@ async def assign_set(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) 
 @pages.get("/progress/sets/{metricsSetId}/end", access=coach(METRICS.EDIT), template="customer/end_set.html")
 async def end_set_page(ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId) -> dict[str, Any]:
     """What follows from measuring a set no more."""
-    customer, sets = await together(ctx, head(ctx, customer_id), metrics.assigned(ctx, customer_id))
+    customer, sets = await gather_reads(ctx, head(ctx, customer_id), metrics.assigned(ctx, customer_id))
     found = next((each["metricsSet"] for each in sets if each["metricsSet"]["_id"] == metrics_set_id), None)
     if found is None:
         raise not_found("Assignment")

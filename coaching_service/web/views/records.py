@@ -6,12 +6,12 @@ from typing import Any
 
 from markupsafe import escape
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.auth.permissions import CUSTOMERS
-from coaching_service.kernel.errors import not_found
-from coaching_service.kernel.storage.context import Context, together
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import TEXT_LENGTH, Input, Text
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.errors import not_found
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import TEXT_LENGTH, Input, Text
 from coaching_service.people.activity import service as activity
 from coaching_service.progress.notes import service as notes
 from coaching_service.progress.personal_records import service as personal_records
@@ -23,13 +23,13 @@ pages = Pages("/app/customers/{customerId}")
 
 
 class _NewNote(Input):
-    content = Text(longest=TEXT_LENGTH, required=True)
+    content = Text(max_length=TEXT_LENGTH, required=True)
 
 
 @pages.get("/notes", access=coach(CUSTOMERS.VIEW), template="customer/notes.html")
 async def notes_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     """The notes on a client, and what happened lately."""
-    customer, written, feed = await together(
+    customer, written, feed = await gather_reads(
         ctx, head(ctx, customer_id), notes.of(ctx, customer_id), activity.page(ctx, customer_id, page=1, size=15)
     )
     return {"customer": customer, "notes": written, "feed": feed["docs"], "told": told}
@@ -47,7 +47,7 @@ async def add_note(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) ->
 @pages.get("/notes/{noteId}/delete", access=coach(CUSTOMERS.EDIT), template="customer/delete_note.html")
 async def delete_note_page(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> dict[str, Any]:
     """The note that will be lost."""
-    customer, written = await together(ctx, head(ctx, customer_id), notes.of(ctx, customer_id))
+    customer, written = await gather_reads(ctx, head(ctx, customer_id), notes.of(ctx, customer_id))
     note = next((note for note in written if note["_id"] == note_id), None)
     if note is None:
         raise not_found("Note")
@@ -64,5 +64,5 @@ async def delete_note(ctx: Context, customer_id: ObjectId, note_id: ObjectId) ->
 @pages.get("/records", access=coach(CUSTOMERS.VIEW), template="customer/records.html")
 async def records_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     """A client's bests."""
-    customer, records = await together(ctx, head(ctx, customer_id), personal_records.of(ctx, customer_id))
+    customer, records = await gather_reads(ctx, head(ctx, customer_id), personal_records.of(ctx, customer_id))
     return {"customer": customer, "records": records, "kinds": KINDS}

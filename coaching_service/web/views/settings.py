@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.kernel.auth.access import coach, owner_session
-from coaching_service.kernel.errors import BadRequest, Forbidden
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.validation import patch_of
+from coaching_service.core.auth.access import coach, owner_session
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import BadRequest, Forbidden
+from coaching_service.core.validation import patch_of
 from coaching_service.people.account import service as account
 from coaching_service.people.account.schemas import AccountDetails, Farewell
 from coaching_service.people.customers import service as customers

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.kernel.auth.access import session_only
-from coaching_service.kernel.errors import BadRequest, Forbidden
-from coaching_service.kernel.storage.context import Context
+from coaching_service.core.auth.access import session_only
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import BadRequest, Forbidden
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.sessions.schemas import PasswordChange
 from coaching_service.web.pages import Go, Pages

@@ -20,7 +20,7 @@ async def furnish(coach: CoachClient) -> World:
     for name, surname, group in (
         ("Björn", "Åkesson", "Strength"), ("Chidi", "Okafor", "Strength"), ("José", "García", "Evening")
     ):  # fmt: skip
-        await coach.create_customer(name, surname=surname, groups=[group], assignedTo=str(coach.ctx.who.id))
+        await coach.create_customer(name, surname=surname, groups=[group], assignedTo=str(coach.ctx.caller.id))
     await _weeks(coach, world)
     await _photos(coach, world)
     await _measurements(coach, world)
@@ -34,7 +34,7 @@ async def _weeks(coach: CoachClient, world: World) -> None:
         (await coach.create_exercise(name, muscleGroups=[{"_id": each["_id"]}]), load, reps)
         for (name, load, reps), each in zip(_LIFTS, muscle, strict=True)
     ]
-    today = coach.ctx.who.today()
+    today = coach.ctx.caller.today()
     monday = today - timedelta(days=today.weekday())
     for week in range(-5, 1):
         for day in (0, 2, 4):
@@ -67,7 +67,7 @@ async def _measurements(coach: CoachClient, world: World) -> None:
     for days in range(0, 60, 6):
         entry = {
             "metricId": world["metricId"],
-            "date": str(coach.ctx.who.today() - timedelta(days=days)),
+            "date": str(coach.ctx.caller.today() - timedelta(days=days)),
             "value": 79 + days / 20 + days % 4 / 10,
         }
         (await coach.post(path, entry)).ok(201)

@@ -17,8 +17,8 @@ from tests.web.browser.studio import furnish
 from tests.web.test_pages import filled
 
 PAGES = [page for page in views.everything() if page.method == "GET" and page.path.startswith("/app/")]
-OUTSIDE = [page for page in PAGES if page.access.who == "public"]
-INSIDE = [page for page in PAGES if page.access.who != "public" and page.template]
+OUTSIDE = [page for page in PAGES if page.access.audience == "public"]
+INSIDE = [page for page in PAGES if page.access.audience != "public" and page.template]
 LOOKS: dict[str, dict[str, Any]] = {
     "light": {"color_scheme": "light"},
     "dark": {"color_scheme": "dark"},

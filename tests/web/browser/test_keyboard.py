@@ -34,7 +34,7 @@ async def test_a_client_is_added_and_planned_by_keyboard_alone(open_page: OpenPa
     page = await open_page()
     await page.goto("/app/sign-in")
     await tab_to(page, "E-mail")
-    await page.keyboard.type(str(coach.ctx.who.email))
+    await page.keyboard.type(str(coach.ctx.caller.email))
     await tab_to(page, "Password")
     await page.keyboard.type(PASSWORD)
     await page.keyboard.press("Enter")

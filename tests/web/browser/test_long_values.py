@@ -23,7 +23,7 @@ _SCROLLS = """() => [...document.querySelectorAll("main .table, main .scroll")]
 @pytest.mark.parametrize("width", [360, 768, 1000, 1280])
 async def test_long_names_push_nothing_out_of_sight(open_page: OpenPage, coach: CoachClient, width: int) -> None:
     unbroken, group = "x" * 200, "Endurance and strength for beginners on Tuesdays"
-    ana = await coach.create_customer(unbroken, groups=["y" * 100, group], assignedTo=str(coach.ctx.who.id))
+    ana = await coach.create_customer(unbroken, groups=["y" * 100, group], assignedTo=str(coach.ctx.caller.id))
     await coach.create_customer("Maximiliana Bartholomäa", surname="von Hohenstein-Schwarzenberg", groups=[group])
     (await (await coach.interactive()).post("/coach/api-keys", {"name": unbroken})).ok(201)
     program = (await coach.post("/coach/programs", {"name": unbroken, "tags": ["z" * 100]})).ok(201)

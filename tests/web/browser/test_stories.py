@@ -53,13 +53,13 @@ async def test_a_new_company_is_where_its_owner_s_browser_is(open_page: OpenPage
 async def test_what_was_typed_outlives_the_session(page: Page, coach: CoachClient, complaints: list[str]) -> None:
     await page.goto("/app/customers/new")
     await page.get_by_label("Name", exact=True).fill("Ana")
-    await sessions.end_all(coach.ctx, coach.ctx.who.id)
+    await sessions.end_all(coach.ctx, coach.ctx.caller.id)
     await page.get_by_role("button", name="Add the client").click()
 
     await expect(page.get_by_role("heading", name="Your session has ended")).to_be_visible()
     assert await serious(page) == []
     await picture(page, "light", "session-ended")
-    await page.get_by_label("E-mail").fill(str(coach.ctx.who.email))
+    await page.get_by_label("E-mail").fill(str(coach.ctx.caller.email))
     await page.get_by_label("Password").fill(PASSWORD)
     await page.get_by_role("button", name="Sign in").click()
     await expect(page.get_by_label("Name", exact=True)).to_have_value("Ana")
@@ -148,7 +148,7 @@ async def test_an_assistant_is_let_in_and_disconnected(
     async with Knocker(house, {}) as knocker:
         claude = await register(knocker)
         await page.goto(claude.question())
-        await page.get_by_label("E-mail").fill(str(coach.ctx.who.email))
+        await page.get_by_label("E-mail").fill(str(coach.ctx.caller.email))
         await page.get_by_label("Password").fill(PASSWORD)
         await page.get_by_role("button", name="Sign in").click()
         await expect(page.get_by_role("heading", name="Let Claude in?")).to_be_visible()

@@ -8,13 +8,13 @@ from urllib.parse import urlencode
 
 from marshmallow import Schema, ValidationError, validates_schema
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.auth.permissions import EXERCISES, FORMS, METRICS
-from coaching_service.kernel.errors import not_found
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import Identifier, Input, Integer, Text
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import EXERCISES, FORMS, METRICS
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import not_found
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Identifier, Input, Integer, Text
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.forms import service as forms
 from coaching_service.library.metric_sets import service as metric_sets
@@ -22,7 +22,7 @@ from coaching_service.training.workouts import item_service
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.item_schemas import NEW_ITEM, NewReminderFields, NewTaskFields
 from coaching_service.training.workouts.owners import Owner
-from coaching_service.training.workouts.set_schemas import MOST_SETS, RepsLoadSet
+from coaching_service.training.workouts.set_schemas import MAX_SETS, RepsLoadSet
 from coaching_service.web.pages import Go
 from coaching_service.web.searching import Keywords
 from coaching_service.web.views.items import described
@@ -36,14 +36,14 @@ _ASKED = ("exerciseId", "sets", "minPlannedReps", "maxPlannedReps", "load", "res
 
 class _Planned(RepsLoadSet):
     exerciseId = Identifier(required=True)
-    sets = Integer(least=1, most=MOST_SETS, required=True)
+    sets = Integer(minimum=1, maximum=MAX_SETS, required=True)
     circuit = Text(blank=True, load_default="")
 
     @validates_schema
     def ends_in_order(self, data: Mapping[str, Any], **_: Any) -> None:
         """From fewer repetitions to more."""
-        fewest, most = data["minPlannedReps"], data["maxPlannedReps"]
-        if fewest is not None and most is not None and fewest > most:
+        fewest, maximum = data["minPlannedReps"], data["maxPlannedReps"]
+        if fewest is not None and maximum is not None and fewest > maximum:
             raise ValidationError("must not be more than the repetitions they go up to", "minPlannedReps")
 
 
@@ -59,7 +59,7 @@ class Search(Input):
     """Which exercises are offered."""
 
     keywords = Keywords()
-    page = Integer(least=1, load_default=1)
+    page = Integer(minimum=1, load_default=1)
 
 
 def more_of(here: str, query: Document) -> str:
@@ -69,7 +69,7 @@ def more_of(here: str, query: Document) -> str:
 
 async def offered(ctx: Context, query: Document) -> Document:
     """What may be added: `found`, a page of exercises; `forms` and `metric_sets`, each `(identifier, name)`."""
-    may = ctx.who.permissions
+    may = ctx.caller.permissions
     found: Document = {"docs": []}
     if EXERCISES.VIEW in may:
         found = await exercises.page(ctx, page=query["page"], size=_FOUND, keywords=query["keywords"])
@@ -98,21 +98,21 @@ def _declare_exercises(kind: Kind, workout_page: Handler) -> None:
         ctx: Context, block_id: ObjectId, query: dict[str, Any], form: dict[str, Any], **owner: ObjectId
     ) -> Go:
         """Put an exercise at the end of a workout, or of a circuit in it."""
-        whose, here = kind.owner_of(owner), kind.address(owner, block_id)
+        plan_owner, here = kind.owner_of(owner), kind.address(owner, block_id)
         exercise_id, sets, chosen = str(form["exerciseId"]), _sets(form), form["circuit"]
         entry = {"exerciseId": exercise_id, "sets": sets, "instructions": None}
         if not chosen:
             item = {"type": "EXERCISE", "exerciseId": exercise_id, "exerciseSets": sets}
-            return await _added(ctx, whose, more_of(here, query), block_id, item)
+            return await _added(ctx, plan_owner, more_of(here, query), block_id, item)
         if chosen == _NEW_CIRCUIT:
             new = {"type": "CIRCUIT", "circuitName": "Circuit", "rounds": 3, "circuitExercises": [entry]}
-            made = await item_service.add_item(ctx, whose, block_id, NEW_ITEM.load(new))
+            made = await item_service.add_item(ctx, plan_owner, block_id, NEW_ITEM.load(new))
             return Go(f"{here}/items/{made['_id']}", "The circuit is made. What is it called, and how many rounds?")
-        block = await workouts.read(ctx, whose, block_id)
+        block = await workouts.read(ctx, plan_owner, block_id)
         circuit = next((item for item in circuits.of(block) if str(item["_id"]) == chosen), None)
         if circuit is None:
             raise not_found("Circuit")
-        await circuits.rewrite(ctx, whose, block, circuit, [*circuits.as_sent(circuit), entry])
+        await circuits.rewrite(ctx, plan_owner, block, circuit, [*circuits.as_sent(circuit), entry])
         return Go(more_of(here, query), f"It is added to {circuit['circuitName']}.")
 
 
@@ -141,10 +141,10 @@ def _declare_others(kind: Kind, workout_page: Handler) -> None:
     )
 
 
-async def _added(ctx: Context, whose: Owner, here: str, block_id: ObjectId, item: Document) -> Go:
+async def _added(ctx: Context, plan_owner: Owner, here: str, block_id: ObjectId, item: Document) -> Go:
     """Put an item, as it is sent, at the end of a workout, and go to the address `here`."""
-    stored = await item_service.add_item(ctx, whose, block_id, NEW_ITEM.load(item))
-    return Go(here, f"{described(stored, ctx.who.company.load_unit)['title']} is added.")
+    stored = await item_service.add_item(ctx, plan_owner, block_id, NEW_ITEM.load(item))
+    return Go(here, f"{described(stored, ctx.caller.company.load_unit)['title']} is added.")
 
 
 def _sets(form: Document) -> list[Document]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from coaching_service.kernel.errors import BadRequest
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import Document
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import BadRequest
 from coaching_service.training.workouts import item_service
 from coaching_service.training.workouts.item_schemas import ITEM_CHANGE
 from coaching_service.training.workouts.owners import Owner

@@ -6,11 +6,11 @@ from typing import Any
 
 from marshmallow import fields
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import Identifier, Input, Integer
+from coaching_service.core.auth.access import coach
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Identifier, Input, Integer
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training.workouts import item_service, items
 from coaching_service.training.workouts import service as workouts
@@ -23,7 +23,7 @@ from coaching_service.web.views.workout.kind import ITEM, Handler, Kind
 
 class _Move(Input):
     target = Identifier(required=True)
-    place = Integer(least=1, most=1_000, load_default=1_000)
+    place = Integer(minimum=1, maximum=1_000, load_default=1_000)
 
 
 class _Removal(Input):
@@ -49,7 +49,7 @@ def declare(kind: Kind, workout_page: Handler) -> None:
     async def delete_item_page(ctx: Context, block_id: ObjectId, witem_id: ObjectId, **owner: ObjectId) -> Document:
         """What is lost with an item: its log, and the records that were found in it."""
         shown = await kind.page(ctx, owner, block_id)
-        block, unit = shown["block"], ctx.who.company.load_unit
+        block, unit = shown["block"], ctx.caller.company.load_unit
         item = block["items"][items.find(block["items"], witem_id)]
         records = await personal_records.of(ctx, block["customerId"]) if block["customerId"] else []
         return {
@@ -64,9 +64,9 @@ def declare(kind: Kind, workout_page: Handler) -> None:
         ctx: Context, block_id: ObjectId, witem_id: ObjectId, form: dict[str, Any], **owner: ObjectId
     ) -> Go:
         """Take an item out of a workout; one with a log only after its coach has seen what goes with it."""
-        whose, here = kind.owner_of(owner), kind.address(owner, block_id)
-        block = await workouts.read(ctx, whose, block_id)
+        plan_owner, here = kind.owner_of(owner), kind.address(owner, block_id)
+        block = await workouts.read(ctx, plan_owner, block_id)
         if items.is_recorded(block["items"][items.find(block["items"], witem_id)]) and not form["confirmed"]:
             return Go(f"{here}/items/{witem_id}/delete")
-        await item_service.remove_item(ctx, whose, block_id, witem_id)
+        await item_service.remove_item(ctx, plan_owner, block_id, witem_id)
         return Go(here, "The item is removed.")

@@ -8,9 +8,9 @@ from typing import Any
 
 from marshmallow import Schema
 
-from coaching_service.kernel.storage.context import Context, together
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
+from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.documents import Document
+from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.owners import Owner
 from coaching_service.web.pages import Pages
@@ -53,7 +53,7 @@ class Kind:
     async def page(self, ctx: Context, owner: Mapping[str, ObjectId], block_id: ObjectId) -> dict[str, Any]:
         """What every page of a workout shows. Raises NotFound, Forbidden."""
         (identifier,) = owner.values()
-        top, block = await together(
+        top, block = await gather_reads(
             ctx, self.top(ctx, identifier), workouts.read(ctx, self.owner(identifier), block_id)
         )
         more = {"frame": self.frame, "edit": self.edit, "seen": self.seen(identifier, block)}

@@ -7,11 +7,11 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, validates_schema
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import TEXT_LENGTH, Choice, Identifier, Input, Integer, ListOf, Number, Text
+from coaching_service.core.auth.access import coach
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import TEXT_LENGTH, Choice, Identifier, Input, Integer, ListOf, Number, Text
 from coaching_service.library.forms.schemas import QUESTION_TYPES
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.schemas import ITEM_LOG, BlockLog, CircuitDone, ExerciseDone, TaskDone
@@ -23,12 +23,12 @@ from coaching_service.web.views.workout.kind import BLOCK, ITEM, Handler, Kind
 from coaching_service.web.views.workout.rows_done import AMOUNTS, rows_done
 
 _LOG = f"{ITEM}/log"
-_MOST_ROWS = 300
+_MAX_ROWS = 300
 
 
 class _Value(Input):
     metricId = Identifier(required=True)
-    value = Number(least=-1e12, allow_none=True, load_default=None)
+    value = Number(minimum=-1e12, allow_none=True, load_default=None)
 
 
 class _MetricsDone(TaskDone):
@@ -39,8 +39,8 @@ class _Answer(Input):
     questionId = Identifier(required=True)
     type = Choice(*QUESTION_TYPES, required=True)
     required = fields.Boolean(load_default=False)
-    value = Text(longest=TEXT_LENGTH, blank=True, load_default="")
-    chosen = ListOf(Text(longest=1_000), load_default=list)
+    value = Text(max_length=TEXT_LENGTH, blank=True, load_default="")
+    chosen = ListOf(Text(max_length=1_000), load_default=list)
 
 
 class _FormDone(TaskDone):
@@ -83,7 +83,7 @@ def _declare_page(kind: Kind) -> Handler:
     async def log_page(ctx: Context, customer_id: ObjectId, block_id: ObjectId, witem_id: ObjectId) -> Document:
         """What was done of an item; of one without a log, what was planned is offered."""
         shown = await kind.page(ctx, {"customer_id": customer_id}, block_id)
-        block, unit = shown["block"], ctx.who.company.load_unit
+        block, unit = shown["block"], ctx.caller.company.load_unit
         item = block["items"][items.find(block["items"], witem_id)]
         rows = rows_done(item, unit)
         return {
@@ -92,7 +92,7 @@ def _declare_page(kind: Kind) -> Handler:
             "item": item,
             "title": described(item, unit)["title"],
             "rows": rows,
-            "too_many": len(rows) > _MOST_ROWS,
+            "too_many": len(rows) > _MAX_ROWS,
             "recorded": items.is_recorded(item),
             "given": _given(item),
             "options": _options(item),

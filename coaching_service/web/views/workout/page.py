@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import Input, Text, patch_of
+from coaching_service.core.auth.access import coach
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Input, Text, patch_of
 from coaching_service.training.workouts import items
 from coaching_service.training.workouts import service as workouts
 from coaching_service.web.pages import Go
@@ -30,8 +30,8 @@ def declare(kind: Kind) -> Handler:
     async def workout_page(ctx: Context, block_id: ObjectId, query: dict[str, Any], **owner: ObjectId) -> Document:
         """A workout with its items, what was done of them, and what can be added to it."""
         shown = await kind.page(ctx, owner, block_id)
-        block, unit = shown["block"], ctx.who.company.load_unit
-        may_change = kind.edit in ctx.who.permissions
+        block, unit = shown["block"], ctx.caller.company.load_unit
+        may_change = kind.edit in ctx.caller.permissions
         near, (first, last) = [block], kind.near(block)
         if may_change and block["items"]:
             around = await workouts.calendar(ctx, kind.owner_of(owner), first, last)
@@ -61,11 +61,11 @@ def _declare_changes(kind: Kind, workout_page: Handler) -> None:
     @kind.pages.post(BLOCK, access=edit, form=change, on=workout_page)
     async def change_workout(ctx: Context, block_id: ObjectId, form: dict[str, Any], **owner: ObjectId) -> Go:
         """Name a workout anew, or put it on another day."""
-        whose = kind.owner_of(owner)
-        before = await workouts.read(ctx, whose, block_id)
-        if form.get(whose.slot) == before[whose.slot]:
-            del form[whose.slot]  # its place on the day stays
-        await workouts.change(ctx, whose, block_id, form)
+        plan_owner = kind.owner_of(owner)
+        before = await workouts.read(ctx, plan_owner, block_id)
+        if form.get(plan_owner.slot) == before[plan_owner.slot]:
+            del form[plan_owner.slot]  # its place on the day stays
+        await workouts.change(ctx, plan_owner, block_id, form)
         return Go(kind.address(owner, block_id), "The changes are kept.")
 
     @kind.pages.post(f"{BLOCK}/copy", access=edit, form=kind.place(), on=workout_page)

@@ -7,16 +7,16 @@ from typing import Any
 
 from marshmallow import Schema, fields
 
-from coaching_service.kernel.auth.access import coach
-from coaching_service.kernel.errors import not_found
-from coaching_service.kernel.storage.context import Context
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.storage.ids import ObjectId
-from coaching_service.kernel.validation import TEXT_LENGTH, Input, Integer, ListOf, Text, Version
+from coaching_service.core.auth.access import coach
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import not_found
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import TEXT_LENGTH, Input, Integer, ListOf, Text, Version
 from coaching_service.training.workouts import item_service, items
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.item_schemas import ITEM_CHANGE, NewReminderFields, NewTaskFields
-from coaching_service.training.workouts.set_schemas import MOST_SETS
+from coaching_service.training.workouts.set_schemas import MAX_SETS
 from coaching_service.web.pages import Go
 from coaching_service.web.views.items import described, planned_lines
 from coaching_service.web.views.workout import circuits
@@ -27,7 +27,7 @@ _ENTRY = f"{ITEM}/exercises/{{exerciseId}}"
 
 
 def _words() -> Text:
-    return Text(longest=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
+    return Text(max_length=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
 
 
 class _Form(Input):
@@ -35,7 +35,7 @@ class _Form(Input):
 
 
 class _Sets(_Form):
-    sets = ListOf(fields.Nested(SetRow), most=MOST_SETS + SPARE, load_default=list)
+    sets = ListOf(fields.Nested(SetRow), maximum=MAX_SETS + SPARE, load_default=list)
     instructions = _words()
 
 
@@ -45,7 +45,7 @@ class _Exercise(_Sets):
 
 class _Circuit(_Form):
     circuitName = Text(required=True)
-    rounds = Integer(least=1, most=1_000, required=True)
+    rounds = Integer(minimum=1, maximum=1_000, required=True)
 
 
 class _Task(NewTaskFields, _Form):
@@ -68,7 +68,7 @@ def _declare_item(kind: Kind) -> Handler:
     async def item_page(ctx: Context, block_id: ObjectId, witem_id: ObjectId, **owner: ObjectId) -> Document:
         """What is planned in an item."""
         shown = await kind.page(ctx, owner, block_id)
-        item, unit = _item(shown["block"], witem_id), ctx.who.company.load_unit
+        item, unit = _item(shown["block"], witem_id), ctx.caller.company.load_unit
         entries = item.get("circuitExercises") or ()
         return {
             **shown,
@@ -178,7 +178,7 @@ def _declare_entry(kind: Kind, item_page: Handler) -> None:
 
 
 def _for_sets(ctx: Context, sets: list[Document]) -> Document:
-    return {"rows": rows(sets), "kinds": KINDS, "unit": ctx.who.company.load_unit}
+    return {"rows": rows(sets), "kinds": KINDS, "unit": ctx.caller.company.load_unit}
 
 
 def _item(block: Document, item_id: ObjectId) -> Document:

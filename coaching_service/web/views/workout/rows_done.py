@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coaching_service.kernel.storage.documents import Document
+from coaching_service.core.database.documents import Document
 from coaching_service.training.workouts import items
 from coaching_service.web.views.items import planned_set
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, validates_schema
 
-from coaching_service.kernel.storage.documents import Document
-from coaching_service.kernel.validation import Choice, Integer, Number
-from coaching_service.training.workouts.set_schemas import MOST_METERS, MOST_REPS, MOST_SECONDS, LoadedSet
+from coaching_service.core.database.documents import Document
+from coaching_service.core.validation import Choice, Integer, Number
+from coaching_service.training.workouts.set_schemas import MAX_METERS, MAX_REPS, MAX_SECONDS, LoadedSet
 
 KINDS = (
     ("reps_load", "repetitions with a load"),
@@ -20,18 +20,18 @@ KINDS = (
 )
 SPARE = 2
 _ENDS = {"reps": ("minPlannedReps", "maxPlannedReps"), "time": ("minPlannedSeconds", "maxPlannedSeconds")}
-_MOST = {"reps": MOST_REPS, "time": MOST_SECONDS, "distance": MOST_METERS}
+_MAXIMUM = {"reps": MAX_REPS, "time": MAX_SECONDS, "distance": MAX_METERS}
 _AS_THEY_ARE = ("rest", "rpe", "rir", "tempo", "isWarmup")
 
 
 def _end() -> Number:
-    return Number(least=0, most=MOST_METERS, allow_none=True, load_default=None)
+    return Number(minimum=0, maximum=MAX_METERS, allow_none=True, load_default=None)
 
 
 class SetRow(LoadedSet):
     """A planned set; one that is there already has its `index`."""
 
-    index = Integer(least=1, most=1_000, allow_none=True, load_default=None)
+    index = Integer(minimum=1, maximum=1_000, allow_none=True, load_default=None)
     type = Choice(*(kind for kind, _ in KINDS), required=True)
     low = _end()
     high = _end()
@@ -42,8 +42,8 @@ class SetRow(LoadedSet):
         """Counts are whole, ends in order, and nothing is carried over a distance."""
         counted, low, high = data["type"].partition("_")[0], data["low"], data["high"]
         for name in ("low", "high"):
-            if data[name] is not None and data[name] > _MOST[counted]:
-                raise ValidationError(f"must not be greater than {_MOST[counted]}", name)
+            if data[name] is not None and data[name] > _MAXIMUM[counted]:
+                raise ValidationError(f"must not be greater than {_MAXIMUM[counted]}", name)
             if counted == "reps" and data[name] is not None and data[name] % 1:
                 raise ValidationError("must be a whole number", name)
         if counted == "distance" and data["load"] is not None:

@@ -1,0 +1,159 @@
+"""The bare handlers the service is measured against: what one would write for these three requests and nothing else.
+
+The same driver, database and indexes, uvloop and orjson; the same look-ups (the key and its company, the client, the
+exercises named), those that are independent at the same time; the same write with the same write concern. No validation,
+no permissions, no log, and nothing derived.
+Started by the benchmark: `python -m benchmarks.bare`, told by MONGODB_URI, MONGODB_DATABASE, SECRET_KEYS and PORT.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+import uvloop
+from aiohttp import web
+from bson import ObjectId
+from motor.motor_asyncio import AsyncIOMotorClient
+
+from coaching_service.core.auth.secrets import Vault, parse_master_key
+
+_PAGE_HIDES = dict.fromkeys(("sortName", "sortSurname", "search", "suf", "firstAccessHash"), 0)
+_PAGE_ORDER = [("sortName", 1), ("sortSurname", 1), ("_id", 1)]
+_BLOCK_HIDES = {"companyId": 0, "position": 0, "done": 0}
+_EXERCISE = {"name": 1, "defaultInstructions": 1}
+_BLOCK_ORDER = [("date", 1), ("position", 1), ("_id", 1)]
+_UNSAID = {"rest": None, "rpe": None, "rir": None, "tempo": None, "isWarmup": False}
+_OPTIONS = orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z
+
+
+class Bare:
+    """The three handlers on one database."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        client = AsyncIOMotorClient(environment["MONGODB_URI"])
+        self.db = client[environment["MONGODB_DATABASE"]]
+        self.vault = Vault([parse_master_key(environment["SECRET_KEYS"])])
+
+    async def key(self, request: web.Request) -> dict[str, Any]:
+        """The record of the request's key."""
+        found = await self.db.apiKeys.find_one({"hash": self.vault.keyed_hash(request.headers["X-API-Key"])})
+        if found is None:
+            raise web.HTTPUnauthorized
+        return found
+
+    async def customers(self, request: web.Request) -> web.Response:
+        """A page of clients and their exact number."""
+        company = (await self.key(request))["companyId"]
+        where = {"companyId": company, "customerRoleData.isArchived": request.query["archived"] == "true"}
+        size, page = int(request.query["pageSize"]), int(request.query["pageNum"])
+        cursor = self.db.customers.find(where, _PAGE_HIDES, sort=_PAGE_ORDER, skip=(page - 1) * size, limit=size)
+        docs, total = await asyncio.gather(cursor.to_list(None), self.db.customers.count_documents(where))
+        return _json({"docs": docs, "totalDocs": total})
+
+    def company(self, company: ObjectId) -> Awaitable[dict[str, Any] | None]:
+        """The company, which may be gone."""
+        return self.db.companies.find_one({"_id": company})
+
+    def customer(self, company: ObjectId, customer: ObjectId) -> Awaitable[dict[str, Any] | None]:
+        """The client, who may be gone."""
+        return self.db.customers.find_one({"companyId": company, "_id": customer}, {"customerRoleData.assignedTo": 1})
+
+    def exercises(self, company: ObjectId, ids: Iterable[ObjectId]) -> Awaitable[list[dict[str, Any]]]:
+        """Those of the exercises that the company has, with their names."""
+        where = {"companyId": {"$in": [None, company]}, "_id": {"$in": list(ids)}}
+        found: Awaitable[list[dict[str, Any]]] = self.db.exercises.find(where, _EXERCISE, hint="_id_").to_list(None)
+        return found
+
+    async def calendar(self, request: web.Request) -> web.Response:
+        """The blocks of a client's week, with the names of their exercises."""
+        company = (await self.key(request))["companyId"]
+        customer = ObjectId(request.match_info["customerId"])
+        where = {
+            "companyId": company,
+            "customerId": customer,
+            "date": {"$gte": request.query["startDate"], "$lte": request.query["endDate"]},
+        }
+        *there, blocks = await asyncio.gather(
+            self.company(company),
+            self.customer(company, customer),
+            self.db.workoutBlocks.find(where, _BLOCK_HIDES, sort=_BLOCK_ORDER).to_list(None),
+        )
+        if None in there:
+            raise web.HTTPNotFound
+        items = [item for block in blocks for item in block["items"] if "exerciseId" in item]
+        named = {found["_id"]: found for found in await self.exercises(company, {item["exerciseId"] for item in items})}
+        for item in items:
+            item["exercise"] = named[item["exerciseId"]]
+        return _json(blocks)
+
+    async def add_item(self, request: web.Request) -> web.Response:
+        """An item at the end of a block, when its client and its exercise are there."""
+        company = (await self.key(request))["companyId"]
+        customer = ObjectId(request.match_info["customerId"])
+        body = orjson.loads(await request.read())
+        exercise = ObjectId(body["exerciseId"])
+        *there, exercises = await asyncio.gather(
+            self.company(company), self.customer(company, customer), self.exercises(company, [exercise])
+        )
+        if None in there or not exercises:
+            raise web.HTTPNotFound
+        item = _stored(body, exercise)
+        at = item["updatedAt"]
+        where = {"companyId": company, "customerId": customer, "_id": ObjectId(request.match_info["wblockId"])}
+        change = {"$push": {"items": item}, "$set": {"updatedAt": at}, "$inc": {"version": 1}}
+        if not (await self.db.workoutBlocks.update_one(where, change)).modified_count:
+            raise web.HTTPNotFound
+        return _json(item | {"exercise": exercises[0]}, status=201)
+
+
+def _stored(body: dict[str, Any], exercise: ObjectId) -> dict[str, Any]:
+    """The item as the service stores it, field by field: the same bytes are written and the same indexes kept."""
+    at = datetime.now(UTC).replace(tzinfo=None)
+    none_done = {"sets": 0, "reps": 0, "volumeLoad": 0, "exercises": []}
+    return {
+        "_id": ObjectId(),
+        **body,
+        "exerciseId": exercise,
+        "exerciseSets": [_UNSAID | planned for planned in body["exerciseSets"]],
+        "supersetId": None,
+        "isCompleted": False,
+        "completedAt": None,
+        "comment": None,
+        "customerSets": [],
+        "createdAt": at,
+        "updatedAt": at,
+        "exerciseIds": [exercise],
+        "doneExerciseIds": [],
+        "tally": none_done,
+    }
+
+
+def _json(value: Any, status: int = 200) -> web.Response:
+    return web.Response(
+        body=orjson.dumps(value, default=str, option=_OPTIONS), status=status, content_type="application/json"
+    )
+
+
+async def app() -> web.Application:
+    """The bare handlers on the paths of the service."""
+    bare = Bare(os.environ)
+    app = web.Application()
+    app.router.add_get("/coach/customers", bare.customers)
+    app.router.add_get("/coach/customers/{customerId}/wblock", bare.calendar)
+    app.router.add_post("/coach/customers/{customerId}/wblocks/{wblockId}/witems", bare.add_item)
+    return app
+
+
+def serve(application: Awaitable[web.Application]) -> None:
+    """Serve on PORT until SIGTERM."""
+    port, loop = int(os.environ["PORT"]), uvloop.new_event_loop()
+    web.run_app(application, host="127.0.0.1", port=port, access_log=None, print=lambda _: None, loop=loop)
+
+
+if __name__ == "__main__":
+    serve(app())

@@ -1,0 +1,217 @@
+"""`python -m benchmarks.bulk`: 10,000 clients archived by one call, beside a bare `update_many` of the same clients."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+import aiohttp
+import click
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.servers import Server, running
+from coaching_service import runtime
+from coaching_service.core.auth.secrets import new_master_key
+from coaching_service.core.database.connection import connect, database
+from coaching_service.core.database.context import Collection, Context
+from coaching_service.core.database.embedded import DatabaseUnavailable, running_mongod
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.customers import bulk
+from coaching_service.people.team import service as team
+from coaching_service.seeding import seed_clients
+from coaching_service.settings import Settings
+
+CLIENTS, CONNECTIONS, TARGET = 10_000, 4, 5.0
+_ALONE_SECONDS = 3.0
+_ARCHIVED = "customerRoleData.isArchived"
+_LIST = "/coach/customers?archived=false&pageSize=50&pageNum=1"
+
+
+@dataclass
+class Figures:
+    """Seconds of each kind of archiving, and milliseconds of each list request while it ran and while nothing did."""
+
+    bare: list[float] = field(default_factory=list)
+    by_filter: list[float] = field(default_factory=list)
+    by_ids: list[float] = field(default_factory=list)
+    beside: list[float] = field(default_factory=list)
+    alone: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Company:
+    """A company with active clients."""
+
+    key: str
+    id: ObjectId
+    clients: list[ObjectId]
+
+
+async def found(settings: Settings, name: str, count: int) -> Company:
+    """Make a company with so many active clients."""
+    async with runtime.open_services(settings) as services:
+        await runtime.make_indexes(services)
+        owner = await team.found_company(Context(services), name, "Olga", f"{name}@example.com", "no hash")
+        ctx = Context(services).acting_as(owner)
+        await seed_clients(services, ctx, count)
+        clients = services.db["customers"].find({"companyId": ctx.company_id}, {"_id": 1})
+        ids = [client["_id"] for client in await clients.to_list(None)]
+        await bulk.set_archived(ctx, ids, archived=False)
+        return Company(str((await api_keys.create(ctx, "Bench"))["key"]), ctx.company_id, ids)
+
+
+async def seconds(work: Awaitable[Any]) -> float:
+    """How long it takes."""
+    began = time.perf_counter()
+    await work
+    return time.perf_counter() - began
+
+
+async def ask_for_ever(http: aiohttp.ClientSession, key: str, times: list[float]) -> None:
+    """One list request after another; milliseconds of each."""
+    while True:
+        began = time.perf_counter()
+        async with http.get(_LIST, headers={"X-API-Key": key}) as response:
+            await response.read()
+            if response.status != 200:
+                raise RuntimeError(f"{_LIST}: {response.status}")
+        times.append((time.perf_counter() - began) * 1000)
+
+
+async def while_asking(http: aiohttp.ClientSession, key: str, times: list[float], work: Awaitable[Any]) -> None:
+    """Do `work` while the list is asked for on a few connections."""
+    asking = [asyncio.create_task(ask_for_ever(http, key, times)) for _ in range(CONNECTIONS)]
+    try:
+        await work
+    finally:
+        for task in asking:
+            task.cancel()
+        with suppress(asyncio.CancelledError):
+            await asyncio.gather(*asking)
+
+
+class Archiver:
+    """Archives and restores all clients of a company, by turns, in each way."""
+
+    def __init__(self, http: aiohttp.ClientSession, customers: Collection, company: Company) -> None:
+        self._http, self._customers, self._company = http, customers, company
+        self._archived = False
+
+    async def bare(self) -> None:
+        """By the driver."""
+        where = {"companyId": self._company.id, _ARCHIVED: self._archived}
+        self._archived = not self._archived
+        await self._customers.update_many(where, {"$set": {_ARCHIVED: self._archived}})
+
+    async def by_filter(self) -> None:
+        """By a filter."""
+        await self._call({"filter": {"archived": self._archived}})
+
+    async def by_ids(self) -> None:
+        """By identifiers."""
+        await self._call({"ids": [str(each) for each in self._company.clients]})
+
+    async def _call(self, selection: dict[str, Any]) -> None:
+        path = "/coach/customers/bulk/" + ("unarchive" if self._archived else "archive")
+        self._archived = not self._archived
+        async with self._http.post(path, json=selection, headers={"X-API-Key": self._company.key}) as response:
+            result = await response.json()
+            if response.status != 200 or result["ok"] != len(self._company.clients):
+                raise RuntimeError(f"{path}: {response.status} {str(result)[:300]}")
+
+
+async def measure(settings: Settings, server: Server, company: Company, others_key: str, rounds: int) -> Figures:
+    """Each way once a round, every other round in the reverse order; then one beside the list of another company."""
+    figures = Figures()
+    client = connect(settings.mongodb_uri or "")
+    timeout = aiohttp.ClientTimeout(total=None)
+    async with aiohttp.ClientSession(server.base_url, timeout=timeout) as http:
+        archiver = Archiver(http, database(client, settings.mongodb_database)["customers"], company)
+        await archiver.bare()  # warm
+        ways = [(figures.bare, archiver.bare), (figures.by_filter, archiver.by_filter)]
+        ways += [(figures.by_ids, archiver.by_ids)]
+        for number in range(rounds):
+            for times, way in ways if number % 2 else reversed(ways):
+                times.append(await seconds(way()))
+            await while_asking(http, others_key, figures.beside, archiver.by_filter())
+            await while_asking(http, others_key, figures.alone, asyncio.sleep(_ALONE_SECONDS))
+    client.close()
+    return figures
+
+
+def peak_mb(pid: int) -> float:
+    """The most memory a process has held so far, in MB."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024 / 1e6
+    raise RuntimeError(f"{pid} tells nothing of its memory")
+
+
+def show(console: Console, figures: Figures) -> bool:
+    """Print the figures; whether the target is kept."""
+    table = Table(title=f"{CLIENTS} clients archived by one call")
+    for heading in ("", "Median s", "Ratio: least / median / most"):
+        table.add_column(heading, justify="left" if not heading else "right", no_wrap=True)
+    worst = 0.0
+    for name, times in (
+        ("bare update_many", figures.bare),
+        ("by filter", figures.by_filter),
+        ("by ids", figures.by_ids),
+    ):
+        ratios = sorted(ours / theirs for ours, theirs in zip(times, figures.bare, strict=True))
+        worst = max(worst, median(ratios))
+        spread = f"{ratios[0]:.2f} / [bold]{median(ratios):.2f}[/] / {ratios[-1]:.2f}"
+        table.add_row(name, f"{median(times):.2f}", spread)
+    console.print(table)
+    for name, times in (("alone", figures.alone), ("beside a bulk call", figures.beside)):
+        p99 = quantiles(times, n=100)[98]
+        console.print(
+            f"GET /coach/customers {name}: {len(times)} answered, p50 {median(times):.1f} ms, p99 {p99:.1f} ms"
+        )
+    console.print(f"Target at most {TARGET:.0f}: {'kept' if worst <= TARGET else 'missed'}")
+    return worst <= TARGET
+
+
+@click.command()
+@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Rounds.")
+def main(rounds: int) -> None:
+    """Archive 10,000 clients by one call, beside a bare update_many of the same clients, interleaved in one run.
+
+    It may take 5 times as long. Another company's list of clients is read meanwhile on 4 connections. Exit code 1 when it is over.
+    """
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    try:
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-bulk-")))
+            uri = stack.enter_context(running_mongod(folder / "data"))
+            secret = new_master_key()
+            settings = Settings(mongodb_uri=uri, mongodb_database="bench", secret_keys=(secret,), data_dir=folder)
+            company = asyncio.run(found(settings, "Bench", CLIENTS))
+            other = asyncio.run(found(settings, "Other", 1_000))
+            told = {"MONGODB_URI": uri, "MONGODB_DATABASE": "bench", "SECRET_KEYS": secret, "DATA_DIR": str(folder)}
+            core = min(os.sched_getaffinity(0))
+            server = stack.enter_context(running("service", ["coaching_service", "serve"], told, core, folder / "log"))
+            before = peak_mb(server.pid)
+            figures = asyncio.run(measure(settings, server, company, other.key, rounds))
+            grown = peak_mb(server.pid) - before
+    except DatabaseUnavailable as error:
+        raise click.ClickException(str(error)) from None
+    kept = show(console, figures)
+    console.print(f"The service held at most {grown:.0f} MB more than at its start ({before:.0f} MB).")
+    console.print(f"{rounds} rounds. Load average {os.getloadavg()[0]:.1f}; well over 2 means others disturbed it.")
+    sys.exit(0 if kept else 1)
+
+
+if __name__ == "__main__":
+    main()

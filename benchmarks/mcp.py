@@ -1,0 +1,114 @@
+"""`python -m benchmarks.mcp`: tools beside REST, and our door beside the SDK's own application."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from statistics import median
+
+import click
+import orjson
+import uvloop
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from benchmarks import slots, world
+from benchmarks.five_rows import KEY
+from benchmarks.servers import Server, child_named, running, wait_until_idle
+from coaching_service.core.auth.secrets import new_master_key
+from coaching_service.core.database.embedded import running_mongod
+from coaching_service.settings import Settings
+from tests.mcp.door import MODERN, envelope
+
+_LIST = "/coach/customers?archived=false&pageSize=50&pageNum=1"
+_SCRIPT = str(Path(__file__).with_name("message.lua"))
+
+
+def _message(folder: Path, tool: str, arguments: dict[str, object], *, modern: bool) -> list[str]:
+    """What wrk is told to call a tool: the script, the body, and the headers of the era."""
+    params: dict[str, object] = {"name": tool, "arguments": arguments}
+    headers = []
+    if modern:
+        params["_meta"] = envelope()
+        headers = [f"MCP-Protocol-Version={MODERN}", "Mcp-Method=tools/call", f"Mcp-Name={tool}"]
+    body = folder / f"{tool}-{'new' if modern else 'old'}.json"
+    body.write_bytes(orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}))
+    return [str(body), *headers]
+
+
+@click.command()
+@click.option("--rounds", type=click.IntRange(1), default=6, show_default=True)
+@click.option("--connections", type=click.IntRange(1), default=16, show_default=True)
+@click.option("--clients", type=click.IntRange(200), default=10_000, show_default=True)
+def main(rounds: int, connections: int, clients: int) -> None:
+    """Requests a second, as ratios of arms in the same round of one-second slots; every other round reversed.
+
+    \b
+      list_customers (50 of them) beside the same page over REST          target 0.5
+      five rows from memory beside the SDK's own Starlette app, 2025 era  target 2.0
+      the same, 2026-07-28                                                target 1.3
+    """
+    console = Console(stderr=True)
+    allowed = sorted(os.sched_getaffinity(0))
+    cores = allowed[0], allowed[min(1, len(allowed) - 1)]
+    os.sched_setaffinity(0, {cores[1]})
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-bench-")))
+        uri = stack.enter_context(running_mongod(folder / "data"))
+        secret = new_master_key()
+        settings = Settings(mongodb_uri=uri, mongodb_database="bench", secret_keys=(secret,), data_dir=folder)
+        key = uvloop.run(world.company(settings, clients, console))
+        told = {"MONGODB_URI": uri, "MONGODB_DATABASE": "bench", "SECRET_KEYS": secret, "DATA_DIR": str(folder)}
+        told |= {"LOG_LEVEL": "info", "LOG_FORMAT": "json"}
+        service = stack.enter_context(
+            running("service", ["coaching_service", "serve"], told, cores[0], folder / "service.log")
+        )
+        door, sdk = (
+            stack.enter_context(running(arm, ["benchmarks.five_rows", arm], {}, cores[0], folder / f"{arm}.log"))
+            for arm in ("door", "sdk")
+        )
+        wait_until_idle([service.pid, door.pid, sdk.pid])
+        mongod = child_named("mongod")
+
+        def call(server: Server, key: str, message: list[str]) -> list[str]:
+            return ["-s", _SCRIPT, f"{server.base_url}/mcp", "--", *message, f"X-API-Key={key}"]
+
+        page = _message(folder, "list_customers", {"pageSize": 50}, modern=False)
+        rows = [_message(folder, "five_rows", {}, modern=modern) for modern in (False, True)]
+        arms = {
+            ("list_customers / REST", 0.5): (
+                (service, call(service, key, page)),
+                (service, ["-H", f"X-API-Key: {key}", service.base_url + _LIST]),
+            ),
+            ("five rows / SDK, 2025 era", 2.0): ((door, call(door, KEY, rows[0])), (sdk, call(sdk, KEY, rows[0]))),
+            ("five rows / SDK, 2026-07-28", 1.3): ((door, call(door, KEY, rows[1])), (sdk, call(sdk, KEY, rows[1]))),
+        }
+        found: dict[tuple[str, float], list[tuple[float, float]]] = {arm: [] for arm in arms}
+        with Progress(console=console) as bar:
+            task = bar.add_task("Measuring", total=(rounds + 1) * len(arms))
+            for number in range(rounds + 1):
+                for arm, pair in arms.items() if number % 2 else reversed(arms.items()):
+                    rates = [slots.run(what, connections, server.pid, mongod).rate for server, what in pair]
+                    if number:
+                        found[arm].append((rates[0], rates[1]))
+                    bar.advance(task)
+    _show(found, connections)
+
+
+def _show(found: dict[tuple[str, float], list[tuple[float, float]]], connections: int) -> None:
+    table = Table(title=f"Requests a second, {connections} connections; least / median / most of the rounds")
+    for heading in ("What", "Ours", "Beside", "Ratio", "Target"):
+        table.add_column(heading)
+    for (name, target), pairs in found.items():
+        ratios = [ours / theirs for ours, theirs in pairs]
+        spread = " / ".join(f"{figure(ratios):.2f}" for figure in (min, median, max))
+        middle = [f"{median(each):.0f}" for each in zip(*pairs, strict=True)]
+        table.add_row(name, *middle, spread, f"{target} {'reached' if median(ratios) >= target else 'missed'}")
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()

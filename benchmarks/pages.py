@@ -1,0 +1,216 @@
+"""`python -m benchmarks.pages`: what a page costs beside the REST reads it is made of.
+
+One service on one core, the demo company with one client's training logged. In each round every page is asked for once,
+and so is each of its reads, one after another; every other round the other way about. Target: the median page takes at
+most three times the sum of its reads' medians.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from statistics import median
+from typing import Any
+from urllib.parse import urlsplit
+
+import click
+import uvloop
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.servers import running
+from benchmarks.world import Api
+from coaching_service import demo, features, runtime
+from coaching_service.core.auth.secrets import new_master_key
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.embedded import running_mongod
+from coaching_service.library.exercises import shared
+from coaching_service.people.identities import service as identities
+from coaching_service.people.sessions import browser
+from coaching_service.people.sessions import service as sessions
+from coaching_service.people.team import service as team
+from coaching_service.settings import Settings
+
+TARGET = 3.0
+assert features.ROUTES  # what a log sets off is wired there
+
+
+@dataclass
+class Compared:
+    """A page, the reads it is made of, and what each took: milliseconds, round by round."""
+
+    name: str
+    page: str
+    reads: list[str]
+    page_times: list[float] = field(default_factory=list)
+    read_times: dict[str, list[float]] = field(default_factory=dict)
+
+    @property
+    def ratio(self) -> float:
+        """How many times the reads the page takes."""
+        return median(self.page_times) / sum(median(times) for times in self.read_times.values())
+
+
+async def prepare(settings: Settings) -> tuple[str, str, str]:
+    """Make the demo company; gives a cookie's token, a bearer and a key of its owner."""
+    async with runtime.open_services(settings) as services:
+        await runtime.make_indexes(services)
+        await shared.publish(services)
+        facts = await demo.ensure_demo(services)
+        found = await identities.subject_of(services, facts["email"])
+        owner = await team.principal(services, found.subject_id) if found else None
+        assert owner is not None
+        ctx = Context(services).acting_as(owner)
+        tokens = await sessions.begin(ctx, owner.id, "coach")
+        return await browser.begin(ctx, owner.id), tokens["accessToken"], facts["apiKey"]
+
+
+async def train(base_url: str, key: str) -> dict[str, Any]:
+    """Log four weeks of one client's training and some metrics; gives what the paths name."""
+    api = Api(base_url, key)
+    try:
+        page = "archived=false&pageSize=1&pageNum=1"
+        client = (await api.call("GET", f"/coach/customers?{page}"))["docs"][0]["_id"]
+        path, today = f"/coach/customers/{client}", datetime.now(UTC).date()
+        blocks = await api.call("GET", f"{path}/wblock?startDate={today - timedelta(days=40)}&endDate={today}")
+        for block in blocks:
+            for item in block["items"]:
+                sets = [{"index": n, "reps": 6, "load": 50, "isCompleted": True} for n in (1, 2, 3)]
+                log = f"{path}/wblocks/{block['_id']}/witems/{item['_id']}/log"
+                await api.call("PUT", log, {"isCompleted": True, "customerSets": sets})
+        metrics = []
+        for each in await api.call("GET", "/coach/metrics-sets"):
+            await api.call("POST", f"{path}/metrics-sets", {"metricsSetId": each["_id"]})
+            for metric in each["metrics"]:
+                metrics.append(f"{path}/metrics-sets/{each['_id']}/metrics/{metric['_id']}/history")
+                for days in range(0, 80, 4):
+                    entry = {
+                        "metricId": metric["_id"],
+                        "date": str(today - timedelta(days=days)),
+                        "value": 70 + days % 9,
+                    }
+                    await api.call("POST", f"{path}/metrics-sets/{each['_id']}/entries", entry)
+        program = (await api.call("GET", f"/coach/programs?{page}"))["docs"][0]["_id"]
+        return {"client": client, "block": blocks[-1]["_id"], "program": program, "metrics": metrics}
+    finally:
+        await api.http.close()
+
+
+def pages(world: dict[str, Any]) -> list[Compared]:
+    """Every page that reads more than settings, and the reads it is made of."""
+    client, app = f"/coach/customers/{world['client']}", f"/app/customers/{world['client']}"
+    today = datetime.now(UTC).date()
+    monday = today - timedelta(days=today.weekday())
+    start = monday - timedelta(days=77)
+    span = f"startDate={start}&endDate={today}"
+    clients = "/coach/customers?archived=false&pageNum=1&pageSize="
+    groups, employees = "/coach/customers/groups", "/coach/employees"
+    week = f"{client}/wblock?startDate={monday}&endDate={monday + timedelta(days=6)}"
+    progress = [
+        f"{client}/workload?{span}&groupBy=week",
+        f"{client}/musclegroups/volume?{span}",
+        f"{client}/compliance?from={start}&to={monday + timedelta(days=6)}",
+        f"{client}/metrics-sets",
+        *world["metrics"],
+    ]
+    return [
+        Compared("clients", "/app/customers", [f"{clients}25", groups, employees]),
+        Compared("week", app, [client, week]),
+        Compared(
+            "workout",
+            f"{app}/blocks/{world['block']}",
+            [client, f"{client}/wblocks/{world['block']}", "/exercises/unified?pageSize=12&pageNum=1"],
+        ),
+        Compared("progress", f"{app}/progress", [client, *progress]),
+        Compared("photos", f"{app}/photos", [client, f"{client}/progress-photos?pageSize=50&pageNum=1"]),
+        Compared("notes", f"{app}/notes", [client, f"{client}/notes", f"{client}/activity-feed?page=1&limit=15"]),
+        Compared("records", f"{app}/records", [client, f"{client}/personal-records"]),
+        Compared("details", f"{app}/details", [client, groups, employees]),
+        Compared("exercises", "/app/exercises", ["/exercises/unified?pageSize=24&pageNum=1"]),
+        Compared("programs", "/app/programs", ["/coach/programs?archived=false&pageSize=24&pageNum=1"]),
+        Compared(
+            "program",
+            f"/app/programs/{world['program']}",
+            [
+                f"/coach/programs/{world['program']}",
+                f"/coach/programs/{world['program']}/wblock?startDay=1&endDay=371",
+                f"{clients}50",
+            ],
+        ),
+        Compared("API keys", "/app/settings/api-keys", ["/coach/api-keys", employees]),
+        Compared("team", "/app/settings/team", [employees]),
+    ]
+
+
+class Caller:
+    """One connection that is kept open."""
+
+    def __init__(self, base_url: str, headers: dict[str, str]) -> None:
+        self._http, self._headers = http.client.HTTPConnection(urlsplit(base_url).netloc), headers
+
+    def took(self, path: str) -> float:
+        """How long a GET took, whole: milliseconds. Raises RuntimeError when it was not answered with 200."""
+        began = time.perf_counter()
+        self._http.request("GET", path, headers=self._headers)
+        answer = self._http.getresponse()
+        answer.read()
+        if answer.status != 200:
+            raise RuntimeError(f"{path}: {answer.status}")
+        return (time.perf_counter() - began) * 1000
+
+
+def measure(compared: list[Compared], visitor: Caller, rest: Caller, rounds: int) -> None:
+    """Ask for everything, round by round; the first two rounds only warm up."""
+    for number in range(rounds + 2):
+        for each in compared:
+            page = [visitor.took(each.page)] if number % 2 else []
+            reads = {path: rest.took(path) for path in each.reads}
+            page = page or [visitor.took(each.page)]
+            if number >= 2:
+                each.page_times += page
+                for path, took in reads.items():
+                    each.read_times.setdefault(path, []).append(took)
+
+
+@click.command()
+@click.option("--rounds", type=click.IntRange(3), default=40, show_default=True)
+def main(rounds: int) -> None:
+    """Pages beside the reads they are made of; ends with 1 when a page misses the target."""
+    cores = sorted(os.sched_getaffinity(0))
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-bench-")))
+        uri = stack.enter_context(running_mongod(folder / "data"))
+        secret = new_master_key()
+        settings = Settings(mongodb_uri=uri, mongodb_database="bench", secret_keys=(secret,), data_dir=folder)
+        token, bearer, key = uvloop.run(prepare(settings))
+        told = {"MONGODB_URI": uri, "MONGODB_DATABASE": "bench", "SECRET_KEYS": secret, "DATA_DIR": str(folder)}
+        told |= {"LOG_FORMAT": "json"}
+        service = stack.enter_context(
+            running("service", ["coaching_service", "serve"], told, cores[0], folder / "service.log")
+        )
+        compared = pages(uvloop.run(train(service.base_url, key)))
+        visitor = Caller(service.base_url, {"Cookie": f"coach_session={token}", "Accept": "text/html"})
+        measure(compared, visitor, Caller(service.base_url, {"Authorization": f"Bearer {bearer}"}), rounds)
+    report(compared)
+    sys.exit(any(each.ratio > TARGET for each in compared))
+
+
+def report(compared: list[Compared]) -> None:
+    """Tell what was measured."""
+    table = Table("page", "page, ms", "reads", "their sum, ms", f"times (at most {TARGET:g})")
+    for each in compared:
+        reads = sum(median(times) for times in each.read_times.values())
+        told = f"{median(each.page_times):.1f}", str(len(each.reads)), f"{reads:.1f}", f"{each.ratio:.2f}"
+        table.add_row(each.name, *told)
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()

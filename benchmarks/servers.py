@@ -1,0 +1,101 @@
+"""The processes under measure: the service as it is served, and the bare handlers, both on the first core."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.slots import cpu_seconds
+
+_START_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Server:
+    """One process that answers, and where."""
+
+    name: str
+    pid: int
+    base_url: str
+
+
+@contextmanager
+def running(name: str, module: list[str], settings: dict[str, str], core: int, log: Path) -> Iterator[Server]:
+    """Run a Python module as a server on `core` with these settings and no others; its log goes to a file.
+
+    Raises RuntimeError when it does not answer in time.
+    """
+    port = _free_port()
+    environment = {"PATH": os.environ["PATH"], "HOST": "127.0.0.1", "PORT": str(port), **settings}
+    command = ["taskset", "-c", str(core), sys.executable, "-m", *module]
+    with log.open("w") as said:
+        process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+        try:
+            _wait_for(process, port, log)
+            yield Server(name, process.pid, f"http://127.0.0.1:{port}")
+        finally:
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def child_named(word: str) -> int:
+    """The child of this process whose program has `word` in its name: mongod, which we start without its number."""
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((process / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == os.getpid() and word in (process / "comm").read_text():
+                return int(process.name)
+        except OSError:  # it has ended since
+            continue
+    raise RuntimeError(f"no {word} is running")
+
+
+def wait_until_idle(pids: list[int], seconds: float = 120.0) -> None:
+    """Wait until the processes have used hardly any CPU for two seconds. Raises RuntimeError when they never do."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        before = sum(map(cpu_seconds, pids))
+        time.sleep(2.5)  # longer than the pause in which background work is looked for
+        if sum(map(cpu_seconds, pids)) - before < 0.05:
+            return
+    raise RuntimeError(f"the servers are not idle within {seconds:.0f} s")
+
+
+def _wait_for(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise RuntimeError(f"ended with {process.returncode}: {log.read_text()[-500:]}")
+        if _answers(port):
+            return
+        time.sleep(0.05)
+    raise RuntimeError(f"does not answer within {_START_SECONDS:.0f} s: {log.read_text()[-500:]}")
+
+
+def _answers(port: int) -> bool:
+    try:
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5).close()
+    except urllib.error.HTTPError:  # the bare one knows no /healthz, and has answered
+        pass
+    except OSError:
+        return False
+    return True
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

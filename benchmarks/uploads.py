@@ -1,0 +1,205 @@
+"""Uploads in bounded memory: what 32 of 5 MB at once add to the process, and an export of 320 MB.
+
+    .venv/bin/python -m benchmarks.uploads
+
+In one run, each arm on a fresh process: the service (photos, then plans) and a bare handler that streams the same bodies
+into Motor's own GridFS upload stream. Targets: the service grows by at most 100 MB, an export by at most 50.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from statistics import median
+
+import aiohttp
+import click
+import uvloop
+from PIL import Image
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.servers import Server, running
+from coaching_service import runtime
+from coaching_service.core.auth.secrets import new_master_key
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.embedded import running_mongod
+from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.customers import service as customers
+from coaching_service.people.team import service as team
+from coaching_service.settings import Settings
+
+AT_ONCE, SIZE, TARGET, EXPORT_TARGET = 32, 5_000_000, 100.0, 50.0
+EXPORT = "an export of 320 MB"
+
+
+@dataclass(frozen=True)
+class Slot:
+    """What 32 uploads did: MB the server grew by, MB its children held at most, MB a second that arrived."""
+
+    growth: float
+    beside: float
+    rate: float
+
+
+@dataclass
+class Arm:
+    """One kind of upload: to which program, where, and what."""
+
+    module: list[str]
+    path: str
+    fields: dict[str, str]
+    name: str
+    file: bytes
+    slots: list[Slot] = field(default_factory=list)
+
+
+def photo() -> bytes:
+    """A noisy JPEG of 12 megapixels and about 5 MB, taken with the telephone upright."""
+    exif, out = Image.Exif(), io.BytesIO()
+    exif[0x0112] = 6
+    Image.effect_noise((4000, 3000), 48).convert("RGB").save(out, "JPEG", quality=70, exif=exif)
+    return out.getvalue()
+
+
+def plan() -> bytes:
+    """A PDF of 5 MB, as far as anybody looks at it."""
+    return b"%PDF-1.7\n" + os.urandom(SIZE) + b"\n%%EOF\n"
+
+
+def _status(pid: int, name: str) -> float:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name)) / 1000
+
+
+def _children(pid: int) -> list[int]:
+    return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@asynccontextmanager
+async def grown(pid: int, found: list[float]) -> AsyncIterator[None]:
+    """Note by how many MB a process grows at most meanwhile, and what its children hold at most."""
+    Path(f"/proc/{pid}/clear_refs").write_text("5")  # noqa: ASYNC240 - from here on its peak is what it holds now
+    before, beside = _status(pid, "VmRSS"), 0.0
+
+    async def watch() -> None:
+        nonlocal beside
+        while True:
+            beside = max(beside, sum(_status(child, "VmRSS") for child in _children(pid)))
+            await asyncio.sleep(0.02)
+
+    watching = asyncio.create_task(watch())
+    try:
+        yield
+    finally:
+        watching.cancel()
+        found += [_status(pid, "VmHWM") - before, beside]
+
+
+async def uploads(server: Server, arm: Arm, key: str) -> Slot:
+    """32 at once, each to its own date. Raises RuntimeError when one is refused."""
+
+    async def one(number: int) -> None:
+        data = aiohttp.FormData(default_to_multipart=True)
+        for name, value in arm.fields.items():
+            data.add_field(name, value.format(number + 1))
+        data.add_field(arm.name, io.BytesIO(arm.file), filename="file")
+        async with http.post(server.base_url + arm.path, data=data, headers={"X-API-Key": key}) as response:
+            if response.status != 201:
+                raise RuntimeError(f"{response.status}: {(await response.text())[:300]}")
+
+    connector = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(300)) as http:
+        found: list[float] = []
+        async with grown(server.pid, found):
+            began = time.monotonic()
+            await asyncio.gather(*map(one, range(AT_ONCE)))
+            took = time.monotonic() - began
+    return Slot(*found, AT_ONCE * len(arm.file) / 1e6 / took)
+
+
+async def export(server: Server, path: str, key: str) -> Slot:
+    """An export of a client with 64 plans of 5 MB."""
+    size = 0
+    found: list[float] = []
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(300)) as http, grown(server.pid, found):
+        began = time.monotonic()
+        async with http.get(f"{server.base_url}{path}/export", headers={"X-API-Key": key}) as response:
+            async for piece in response.content.iter_any():
+                size += len(piece)
+        took = time.monotonic() - began
+    return Slot(*found, size / 1e6 / took)
+
+
+async def prepare(settings: Settings) -> tuple[str, list[str]]:
+    """A company with two clients; gives its key and their paths."""
+    async with runtime.open_services(settings) as services:
+        await runtime.make_indexes(services)
+        owner = await team.found_company(Context(services), "Bench", "Olga", "owner@example.com", "no hash")
+        ctx = Context(services).acting_as(owner)
+        clients = [await customers.create(ctx, {"name": name}) for name in ("Ana", "Ben")]
+        key = await api_keys.create(ctx, "Bench")
+        return str(key["key"]), [f"/coach/customers/{client['_id']}" for client in clients]
+
+
+def measure(rounds: int) -> dict[str, list[Slot]]:
+    """Every arm in every round, each on a process of its own that has just started; then the export."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-uploads-")))
+        uri = stack.enter_context(running_mongod(folder / "data"))
+        secret = new_master_key()
+        settings = Settings(mongodb_uri=uri, mongodb_database="bench", secret_keys=(secret,), data_dir=folder)
+        key, (ana, ben) = uvloop.run(prepare(settings))
+        told = {"MONGODB_URI": uri, "MONGODB_DATABASE": "bench", "SECRET_KEYS": secret, "DATA_DIR": str(folder)}
+        core, pdf, service = min(os.sched_getaffinity(0)), plan(), ["coaching_service", "serve"]
+        dated = {"imageSideIndex": "1", "createdAt": "20{:02}-01-01"}
+        arms = {
+            "photos": Arm(service, f"{ana}/progress-photos", dated, "imageFile", photo()),
+            "plans": Arm(service, f"{ana}/nutrition-plans", {}, "file", pdf),
+            "Motor's upload stream": Arm(["benchmarks.bare_uploads"], "/upload", {}, "file", pdf),
+        }
+        for number in range(rounds):
+            for arm in list(arms.values())[:: -1 if number % 2 else 1]:
+                with running("server", arm.module, told, core, folder / "server.log") as server:
+                    arm.slots.append(asyncio.run(uploads(server, arm, key)))
+        to_export = replace(arms["plans"], path=f"{ben}/nutrition-plans")
+        with running("server", service, told, core, folder / "server.log") as server:
+            for _ in range(2):
+                asyncio.run(uploads(server, to_export, key))
+        with running("server", service, told, core, folder / "server.log") as server:
+            exported = asyncio.run(export(server, ben, key))
+    return {name: arm.slots for name, arm in arms.items()} | {EXPORT: [exported]}
+
+
+@click.command()
+@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True)
+def main(rounds: int) -> None:
+    """Measure what 32 uploads of 5 MB at once, and an export of 320 MB, add to the process.
+
+    Photos are decoded, turned and written anew; Motor's stream takes the bytes as they are. Exit code 1 when one is over
+    its target.
+    """
+    slots, over = measure(rounds), False
+    table = Table(title=f"{AT_ONCE} uploads of {SIZE / 1e6:.0f} MB at once; medians of {rounds} rounds")
+    for heading in ("Arm", "Process grew by, MB", "Its children held, MB", "MB/s", "Target, MB"):
+        table.add_column(heading, justify="left" if heading == "Arm" else "right")
+    for name, seen in slots.items():
+        growth = median(slot.growth for slot in seen)
+        target = EXPORT_TARGET if name == EXPORT else TARGET
+        over |= growth > target and "Motor" not in name
+        figures = (growth, median(slot.beside for slot in seen), median(slot.rate for slot in seen))
+        table.add_row(name, *(f"{figure:.0f}" for figure in figures), "" if "Motor" in name else f"{target:.0f}")
+    Console(width=None if sys.stdout.isatty() else 120).print(table)
+    sys.exit(1 if over else 0)
+
+
+if __name__ == "__main__":
+    main()

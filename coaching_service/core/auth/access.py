@@ -1,0 +1,98 @@
+"""Who may call an operation: declared once with each route and tool, checked before anything else is looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from coaching_service.core.auth.principal import Principal
+from coaching_service.core.errors import Forbidden, Unauthorized
+
+
+@dataclass(frozen=True)
+class Access:
+    """The rule of one operation.
+
+    `audience`: `public` (no credential is looked at), `anyone` (any valid credential), `coach` or `customer`.
+    `permissions`: what a coach needs, all of them. `session_only`: refused to API keys. `owner_only`: refused to
+    employees.
+    """
+
+    audience: Literal["public", "anyone", "coach", "customer"]
+    permissions: tuple[str, ...] = ()
+    session_only: bool = False
+    owner_only: bool = False
+
+    def __str__(self) -> str:
+        words = [
+            "owner" if self.owner_only else self.audience,
+            *self.permissions,
+            "session only" if self.session_only else "",
+        ]
+        return ", ".join(word for word in words if word)
+
+
+def public() -> Access:
+    """No credential needed; one that is sent is not looked at."""
+    return Access("public")
+
+
+def anyone() -> Access:
+    """Any valid credential, a client's session included."""
+    return Access("anyone")
+
+
+def any_session() -> Access:
+    """Any session, a coach's or a client's."""
+    return Access("anyone", session_only=True)
+
+
+def coach(*permissions: str) -> Access:
+    """A coach with these permissions, by session or API key."""
+    return Access("coach", permissions)
+
+
+def session_only(*permissions: str) -> Access:
+    """A coach's interactive session; API keys are refused (specification, section 5)."""
+    return Access("coach", permissions, session_only=True)
+
+
+def owner() -> Access:
+    """The company's owner, by session or unrestricted key."""
+    return Access("coach", owner_only=True)
+
+
+def owner_session() -> Access:
+    """The company's owner in an interactive session."""
+    return Access("coach", session_only=True, owner_only=True)
+
+
+def customer() -> Access:
+    """A client's own session."""
+    return Access("customer")
+
+
+def check(access: Access, principal: Principal | None, *, writes: bool) -> None:
+    """Let `principal` through or raise Unauthorized or Forbidden. `writes`: whether the operation changes anything."""
+    if access.audience == "public":
+        return
+    if principal is None:
+        raise Unauthorized()
+    if reason := refusal(access, principal, writes=writes):
+        raise Forbidden(reason)
+
+
+def refusal(access: Access, principal: Principal, *, writes: bool) -> str | None:
+    """Why this principal may not call the operation, or None when it may."""
+    if access.session_only and principal.via != "session":
+        return "This operation needs an interactive session; API keys are refused"
+    if access.audience == "coach" and not principal.is_coach:
+        return "This operation is for coaches"
+    if access.audience == "customer" and principal.is_coach:
+        return "This operation is for a client's own session"
+    if access.owner_only and (principal.role != "OWNER" or principal.restricted):
+        return "This operation is for the company's owner, without restrictions"
+    if principal.read_only and writes:
+        return f"This {'API key' if principal.via == 'apiKey' else 'access'} is read-only"
+    missing = (permission for permission in access.permissions if permission not in principal.permissions)
+    return next((f"The permission {permission} is missing" for permission in missing), None)

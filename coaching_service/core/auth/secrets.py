@@ -1,0 +1,132 @@
+"""Secrets: random tokens, their hashes, and authenticated encryption under rotatable master keys."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import secrets
+from collections.abc import Sequence
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+API_KEY_PREFIX = "cs_ak_"
+_NONCE = 12
+_KEY_ID = 4
+
+
+class SecretUnreadable(Exception):
+    """A sealed value that no master key of this process opens."""
+
+
+def new_token() -> str:
+    """A secret of 256 random bits, 43 URL-safe characters."""
+    return secrets.token_urlsafe(32)
+
+
+def new_api_key() -> str:
+    """An API key: `cs_ak_` and 43 URL-safe characters."""
+    return API_KEY_PREFIX + new_token()
+
+
+def token_hash(token: str) -> str:
+    """What is stored of a random token: SHA-256, hexadecimal. Enough for 256 random bits; never for passwords."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def new_master_key() -> str:
+    """A fresh master key as the setting SECRET_KEYS takes it: 32 random bytes, URL-safe base64."""
+    return base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
+
+
+def parse_master_key(text: str) -> bytes:
+    """The 32 bytes of a master key. Raises ValueError with a sentence for the operator."""
+    try:
+        key = base64.b64decode(text.strip(), altchars=b"-_", validate=True)
+    except ValueError:
+        key = b""
+    if len(key) != 32:
+        raise ValueError("a secret key is 32 bytes in base64; make one with: coaching-service new-secret-key")
+    return key
+
+
+class _MasterKey:
+    def __init__(self, key: bytes) -> None:
+        self.id = hashlib.sha256(b"key id" + key).digest()[:_KEY_ID]
+        self.cipher = AESGCM(self._derive(key, b"encrypt"))
+        self.hash_key = self._derive(key, b"keyed hash")
+        self.sign_key = self._derive(key, b"sign")
+
+    @staticmethod
+    def _derive(key: bytes, purpose: bytes) -> bytes:
+        return HKDF(algorithm=SHA256(), length=32, salt=None, info=b"coaching-service " + purpose).derive(key)
+
+
+class Vault:
+    """Seals, opens, hashes and signs under the master keys, newest first: the first writes, all read."""
+
+    def __init__(self, master_keys: Sequence[bytes]) -> None:
+        if not master_keys:
+            raise ValueError("at least one master key is needed")
+        self._keys = [_MasterKey(key) for key in master_keys]
+
+    def __repr__(self) -> str:
+        return f"Vault({len(self._keys)} keys)"
+
+    def seal(self, plain: bytes, bound_to: str) -> bytes:
+        """`plain` encrypted (AES-256-GCM) and bound to `bound_to`: it opens only for the same record."""
+        newest, nonce = self._keys[0], secrets.token_bytes(_NONCE)
+        return newest.id + nonce + newest.cipher.encrypt(nonce, plain, bound_to.encode())
+
+    def open(self, sealed: bytes, bound_to: str) -> bytes:
+        """What `seal` was given. Raises SecretUnreadable when no key fits or it was tampered with."""
+        key_id, nonce, body = sealed[:_KEY_ID], sealed[_KEY_ID : _KEY_ID + _NONCE], sealed[_KEY_ID + _NONCE :]
+        for key in self._keys:
+            if key.id == key_id:
+                try:
+                    return key.cipher.decrypt(nonce, body, bound_to.encode())
+                except InvalidTag:
+                    break
+        raise SecretUnreadable("sealed under a master key that is not in SECRET_KEYS; put it there, after the newest")
+
+    def has_key_for(self, sealed: bytes) -> bool:
+        """Whether the master key that `sealed` is under is one of ours."""
+        return sealed[:_KEY_ID] in (key.id for key in self._keys)
+
+    def is_current(self, sealed: bytes) -> bool:
+        """Whether `sealed` is under the newest master key."""
+        return sealed[:_KEY_ID] == self._keys[0].id
+
+    def keyed_hash(self, secret: str) -> str:
+        """HMAC-SHA-256 of a secret under the newest master key, hexadecimal: how it is found without being stored."""
+        return self._hash(self._keys[0], secret)
+
+    def keyed_hashes(self, secret: str) -> list[str]:
+        """The keyed hash under every master key, newest first: what to look a secret up by during a rotation."""
+        return [self._hash(key, secret) for key in self._keys]
+
+    def sign(self, text: str) -> str:
+        """A signature of `text` (HMAC-SHA-256, base64url without padding)."""
+        return self._sign(self._keys[0], text)
+
+    def verify_signature(self, text: str, signature: str) -> bool:
+        """Whether `signature` is one of ours for `text`; the comparison takes the same time for any other."""
+        given = signature.encode("utf-8", "surrogatepass")
+        matches = [hmac.compare_digest(self._sign(key, text).encode(), given) for key in self._keys]
+        return any(matches)
+
+    def derive_text(self, purpose: str) -> str:
+        """A secret text that only this master key gives for `purpose` (the demo company's password)."""
+        return self._sign(self._keys[-1], f"derive:{purpose}")[:24]
+
+    @staticmethod
+    def _hash(key: _MasterKey, secret: str) -> str:
+        return hmac.new(key.hash_key, secret.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+
+    @staticmethod
+    def _sign(key: _MasterKey, text: str) -> str:
+        digest = hmac.new(key.sign_key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).digest()
+        return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()

@@ -1,0 +1,1 @@
+"""MongoDB: the only folder of the core that names the driver."""

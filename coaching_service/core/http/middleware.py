@@ -1,0 +1,131 @@
+"""Round every request: its identifier, its one log line, its measure, and the shape of whatever goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import time
+from collections.abc import Awaitable, Callable
+
+import structlog
+from aiohttp import web
+from aiohttp.typedefs import Middleware
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+from coaching_service.core.auth.principal import Principal
+from coaching_service.core.database.connection import as_service_error
+from coaching_service.core.errors import (
+    ClientDisconnected,
+    InternalError,
+    MethodNotAllowed,
+    NotFound,
+    ServiceError,
+    TooLarge,
+)
+from coaching_service.core.http.responses import to_json
+
+REQUEST_ID = web.RequestKey("request_id", str)
+PRINCIPAL = web.RequestKey("principal", Principal)
+
+_CALLERS_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
+_SECURITY_HEADERS = {"Server": "coaching-service", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+_CLIENT_CLOSED_REQUEST = 499  # nobody reads it; in the log and the figures it is called so by custom
+_FAILURES = 500
+_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+log = structlog.get_logger("coaching_service")
+
+
+class HttpMetrics:
+    """The Prometheus figures of one process."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        labels = ("method", "route", "status")
+        self.requests = Counter("http_requests_total", "Requests answered.", labels, registry=self.registry)
+        self.seconds = Histogram(
+            "http_request_seconds", "Time to answer.", labels[:2], buckets=_BUCKETS, registry=self.registry
+        )
+
+
+def request_middleware(measures: HttpMetrics) -> Middleware:
+    """The outermost middleware: nothing leaves the service but through it."""
+
+    @web.middleware
+    async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
+        started = time.perf_counter()
+        given = request.headers.get("X-Request-Id", "")
+        request[REQUEST_ID] = given if _CALLERS_ID.fullmatch(given) else _new_id()
+        try:
+            response = await handler(request)
+        except asyncio.CancelledError:  # shut down while it worked
+            _record(measures, request, _CLIENT_CLOSED_REQUEST, time.perf_counter() - started)
+            raise
+        except Exception as error:  # noqa: BLE001 - every failure becomes one of our shapes here, and only here
+            response = _error_response(request, error)
+        if not response.prepared:
+            _add_headers(request, response)
+        _record(measures, request, response.status, time.perf_counter() - started)
+        return response
+
+    return middleware
+
+
+def _new_id() -> str:
+    return f"{random.getrandbits(128):032x}"  # no secret: it need not come from the system
+
+
+def _add_headers(request: web.Request, response: web.StreamResponse) -> None:
+    response.headers["X-Request-Id"] = request[REQUEST_ID]
+    for name, value in _SECURITY_HEADERS.items():
+        response.headers.setdefault(name, value)
+
+
+def _error_response(request: web.Request, error: Exception) -> web.StreamResponse:
+    if isinstance(error, ClientDisconnected):
+        return web.Response(status=_CLIENT_CLOSED_REQUEST)
+    known = error if isinstance(error, ServiceError) else _as_known(request, error)
+    if known is None:
+        log.error("unforeseen", request_id=request[REQUEST_ID], route=_route(request), exc_info=error)
+        known = InternalError()
+    return web.Response(
+        body=to_json(known.body()),
+        status=known.status,
+        headers={"Content-Type": "application/json; charset=utf-8", **known.headers},
+    )
+
+
+def _as_known(request: web.Request, error: Exception) -> ServiceError | None:
+    if isinstance(error, web.HTTPMethodNotAllowed):
+        allowed = ", ".join(sorted(error.allowed_methods))
+        return MethodNotAllowed(f"Cannot {request.method} {request.path}", {"Allow": allowed})
+    if isinstance(error, web.HTTPNotFound):
+        return NotFound(f"Cannot {request.method} {request.path}")
+    if isinstance(error, web.HTTPRequestEntityTooLarge):
+        return TooLarge("The body is too large")
+    return as_service_error(error)
+
+
+def _route(request: web.Request) -> str:
+    resource = request.match_info.route.resource
+    return resource.canonical if resource is not None else "unknown"
+
+
+def _record(measures: HttpMetrics, request: web.Request, status: int, seconds: float) -> None:
+    route = _route(request)
+    method = request.method if route != "unknown" else "-"
+    measures.requests.labels(method, route, str(status)).inc()
+    measures.seconds.labels(method, route).observe(seconds)
+    who = request.get(PRINCIPAL)
+    tell = log.warning if status >= _FAILURES else log.info
+    tell(
+        "request",
+        method=method,
+        route=route,
+        status=status,
+        ms=round(seconds * 1000, 1),
+        company=str(who.company.id) if who else None,
+        request_id=request[REQUEST_ID],
+    )

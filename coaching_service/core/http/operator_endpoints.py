@@ -1,0 +1,130 @@
+"""The operators' doors, none of which needs a credential: health, metrics and the documents."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import cached_property
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from coaching_service.core.database.connection import missing_indexes
+from coaching_service.core.database.context import Services
+from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.errors import Unavailable
+from coaching_service.core.http.middleware import HttpMetrics
+from coaching_service.core.http.openapi import describe
+from coaching_service.core.http.responses import to_json
+from coaching_service.core.http.routes import Route
+
+_READY_SECONDS = 3.0
+_JSON = {"Content-Type": "application/json; charset=utf-8"}
+_POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+
+class OperatorEndpoints:
+    """/healthz, /readyz, /swagger-json, /docs and, unless it has a port of its own, /metrics."""
+
+    def __init__(self, services: Services, routes: Sequence[Route], tags: Sequence[tuple[str, str]]) -> None:
+        self.services, self._routes, self._tags = services, routes, tags
+        self._has_indexes = False
+        self._probe: asyncio.Task[None] | None = None
+
+    def routes(self, measures: HttpMetrics, *, with_metrics: bool) -> list[web.RouteDef]:
+        """What to serve."""
+        found = [
+            web.get("/healthz", self.healthz),
+            web.get("/readyz", self.readyz),
+            web.get("/swagger-json", self.swagger_json),
+            web.get("/docs", self.docs),
+            web.get("/docs/docs.css", self.docs_style),
+        ]
+        return [*found, web.get("/metrics", metrics_handler(measures))] if with_metrics else found
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """The OpenAPI document."""
+        return describe(self._routes, self._tags, self.services.base_url)
+
+    @cached_property
+    def _document_json(self) -> bytes:
+        return to_json(self.document)
+
+    @cached_property
+    def _page(self) -> str:
+        return _template("docs.html").render(spec=self.document, groups=_by_tag(self.document))
+
+    async def healthz(self, _: web.Request) -> web.Response:
+        """The process is alive."""
+        return web.Response(body=to_json({"status": "ok"}), headers=_JSON)
+
+    async def readyz(self, _: web.Request) -> web.Response:
+        """The database answers and has every index. Raises Unavailable.
+
+        Anybody may ask: those who do at the same time share one look at it, and indexes once seen are not looked for
+        again.
+        """
+        if self._probe is None or self._probe.done():
+            self._probe = asyncio.create_task(self._look())
+        await asyncio.shield(self._probe)  # one who hangs up does not take the others' answer along
+        return web.Response(body=to_json({"status": "ready"}), headers=_JSON)
+
+    async def _look(self) -> None:
+        try:
+            async with asyncio.timeout(_READY_SECONDS):
+                if self._has_indexes:
+                    await self.services.db.command("ping")
+                    return
+                missing = await missing_indexes(
+                    self.services.db, {name: c.indexes for name, c in declared_collections().items()}
+                )
+        except TimeoutError:
+            raise Unavailable(f"The database does not answer within {_READY_SECONDS:.0f} s") from None
+        if missing:
+            raise Unavailable(f"Indexes are missing: {', '.join(missing)}; run: coaching-service ensure-indexes")
+        self._has_indexes = True
+
+    async def swagger_json(self, _: web.Request) -> web.Response:
+        """The OpenAPI document."""
+        return web.Response(body=self._document_json, headers=_JSON)
+
+    async def docs(self, _: web.Request) -> web.Response:
+        """The same as a page that needs nothing from elsewhere."""
+        return web.Response(text=self._page, content_type="text/html", headers={"Content-Security-Policy": _POLICY})
+
+    async def docs_style(self, _: web.Request) -> web.Response:
+        """The page's stylesheet."""
+        return web.Response(text=_file("docs.css"), content_type="text/css")
+
+
+def metrics_handler(measures: HttpMetrics) -> Any:
+    """The aiohttp handler that answers the process's Prometheus figures."""
+
+    async def metrics(_: web.Request) -> web.Response:
+        return web.Response(body=generate_latest(measures.registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    return metrics
+
+
+def _by_tag(spec: dict[str, Any]) -> dict[str, list[tuple[str, str, dict[str, Any]]]]:
+    groups: dict[str, list[tuple[str, str, dict[str, Any]]]] = {tag["name"]: [] for tag in spec["tags"]}
+    for path, operations in spec["paths"].items():
+        for method, operation in operations.items():
+            groups[operation["tags"][0]].append((method.upper(), path, operation))
+    return groups
+
+
+def _file(name: str) -> str:
+    return (files(__package__) / "pages" / name).read_text("utf-8")
+
+
+def _template(name: str) -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader(__package__, "pages"), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["pretty"] = lambda value: jinja2.utils.htmlsafe_json_dumps(value, indent=2)
+    return environment.get_template(name)

@@ -1,0 +1,168 @@
+"""The declaration of a route. Serving, the OpenAPI document, permissions and the generated tests all read it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from marshmallow import Schema
+
+from coaching_service.core.auth.access import Access
+from coaching_service.core.errors import ServiceError
+from coaching_service.core.text import snake_case
+from coaching_service.core.variants import ChangeByStoredType, Variant
+
+Handler = Callable[..., Awaitable[Any]]
+Lane = Literal["database", "long", "own"]
+
+DEFAULT_STATUS = {"GET": 200, "POST": 201, "PUT": 200, "PATCH": 200, "DELETE": 204}
+
+
+@dataclass(frozen=True)
+class PlainList:
+    """An answer that is a plain array of `schema`."""
+
+    schema: type[Schema]
+
+
+@dataclass(frozen=True)
+class Form:
+    """A multipart body: the field of the file, the kinds of file it takes, and the schema of its text fields.
+
+    `plan`: the larger limit of plans, not that of photos.
+    """
+
+    file: str
+    kinds: tuple[str, ...]
+    schema: Schema
+    plan: bool = False
+
+    @property
+    def texts(self) -> frozenset[str]:
+        """The names of the text fields."""
+        return frozenset(self.schema.fields)
+
+
+def list_of(schema: type[Schema]) -> PlainList:
+    """A plain array of `schema` as an answer."""
+    return PlainList(schema)
+
+
+@dataclass(frozen=True)
+class Route:
+    """One operation: where it is, who may call it, what it reads and what it answers.
+
+    `query` and `body` are schema instances; `form` describes a multipart body instead.
+    `returns` is a schema, a Variant, `list_of(schema)`, `bytes` for a Stream, or None for no body.
+    `idempotent`: takes an `Idempotency-Key`. `stepwise`: its work is many transactions, so the handler is given the
+    `claim` of that key (or None) and claims each step of it, and a repetition goes on where the first ended.
+    `body_limit`: bytes, None for the setting's default.
+    `lane`: which line the request stands in: `database`, `long` (bulk work), or `own` (passwords have their own).
+    `also`: other statuses of success, and what they say. `example`: a request body for the document.
+    `malformed`: path parameters whose malformed identifier is one of the documented legacy failures, with its code
+    and message.
+    """
+
+    method: str
+    path: str
+    access: Access
+    handler: Handler
+    tag: str
+    status: int
+    returns: type[Schema] | PlainList | Variant | type[bytes] | None
+    query: Schema | None = None
+    body: Schema | Variant | ChangeByStoredType | None = None
+    form: Form | None = None
+    errors: tuple[type[ServiceError], ...] = ()
+    idempotent: bool = False
+    stepwise: bool = False
+    body_limit: int | None = None
+    body_optional: bool = False
+    lane: Lane = "database"
+    also: Mapping[int, str] = field(default_factory=dict)
+    example: Any = None
+    malformed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    path_parameters: tuple[tuple[str, str], ...] = field(default=())
+
+    @property
+    def name(self) -> str:
+        """The operation's identifier in the document, e.g. `workouts.add_item`."""
+        return re.sub(r"\W+", "_", self.tag.lower()) + f".{self.handler.__name__}"
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of the handler's docstring."""
+        return self.documentation.split("\n\n", 1)[0].replace("\n", " ")
+
+    @property
+    def documentation(self) -> str:
+        """The handler's docstring."""
+        return inspect.getdoc(self.handler) or ""
+
+    @property
+    def takes_version(self) -> bool:
+        """Whether the body may say which version of the record it is based on."""
+        if self.body is None:
+            return False
+        schemas = [self.body] if isinstance(self.body, Schema) else self.body.by_type.values()
+        return any("version" in schema.fields for schema in schemas)
+
+    @property
+    def writes(self) -> bool:
+        """Whether the operation changes anything."""
+        return self.method != "GET"
+
+
+class Routes:
+    """The routes of one feature, under one prefix."""
+
+    def __init__(self, prefix: str, *, tag: str) -> None:
+        self.prefix, self.tag = prefix, tag
+        self.declared: list[Route] = []
+
+    def get(self, path: str, *, access: Access, returns: Any, **options: Any) -> Callable[[Handler], Handler]:
+        """Declare a read."""
+        return self._declare("GET", path, access, returns, options)
+
+    def post(self, path: str, *, access: Access, returns: Any, **options: Any) -> Callable[[Handler], Handler]:
+        """Declare a POST: 201, or `status=200` for an action that creates nothing."""
+        return self._declare("POST", path, access, returns, options)
+
+    def put(self, path: str, *, access: Access, returns: Any, **options: Any) -> Callable[[Handler], Handler]:
+        """Declare a PUT."""
+        return self._declare("PUT", path, access, returns, options)
+
+    def patch(self, path: str, *, access: Access, returns: Any, **options: Any) -> Callable[[Handler], Handler]:
+        """Declare a PATCH."""
+        return self._declare("PATCH", path, access, returns, options)
+
+    def delete(self, path: str, *, access: Access, **options: Any) -> Callable[[Handler], Handler]:
+        """Declare a DELETE: 204, no body."""
+        return self._declare("DELETE", path, access, None, options)
+
+    def _declare(
+        self, method: str, path: str, access: Access, returns: Any, options: dict[str, Any]
+    ) -> Callable[[Handler], Handler]:
+        status = options.pop("status", DEFAULT_STATUS[method])
+        creates = method == "POST" and status == 201
+        options.setdefault("idempotent", creates and access.audience == "coach" and not access.session_only)
+        whole = self.prefix + path
+        parameters = tuple((wire, snake_case(wire)) for wire in re.findall(r"{(\w+)}", whole))
+
+        def declare(handler: Handler) -> Handler:
+            if not handler.__doc__:
+                raise TypeError(f"{method} {whole}: the handler needs a docstring, the document's summary")
+            self.declared.append(
+                Route(method, whole, access, handler, self.tag, status, returns, path_parameters=parameters, **options)
+            )
+            return handler
+
+        return declare
+
+
+def routes_of(groups: Sequence[Routes]) -> list[Route]:
+    """Every route of the groups, in the order of their declaration."""
+    return [route for group in groups for route in group.declared]

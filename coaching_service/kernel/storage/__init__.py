@@ -1,1 +1,0 @@
-"""MongoDB: the only folder of the kernel that names the driver."""
