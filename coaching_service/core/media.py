@@ -20,7 +20,7 @@ JPEG, PNG, WEBP, PDF = "image/jpeg", "image/png", "image/webp", "application/pdf
 PICTURES = (JPEG, PNG, WEBP)
 
 _FORMATS = {"JPEG": JPEG, "PNG": PNG, "WEBP": WEBP}
-_HELPER = Path(__file__).with_name("pictures.py")
+_HELPER = Path(__file__).with_name("image_worker.py")
 _HELPER_SECONDS = 60.0
 _ANSWER_BYTES = 4096
 
