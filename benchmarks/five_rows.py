@@ -62,7 +62,7 @@ def door(host: str, port: int) -> None:
             db=connect("mongodb://127.0.0.1:1")["nothing"],
             vault=Vault([bytes(32)]),
             base_url=f"http://{host}:{port}",
-            post=FolderMailSender(None, ""),  # type: ignore[arg-type]  # nothing is ever sent here
+            mail_sender=FolderMailSender(None, ""),  # type: ignore[arg-type]  # nothing is ever sent here
         )
         made = web.Application(middlewares=[request_middleware(HttpMetrics())])
         server = make_server(tools.declared, asyncio.Semaphore(8))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from coaching_service.core import idempotency
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.queue import Steps
@@ -20,40 +19,31 @@ from coaching_service.people.account import service as account_service
 from coaching_service.people.activity import routes as activity
 from coaching_service.people.activity import tools as activity_tools
 from coaching_service.people.api_keys import routes as api_keys
-from coaching_service.people.api_keys import service as api_keys_service
 from coaching_service.people.assistants import routes as assistants
-from coaching_service.people.assistants import service as assistants_service
 from coaching_service.people.customer_access import routes as customer_access
-from coaching_service.people.customer_access import service as customer_access_service
 from coaching_service.people.customers import erasing as customers_erasing
 from coaching_service.people.customers import leaving as customers_leaving
-from coaching_service.people.customers import replays as customers_replays
 from coaching_service.people.customers import routes as customers
-from coaching_service.people.customers import service as customers_service
 from coaching_service.people.customers import tools as customers_tools
 from coaching_service.people.files import routes as files
 from coaching_service.people.sessions import routes as sessions
 from coaching_service.people.sessions import service as sessions_service
 from coaching_service.people.team import routes as team
-from coaching_service.people.team import service as team_service
 from coaching_service.progress.compliance import daily as compliance_daily
 from coaching_service.progress.compliance import routes as compliance
-from coaching_service.progress.compliance import service as compliance_service
 from coaching_service.progress.compliance import tools as compliance_tools
+from coaching_service.progress.customer_profile import routes as customer_profile
+from coaching_service.progress.customer_profile import tools as customer_profile_tools
 from coaching_service.progress.exercise_history import routes as exercise_history
 from coaching_service.progress.exercise_history import tools as exercise_history_tools
 from coaching_service.progress.form_responses import routes as form_responses
-from coaching_service.progress.form_responses import service as form_responses_service
 from coaching_service.progress.form_responses import tools as form_responses_tools
 from coaching_service.progress.logs import routes as logs
-from coaching_service.progress.logs import service as logs_service
 from coaching_service.progress.metrics import routes as metrics
-from coaching_service.progress.metrics import service as metrics_service
 from coaching_service.progress.metrics import tools as metrics_tools
 from coaching_service.progress.notes import routes as notes
 from coaching_service.progress.nutrition_plans import routes as nutrition_plans
 from coaching_service.progress.personal_records import routes as personal_records
-from coaching_service.progress.personal_records import service as personal_records_service
 from coaching_service.progress.progress_photos import routes as progress_photos
 from coaching_service.progress.volume import routes as volume
 from coaching_service.progress.workload import routes as workload
@@ -62,9 +52,7 @@ from coaching_service.training.programs import routes as programs
 from coaching_service.training.programs import tools as programs_tools
 from coaching_service.training.templates import routes as templates
 from coaching_service.training.visibility import routes as visibility
-from coaching_service.training.workouts import owners
 from coaching_service.training.workouts import routes as workouts
-from coaching_service.training.workouts import service as workouts_service
 from coaching_service.training.workouts import tools as workouts_tools
 
 ROUTES: tuple[Routes, ...] = (
@@ -74,6 +62,7 @@ ROUTES: tuple[Routes, ...] = (
     assistants.routes,
     team.routes,
     customers.routes,
+    customer_profile.routes,
     customer_access.routes,
     customer_bulk.routes,
     workouts.routes,
@@ -103,6 +92,7 @@ ROUTES: tuple[Routes, ...] = (
 
 TOOLS: tuple[Tools, ...] = (
     customers_tools.tools,
+    customer_profile_tools.tools,
     workouts_tools.tools,
     exercises_tools.tools,
     programs_tools.tools,
@@ -159,16 +149,3 @@ STEPS: Steps = {
 }
 # Jobs that never end: one of each is kept in the queue.
 STANDING = (compliance_daily.RENEW, orphans.COLLECT)
-
-idempotency.on_replay[:] = [customers_replays.require_seen]
-customers_service.on_created[:] = [customer_access_service.invite_new, metrics_service.assign_automatic]
-team_service.on_removed[:] = [
-    sessions_service.end_all,
-    api_keys_service.end_all,
-    assistants_service.end_all,
-    customers_leaving.follow,
-]
-customers_service.figures[:] = [compliance_service.figures]
-owners.on_done_changed[:] = [personal_records_service.renew]
-workouts_service.on_redated[:] = [metrics_service.redated, form_responses_service.redated]
-logs_service.on_logged[:] = [compliance_service.renew]

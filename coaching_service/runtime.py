@@ -14,6 +14,7 @@ from dataclasses import replace
 import structlog
 from aiohttp import web
 
+from coaching_service import subscriptions
 from coaching_service.app import MEASURES, create_app
 from coaching_service.core.database.connection import connect, database, ensure_indexes, supports_transactions
 from coaching_service.core.database.context import Services
@@ -59,7 +60,8 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         db=database(client, settings.mongodb_database),
         vault=vault,
         base_url=address_of(settings),
-        post=settings.post(),
+        events=subscriptions.assemble(),
+        mail_sender=settings.post(),
         registration=settings.registration,
     )
     try:

@@ -11,8 +11,9 @@ import pytest
 
 from coaching_service import features, runtime
 from coaching_service.core.auth.principal import Principal
-from coaching_service.core.database.context import Context, Services, in_transaction
+from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, now
+from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain, Steps, enqueue, run_due
@@ -199,8 +200,8 @@ async def test_a_worker_that_is_woken_and_stopped_at_the_same_moment_stops(
     async with asyncio.timeout(60) as limit:
         async with queue.working(quiet, writing(diary)):
             await asyncio.sleep(0)
-            await until(lambda: len(quiet.wake._waiters) == 1, "the worker waits to be woken")
-            quiet.wake.set()
+            await until(lambda: len(quiet.job_available._waiters) == 1, "the worker waits to be woken")
+            quiet.job_available.set()
             for _ in range(turns):
                 await asyncio.sleep(0)
     assert not limit.expired()

@@ -57,7 +57,7 @@ async def create(sending: Services, coach: CoachClient, **options: Any) -> Any:
 def handing_to(sending: Services, **options: Any) -> Services:
     """The same service with another server, or another way to speak to it."""
     assert isinstance(sending.post, SmtpMailSender)
-    return replace(sending, post=replace(sending.post, **options))
+    return replace(sending, mail_sender=replace(sending.mail_sender, **options))
 
 
 async def waiting(sending: Services) -> list[Any]:
@@ -199,7 +199,7 @@ async def test_what_cannot_be_written_is_written_later(coach: CoachClient, sendi
     """A file is known by its mail, so that writing it twice, after whatever happened to the first, does no harm."""
     folder = tmp_path / "mail"
     folder.write_text("in the way")
-    writing = replace(sending, post=FolderMailSender(folder, "us@example.com"))
+    writing = replace(sending, mail_sender=FolderMailSender(folder, "us@example.com"))
     await create(sending, coach, send_invitation=True)
     await queue.run_due(writing, MAIL)
     [left] = await waiting(sending)

@@ -84,7 +84,7 @@ async def test_whoever_hangs_up_while_waiting_in_line_is_not_looked_at(coach: Co
     """Sign-ins wait for one another; what nobody waits for any more makes nobody wait, and is no failure."""
     body = json.dumps({"email": address(coach), "password": "wrong password"})
     head = f"POST /auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
-    line, registry = as_served.app[SERVICES].sign_in_line, as_served.app[MEASURES].registry
+    line, registry = as_served.app[SERVICES].sign_in_lock, as_served.app[MEASURES].registry
     async with line:  # somebody else is being looked at
         _, writer = await asyncio.open_connection(as_served.host, as_served.port)
         writer.write(f"{head}\r\n\r\n{body}".encode())

@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from coaching_service.core.database.context import Context, in_transaction
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers

@@ -6,8 +6,9 @@ import itertools
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from coaching_service.core.database.context import Context, in_transaction
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
+from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import store as library
 from coaching_service.people.activity import store as activity

@@ -6,9 +6,9 @@ from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.documents import Document, Documents
 
-_records = Documents("audit", (Index(("createdAt",)), Index(("about",))), client_field="about")
+_records = Documents[Document]("audit", (Index(("createdAt",)), Index(("about",))), client_field="about")
 
 
 async def record(ctx: Context, action: str, **facts: Any) -> None:

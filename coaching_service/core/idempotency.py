@@ -12,23 +12,33 @@ from typing import Any
 import orjson
 
 from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context, in_transaction
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import AlreadyClaimed, Document, Documents, now
+from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import BadRequest, Conflict
+from coaching_service.core.events import DomainEvent
 from coaching_service.core.ids import ObjectId, stable_id
 
 KEPT = timedelta(hours=24)
-# Called before a repetition is answered with the record the answer is about; may raise. features.py fills it.
-on_replay: list[Callable[[Context, ObjectId], Awaitable[None]]] = []
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
-_replays = Documents(
+_replays = Documents[Document](
     "replays",
     (Index(("about",)),),
     client_field="about",
     secret=True,
     expire=("createdAt", int(KEPT.total_seconds())),
 )
+
+
+@dataclass(frozen=True)
+class ResponseReplayed(DomainEvent):
+    """A stored response is about to be sent again; subscribers may refuse it by raising.
+
+    `about` is the client the response is about, or the identifier of another document.
+    """
+
+    about: ObjectId
 
 
 @dataclass(frozen=True)
@@ -66,7 +76,7 @@ async def once(
 
     `work` gives the answer and the client it is about (the record goes when that client is erased), unless `about`
     already says. Raises KeyTaken when the key came with another body, StillRunning while the first request is, and
-    what `on_replay` raises.
+    what subscribers of ResponseReplayed raise.
     """
     if (first := await _first_answer(ctx, claim)) is not None:
         return first
@@ -155,8 +165,8 @@ async def _first_answer(ctx: Context, claim: Claim) -> StoredResponse | None:
         return None
     if record["fingerprint"] != claim.fingerprint:
         raise _another_body()
-    for check in on_replay if record["about"] else ():
-        await check(ctx, record["about"])
+    if record["about"]:
+        await ctx.publish(ResponseReplayed(record["about"]))
     body = ctx.services.vault.open(record["answer"], _binding(claim))
     return StoredResponse(record["status"], body, replayed=True)
 

@@ -7,12 +7,12 @@ from datetime import timedelta
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.documents import Documents, now
+from coaching_service.core.database.documents import Document, Documents, now
 from coaching_service.core.errors import TooManyRequests
 
 WINDOW = timedelta(minutes=15)
 
-_counters = Documents(
+_counters = Documents[Document](
     "rateCounters",
     global_indexes=(Index(("key",), unique=True), Index(("until",), expire_after=0)),
     cross_company_reason="attempts are counted before anybody is known",

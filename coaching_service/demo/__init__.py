@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from coaching_service.core.auth.principal import Principal
-from coaching_service.core.database.context import Context, Services, in_transaction
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.transactions import in_transaction
 from coaching_service.demo.company import EMAIL, fill
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.identities import service as identities

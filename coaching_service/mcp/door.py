@@ -84,7 +84,10 @@ class McpEndpoint:
         except orjson.JSONDecodeError:
             return _response(unreadable(body), _JSON)
         ctx = Context(
-            self.services, principal, request_id=request[REQUEST_ID], address=network_address(request, self.proxies)
+            self.services,
+            principal,
+            request_id=request[REQUEST_ID],
+            network_address=network_address(request, self.proxies),
         )
         return _response(await answer(self.server, ctx, decoded, request.headers), form)
 

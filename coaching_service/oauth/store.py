@@ -12,7 +12,7 @@ from coaching_service.core.database.documents import Document, Documents, now
 UNUSED_LIVES = timedelta(days=2)
 USED_LIVES = timedelta(days=90)
 
-_clients = Documents(
+_clients = Documents[Document](
     "oauthClients",
     global_indexes=(Index(("clientId",), unique=True), Index(("expiresAt",), expire_after=0)),
     cross_company_reason="a program registers before any coach lets it in, and acts for many companies",

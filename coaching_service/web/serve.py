@@ -137,7 +137,7 @@ class _House:
             self.server.services,
             visit.principal,
             request_id=request[REQUEST_ID],
-            address=network_address(request, self.server.proxies),
+            network_address=network_address(request, self.server.proxies),
             is_disconnected=partial(is_disconnected, request),
         )
 

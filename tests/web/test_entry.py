@@ -123,9 +123,9 @@ async def test_whoever_leaves_the_page_while_waiting_in_line_is_not_looked_at(
 ) -> None:
     email, services = str(coach.ctx.caller.email), as_served.app[SERVICES]
     visitor = Visitor(as_served)
-    async with services.sign_in_line:  # somebody else is being looked at
+    async with services.sign_in_lock:  # somebody else is being looked at
         trying = asyncio.create_task(visitor.sign_in(email, "not the password"))
-        await until(lambda: "waiters:1" in repr(services.sign_in_line), "the form waits in line")
+        await until(lambda: "waiters:1" in repr(services.sign_in_lock), "the form waits in line")
         trying.cancel()
         with pytest.raises(asyncio.CancelledError):
             await trying

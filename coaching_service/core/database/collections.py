@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar, cast
 
 from pymongo import ASCENDING, DESCENDING
 
@@ -15,6 +15,8 @@ from coaching_service.core.database.context import Collection, Context, Services
 Document = dict[str, Any]
 Filter = dict[str, Any]
 Ownership = Literal["all", "own", "shared"]
+# The stored document of a collection: a TypedDict that extends database.models.Stored.
+D = TypeVar("D", bound=Mapping[str, Any])
 
 
 def now() -> datetime:
@@ -36,7 +38,7 @@ def within(company: object, where: Filter) -> Filter:
 
 
 @dataclass(frozen=True)
-class ReadableCollection:
+class ReadableCollection(Generic[D]):
     """One collection of coaching data, as it is declared and read.
 
     `indexes` are prefixed with `companyId`. `private` fields never leave by the default projection.
@@ -100,9 +102,12 @@ class ReadableCollection:
     def _in(self, ctx: Context) -> Collection:
         return ctx.services.collection(self.name)
 
-    async def find_one(self, ctx: Context, where: Filter, fields: Sequence[str] | None = None) -> Document | None:
+    async def find_one(self, ctx: Context, where: Filter, fields: Sequence[str] | None = None) -> D | None:
         """The document that `where` names, or None."""
-        return await self._in(ctx).find_one(self.read_filter(ctx, where), self.projection(fields), session=ctx.session)
+        document = await self._in(ctx).find_one(
+            self.read_filter(ctx, where), self.projection(fields), session=ctx.session
+        )
+        return cast("D | None", document)
 
     async def find(
         self,
@@ -115,8 +120,8 @@ class ReadableCollection:
         fields: Sequence[str] | None = None,
         hint: str | None = None,
         ownership: Ownership = "all",
-    ) -> list[Document]:
-        """The documents that `where` names, in the order of `sort`."""
+    ) -> list[D]:
+        """The documents that match `where`, in the order of `sort`; with `fields`, each has only those and `_id`."""
         cursor = self._in(ctx).find(
             self.read_filter(ctx, where, ownership),
             self.projection(fields),
@@ -128,11 +133,11 @@ class ReadableCollection:
             cursor = cursor.sort(order_by(sort))
         if hint:
             cursor = cursor.hint(hint)
-        return await cursor.to_list(None)
+        return cast("list[D]", await cursor.to_list(None))
 
     async def stream(
         self, ctx: Context, where: Filter, sort: Sequence[str], *, hint: str | None, batch: int = 200
-    ) -> AsyncIterator[Document]:
+    ) -> AsyncIterator[D]:
         """The same as `find`, a document at a time in bounded memory."""
         cursor = (
             self._in(ctx)
@@ -140,7 +145,7 @@ class ReadableCollection:
             .sort(order_by(sort))
         )
         async for document in cursor.hint(hint) if hint else cursor:
-            yield document
+            yield cast("D", document)
 
     async def count(
         self,
@@ -159,8 +164,11 @@ class ReadableCollection:
 
     async def aggregate(
         self, ctx: Context, where: Filter, *stages: Document, hint: str | None = None, ownership: Ownership = "all"
-    ) -> list[Document]:
-        """The answer of a pipeline whose first stage is `where` within the company."""
+    ) -> list[Any]:
+        """The documents that a pipeline returns whose first stage is `where` within the company.
+
+        The caller states their type: a pipeline may compute anything.
+        """
         options = {"hint": hint} if hint else {}
         pipeline = [{"$match": self.read_filter(ctx, where, ownership)}, *stages]
         return await self._in(ctx).aggregate(pipeline, session=ctx.session, **options).to_list(None)
@@ -172,4 +180,4 @@ class ReadableCollection:
         return services.collection(self.name)
 
 
-registry: dict[str, ReadableCollection] = {}
+registry: dict[str, ReadableCollection[Any]] = {}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 from pymongo import ReturnDocument, UpdateOne
 from pymongo.errors import DuplicateKeyError, OperationFailure
 
 from coaching_service.core.database.collections import (
+    D,
     Document,
     Filter,
     Ownership,
@@ -37,10 +39,10 @@ _REWRITES = 50
 
 
 @dataclass(frozen=True)
-class Documents(ReadableCollection):
+class Documents(ReadableCollection[D]):
     """One collection of coaching data: declared, read (see Readable) and written."""
 
-    def with_metadata(self, ctx: Context, document: Document) -> Document:
+    def with_metadata(self, ctx: Context, document: Mapping[str, Any]) -> Document:
         """A new document with what every stored document has: `_id`, `companyId`, times, `version` 0."""
         at = now()
         return {
@@ -52,17 +54,18 @@ class Documents(ReadableCollection):
             "version": 0,
         }
 
-    def without_private(self, document: Document) -> Document:
+    def without_private(self, document: D) -> D:
         """`document` without its private fields."""
-        return {key: value for key, value in document.items() if key not in self.private}
+        public = {key: value for key, value in document.items() if key not in self.private}
+        return cast("D", public)
 
-    async def insert(self, ctx: Context, document: Document) -> Document:
+    async def insert(self, ctx: Context, document: Mapping[str, Any]) -> D:
         """Store a new document; gives it as a reader would see it."""
         stored = self.with_metadata(ctx, document)
         await self._in(ctx).insert_one(stored, session=ctx.session)
-        return self.without_private(stored)
+        return self.without_private(cast("D", stored))
 
-    async def claim(self, ctx: Context, document: Document) -> None:
+    async def claim(self, ctx: Context, document: Mapping[str, Any]) -> None:
         """Store a document under an `_id` of the caller's choice. Raises HeldByAnother when somebody has it, or is
         about to have it in a transaction that is still running."""
         try:
@@ -74,7 +77,7 @@ class Documents(ReadableCollection):
                 raise AlreadyClaimed from None
             raise
 
-    async def insert_many(self, ctx: Context, documents: Sequence[Document]) -> list[ObjectId]:
+    async def insert_many(self, ctx: Context, documents: Sequence[Mapping[str, Any]]) -> list[ObjectId]:
         """Store new documents; gives their identifiers in the same order."""
         if not documents:
             return []
@@ -90,7 +93,7 @@ class Documents(ReadableCollection):
         *,
         version: int | None = None,
         fields: Sequence[str] | None = None,
-    ) -> Document | None:
+    ) -> D | None:
         """Apply the operators of `change` to one document and count up its version; gives (`fields` of) what it is now.
 
         None when there is no such document. With `version`, Conflict when the document is no longer at it.
@@ -105,11 +108,11 @@ class Documents(ReadableCollection):
         )
         if changed is None and version is not None and await self.find_one(ctx, where, ("_id",)):
             raise version_conflict()
-        return changed
+        return cast("D | None", changed)
 
     async def rewrite(
-        self, ctx: Context, where: Filter, mutate: Callable[[Document], Document], *, version: int | None = None
-    ) -> Document | None:
+        self, ctx: Context, where: Filter, mutate: Callable[[D], Mapping[str, Any]], *, version: int | None = None
+    ) -> D | None:
         """Read one document, `mutate` it to the fields to set, and write them only if nobody wrote in between.
 
         Tried again (a bounded number of times) when somebody did, unless the caller named the `version` it is
@@ -122,9 +125,9 @@ class Documents(ReadableCollection):
             if version is not None and current["version"] != version:
                 raise version_conflict()
             seen = current["version"]
-            fields = mutate(current)
+            fields = mutate(cast("D", current))
             if not fields:
-                return self.without_private(current)
+                return self.without_private(cast("D", current))
             guard = where | {"version": seen}
             if changed := await self.update(ctx, guard, {"$set": fields}):
                 return changed
@@ -135,9 +138,9 @@ class Documents(ReadableCollection):
         result = await self._in(ctx).update_many(self.write_filter(ctx, where), change, session=ctx.session)
         return result.matched_count
 
-    async def put(self, ctx: Context, where: Filter, fields: Document) -> Document:
+    async def upsert(self, ctx: Context, where: Filter, fields: Mapping[str, Any]) -> D:
         """Set `fields` of the document that `where` (equalities only) names, made if it is missing; gives it."""
-        stored: Document = await self._in(ctx).find_one_and_update(
+        stored = await self._in(ctx).find_one_and_update(
             self.write_filter(ctx, where),
             _made_or_set(fields),
             upsert=True,
@@ -145,9 +148,9 @@ class Documents(ReadableCollection):
             return_document=ReturnDocument.AFTER,
             session=ctx.session,
         )
-        return stored
+        return cast("D", stored)
 
-    async def upsert_each(self, ctx: Context, wheres: Sequence[Filter], fields: Document) -> None:
+    async def upsert_each(self, ctx: Context, wheres: Sequence[Filter], fields: Mapping[str, Any]) -> None:
         """`put` the same fields for several documents in one round trip."""
         if writes := [UpdateOne(self.write_filter(ctx, where), _made_or_set(fields), upsert=True) for where in wheres]:
             await self._in(ctx).bulk_write(writes, ordered=False, session=ctx.session)
@@ -176,9 +179,10 @@ class Documents(ReadableCollection):
             await self._in(ctx).update_many(self.write_filter(ctx, where), stages, session=ctx.session)
         ).modified_count
 
-    async def delete(self, ctx: Context, where: Filter) -> Document | None:
+    async def delete(self, ctx: Context, where: Filter) -> D | None:
         """Remove one document; gives what it was, or None."""
-        return await self._in(ctx).find_one_and_delete(self.write_filter(ctx, where), session=ctx.session)
+        removed = await self._in(ctx).find_one_and_delete(self.write_filter(ctx, where), session=ctx.session)
+        return cast("D | None", removed)
 
     async def delete_many(self, ctx: Context, where: Filter) -> int:
         """Remove every document that `where` names; gives how many were removed."""
@@ -199,7 +203,7 @@ class Documents(ReadableCollection):
         return (await collection.delete_many({"companyId": company_id, "_id": {"$in": ids}})).deleted_count
 
 
-def declared_collections() -> dict[str, Documents]:
+def declared_collections() -> dict[str, Documents[Any]]:
     """Every collection the imported features declare, by name."""
     return {name: each for name, each in registry.items() if isinstance(each, Documents)}
 
@@ -220,7 +224,7 @@ def _touched(change: Document) -> Document:
     }
 
 
-def _made_or_set(fields: Document) -> list[Document]:
+def _made_or_set(fields: Mapping[str, Any]) -> list[Document]:
     """The stage of an upsert: a new document is of version 0, a changed one of the next."""
     at = now()
     stamps = {

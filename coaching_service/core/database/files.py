@@ -17,8 +17,9 @@ from typing import IO
 from bson import Binary
 
 from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context, Services, in_transaction
+from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, now
+from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.ids import ObjectId
 
@@ -26,14 +27,14 @@ CHUNK_BYTES = 255 * 1024
 AT_ONCE = 4
 ABANDONED_AFTER = timedelta(hours=1)
 
-files = Documents(
+files = Documents[Document](
     "fs.files",
     (Index(("customerId", "_id")),),
     global_indexes=(Index(("uploadDate",), partial_filter=(("pending", True),)),),
     cross_company_reason="a signed link names a file and no company; the operator looks for orphans everywhere",
 )
 _BY_CLIENT = files.indexes[0].name
-chunks = Documents(
+chunks = Documents[Document](
     "fs.chunks",
     global_indexes=(Index(("files_id", "n"), unique=True),),
     cross_company_reason="a chunk belongs to a file, which belongs to a company",

@@ -110,7 +110,7 @@ def handler_of(route: Route, server: Server) -> AiohttpHandler:
             server.services,
             principal,
             request_id=request[REQUEST_ID],
-            address=network_address(request, server.proxies),
+            network_address=network_address(request, server.proxies),
             is_disconnected=partial(is_disconnected, request),
         )
         arguments: dict[str, Any] = dict(path_identifiers(route, request))

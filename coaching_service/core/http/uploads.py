@@ -18,8 +18,9 @@ from aiohttp import BadContentDispositionHeader, BadContentDispositionParam, Bod
 from aiohttp.http_exceptions import HttpProcessingError
 
 from coaching_service.core.database import files
-from coaching_service.core.database.context import Context, in_transaction
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
+from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import BadRequest, ClientDisconnected, RequestTimeout, TooLarge, UnsupportedMediaType
 from coaching_service.core.http.request_parsing import read_bytes
 from coaching_service.core.http.routes import Form, Handler

@@ -149,13 +149,13 @@ def _whose(job: Job) -> dict[str, str | None]:
 
 async def send(services: Services, job: Job) -> RunAgain | None:
     """One try at sending a queued mail."""
-    if job.attempts > 1 and not services.post.repeatable:
+    if job.attempts > 1 and not services.mail_sender.repeatable:
         # An earlier try ended without a word: the server may have taken the mail, and twice would be worse.
         log.error("mail in doubt", **_whose(job))
         return None
     tries = job.arguments["tries"]
     try:
-        await services.post.send(_message(services, job))
+        await services.mail_sender.send(_message(services, job))
     except MailRejected as refusal:
         log.warning("mail refused", **_whose(job), tries=tries + 1, reason=str(refusal))
         if refusal.for_good or tries >= len(_BACK_OFF):

@@ -27,7 +27,7 @@ _SOON_SECONDS = 0.05
 _SEEN = ("_id", "arguments", "attempts", "companyId", "about")
 _RETRY_AFTER = (1, 5, 30, 120, 600)
 
-_jobs = Documents(
+_jobs = Documents[Document](
     "jobs",
     (Index(("about",)),),
     client_field="about",
@@ -106,9 +106,9 @@ async def enqueue_many(
     if queued:
         await _jobs.across_companies(ctx.services).insert_many(queued, session=ctx.session)
     if ctx.session is None:
-        ctx.services.wake.set()
+        ctx.services.job_available.set()
     else:  # the worker sees it once the transaction has ended
-        asyncio.get_running_loop().call_later(_SOON_SECONDS, ctx.services.wake.set)
+        asyncio.get_running_loop().call_later(_SOON_SECONDS, ctx.services.job_available.set)
     return [job["_id"] for job in queued]
 
 
@@ -147,7 +147,7 @@ async def working(services: Services, steps: Steps, standing: Sequence[str] = ()
 async def _work(services: Services, steps: Steps, standing: Sequence[str]) -> None:
     kept = False
     while True:
-        services.wake.clear()
+        services.job_available.clear()
         try:
             if not kept:
                 await ensure_standing_jobs(services, standing)
@@ -161,7 +161,7 @@ async def _work(services: Services, steps: Steps, standing: Sequence[str]) -> No
         # Not asyncio.wait_for, which on Python 3.11 loses a cancellation that meets the wake-up.
         with suppress(TimeoutError):
             async with asyncio.timeout(POLL_SECONDS):
-                await services.wake.wait()
+                await services.job_available.wait()
 
 
 async def _claim(services: Services, steps: Steps, at: datetime) -> Document | None:

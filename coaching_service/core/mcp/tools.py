@@ -11,7 +11,8 @@ from typing import Any
 from marshmallow import Schema
 
 from coaching_service.core.auth.access import Access
-from coaching_service.core.database.context import Context, in_transaction
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.mcp.arguments import input_schema
 from coaching_service.core.text import snake_case
 

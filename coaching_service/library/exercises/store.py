@@ -8,12 +8,13 @@ from typing import Any
 from pymongo import UpdateOne
 
 from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context, Services, gather_reads
+from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, Ownership, now
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import keyword_filter, normalize, search_fields_of
 
-exercises = Documents(
+exercises = Documents[Document](
     "exercises",
     (
         Index(("deletedAt", "sortName", "_id")),

@@ -9,7 +9,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Documents
 from coaching_service.core.ids import ObjectId
 
-forms = Documents("forms", (Index(("sortName", "_id")), Index(("_id",))), private=("companyId", "sortName"))
+forms = Documents[Document]("forms", (Index(("sortName", "_id")), Index(("_id",))), private=("companyId", "sortName"))
 
 
 async def everything(ctx: Context) -> list[Document]:

@@ -9,7 +9,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Documents, now
 from coaching_service.core.ids import ObjectId
 
-sets = Documents(
+sets = Documents[Document](
     "metricSets",
     (Index(("deletedAt", "sortName", "_id")), Index(("deletedAt", "assignAutomatically")), Index(("_id",))),
     private=("companyId", "sortName", "deletedAt"),

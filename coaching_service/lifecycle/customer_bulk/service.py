@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coaching_service.core import idempotency
-from coaching_service.core.database.context import Context, in_transaction
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
+from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import ServiceError
 from coaching_service.core.idempotency import Claim, IdempotencyKeyReused
 from coaching_service.core.ids import ObjectId

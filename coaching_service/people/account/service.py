@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from coaching_service.core.auth.principal import Company
-from coaching_service.core.database.context import Context, in_transaction
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, version_conflict
+from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import Conflict, Forbidden, not_found
 from coaching_service.core.jobs import queue
 from coaching_service.people.account import store

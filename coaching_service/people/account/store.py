@@ -7,7 +7,7 @@ from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Documents
 
-companies = Documents("companies", (Index(()),), private=("companyId", "keepsLoads"))
+companies = Documents[Document]("companies", (Index(()),), private=("companyId", "keepsLoads"))
 
 
 async def add(ctx: Context, company: Company) -> Document:

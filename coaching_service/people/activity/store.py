@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 
 from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Documents
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 
-events = Documents(
+events = Documents[Document](
     "activity",
     (Index(("customerId", "-date", "-_id")), Index(("customerId", "sourceId", "type"), unique=True)),
     client_field="customerId",
@@ -22,7 +23,7 @@ async def put(
 ) -> None:
     """Store an event, or bring the one of this type and source up to date."""
     where = {"customerId": customer_id, "sourceId": source_id, "type": kind}
-    await events.put(ctx, where, {"date": date, "data": data})
+    await events.upsert(ctx, where, {"date": date, "data": data})
 
 
 async def correct(ctx: Context, customer_id: ObjectId, source_id: ObjectId, kind: str, data: Document) -> None:

@@ -9,14 +9,16 @@ from coaching_service.core import audit
 from coaching_service.core.auth.permissions import READ_PERMISSIONS
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.secrets import API_KEY_PREFIX, SecretUnreadable, new_api_key
-from coaching_service.core.database.context import Context, Services, in_transaction
+from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, now
+from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import InvalidApiKey, Unavailable, not_found
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account import service as account
 from coaching_service.people.api_keys import store
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
+from coaching_service.people.team.events import CoachRemoved
 
 UNRESTRICTED = {"readOnly": False, "permissions": None, "expiresAt": None}
 
@@ -141,3 +143,8 @@ async def principal_of(services: Services, secret: str, client_id: ObjectId | No
 
 def _binding(identifier: ObjectId) -> str:
     return f"apiKey:{identifier}"
+
+
+async def delete_keys_of_coach(ctx: Context, event: CoachRemoved) -> None:
+    """Delete every API key of a removed coach."""
+    await end_all(ctx, event.coach_id)

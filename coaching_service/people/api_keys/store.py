@@ -12,7 +12,7 @@ from coaching_service.core.ids import ObjectId
 
 _LAST_USED_EVERY = timedelta(minutes=1)
 
-keys = Documents(
+keys = Documents[Document](
     "apiKeys",
     (Index(("coachId", "name")), Index(("createdAt", "_id"))),
     private=("companyId", "hash", "sealed"),

@@ -13,13 +13,15 @@ from coaching_service.core import audit
 from coaching_service.core.auth.permissions import READ_PERMISSIONS
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.secrets import new_token, token_hash
-from coaching_service.core.database.context import Context, Services, in_transaction
+from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document
+from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import Unauthorized, not_found
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account import service as account
 from coaching_service.people.assistants import store
 from coaching_service.people.team import service as team
+from coaching_service.people.team.events import CoachRemoved
 
 log = structlog.get_logger("coaching_service.assistants")
 
@@ -188,3 +190,8 @@ async def end_all(ctx: Context, coach_id: ObjectId) -> None:
 
 def _reach(ctx: Context) -> Document:
     return {} if ctx.caller.role == "OWNER" else {"coachId": ctx.caller.id}
+
+
+async def revoke_grants_of_coach(ctx: Context, event: CoachRemoved) -> None:
+    """Revoke every OAuth grant of a removed coach."""
+    await end_all(ctx, event.coach_id)

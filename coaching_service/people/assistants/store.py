@@ -17,7 +17,7 @@ REFRESH_GRACE = timedelta(seconds=90)
 _TOKENS_KEPT = 20
 _LAST_USED_EVERY = timedelta(minutes=1)
 
-grants = Documents(
+grants = Documents[Document](
     "assistantGrants",
     (Index(("coachId", "createdAt")), Index(("createdAt", "_id"))),
     private=("companyId", "code", "familyHash", "refresh", "access", "expiresAt"),

@@ -6,13 +6,15 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from coaching_service.core import audit
-from coaching_service.core.database.context import Context, in_transaction
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
+from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import BadRequest, Conflict, SignInRejected
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
 from coaching_service.people.customers import entry
 from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.events import CustomerCreated
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.sessions import service as sessions
@@ -21,10 +23,10 @@ T = TypeVar("T")
 Then = Callable[[Context], Awaitable[T]]
 
 
-async def invite_new(ctx: Context, customer: Document, token: str, wanted: bool) -> None:
-    """Queue the invitation of a client being created, if it is wanted and there is an address."""
-    if wanted and customer["email"] is not None:
-        await _queue(ctx, customer, token)
+async def invite_new_customer(ctx: Context, event: CustomerCreated) -> None:
+    """Queue the invitation of a new client, if the coach wants one and the client has an e-mail address."""
+    if event.send_invitation and event.customer["email"] is not None:
+        await _queue(ctx, event.customer, event.first_access_token)
 
 
 async def invite(ctx: Context, customer_id: ObjectId) -> None:

@@ -7,21 +7,21 @@ from datetime import timedelta
 
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import NotFound
-from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job
 from coaching_service.people.customers import service
 from coaching_service.people.team import service as team
+from coaching_service.people.team.events import CoachRemoved
 
 UNASSIGN = "unassign_clients"
 # A request that had seen the coach just before may still assign clients to them: one more pass finds those.
 _SECOND_LOOK = timedelta(minutes=2)
 
 
-async def follow(ctx: Context, coach_id: ObjectId) -> None:
-    """In the transaction that removes a coach: their clients are assigned to nobody, and looked for again soon."""
-    await service.unassign(ctx, coach_id)
-    arguments = {"companyId": ctx.company_id, "coachId": coach_id}
+async def unassign_customers_of_coach(ctx: Context, event: CoachRemoved) -> None:
+    """Leave the clients of a removed coach without a trainer, and queue a second pass."""
+    await service.unassign(ctx, event.coach_id)
+    arguments = {"companyId": ctx.company_id, "coachId": event.coach_id}
     await queue.enqueue(ctx, UNASSIGN, arguments, after=_SECOND_LOOK)
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
-from coaching_service.core.ids import ObjectId
+from coaching_service.core.idempotency import ResponseReplayed
 from coaching_service.people.customers import service
 
 
-async def require_seen(ctx: Context, about: ObjectId) -> None:
-    """Raise Forbidden when an answer is about a client outside an employee's scope; it may be about no client."""
+async def require_customer_in_scope(ctx: Context, event: ResponseReplayed) -> None:
+    """Raise Forbidden if a stored response is about a client outside the employee's scope."""
     if ctx.caller.customers_scope == "assigned":
         try:
-            await service.visible(ctx, about)
+            await service.visible(ctx, event.about)
         except NotFound:
             return

@@ -114,15 +114,6 @@ async def unarchive_customer(ctx: Context, body: dict[str, Any]) -> dict[str, An
     return await service.set_archived(ctx, body["id"], archived=False, version=body.get("version"))
 
 
-@routes.get("/{customerId}", access=coach(CUSTOMERS.VIEW), returns=Customer)
-async def get_customer(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
-    """Read a client.
-
-    The compliance rates are computed as of the client's today; the list has those of the last log or local day.
-    """
-    return await service.read_with_figures(ctx, customer_id)
-
-
 @routes.patch(
     "/{customerId}",
     access=coach(CUSTOMERS.EDIT),

@@ -42,7 +42,7 @@ def holding_somewhere(term: str) -> Filter | None:
 
 async def found_page(
     ctx: Context,
-    customers: Documents,
+    customers: Documents[Any],
     where: Filter,
     term: str,
     *,

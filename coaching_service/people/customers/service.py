@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from coaching_service.core.auth.secrets import token_hash
 from coaching_service.core.database import files
-from coaching_service.core.database.context import Context, Services, in_transaction
+from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Filter, now, version_conflict
 from coaching_service.core.database.files import StoredFile
+from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import Forbidden, not_found
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.links import file_url
 from coaching_service.core.pagination import page_document, skip_of
 from coaching_service.people.customers import erasing, store
+from coaching_service.people.customers.events import CustomerCreated
 from coaching_service.people.customers.search import search_fields
 from coaching_service.people.team import service as team
 
 SCOPE_FIELDS = (store.TRAINER,)
-# Figures that are computed when one client is read; features.py fills it. Each gives fields of customerRoleData.
-figures: list[Callable[[Context, Document], Awaitable[Document]]] = []
-# What else happens for a new client, in the same transaction; features.py fills it. Each is given the stored client,
-# the first-access token and whether an invitation is wanted.
-on_created: list[Callable[[Context, Document, str, bool], Awaitable[None]]] = []
 _ROLE_FIELDS = ("groups", "assignedTo")
 _FOUND_BY = ("name", "surname", "email")
 
@@ -135,14 +132,6 @@ async def read(ctx: Context, customer_id: ObjectId) -> Document:
     return present(ctx, await visible(ctx, customer_id, None))
 
 
-async def read_with_figures(ctx: Context, customer_id: ObjectId) -> Document:
-    """One client, whole, with the derived figures as they are now. Raises NotFound, Forbidden."""
-    customer = await read(ctx, customer_id)
-    for figure in figures:
-        customer["customerRoleData"] |= await figure(ctx, customer)
-    return customer
-
-
 async def create(ctx: Context, details: Document, *, send_invitation: bool = False, sample: bool = False) -> Document:
     """A new client; the answer holds the `firstAccessToken` by which they set their password.
 
@@ -158,8 +147,7 @@ async def create(ctx: Context, details: Document, *, send_invitation: bool = Fal
 
     async def created(tx: Context) -> Document:
         stored = await store.add(tx, customer)
-        for then in on_created:
-            await then(tx, stored, token, send_invitation)
+        await tx.publish(CustomerCreated(stored, token, send_invitation))
         return stored
 
     stored = await in_transaction(ctx, created)
@@ -196,7 +184,7 @@ def new_document(
 async def add_many(ctx: Context, documents: Sequence[Document]) -> None:
     """Add clients made by `new_document`, all or none, for the operator.
 
-    No coach they name is looked up, and nothing of `on_created` happens: nobody is invited.
+    The coaches they name are not looked up, and no CustomerCreated is published: no one is invited.
     """
     await in_transaction(ctx, lambda tx: store.add_many(tx, documents))
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context, Services, gather_reads
+from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, now
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import totals
 from coaching_service.people.customers.search import found_page, search_fields
@@ -22,7 +23,7 @@ _suffix = Index((ARCHIVED, "suf"))
 _group = Index((ARCHIVED, GROUPS, *ORDER))
 _trainer = Index((ARCHIVED, TRAINER, *ORDER))
 
-customers = Documents(
+customers = Documents[Document](
     "customers",
     (_page, _suffix, _group, _trainer, Index((GROUPS,)), Index(("_id",))),
     private=("sortName", "sortSurname", "search", "suf", "firstAccessHash", "scheduleChanges", "figuresUntil"),

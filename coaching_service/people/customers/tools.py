@@ -6,10 +6,11 @@ from typing import Any
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
-from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import Arguments, CustomerArgument, ToolPage
+from coaching_service.core.mcp.arguments import Arguments, ToolPage
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Boolean, Email, ListOf, StringList, Text
 from coaching_service.people.customers import service
@@ -73,16 +74,8 @@ def _listed(customer: Document, coaches: dict[ObjectId, str]) -> Document:
     }
 
 
-@tools.tool("Read a client", access=coach(CUSTOMERS.VIEW), takes=CustomerArgument())
-async def get_customer(ctx: Context, customer_id: ObjectId) -> Document:
-    """Read one client: contact details, groups, trainer, time zone with today's date there, and the share of
-    scheduled workouts completed in the last 7, 30 and 90 days (percent; null without any). lastWorkoutDate is the last
-    day anything is scheduled on, done or not, be it ahead; what was done lately is in get_activity."""
-    customer, coaches = await gather_reads(ctx, service.read_with_figures(ctx, customer_id), team.everybody(ctx))
-    return _whole(ctx, customer, {each["_id"]: each["name"] for each in coaches})
-
-
-def _whole(ctx: Context, customer: Document, coaches: dict[ObjectId, str]) -> Document:
+def describe_customer(ctx: Context, customer: Document, coaches: dict[ObjectId, str]) -> Document:
+    """A client as `get_customer` and `create_customer` return one; `coaches` maps identifiers to names."""
     return {
         **_listed(customer, coaches),
         **{name: customer[name] for name in ("phone", "birthday", "createdAt", "version")},
@@ -114,5 +107,5 @@ async def create_customer(ctx: Context, send_invitation: bool, **details: Any) -
     created, coaches = await gather_reads(
         ctx, service.create(ctx, details, send_invitation=invited), team.everybody(ctx)
     )
-    whole = _whole(ctx, created, {each["_id"]: each["name"] for each in coaches}) | {"invited": invited}
+    whole = describe_customer(ctx, created, {each["_id"]: each["name"] for each in coaches}) | {"invited": invited}
     return whole | ({"hint": _NO_ADDRESS} if send_invitation and not invited else {})

@@ -7,11 +7,11 @@ import secrets
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.documents import Document, Documents
 
 _SLOTS = 8
 
-_totals = Documents("customerTotals", (Index(("slot",), unique=True),))
+_totals = Documents[Document]("customerTotals", (Index(("slot",), unique=True),))
 
 
 async def add(ctx: Context, *, archived: bool, count: int) -> None:

@@ -7,8 +7,9 @@ from typing import Literal
 
 from coaching_service.core import rate_limits
 from coaching_service.core.auth.secrets import new_token, token_hash
-from coaching_service.core.database.context import Context, Services, gather_reads
+from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import ClientDisconnected, ServiceError, SignInRejected
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.identities import store
@@ -51,7 +52,7 @@ async def check(ctx: Context, address: str, password: str) -> Identity:
     time, and at the failures before each, so that guesses made at the same time do not slip through. Whoever has hung
     up while waiting is not looked at: HungUp.
     """
-    async with ctx.services.sign_in_line:
+    async with ctx.services.sign_in_lock:
         if ctx.is_disconnected():
             raise ClientDisconnected()
         _, found = await gather_reads(ctx, _require_few_failures(ctx, address), store.by_address(ctx.services, address))
@@ -64,7 +65,7 @@ async def _require_few_failures(ctx: Context, address: str) -> None:
     (of_account, account_wait), (of_address, address_wait) = await gather_reads(
         ctx,
         rate_limits.seen(ctx.services, _ACCOUNT, store.normal(address)),
-        rate_limits.seen(ctx.services, _ADDRESS, ctx.address),
+        rate_limits.seen(ctx.services, _ADDRESS, ctx.network_address),
     )
     if of_account >= ACCOUNT_FAILURES or of_address >= ADDRESS_FAILURES:
         raise rate_limits.too_many_requests(max(account_wait, address_wait))
@@ -73,7 +74,7 @@ async def _require_few_failures(ctx: Context, address: str) -> None:
 async def _failed(ctx: Context, address: str) -> ServiceError:
     """Count a failure; gives the error it is answered with."""
     of_account, account_wait = await rate_limits.count(ctx.services, _ACCOUNT, store.normal(address))
-    of_address, address_wait = await rate_limits.count(ctx.services, _ADDRESS, ctx.address)
+    of_address, address_wait = await rate_limits.count(ctx.services, _ADDRESS, ctx.network_address)
     if of_account >= ACCOUNT_FAILURES or of_address >= ADDRESS_FAILURES:
         return rate_limits.too_many_requests(max(account_wait, address_wait))
     return refused()

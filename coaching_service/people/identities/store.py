@@ -14,7 +14,7 @@ from coaching_service.core.ids import ObjectId
 
 RESET_LIVES = timedelta(hours=1)
 
-identities = Documents(
+identities = Documents[Document](
     "identities",
     (Index(("subjectId",), unique=True),),
     client_field="subjectId",
@@ -22,7 +22,7 @@ identities = Documents(
     global_indexes=(Index(("address",), unique=True),),
     cross_company_reason="who signs in is found by address before the company is known",
 )
-resets = Documents(
+resets = Documents[Document](
     "passwordResets",
     (Index(("subjectId",)),),
     client_field="subjectId",

@@ -11,8 +11,9 @@ import structlog
 from coaching_service.core import audit, rate_limits
 from coaching_service.core.auth.principal import Company, Principal
 from coaching_service.core.auth.secrets import new_token, token_hash
-from coaching_service.core.database.context import Context, Services, in_transaction
+from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document
+from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import Forbidden, SignInRejected, Unauthorized
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail, queue
@@ -25,6 +26,7 @@ from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.identities.service import Identity, Kind
 from coaching_service.people.sessions import store
 from coaching_service.people.team import service as team
+from coaching_service.people.team.events import CoachRemoved
 
 FORGOTTEN = "password_forgotten"
 IMPERSONATION_LIVES = timedelta(minutes=15)
@@ -62,7 +64,7 @@ async def found(
     """
     if not ctx.services.registration:
         raise Forbidden("Sign-up is closed; ask the operator of this service")
-    await rate_limits.limit(ctx.services, "sign-up", ctx.address, _SIGN_UPS_A_WINDOW)
+    await rate_limits.limit(ctx.services, "sign-up", ctx.network_address, _SIGN_UPS_A_WINDOW)
     password_hash = await hash_password(password)
 
     async def founded(tx: Context) -> T:
@@ -185,7 +187,7 @@ async def forgotten(ctx: Context, email: str) -> None:
 
     Raises TooManyRequests when many have been asked from one network address.
     """
-    await rate_limits.limit(ctx.services, "password forgotten", ctx.address, _FORGOTTEN_A_WINDOW)
+    await rate_limits.limit(ctx.services, "password forgotten", ctx.network_address, _FORGOTTEN_A_WINDOW)
     await queue.enqueue(ctx, FORGOTTEN, {"email": email})
 
 
@@ -262,3 +264,8 @@ async def change_password(ctx: Context, current: str, fresh: str) -> None:
 
 def _bad_reset() -> SignInRejected:
     return SignInRejected("The token is unknown, used or older than an hour; ask for another")
+
+
+async def end_sessions_of_coach(ctx: Context, event: CoachRemoved) -> None:
+    """End every session of a removed coach."""
+    await end_all(ctx, event.coach_id)

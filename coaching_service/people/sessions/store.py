@@ -13,7 +13,7 @@ ACCESS_LIVES = timedelta(hours=1)
 FAMILY_LIVES = timedelta(days=30)
 _TOKENS_KEPT = 5
 
-sessions = Documents(
+sessions = Documents[Document](
     "sessions",
     (Index(("subjectId",)),),
     client_field="subjectId",

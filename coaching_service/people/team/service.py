@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
-
 from coaching_service.core.auth.permissions import ALL_PERMISSIONS
 from coaching_service.core.auth.principal import Company, Principal, Via
-from coaching_service.core.database.context import Context, Services, in_transaction
+from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document
+from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import not_found
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
 from coaching_service.people.account import service as account
 from coaching_service.people.identities import service as identities
 from coaching_service.people.team import store
-
-# What else ends when an employee leaves, in the same transaction; features.py fills it.
-on_removed: list[Callable[[Context, ObjectId], Awaitable[Any]]] = []
+from coaching_service.people.team.events import CoachRemoved
 
 
 async def found_company(
@@ -172,7 +168,6 @@ async def remove(ctx: Context, employee_id: ObjectId) -> None:
         if not await store.remove(tx, employee_id):
             raise not_found("Employee")
         await identities.remove(tx, employee_id)
-        for end in on_removed:
-            await end(tx, employee_id)
+        await tx.publish(CoachRemoved(employee_id))
 
     await in_transaction(ctx, removed)

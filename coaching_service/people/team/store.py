@@ -9,7 +9,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents
 from coaching_service.core.ids import ObjectId
 
-coaches = Documents(
+coaches = Documents[Document](
     "coaches",
     (Index(("_id",)), Index(("role", "createdAt"))),
     cross_company_reason="a session or the command line knows a coach before it knows the company",

@@ -6,8 +6,9 @@ from datetime import timedelta
 
 import structlog
 
-from coaching_service.core.database.context import Context, Services, in_transaction
+from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document
+from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain

@@ -13,6 +13,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import kept_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.compliance.figures import by_day, daily, percentage, share
+from coaching_service.progress.logs.events import ItemLogged
 from coaching_service.training.workouts import readings
 
 USUAL_DAYS, MAX_RANGE = 30, 3_700
@@ -70,11 +71,6 @@ def _rates(blocks: list[Document], today: date) -> Document:
     return {**found, "complianceDate": str(today) if told else None}
 
 
-async def figures(ctx: Context, customer: Document) -> Document:
-    """The rates of one client who is being read."""
-    return (await rates(ctx, [customer]))[customer["_id"]]
-
-
 async def keep(ctx: Context, clients: Sequence[Document]) -> None:
     """Keep the rates of clients (`_id`, `timezone`) for the lists; they hold until the client's next midnight."""
     found = await rates(ctx, clients)
@@ -83,7 +79,7 @@ async def keep(ctx: Context, clients: Sequence[Document]) -> None:
     await kept_figures.keep(ctx, found, until)
 
 
-async def renew(ctx: Context, customer_id: ObjectId) -> None:
-    """Keep a client's rates up to date for the lists, in the transaction that changed what they are made of."""
-    customer = await customers.visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
+async def update_stored_rates(ctx: Context, event: ItemLogged) -> None:
+    """Update the rates stored with a client for the lists."""
+    customer = await customers.visible(ctx, event.customer_id, (*customers.SCOPE_FIELDS, "timezone"))
     await keep(ctx, [customer])

@@ -9,8 +9,9 @@ from marshmallow import ValidationError, validates_schema
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
-from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import CustomerArgument, require_range
 from coaching_service.core.mcp.tools import Tools

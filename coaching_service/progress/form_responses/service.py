@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import BadRequest, not_found
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_responses import store
 from coaching_service.progress.form_responses.answers import objection
+from coaching_service.training.workouts.events import RecordedItemsRescheduled
 
 
 def checked(form: Document, answers: list[Document], *, whole: bool) -> list[Document]:
@@ -59,9 +61,9 @@ async def log(
     await store.put(ctx, customer_id, witem_id, response)
 
 
-async def redated(ctx: Context, customer_id: ObjectId, witem_ids: list[ObjectId], date: str) -> None:
-    """What was answered with items goes with them to another date, in the caller's transaction."""
-    await store.redate(ctx, customer_id, witem_ids, date)
+async def move_responses(ctx: Context, event: RecordedItemsRescheduled) -> None:
+    """Move the responses submitted with rescheduled items to the new date."""
+    await store.redate(ctx, event.customer_id, event.item_ids, event.date)
 
 
 async def between(ctx: Context, customer_id: ObjectId, first: str | None, last: str | None) -> list[Document]:

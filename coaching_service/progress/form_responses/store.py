@@ -7,7 +7,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Documents, Filter
 from coaching_service.core.ids import ObjectId
 
-responses = Documents(
+responses = Documents[Document](
     "formResponses",
     (Index(("customerId", "-date", "-_id")), Index(("customerId", "witemId"), unique=True)),
     client_field="customerId",
@@ -17,7 +17,7 @@ _WIRE = ("formId", "formName", "date", "answers", "createdAt", "updatedAt", "ver
 
 async def put(ctx: Context, customer_id: ObjectId, witem_id: ObjectId, response: Document) -> None:
     """Store what was answered with an item, in place of what was answered before."""
-    await responses.put(ctx, {"customerId": customer_id, "witemId": witem_id}, response)
+    await responses.upsert(ctx, {"customerId": customer_id, "witemId": witem_id}, response)
 
 
 async def drop(ctx: Context, customer_id: ObjectId, witem_id: ObjectId) -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
-from coaching_service.core.database.context import Context, in_transaction
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
+from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import BadRequest
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.variants import DeferredChange
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_responses import service as form_responses
+from coaching_service.progress.logs.events import ItemLogged
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts import item_service
@@ -20,8 +20,6 @@ from coaching_service.training.workouts.items import exercise_ids
 from coaching_service.training.workouts.owners import ClientCalendar
 
 _EVENT = {"FORM": "form_submitted", "METRICS": "metric_recorded"}
-# What else follows from a client's log, in its transaction; features.py fills it.
-on_logged: list[Callable[[Context, ObjectId], Awaitable[None]]] = []
 
 
 async def log_item(
@@ -49,8 +47,7 @@ async def log_item(
         await customers.was_active(tx, customer_id)
         block, item = await item_service.log_item(tx, calendar, block_id, item_id, read_log)
         await _follow(tx, customer_id, block, item)
-        for then in on_logged:
-            await then(tx, customer_id)
+        await tx.publish(ItemLogged(customer_id))
         return await item_service.present_item(tx, block, item_id)
 
     return await in_transaction(ctx, logged)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from coaching_service.core.database.context import Context, in_transaction
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
+from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import Conflict, LegacyFailure, NotFound, not_found
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.events import CustomerCreated
 from coaching_service.progress.metrics import store
+from coaching_service.training.workouts.events import RecordedItemsRescheduled
 
 
 async def assigned(ctx: Context, customer_id: ObjectId) -> list[Document]:
@@ -62,10 +65,10 @@ async def assign_many(ctx: Context, customer_ids: list[ObjectId], set_id: Object
     await store.assign_many(ctx, customer_ids, set_id)
 
 
-async def assign_automatic(ctx: Context, customer: Document, _token: str, _invited: bool) -> None:
-    """A new client is assigned the sets that are marked automatic, in the transaction of their creation."""
+async def assign_automatic_sets(ctx: Context, event: CustomerCreated) -> None:
+    """Assign the metric sets marked `assignAutomatically` to a new client."""
     for metric_set in await metric_sets.automatic(ctx):
-        await store.assign(ctx, customer["_id"], metric_set["_id"])
+        await store.assign(ctx, event.customer["_id"], metric_set["_id"])
 
 
 async def unassign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> None:
@@ -139,9 +142,9 @@ async def log(
     return measured
 
 
-async def redated(ctx: Context, customer_id: ObjectId, witem_ids: list[ObjectId], date: str) -> None:
-    """The values logged with items go with them to another date, in the caller's transaction."""
-    await store.redate(ctx, customer_id, witem_ids, date)
+async def move_values(ctx: Context, event: RecordedItemsRescheduled) -> None:
+    """Move the values logged with rescheduled items to the new date."""
+    await store.redate(ctx, event.customer_id, event.item_ids, event.date)
 
 
 async def history(ctx: Context, customer_id: ObjectId, set_id: ObjectId, metric_id: ObjectId) -> list[Document]:

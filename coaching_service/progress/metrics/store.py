@@ -9,12 +9,12 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Documents, now
 from coaching_service.core.ids import ObjectId
 
-assignments = Documents(
+assignments = Documents[Document](
     "metricAssignments",
     (Index(("customerId", "metricsSetId"), unique=True), Index(("customerId", "unassignedAt", "createdAt"))),
     client_field="customerId",
 )
-entries = Documents(
+entries = Documents[Document](
     "metricEntries",
     (
         Index(("customerId", "metricId", "date"), unique=True),
@@ -31,7 +31,7 @@ async def assigned(ctx: Context, customer_id: ObjectId) -> list[Document]:
 
 async def assign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> Document:
     """Assign a set, again if it was before."""
-    return await assignments.put(ctx, {"customerId": customer_id, "metricsSetId": set_id}, {"unassignedAt": None})
+    return await assignments.upsert(ctx, {"customerId": customer_id, "metricsSetId": set_id}, {"unassignedAt": None})
 
 
 async def assign_many(ctx: Context, customer_ids: Sequence[ObjectId], set_id: ObjectId) -> None:
@@ -72,7 +72,7 @@ async def record(
 ) -> Document:
     """Store a value; one there already for the metric and date is replaced. `witem_id`: the item it was logged with."""
     where = {"customerId": customer_id, "metricId": metric_id, "date": date}
-    return await entries.put(ctx, where, {"metricsSetId": set_id, "value": value, "witemId": witem_id})
+    return await entries.upsert(ctx, where, {"metricsSetId": set_id, "value": value, "witemId": witem_id})
 
 
 async def value_on(ctx: Context, customer_id: ObjectId, metric_id: ObjectId, date: str) -> float | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import METRICS
-from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import CustomerArgument, ToolPage, paged
 from coaching_service.core.mcp.tools import Tools

@@ -7,8 +7,9 @@ from html import unescape
 
 import nh3
 
-from coaching_service.core.database.context import Context, in_transaction
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
+from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import BadRequest, not_found
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.activity import service as activity

@@ -7,7 +7,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Documents
 from coaching_service.core.ids import ObjectId
 
-notes = Documents("notes", (Index(("customerId", "-createdAt", "-_id")),), client_field="customerId")
+notes = Documents[Document]("notes", (Index(("customerId", "-createdAt", "-_id")),), client_field="customerId")
 
 
 async def of(ctx: Context, customer_id: ObjectId) -> list[Document]:

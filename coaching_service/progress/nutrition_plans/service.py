@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from coaching_service.core.database import files
-from coaching_service.core.database.context import Context, gather_reads, in_transaction
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.database.files import StoredFile
+from coaching_service.core.database.transactions import gather_reads, in_transaction
 from coaching_service.core.errors import LegacyFailure, not_found
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.links import file_url

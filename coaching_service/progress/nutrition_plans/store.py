@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Documents
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 
-plans = Documents(
+plans = Documents[Document](
     "planVersions",
     (Index(("customerId", "-number"), unique=True),),
     client_field="customerId",
 )
-counters = Documents("planCounters", (Index(("customerId",), unique=True),), client_field="customerId")
+counters = Documents[Document]("planCounters", (Index(("customerId",), unique=True),), client_field="customerId")
 
 
 async def page(ctx: Context, customer_id: ObjectId, *, skip: int, limit: int) -> tuple[list[Document], int]:
@@ -31,7 +32,7 @@ async def one(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> Documen
 
 async def next_number(ctx: Context, customer_id: ObjectId) -> int:
     """The next number, never given twice, not even after a version was deleted."""
-    counter = await counters.put(ctx, {"customerId": customer_id}, {})
+    counter = await counters.upsert(ctx, {"customerId": customer_id}, {})
     number: int = counter["version"] + 1
     return number
 

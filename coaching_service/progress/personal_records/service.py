@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from coaching_service.core.database.context import Context, gather_reads, in_transaction
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, version_conflict
+from coaching_service.core.database.transactions import gather_reads, in_transaction
 from coaching_service.core.errors import BadRequest, Conflict, not_found
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
@@ -13,6 +14,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.progress.personal_records import store
 from coaching_service.training.workouts import readings
 from coaching_service.training.workouts.bests import FACTS, KINDS, MAX_REPS, better, by_exercise, rank
+from coaching_service.training.workouts.events import CompletedWorkChanged
 
 REPS = "count"
 _EVENT = "personal_record"
@@ -77,9 +79,12 @@ async def remove(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> No
     await in_transaction(ctx, removed)
 
 
-async def renew(ctx: Context, customer_id: ObjectId, changed: list[Document]) -> None:
-    """Bring the records found in logs up to date, in the transaction that changed `changed`: items, as they were and
-    as they are. Such transactions of one client run one after another, so that what is kept holds for all others."""
+async def update_records(ctx: Context, event: CompletedWorkChanged) -> None:
+    """Update the records found in logs after items changed.
+
+    Transactions that publish this event for one client run one after another, so that the result holds for all of them.
+    """
+    customer_id, changed = event.customer_id, event.items
     item_ids = {item["_id"] for item in changed}
     exercise_ids = {identifier for item in changed for identifier in item["doneExerciseIds"]}
     found = await store.found_in_logs(ctx, customer_id, list(exercise_ids))

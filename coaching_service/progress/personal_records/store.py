@@ -9,7 +9,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Documents
 from coaching_service.core.ids import ObjectId
 
-records = Documents(
+records = Documents[Document](
     "personalRecords",
     (Index(("customerId", "exerciseId", "type", "-date", "_id")),),
     private=("companyId", "customerId"),
@@ -38,7 +38,7 @@ async def set_found(
 ) -> Document:
     """Store the record of a kind and exercise found in logs, in place of the one before."""
     where = {"customerId": customer_id, "exerciseId": exercise_id, "source": "log", "type": kind}
-    return await records.put(ctx, where, fields)
+    return await records.upsert(ctx, where, fields)
 
 
 async def drop_found(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, kind: str) -> None:

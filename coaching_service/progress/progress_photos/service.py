@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from coaching_service.core.database import files
-from coaching_service.core.database.context import Context, gather_reads, in_transaction
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.database.files import StoredFile
+from coaching_service.core.database.transactions import gather_reads, in_transaction
 from coaching_service.core.dates import local_date
 from coaching_service.core.errors import BadRequest, not_found
 from coaching_service.core.ids import ObjectId

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Documents
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 
 SIDES = {"1": "front", "2": "back", "3": "side"}
 
-photos = Documents(
+photos = Documents[Document](
     "progressPhotos",
     (Index(("customerId", "-date"), unique=True),),
     client_field="customerId",
@@ -37,7 +38,7 @@ async def one(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> Docum
 
 async def put(ctx: Context, customer_id: ObjectId, date: str, fields: Document) -> Document:
     """Set fields of the record of a date, which is made if it is missing."""
-    return await photos.put(ctx, {"customerId": customer_id, "date": date}, fields)
+    return await photos.upsert(ctx, {"customerId": customer_id, "date": date}, fields)
 
 
 async def change(ctx: Context, record_id: ObjectId, fields: Document) -> Document | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coaching_service.core.database.context import Context, in_transaction
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Filter
+from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import not_found
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import page_document, skip_of

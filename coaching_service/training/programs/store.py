@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Documents, Filter
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import keyword_filter, normalize, search_fields_of
 
-programs = Documents(
+programs = Documents[Document](
     "programs",
     (Index(("isArchived", "sortName", "_id")), Index(("isArchived", "suf")), Index(("_id",))),
     private=("companyId", "sortName", "search", "suf", "scheduleChanges"),

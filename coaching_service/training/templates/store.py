@@ -10,7 +10,7 @@ from coaching_service.core.database.documents import Document, Documents, Filter
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import keyword_filter, normalize, search_fields_of
 
-templates = Documents(
+templates = Documents[Document](
     "workoutTemplates",
     (Index(("sortName", "_id")), Index(("suf",)), Index(("tags", "sortName", "_id")), Index(("_id",))),
     private=("companyId", "sortName", "search", "suf"),

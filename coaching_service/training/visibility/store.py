@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.documents import Document, Documents
 from coaching_service.core.ids import ObjectId
 
-hidden = Documents("hiddenDays", (Index(("customerId", "date"), unique=True),), client_field="customerId")
+hidden = Documents[Document]("hiddenDays", (Index(("customerId", "date"), unique=True),), client_field="customerId")
 
 
 async def between(ctx: Context, customer_id: ObjectId, first: str, last: str) -> set[str]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from coaching_service.core.database.context import Context, gather_reads, in_transaction
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, version_conflict
+from coaching_service.core.database.transactions import gather_reads, in_transaction
 from coaching_service.core.errors import BadRequest, Conflict, LegacyFailure, NotFound, not_found
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.variants import DeferredChange

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,6 +10,7 @@ from coaching_service.core.database.documents import Document, Filter
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts import store
+from coaching_service.training.workouts.events import CompletedWorkChanged
 
 
 class Owner(Protocol):
@@ -33,11 +33,6 @@ class Owner(Protocol):
     async def done_changed(self, ctx: Context, items: list[Document]) -> None:
         """Renew what follows from what was done of `items`, which went, came, changed (then they are given as they were
         and as they are) or got another date; in the transaction of that change."""
-
-
-# What follows from what was done of exercises, in the same transaction; features.py fills it. Each is given the client
-# and the items that changed, as they were and as they are.
-on_done_changed: list[Callable[[Context, ObjectId, list[Document]], Awaitable[None]]] = []
 
 
 @dataclass(frozen=True)
@@ -69,5 +64,4 @@ class ClientCalendar:
         """Whoever keeps what follows from done exercises is told of `items` with any, one change after another."""
         if changed := [item for item in items if item["doneExerciseIds"]]:
             await customers.one_at_a_time(ctx, self.customer_id)
-            for renew in on_done_changed:
-                await renew(ctx, self.customer_id, changed)
+            await ctx.publish(CompletedWorkChanged(self.customer_id, changed))

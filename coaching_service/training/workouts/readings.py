@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Filter
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.store import blocks
 from coaching_service.training.workouts.tallies import FIGURES

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from datetime import date, timedelta
 
-from coaching_service.core.database.context import Context, gather_reads, in_transaction
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
+from coaching_service.core.database.transactions import gather_reads, in_transaction
 from coaching_service.core.errors import BadRequest, NotFound, not_found
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account import service as account
 from coaching_service.training.workouts import items, references, store
+from coaching_service.training.workouts.events import RecordedItemsRescheduled
 from coaching_service.training.workouts.owners import Owner
 
 # What else follows when items of which something was recorded come to stand on another date, in the transaction of
 # that change; features.py fills it. Each is given the client, the items' identifiers and the date.
-on_redated: list[Callable[[Context, ObjectId, list[ObjectId], str], Awaitable[None]]] = []
 
 
 async def calendar(ctx: Context, owner: Owner, first: object, last: object) -> list[Document]:
@@ -100,8 +100,8 @@ async def change(ctx: Context, owner: Owner, block_id: ObjectId, details: Docume
 async def redated(ctx: Context, block: Document, moved: list[Document]) -> None:
     """Items, as stored, have come to stand on the block's date: what was recorded of them follows."""
     recorded = [item["_id"] for item in moved if items.is_recorded(item)]
-    for then in on_redated if recorded else ():
-        await then(ctx, block["customerId"], recorded, block["date"])
+    if recorded:
+        await ctx.publish(RecordedItemsRescheduled(block["customerId"], recorded, block["date"]))
 
 
 async def remove(ctx: Context, owner: Owner, block_id: ObjectId) -> None:

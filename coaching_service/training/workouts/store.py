@@ -12,7 +12,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts import sums
 from coaching_service.training.workouts.items import MAX_ITEMS
 
-blocks = Documents(
+blocks = Documents[Document](
     "workoutBlocks",
     (
         Index(("customerId", "date", "position", "_id")),

@@ -9,8 +9,9 @@ from marshmallow import fields
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
-from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.validation import Input, Integer
 from coaching_service.people.customers import service as customers

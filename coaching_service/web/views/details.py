@@ -6,7 +6,8 @@ from typing import Any
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
-from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import BadRequest, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
@@ -14,6 +15,7 @@ from coaching_service.people.customer_access import service as customer_access
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.schemas import CustomerDetails
 from coaching_service.people.team import service as team
+from coaching_service.progress.customer_profile import service as customer_profile
 from coaching_service.web.pages import Go, Pages
 from coaching_service.web.views.customer import head
 
@@ -27,7 +29,7 @@ async def details_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     top, customer, groups, coaches = await gather_reads(
         ctx,
         head(ctx, customer_id),
-        customers.read_with_figures(ctx, customer_id),
+        customer_profile.read(ctx, customer_id),
         customers.groups(ctx),
         team.everybody(ctx),
     )

@@ -6,9 +6,10 @@ from typing import Any
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, NUTRITION
-from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.database.files import StoredFile
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.http.routes import Form
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import PDF, PICTURES

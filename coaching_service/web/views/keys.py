@@ -7,8 +7,9 @@ from typing import Any
 
 from coaching_service.core.auth.access import session_only
 from coaching_service.core.auth.permissions import ACTIONS, AREAS
-from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, now
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.dates import local_date, next_midnight
 from coaching_service.core.errors import BadRequest, not_found
 from coaching_service.core.ids import ObjectId

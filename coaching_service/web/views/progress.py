@@ -7,8 +7,9 @@ from typing import Any
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, METRICS
-from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import not_found
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, Identifier, Input, Number

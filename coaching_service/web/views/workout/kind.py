@@ -8,8 +8,9 @@ from typing import Any
 
 from marshmallow import Schema
 
-from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.owners import Owner

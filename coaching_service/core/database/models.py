@@ -1,0 +1,22 @@
+"""Fields that every stored document has."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TypedDict
+
+from coaching_service.core.ids import ObjectId
+
+
+class Stored(TypedDict):
+    """The base of every stored document: feature models add their own fields.
+
+    `createdAt` and `updatedAt` are UTC without a time zone, to the millisecond; `version` starts at 0 and rises by one
+    with each change.
+    """
+
+    _id: ObjectId
+    companyId: ObjectId
+    createdAt: datetime
+    updatedAt: datetime
+    version: int

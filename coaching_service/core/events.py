@@ -1,0 +1,52 @@
+"""Typed domain events: a feature publishes what happened, features above it subscribe.
+
+Events are published inside the transaction of the change they describe, so that a subscriber's writes succeed or fail
+with it. Subscribers are assembled in `coaching_service/subscriptions.py`, the only place where both sides are known.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from coaching_service.core.database.context import Context
+
+
+class DomainEvent:
+    """The base of all events: frozen dataclasses named for what happened, such as `CustomerCreated`."""
+
+
+Subscriber = Callable[["Context", Any], Awaitable[None]]
+E = TypeVar("E", bound=DomainEvent)
+
+
+class EventBus:
+    """Which functions are called for which event."""
+
+    def __init__(self) -> None:
+        self._subscribers: defaultdict[type[DomainEvent], list[Callable[[Context, Any], Awaitable[None]]]] = (
+            defaultdict(list)
+        )
+
+    def subscribe(self, event_type: type[E], *subscribers: Callable[[Context, E], Awaitable[None]]) -> None:
+        """Call `subscribers`, in this order, for each event of `event_type`."""
+        self._subscribers[event_type].extend(subscribers)
+
+    def event_types(self) -> frozenset[type[DomainEvent]]:
+        """The types of event that have a subscriber."""
+        return frozenset(self._subscribers)
+
+    async def publish(self, ctx: Context, event: DomainEvent) -> None:
+        """Call the subscribers of `event` one after another; what they raise reaches the publisher.
+
+        Raises RuntimeError when the event has no subscriber: the process was started without its subscriptions.
+        """
+        if type(event) not in self._subscribers:
+            raise RuntimeError(
+                f"{type(event).__name__} has no subscriber: make Services with subscriptions.assemble(), "
+                "as runtime.open_services does"
+            )
+        for subscriber in self._subscribers[type(event)]:
+            await subscriber(ctx, event)

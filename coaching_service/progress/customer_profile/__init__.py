@@ -1,0 +1,1 @@
+"""One client with the compliance rates as of today."""
