@@ -1,38 +1,86 @@
-"""The errors of the service: each class carries its status, and this file alone knows their JSON shapes."""
+"""The errors of the service: each class has its status and code, and only this file knows their JSON shapes.
+
+REST, MCP and the web application render errors by `code` and `details`; nothing matches on English text.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, TypedDict
+
+
+class FieldError(TypedDict):
+    """What is wrong with one field of a request.
+
+    `field` is its path (`exerciseSets.0.load`), `code` is stable and UPPER_SNAKE, `message` says what is expected.
+    """
+
+    field: str
+    code: str
+    message: str
 
 
 class ServiceError(Exception):
-    """A failure the caller is told about.
+    """A failure that is reported to the caller.
 
-    `message` is a sentence for people, or a list of them. `headers` go onto a REST answer.
+    `message` is a sentence for people, or a list of them. `code` is stable and UPPER_SNAKE; None where the
+    specification fixes a shape without one. `details` are the facts behind the message, for interfaces that word it
+    themselves. `headers` are added to a REST response.
     """
 
     status: ClassVar[int] = 500
     reason: ClassVar[str] = "Internal Server Error"
+    default_code: ClassVar[str | None] = None
 
-    def __init__(self, message: str | list[str], headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        message: str | list[str],
+        headers: Mapping[str, str] | None = None,
+        *,
+        code: str | None = None,
+        **details: Any,
+    ) -> None:
         super().__init__(message)
         self.message = message
+        self.code = code or self.default_code
         self.headers = dict(headers or {})
+        self.details = details
 
     def body(self) -> dict[str, Any]:
-        """The JSON object a REST caller receives."""
-        return {"statusCode": self.status, "message": self.message, "error": self.reason}
+        """The JSON object of a REST response."""
+        body: dict[str, Any] = {"statusCode": self.status, "message": self.message, "error": self.reason}
+        return body | ({"code": self.code} if self.code else {})
 
 
 class BadRequest(ServiceError):
-    """What was sent does not match the required fields or formats."""
+    """The request does not match the required fields or formats."""
 
     status, reason = 400, "Bad Request"
+    default_code: ClassVar[str | None] = "BAD_REQUEST"
+
+
+class InvalidFields(BadRequest):
+    """Fields of the request are invalid; `errors` has one entry for each."""
+
+    default_code = "INVALID_FIELDS"
+
+    def __init__(self, errors: Sequence[FieldError]) -> None:
+        super().__init__([f"{error['field']} {error['message']}".strip() for error in errors])
+        self.errors = list(errors)
+
+    def body(self) -> dict[str, Any]:
+        """The common shape with the `errors`; `message` has a sentence for each."""
+        return {**super().body(), "errors": self.errors}
+
+
+class InvalidQueryType(BadRequest):
+    """A query parameter is not the number or boolean the specification wants: its shape has no code."""
+
+    default_code = None
 
 
 class Unauthorized(ServiceError):
-    """No credential, a bearer or an API key that is not valid, or a refused sign-in."""
+    """The credential is missing, or the bearer token is not valid."""
 
     status, reason = 401, "Unauthorized"
 
@@ -40,12 +88,12 @@ class Unauthorized(ServiceError):
         super().__init__("Unauthorized", headers)
 
     def body(self) -> dict[str, Any]:
-        """The specification's shape: no `error` beside it."""
+        """The specification's shape, without `error`."""
         return {"statusCode": 401, "message": "Unauthorized"}
 
 
 class InvalidApiKey(ServiceError):
-    """An `X-API-Key` that is unknown, deleted or expired."""
+    """The API key is unknown, deleted or expired."""
 
     status, reason = 401, "Unauthorized"
 
@@ -53,66 +101,79 @@ class InvalidApiKey(ServiceError):
         super().__init__("Invalid API key")
 
     def body(self) -> dict[str, Any]:
-        """The API-key middleware's shape: only a message."""
+        """The specification's shape: only a message."""
         return {"message": self.message}
 
 
 class SignInRejected(ServiceError):
-    """A sign-in, refresh or token that is not accepted."""
+    """A sign-in, refresh or token is not accepted."""
 
-    status, reason = 401, "Unauthorized"
+    status, reason, default_code = 401, "Unauthorized", "SIGN_IN_REJECTED"
 
 
 class Forbidden(ServiceError):
-    """The caller is known and may not do this."""
+    """The caller is known and lacks the permission."""
 
-    status, reason = 403, "Forbidden"
+    status, reason, default_code = 403, "Forbidden", "FORBIDDEN"
 
 
 class NotFound(ServiceError):
-    """Unknown, deleted, or another company's: the three are told apart by nobody."""
+    """The resource is unknown, deleted, or another company's; the response is the same for all three.
 
-    status, reason = 404, "Not Found"
+    `resource` names its kind in lower case, such as "customer" or "workout block"; `message` replaces the usual one.
+    """
+
+    status, reason, default_code = 404, "Not Found", "NOT_FOUND"
+
+    def __init__(self, resource: str, message: str | None = None) -> None:
+        code = f"{resource.upper().replace(' ', '_').replace('-', '_')}_NOT_FOUND"
+        super().__init__(message or f"{resource[0].upper()}{resource[1:]} not found", code=code, resource=resource)
+
+
+class RouteNotFound(ServiceError):
+    """No operation has this path."""
+
+    status, reason, default_code = 404, "Not Found", "ROUTE_NOT_FOUND"
 
 
 class MethodNotAllowed(ServiceError):
-    """A known path, another method."""
+    """The path is known, with other methods."""
 
-    status, reason = 405, "Method Not Allowed"
+    status, reason, default_code = 405, "Method Not Allowed", "METHOD_NOT_ALLOWED"
 
 
 class RequestTimeout(ServiceError):
     """The body did not arrive in time."""
 
-    status, reason = 408, "Request Timeout"
+    status, reason, default_code = 408, "Request Timeout", "REQUEST_TIMEOUT"
 
 
 class Conflict(ServiceError):
-    """The document has moved on, or the operation collides with another."""
+    """The document has changed since it was read, or the operation collides with another."""
 
-    status, reason = 409, "Conflict"
+    status, reason, default_code = 409, "Conflict", "CONFLICT"
 
 
 class TooLarge(ServiceError):
-    """A body over its limit."""
+    """The body is over its limit."""
 
-    status, reason = 413, "Payload Too Large"
+    status, reason, default_code = 413, "Payload Too Large", "PAYLOAD_TOO_LARGE"
 
 
 class UnsupportedMediaType(ServiceError):
-    """A body of a content type this operation does not read."""
+    """The body has a content type that the operation does not read."""
 
-    status, reason = 415, "Unsupported Media Type"
+    status, reason, default_code = 415, "Unsupported Media Type", "UNSUPPORTED_MEDIA_TYPE"
 
 
 class TooManyRequests(ServiceError):
-    """Slow down; `Retry-After` says for how long."""
+    """The caller must slow down; `Retry-After` says for how long."""
 
-    status, reason = 429, "Too Many Requests"
+    status, reason, default_code = 429, "Too Many Requests", "TOO_MANY_REQUESTS"
 
 
 class InternalError(ServiceError):
-    """A defect. What went wrong is in the log under the request id, never in the answer."""
+    """A defect. Its cause is in the log under the request id, never in the response."""
 
     def __init__(self) -> None:
         super().__init__("Internal server error")
@@ -125,11 +186,10 @@ class Unavailable(ServiceError):
 
 
 class LegacyFailure(ServiceError):
-    """One of the four documented bad requests that answer 500 with `{code, message}`; permanent, nothing is written."""
+    """One of the four documented bad requests that respond 500 with `{code, message}`: permanent, nothing written."""
 
     def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
+        super().__init__(message, code=code)
 
     def body(self) -> dict[str, Any]:
         """The legacy shape: `{code, message}`."""
@@ -137,9 +197,9 @@ class LegacyFailure(ServiceError):
 
 
 class ClientDisconnected(Exception):
-    """Whoever asked is gone: there is nobody to tell."""
+    """The client closed the connection: no response can be sent."""
 
 
-def not_found(what: str) -> NotFound:
-    """The error for an identifier that names nothing this caller can see, e.g. `not_found("Customer")`."""
-    return NotFound(f"{what} not found")
+def invalid_field(field: str, message: str, *, code: str = "INVALID") -> InvalidFields:
+    """The error for one invalid field: `invalid_field("items", "must not hold more than 100 entries")`."""
+    return InvalidFields([{"field": field, "code": code, "message": message}])

@@ -137,11 +137,15 @@ def _answer(ctx: Context, claim: Claim, kept: StoredResponse, about: ObjectId | 
 
 
 class IdempotencyKeyReused(Conflict):
-    """The key stands for another request."""
+    """The key was used with another request."""
+
+    default_code = "IDEMPOTENCY_KEY_REUSED"
 
 
 class RequestInProgress(IdempotencyKeyReused):
-    """The first request with the same key has not ended."""
+    """The first request with the same key is still running."""
+
+    default_code = "IDEMPOTENCY_KEY_IN_USE"
 
     def __init__(self) -> None:
         super().__init__("A request with this Idempotency-Key is still running; try again shortly")

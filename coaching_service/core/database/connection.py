@@ -112,7 +112,8 @@ def as_service_error(error: Exception) -> ServiceError | None:
         log.error("the database refuses the name and password in MONGODB_URI, or what they may do", code=error.code)
         return Unavailable("The database refuses the service; its operator has to look")
     if is_write_conflict(error):
-        return Conflict("Somebody else is changing the same record; read it again and retry")
+        message = "Another request is changing the same record; read it again and retry"
+        return Conflict(message, code="WRITE_CONFLICT")
     if isinstance(error, PyMongoError) and error.has_error_label("TransientTransactionError"):
         return Unavailable("The database was busy; try again shortly", {"Retry-After": "1"})
     return None

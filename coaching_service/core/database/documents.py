@@ -214,7 +214,7 @@ class AlreadyClaimed(Exception):
 
 def version_conflict() -> Conflict:
     """The error of a change that was based on an older version."""
-    return Conflict("The record has been changed since; read it again and retry")
+    return Conflict("The record has been changed since; read it again and retry", code="VERSION_CONFLICT")
 
 
 def _touched(change: Document) -> Document:

@@ -19,7 +19,7 @@ from coaching_service.core.errors import (
     ClientDisconnected,
     InternalError,
     MethodNotAllowed,
-    NotFound,
+    RouteNotFound,
     ServiceError,
     TooLarge,
 )
@@ -102,7 +102,7 @@ def _as_known(request: web.Request, error: Exception) -> ServiceError | None:
         allowed = ", ".join(sorted(error.allowed_methods))
         return MethodNotAllowed(f"Cannot {request.method} {request.path}", {"Allow": allowed})
     if isinstance(error, web.HTTPNotFound):
-        return NotFound(f"Cannot {request.method} {request.path}")
+        return RouteNotFound(f"Cannot {request.method} {request.path}")
     if isinstance(error, web.HTTPRequestEntityTooLarge):
         return TooLarge("The body is too large")
     return as_service_error(error)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Filter, Ownership
-from coaching_service.core.errors import BadRequest, Forbidden, not_found
+from coaching_service.core.errors import BadRequest, Forbidden, NotFound
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.pagination import page_document, skip_of
 from coaching_service.core.text import normalize
@@ -41,7 +41,7 @@ async def page(
 async def read(ctx: Context, exercise_id: ObjectId) -> Document:
     """One exercise, shared or own. Raises NotFound."""
     if (exercise := await store.one(ctx, exercise_id)) is None:
-        raise not_found("Exercise")
+        raise NotFound("exercise")
     return exercise
 
 
@@ -50,7 +50,7 @@ async def require(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[Object
     wanted = set(exercise_ids)
     found = {exercise["_id"]: exercise for exercise in await store.usable(ctx, list(wanted))}
     if found.keys() != wanted:
-        raise not_found("Exercise")
+        raise NotFound("exercise")
     return found
 
 
@@ -63,7 +63,7 @@ async def names(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId
 async def require_any(ctx: Context, exercise_id: ObjectId) -> None:
     """Raise NotFound unless the exercise is one this company has or had."""
     if not await store.names(ctx, [exercise_id]):
-        raise not_found("Exercise")
+        raise NotFound("exercise")
 
 
 async def trained_muscles(ctx: Context, exercise_ids: list[ObjectId]) -> dict[ObjectId, list[Document]]:
@@ -92,7 +92,7 @@ async def change(ctx: Context, exercise_id: ObjectId, details: Document) -> Docu
 
     changed = await store.rewrite(ctx, exercise_id, mutate, version)
     if changed is None:
-        raise not_found("Exercise")
+        raise NotFound("exercise")
     return changed
 
 
@@ -100,7 +100,7 @@ async def remove(ctx: Context, exercise_id: ObjectId) -> None:
     """Delete one of the company's own; blocks already scheduled keep its name. Raises NotFound, Forbidden."""
     await _require_own(ctx, exercise_id)
     if not await store.bury(ctx, exercise_id):
-        raise not_found("Exercise")
+        raise NotFound("exercise")
 
 
 def libraries(ctx: Context) -> list[Document]:
@@ -120,7 +120,7 @@ def muscle_groups() -> list[Document]:
 async def _require_own(ctx: Context, exercise_id: ObjectId) -> None:
     exercise = await store.one(ctx, exercise_id, ("companyId",))
     if exercise is None:
-        raise not_found("Exercise")
+        raise NotFound("exercise")
     if exercise["companyId"] is None:
         raise Forbidden("Shared exercises cannot be changed; create one of your own")
 
@@ -133,7 +133,7 @@ def _checked(details: Document) -> Document:
     if len(roles) < len(details["muscleGroups"]):
         raise BadRequest(["muscleGroups must name each muscle only once"])
     if not roles.keys() <= muscles.NAME_OF.keys():
-        raise not_found("Muscle group")
+        raise NotFound("muscle group")
     named = [{"_id": key, "name": muscles.NAME_OF[key], "role": role} for key, role in roles.items()]
     return details | {"muscleGroups": named}
 

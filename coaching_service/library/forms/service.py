@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
-from coaching_service.core.errors import not_found
+from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.library.forms import store
@@ -18,7 +18,7 @@ async def everything(ctx: Context) -> list[Document]:
 async def read(ctx: Context, form_id: ObjectId) -> Document:
     """One form. Raises NotFound."""
     if (form := await store.one(ctx, form_id)) is None:
-        raise not_found("Form")
+        raise NotFound("form")
     return form
 
 
@@ -45,21 +45,21 @@ async def change(ctx: Context, form_id: ObjectId, details: Document) -> Document
 
     changed = await store.rewrite(ctx, form_id, mutate, version)
     if changed is None:
-        raise not_found("Form")
+        raise NotFound("form")
     return changed
 
 
 async def remove(ctx: Context, form_id: ObjectId) -> None:
     """Delete a form; items already scheduled keep its questions. Raises NotFound."""
     if not await store.remove(ctx, form_id):
-        raise not_found("Form")
+        raise NotFound("form")
 
 
 def numbered(questions: list[Document], known: set[ObjectId] | None = None) -> list[Document]:
     """Questions with identifiers: those they were sent with if `known`, new ones otherwise. Raises NotFound."""
     sent = [question["_id"] for question in questions if "_id" in question]
     if known is not None and (len(set(sent)) < len(sent) or not set(sent) <= known):
-        raise not_found("Question")
+        raise NotFound("question")
     return [
         {**question, "_id": question["_id"] if known is not None and "_id" in question else ObjectId()}
         for question in questions

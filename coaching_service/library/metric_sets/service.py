@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
-from coaching_service.core.errors import BadRequest, not_found
+from coaching_service.core.errors import BadRequest, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.library.metric_sets import store
@@ -21,7 +21,7 @@ async def everything(ctx: Context) -> list[Document]:
 async def read(ctx: Context, set_id: ObjectId) -> Document:
     """One metric set. Raises NotFound."""
     if (found := await store.one(ctx, set_id)) is None:
-        raise not_found("Metrics set")
+        raise NotFound("metrics set")
     return present(found)
 
 
@@ -29,7 +29,7 @@ async def read_whole(ctx: Context, set_id: ObjectId, *, deleted_too: bool) -> Do
     """One metric set (`deleted_too`: or a deleted one) with its `archivedMetrics`. Raises NotFound."""
     found = await store.some(ctx, [set_id], deleted_too=deleted_too)
     if not found:
-        raise not_found("Metrics set")
+        raise NotFound("metrics set")
     return _with_archived(found[0])
 
 
@@ -70,14 +70,14 @@ async def change(ctx: Context, set_id: ObjectId, details: Document) -> Document:
 
     changed = await store.rewrite(ctx, set_id, mutate, version)
     if changed is None:
-        raise not_found("Metrics set")
+        raise NotFound("metrics set")
     return present(changed)
 
 
 async def remove(ctx: Context, set_id: ObjectId) -> None:
     """Delete a metric set; what was recorded stays. Raises NotFound."""
     if not await store.bury(ctx, set_id):
-        raise not_found("Metrics set")
+        raise NotFound("metrics set")
 
 
 def units() -> list[Document]:
@@ -111,7 +111,7 @@ def _merged(stored: list[Document], sent: list[Document]) -> list[Document]:
     for metric in sent:
         before = there.pop(metric["_id"], None) if "_id" in metric else None
         if before is None and "_id" in metric:
-            raise not_found("Metric")
+            raise NotFound("metric")
         if before is not None and before["metricUnitId"] != metric["metricUnitId"]:
             raise BadRequest(["metrics: a metric keeps its unit; leave it out and add another instead"])
         merged.append(_metric(before["_id"] if before else ObjectId(), metric))
@@ -120,7 +120,7 @@ def _merged(stored: list[Document], sent: list[Document]) -> list[Document]:
 
 def _metric(identifier: ObjectId, sent: Document) -> Document:
     if sent["metricUnitId"] not in UNITS:
-        raise not_found("Metric unit")
+        raise NotFound("metric unit")
     return {"_id": identifier, "name": sent["name"], "metricUnitId": sent["metricUnitId"], "isArchived": False}
 
 

@@ -6,7 +6,7 @@ from coaching_service.core.auth.principal import Company
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, version_conflict
 from coaching_service.core.database.transactions import in_transaction
-from coaching_service.core.errors import Conflict, Forbidden, not_found
+from coaching_service.core.errors import Conflict, Forbidden, NotFound
 from coaching_service.core.jobs import queue
 from coaching_service.people.account import store
 from coaching_service.people.identities import service as identities
@@ -33,7 +33,7 @@ def as_company(document: Document) -> Company:
 async def read(ctx: Context) -> Document:
     """The company of the one asking. Raises NotFound when it is being erased."""
     if (company := await store.own(ctx)) is None:
-        raise not_found("Company")
+        raise NotFound("company")
     return company
 
 
@@ -77,7 +77,7 @@ async def erase(ctx: Context, password: str) -> None:
 
     async def removed(tx: Context) -> None:
         if not await store.remove(tx):
-            raise not_found("Company")
+            raise NotFound("company")
         await queue.enqueue(tx, ERASE, {"companyId": ctx.company_id})
 
     await in_transaction(ctx, removed)

@@ -12,7 +12,7 @@ from coaching_service.core.auth.secrets import API_KEY_PREFIX, SecretUnreadable,
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, now
 from coaching_service.core.database.transactions import in_transaction
-from coaching_service.core.errors import InvalidApiKey, Unavailable, not_found
+from coaching_service.core.errors import InvalidApiKey, NotFound, Unavailable
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account import service as account
 from coaching_service.people.api_keys import store
@@ -55,7 +55,7 @@ async def reveal(ctx: Context, key_id: ObjectId) -> str:
     Raises NotFound, also for a colleague's key, and Unavailable when its master key is not among the settings.
     """
     if (key := await store.one(ctx, _reach(ctx) | {"_id": key_id}, ("sealed",))) is None:
-        raise not_found("API key")
+        raise NotFound("API key")
     try:
         secret = ctx.services.vault.open(key["sealed"], _binding(key_id)).decode()
     except SecretUnreadable:
@@ -69,7 +69,7 @@ async def revoke(ctx: Context, key_id: ObjectId) -> None:
 
     async def revoked(tx: Context) -> None:
         if not await store.remove(tx, _reach(tx) | {"_id": key_id}):
-            raise not_found("API key")
+            raise NotFound("API key")
         await audit.record(tx, "apiKey.revoked", keyId=key_id)
 
     await in_transaction(ctx, revoked)

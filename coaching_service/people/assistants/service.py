@@ -16,7 +16,7 @@ from coaching_service.core.auth.secrets import new_token, token_hash
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import in_transaction
-from coaching_service.core.errors import Unauthorized, not_found
+from coaching_service.core.errors import NotFound, Unauthorized
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account import service as account
 from coaching_service.people.assistants import store
@@ -177,7 +177,7 @@ async def revoke(ctx: Context, grant_id: ObjectId) -> None:
 
     async def revoked(tx: Context) -> None:
         if await store.remove(tx, _reach(tx) | {"_id": grant_id}) is None:
-            raise not_found("Assistant")
+            raise NotFound("assistant")
         await audit.record(tx, "assistant.revoked", grantId=grant_id)
 
     await in_transaction(ctx, revoked)

@@ -12,7 +12,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Filter, now, version_conflict
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import in_transaction
-from coaching_service.core.errors import Forbidden, not_found
+from coaching_service.core.errors import Forbidden, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.links import file_url
 from coaching_service.core.pagination import page_document, skip_of
@@ -83,7 +83,7 @@ async def visible(ctx: Context, customer_id: ObjectId, fields: tuple[str, ...] |
     else:
         customer = await store.one(ctx, customer_id, fields)
     if customer is None:
-        raise not_found("Customer")
+        raise NotFound("customer")
     _in_scope(ctx, customer)
     return customer
 
@@ -96,7 +96,7 @@ async def card(ctx: Context, customer_id: ObjectId) -> Document:
 
 def _in_scope(ctx: Context, customer: Document) -> None:
     if not ctx.caller.is_coach and customer["_id"] != ctx.caller.id:
-        raise not_found("Customer")
+        raise NotFound("customer")
     scoped = ctx.caller.customers_scope == "assigned"
     if scoped and customer["customerRoleData"]["assignedTo"] != ctx.caller.id:
         raise Forbidden("This client is assigned to another coach")
@@ -120,7 +120,7 @@ async def set_profile_photo(ctx: Context, customer_id: ObjectId, file: StoredFil
         before = await visible(tx, customer_id, (store.TRAINER, "profilePhoto"))
         customer = await store.set_profile_photo(tx, customer_id, photo)
         if customer is None:
-            raise not_found("Customer")
+            raise NotFound("customer")
         await files.discard(tx, [each for each in (before.get("profilePhoto") or {}).values() if each])
         return customer
 
@@ -211,7 +211,7 @@ async def change(ctx: Context, customer_id: ObjectId, details: Document) -> Docu
 
     changed = await store.rewrite(ctx, customer_id, mutate, version)
     if changed is None:
-        raise not_found("Customer")
+        raise NotFound("customer")
     return present(ctx, changed)
 
 
@@ -237,7 +237,7 @@ async def erase(ctx: Context, customer_id: ObjectId) -> None:
 
     async def removed(tx: Context) -> None:
         if not await store.remove(tx, customer_id):
-            raise not_found("Customer")
+            raise NotFound("customer")
         await erasing.follow(tx, [customer_id])
 
     await in_transaction(ctx, removed)
@@ -262,7 +262,7 @@ async def unassign(ctx: Context, coach_id: ObjectId) -> None:
 async def one_at_a_time(ctx: Context, customer_id: ObjectId) -> None:
     """Transactions that call this for one client run one after another. Raises NotFound when the client is gone."""
     if not await store.touch(ctx, customer_id):
-        raise not_found("Customer")
+        raise NotFound("customer")
 
 
 async def scheduled_until(ctx: Context, customer_id: ObjectId, day: str | None) -> None:
@@ -271,4 +271,4 @@ async def scheduled_until(ctx: Context, customer_id: ObjectId, day: str | None) 
     Transactions that call this for one client run one after another. Raises NotFound when the client is gone.
     """
     if not await store.set_last_workout(ctx, customer_id, day):
-        raise not_found("Customer")
+        raise NotFound("customer")

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from coaching_service.core import links
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import Forbidden, not_found
+from coaching_service.core.errors import Forbidden, NotFound
 from coaching_service.core.http.downloads import Stream
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import PICTURES
@@ -25,7 +25,7 @@ async def read(ctx: Context, file_id: ObjectId, expires: str, signature: str) ->
         raise Forbidden("The link is not valid or has expired; ask for the record again")
     file = await files.find(ctx.services, file_id)
     if file is None or not await customers.exists(ctx.services, file["companyId"], file["customerId"]):
-        raise not_found("File")
+        raise NotFound("file")
 
     def pieces(start: int, end: int) -> AsyncIterator[bytes]:
         return files.read(ctx.services, file, start, end)

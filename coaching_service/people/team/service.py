@@ -7,7 +7,7 @@ from coaching_service.core.auth.principal import Company, Principal, Via
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import in_transaction
-from coaching_service.core.errors import not_found
+from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
 from coaching_service.people.account import service as account
@@ -71,14 +71,14 @@ async def operator(services: Services, company_id: ObjectId) -> Principal:
     """A company's owner as the principal of background work. Raises NotFound when the company is gone."""
     owner = await store.owner(services, company_id)
     if owner is None:
-        raise not_found("Company")
+        raise NotFound("company")
     return as_principal(owner, account.as_company(owner["company"]), "session", owner["_id"])
 
 
 async def require(ctx: Context, coach_id: ObjectId) -> Document:
     """The coach of this company. Raises NotFound for any other identifier."""
     if (coach := await store.one(ctx, coach_id)) is None:
-        raise not_found("Coach")
+        raise NotFound("coach")
     return coach
 
 
@@ -95,7 +95,7 @@ async def employees(ctx: Context) -> list[Document]:
 async def employee(ctx: Context, employee_id: ObjectId) -> Document:
     """One employee. Raises NotFound."""
     if (found := await store.employee(ctx, employee_id)) is None:
-        raise not_found("Employee")
+        raise NotFound("employee")
     return found
 
 
@@ -150,7 +150,7 @@ async def change(ctx: Context, employee_id: ObjectId, details: Document) -> Docu
     async def changed(tx: Context) -> Document:
         found = await store.rewrite(tx, employee_id, lambda _: fields, version)
         if found is None:
-            raise not_found("Employee")
+            raise NotFound("employee")
         if "email" in fields and await identities.move(tx, employee_id, fields["email"]):
             await _invite(tx, employee_id, found["name"], fields["email"])
         return found
@@ -166,7 +166,7 @@ async def remove(ctx: Context, employee_id: ObjectId) -> None:
 
     async def removed(tx: Context) -> None:
         if not await store.remove(tx, employee_id):
-            raise not_found("Employee")
+            raise NotFound("employee")
         await identities.remove(tx, employee_id)
         await tx.publish(CoachRemoved(employee_id))
 

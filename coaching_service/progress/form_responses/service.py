@@ -7,7 +7,7 @@ from typing import Any
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.errors import BadRequest, not_found
+from coaching_service.core.errors import BadRequest, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_responses import store
@@ -23,7 +23,7 @@ def checked(form: Document, answers: list[Document], *, whole: bool) -> list[Doc
     questions = {question["_id"]: question for question in form["questions"]}
     given = [answer["questionId"] for answer in answers]
     if not set(given) <= questions.keys():
-        raise not_found("Question")
+        raise NotFound("question")
     wrong = [
         f"answers.{at}.value {reason}"
         for at, answer in enumerate(answers)

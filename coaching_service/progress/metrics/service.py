@@ -5,7 +5,7 @@ from __future__ import annotations
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import in_transaction
-from coaching_service.core.errors import Conflict, LegacyFailure, NotFound, not_found
+from coaching_service.core.errors import Conflict, LegacyFailure, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.people.activity import service as activity
@@ -79,7 +79,7 @@ async def unassign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> Non
     await customers.visible(ctx, customer_id)
     await _existing(ctx, set_id, deleted_too=True)
     if not await store.unassign(ctx, customer_id, set_id):
-        raise not_found("Assignment")
+        raise NotFound("assignment")
 
 
 async def record(
@@ -164,7 +164,7 @@ async def metric_of(ctx: Context, set_id: ObjectId, metric_id: ObjectId) -> Docu
         if metric["_id"] == metric_id:
             found: Document = metric
             return found
-    raise not_found("Metric")
+    raise NotFound("metric")
 
 
 def _measured(metric: Document, value: float) -> Document:
@@ -190,4 +190,4 @@ def _metric(metric_set: Document, metric_id: ObjectId) -> Document:
             return found
     if any(metric["_id"] == metric_id for metric in metric_set["archivedMetrics"]):
         raise Conflict("This metric has been taken out of its set; nothing new is recorded")
-    raise not_found("Metric")
+    raise NotFound("metric")

@@ -10,7 +10,7 @@ import nh3
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import in_transaction
-from coaching_service.core.errors import BadRequest, not_found
+from coaching_service.core.errors import BadRequest, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import service as customers
@@ -51,7 +51,7 @@ async def change(ctx: Context, customer_id: ObjectId, note_id: ObjectId, details
     async def changed(tx: Context) -> Document:
         note = await store.change(tx, customer_id, note_id, fields, details.get("version"))
         if note is None:
-            raise not_found("Note")
+            raise NotFound("note")
         await activity.corrected(tx, "note_added", customer_id, note_id, **_told(note))
         return note
 
@@ -64,7 +64,7 @@ async def remove(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> None
 
     async def removed(tx: Context) -> None:
         if not await store.remove(tx, customer_id, note_id):
-            raise not_found("Note")
+            raise NotFound("note")
         await activity.undone(tx, customer_id, note_id, "note_added")
 
     await in_transaction(ctx, removed)

@@ -7,7 +7,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import gather_reads, in_transaction
-from coaching_service.core.errors import LegacyFailure, not_found
+from coaching_service.core.errors import LegacyFailure, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.links import file_url
 from coaching_service.core.pagination import page_document, skip_of
@@ -30,7 +30,7 @@ async def read(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> Docume
     """One version. Raises NotFound, Forbidden."""
     _, plan = await gather_reads(ctx, customers.visible(ctx, customer_id), store.one(ctx, customer_id, plan_id))
     if plan is None:
-        raise not_found("Plan version")
+        raise NotFound("plan version")
     return present(ctx, plan)
 
 
@@ -67,7 +67,7 @@ async def remove(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> None
     async def removed(tx: Context) -> None:
         plan = await store.remove(tx, customer_id, plan_id)
         if plan is None:
-            raise not_found("Plan version")
+            raise NotFound("plan version")
         await activity.undone(tx, customer_id, plan_id, "plan_uploaded")
         await files.discard(tx, [each for each in (plan["fileId"], plan["thumbnailId"]) if each])
 

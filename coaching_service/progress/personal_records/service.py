@@ -5,7 +5,7 @@ from __future__ import annotations
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, version_conflict
 from coaching_service.core.database.transactions import gather_reads, in_transaction
-from coaching_service.core.errors import BadRequest, Conflict, not_found
+from coaching_service.core.errors import BadRequest, Conflict, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.account import service as account
@@ -163,4 +163,4 @@ def _require_whole(kind: str, details: Document) -> None:
 
 
 def _no_record() -> Exception:
-    return not_found("Personal record")
+    return NotFound("personal record")

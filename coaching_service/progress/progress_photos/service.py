@@ -10,7 +10,7 @@ from coaching_service.core.database.documents import Document
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import gather_reads, in_transaction
 from coaching_service.core.dates import local_date
-from coaching_service.core.errors import BadRequest, not_found
+from coaching_service.core.errors import BadRequest, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.links import file_url
 from coaching_service.core.pagination import page_document, skip_of
@@ -34,7 +34,7 @@ async def read(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> Docu
     """The photos of one date. Raises NotFound, Forbidden."""
     _, record = await gather_reads(ctx, customers.visible(ctx, customer_id), store.one(ctx, customer_id, record_id))
     if record is None:
-        raise not_found("Progress photo")
+        raise NotFound("progress photo")
     return present(ctx, record)
 
 
@@ -77,7 +77,7 @@ async def replace(
         before = await store.one(tx, customer_id, record_id)
         record = await store.change(tx, record_id, _side(side_index, file)) if before is not None else None
         if record is None:
-            raise not_found("Progress photo")
+            raise NotFound("progress photo")
         await files.discard(tx, _ids(before, SIDES[side_index]))
         return record
 
@@ -91,7 +91,7 @@ async def remove(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> No
     async def removed(tx: Context) -> None:
         record = await store.remove(tx, customer_id, record_id)
         if record is None:
-            raise not_found("Progress photo")
+            raise NotFound("progress photo")
         await activity.undone(tx, customer_id, record_id, "photo_added")
         await files.discard(tx, [identifier for side in SIDES.values() for identifier in _ids(record, side)])
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Filter
 from coaching_service.core.database.transactions import in_transaction
-from coaching_service.core.errors import not_found
+from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import page_document, skip_of
 from coaching_service.core.text import normalize
@@ -43,7 +43,7 @@ class ProgramPlan:
     async def rescheduled(self, ctx: Context) -> None:
         """Transactions that change one program's schedule run one after another."""
         if not await store.touch(ctx, self.program_id):
-            raise not_found("Program")
+            raise NotFound("program")
 
 
 async def page(ctx: Context, *, archived: bool, page: int, size: int, keywords: str = "") -> Document:
@@ -57,7 +57,7 @@ async def page(ctx: Context, *, archived: bool, page: int, size: int, keywords: 
 async def require(ctx: Context, program_id: ObjectId) -> Document:
     """The program's name. Raises NotFound."""
     if (program := await store.one(ctx, program_id, ("name",))) is None:
-        raise not_found("Program")
+        raise NotFound("program")
     return program
 
 
@@ -146,7 +146,7 @@ async def remove(ctx: Context, program_id: ObjectId) -> None:
 
     async def removed(tx: Context) -> None:
         if not await store.remove(tx, program_id):
-            raise not_found("Program")
+            raise NotFound("program")
         await workouts.remove_all(tx, ProgramPlan(program_id))
 
     await in_transaction(ctx, removed)
@@ -154,7 +154,7 @@ async def remove(ctx: Context, program_id: ObjectId) -> None:
 
 async def _one(ctx: Context, program: Document | None) -> Document:
     if program is None:
-        raise not_found("Program")
+        raise NotFound("program")
     return (await _counted(ctx, [program]))[0]
 
 

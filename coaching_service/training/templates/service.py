@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
-from coaching_service.core.errors import not_found
+from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.training.templates import store
@@ -40,14 +40,14 @@ async def change(ctx: Context, template_id: ObjectId, details: Document) -> Docu
         fields["items"] = await item_service.fresh_items(ctx, fields["items"])
     changed = await store.rewrite(ctx, template_id, lambda _: fields, version)
     if changed is None:
-        raise not_found("Workout template")
+        raise NotFound("workout template")
     return (await _presented(ctx, [changed]))[0]
 
 
 async def remove(ctx: Context, template_id: ObjectId) -> None:
     """Delete a template; blocks made from it stay. Raises NotFound."""
     if not await store.remove(ctx, template_id):
-        raise not_found("Workout template")
+        raise NotFound("workout template")
 
 
 async def apply(ctx: Context, template_id: ObjectId, customer_id: ObjectId, date: str) -> Document:
@@ -61,7 +61,7 @@ async def apply(ctx: Context, template_id: ObjectId, customer_id: ObjectId, date
 
 async def _require(ctx: Context, template_id: ObjectId) -> Document:
     if (template := await store.one(ctx, template_id)) is None:
-        raise not_found("Workout template")
+        raise NotFound("workout template")
     return template
 
 

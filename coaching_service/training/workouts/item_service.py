@@ -7,7 +7,7 @@ from collections.abc import Callable
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, version_conflict
 from coaching_service.core.database.transactions import gather_reads, in_transaction
-from coaching_service.core.errors import BadRequest, Conflict, LegacyFailure, NotFound, not_found
+from coaching_service.core.errors import BadRequest, Conflict, LegacyFailure, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.variants import DeferredChange
 from coaching_service.training.workouts import items, references, store
@@ -27,7 +27,8 @@ async def _fresh(ctx: Context, at: int, details: Document) -> Document:
     try:
         whole, _ = await references.settled(ctx, details)
     except NotFound as missing:
-        raise NotFound(f"{missing.message}: entry {at}, counted from 0") from None
+        message = f"{missing.message}: entry {at}, counted from 0"
+        raise NotFound(missing.details["resource"], message) from None
     return items.fresh(whole)
 
 
@@ -124,7 +125,7 @@ async def move_item(
         if item is None:
             if await store.holds_item(tx, owner.where, item_id):
                 raise Conflict("The item is no longer in the source block; read the calendar again")
-            raise not_found("Workout item")
+            raise NotFound("workout item")
         reached = await _put(tx, owner, block, item, target, version)
         await owner.done_changed(tx, [item])
         if reached is not None and reached["date"] != block["date"]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coaching_service.core.database.documents import Document, now
-from coaching_service.core.errors import not_found
+from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts import tallies
 from coaching_service.training.workouts.sets import with_variables
@@ -87,7 +87,7 @@ def find(items: list[Document], item_id: ObjectId) -> int:
     for at, item in enumerate(items):
         if item["_id"] == item_id:
             return at
-    raise not_found("Workout item")
+    raise NotFound("workout item")
 
 
 def exercise_ids(items: Iterable[Document]) -> set[ObjectId]:

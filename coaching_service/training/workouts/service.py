@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import gather_reads, in_transaction
-from coaching_service.core.errors import BadRequest, NotFound, not_found
+from coaching_service.core.errors import BadRequest, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account import service as account
 from coaching_service.training.workouts import items, references, store
@@ -229,4 +229,4 @@ async def ordered(ctx: Context, owner: Owner, block: Document | None) -> Documen
 
 def no_block() -> NotFound:
     """The error for a block that is not the owner's."""
-    return not_found("Workout block")
+    return NotFound("workout block")

@@ -8,7 +8,7 @@ from coaching_service.core.auth.access import session_only
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.errors import not_found
+from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.team import service as team
@@ -43,5 +43,5 @@ async def _one(ctx: Context, assistant_id: ObjectId) -> Document:
     granted = await assistants.everything(ctx)
     found = next((each for each in granted if each["_id"] == assistant_id), None)
     if found is None:
-        raise not_found("Assistant")
+        raise NotFound("assistant")
     return found

@@ -11,7 +11,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, now
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.dates import local_date, next_midnight
-from coaching_service.core.errors import BadRequest, not_found
+from coaching_service.core.errors import BadRequest, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Boolean, Date, Input, Text
 from coaching_service.people.api_keys import service as api_keys
@@ -99,5 +99,5 @@ def _end_of(ctx: Context, day: str) -> datetime:
 async def _one(ctx: Context, key_id: ObjectId) -> Document:
     key = next((key for key in await api_keys.everything(ctx) if key["_id"] == key_id), None)
     if key is None:
-        raise not_found("API key")
+        raise NotFound("API key")
     return key

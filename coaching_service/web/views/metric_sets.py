@@ -11,7 +11,7 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import METRICS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
-from coaching_service.core.errors import BadRequest, not_found
+from coaching_service.core.errors import BadRequest, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Identifier, Input, Text, Version
 from coaching_service.library.metric_sets import service as metric_sets
@@ -141,7 +141,7 @@ def _named(metrics: list[Document], metric_id: ObjectId) -> Document:
     for metric in metrics:
         if metric["_id"] == metric_id:
             return metric
-    raise not_found("Metric")
+    raise NotFound("metric")
 
 
 @pages.get("/{metricsSetId}/delete", access=coach(METRICS.DELETE), template="settings/delete_metric_set.html")

@@ -10,7 +10,7 @@ from coaching_service.core.auth.permissions import CUSTOMERS, METRICS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.errors import not_found
+from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, Identifier, Input, Number
 from coaching_service.library.metric_sets import service as metric_sets
@@ -191,7 +191,7 @@ async def end_set_page(ctx: Context, customer_id: ObjectId, metrics_set_id: Obje
     customer, sets = await gather_reads(ctx, head(ctx, customer_id), metrics.assigned(ctx, customer_id))
     found = next((each["metricsSet"] for each in sets if each["metricsSet"]["_id"] == metrics_set_id), None)
     if found is None:
-        raise not_found("Assignment")
+        raise NotFound("assignment")
     return {"customer": customer, "set": found}
 
 

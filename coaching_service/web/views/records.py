@@ -10,7 +10,7 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.errors import not_found
+from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import TEXT_LENGTH, Input, Text
 from coaching_service.people.activity import service as activity
@@ -51,7 +51,7 @@ async def delete_note_page(ctx: Context, customer_id: ObjectId, note_id: ObjectI
     customer, written = await gather_reads(ctx, head(ctx, customer_id), notes.of(ctx, customer_id))
     note = next((note for note in written if note["_id"] == note_id), None)
     if note is None:
-        raise not_found("Note")
+        raise NotFound("note")
     return {"customer": customer, "note": note}
 
 

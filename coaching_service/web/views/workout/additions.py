@@ -12,7 +12,7 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import EXERCISES, FORMS, METRICS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
-from coaching_service.core.errors import not_found
+from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Identifier, Input, Integer, Text
 from coaching_service.library.exercises import service as exercises
@@ -111,7 +111,7 @@ def _declare_exercises(kind: Kind, workout_page: Handler) -> None:
         block = await workouts.read(ctx, plan_owner, block_id)
         circuit = next((item for item in circuits.of(block) if str(item["_id"]) == chosen), None)
         if circuit is None:
-            raise not_found("Circuit")
+            raise NotFound("circuit")
         await circuits.rewrite(ctx, plan_owner, block, circuit, [*circuits.as_sent(circuit), entry])
         return Go(more_of(here, query), f"It is added to {circuit['circuitName']}.")
 

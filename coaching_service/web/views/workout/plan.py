@@ -10,7 +10,7 @@ from marshmallow import Schema, fields
 from coaching_service.core.auth.access import coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
-from coaching_service.core.errors import not_found
+from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import TEXT_LENGTH, Input, Integer, ListOf, Text, Version
 from coaching_service.training.workouts import item_service, items
@@ -190,4 +190,4 @@ def _entry(circuit: Document, exercise_id: ObjectId) -> int:
     for at, entry in enumerate(circuit.get("circuitExercises") or ()):
         if entry["exerciseId"] == exercise_id:
             return at
-    raise not_found("Exercise in the circuit")
+    raise NotFound("exercise in the circuit")
