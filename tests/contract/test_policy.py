@@ -1,0 +1,137 @@
+"""The declarations agree with the policies written by hand: permissions, indexes and audited operations."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from coaching_service import features
+from coaching_service.core.auth.access import Access
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.http.routes import Route, routes_of
+from coaching_service.core.mcp.tools import tools_of
+from coaching_service.people.sessions import service as sessions
+from coaching_service.web import views
+from coaching_service.web.views.actions import ACTIONS
+from tests.assistants import let_in
+from tests.client import CoachClient
+from tests.conftest import PASSWORD
+from tests.contract.test_declared import call, filled
+from tests.contract.world import make_world
+
+HERE = Path(__file__).parent
+
+
+def read_policy(name: str) -> list[str]:
+    """The lines of a policy file, without comments and with single spaces, sorted."""
+    lines = (HERE / name).read_text("utf-8").splitlines()
+    return sorted(" ".join(line.split()) for line in lines if line.strip() and not line.startswith("#"))
+
+
+def assert_same(name: str, declared: Iterable[str]) -> None:
+    """Fail with the lines that are missing from the policy (+) and those that nothing declares (-)."""
+    diff = difflib.unified_diff(read_policy(name), sorted(declared), name, "the declarations", lineterm="", n=0)
+    differences = [line for line in diff if not line.startswith("@@")]
+    assert not differences, "\n".join([f"The declarations differ from tests/contract/{name}:", *differences])
+
+
+def describe_access(access: Access) -> str:
+    audience = "owner" if access.owner_only else access.audience
+    return " ".join([audience, *access.permissions, *(["session"] if access.session_only else [])])
+
+
+def describe_index(collection: str, index: Index) -> str:
+    options = ["unique"] if index.unique else []
+    for field, condition in index.partial_filter:
+        conditions = condition.items() if isinstance(condition, dict) else [("", condition)]
+        options += [" ".join(f"partial {field} {operator} {value}".split()) for operator, value in conditions]
+    if index.expire_after is not None:
+        options.append(f"ttl {index.expire_after}")
+    return ", ".join([f"{collection}: {' '.join(index.fields)}", *options])
+
+
+def test_every_operation_requires_the_permission_of_the_policy() -> None:
+    routes = [f"{route.method} {route.path} {describe_access(route.access)}" for route in routes_of(features.ROUTES)]
+    kinds = {"GET": "PAGE", "POST": "FORM"}
+    pages = [f"{kinds[page.method]} {page.path} {describe_access(page.access)}" for page in views.everything()]
+    actions = [f"ACTION {name} coach {action.permission} {action.sees}" for name, action in ACTIONS.items()]
+    tools = [f"TOOL {tool.name} {describe_access(tool.access)}" for tool in tools_of(features.TOOLS)]
+    assert_same("policy.txt", routes + pages + actions + tools)
+
+
+def test_a_route_that_changes_coaching_data_requires_more_than_view() -> None:
+    for route in routes_of(features.ROUTES):
+        if route.access.permissions:
+            only_view = all(permission.endswith(".view") for permission in route.access.permissions)
+            assert only_view is not route.writes, f"{route.method} {route.path}"
+
+
+def test_a_tool_that_writes_requires_more_than_view() -> None:
+    for tool in tools_of(features.TOOLS):
+        only_view = all(permission.endswith(".view") for permission in tool.access.permissions)
+        assert only_view is not tool.writes, tool.name
+
+
+def test_every_collection_has_the_indexes_of_the_policy() -> None:
+    collections = declared_collections()
+    declared = [describe_index(name, index) for name, each in collections.items() for index in each.indexes]
+    assert_same("indexes.txt", declared)
+
+
+@pytest.mark.parametrize("collection", sorted(declared_collections()))
+async def test_the_database_has_the_declared_indexes(coach: CoachClient, collection: str) -> None:
+    """Fields, uniqueness, partial filter and expiry as they are in the database, not only the name."""
+    stored = await coach.ctx.db[collection].index_information()
+    actual = [
+        describe_index(
+            collection,
+            Index(
+                tuple(f"{'-' if direction == -1 else ''}{field}" for field, direction in details["key"]),
+                unique=details.get("unique", False),
+                expire_after=details.get("expireAfterSeconds"),
+                partial_filter=tuple(dict(details.get("partialFilterExpression", {})).items()),
+            ),
+        )
+        for name, details in stored.items()
+        if name != "_id_"
+    ]
+    assert sorted(actual) == [line for line in read_policy("indexes.txt") if line.startswith(f"{collection}:")]
+
+
+async def test_every_audited_operation_writes_its_action(coach: CoachClient) -> None:
+    """Every operation is called once; what it adds to the audit collection is what the policy states."""
+    world = await make_world(coach)
+    audit = coach.ctx.db["audit"]
+    seen: set[object] = set()
+
+    async def new_actions() -> list[str]:
+        entries = await audit.find({"companyId": coach.ctx.company_id, "_id": {"$nin": list(seen)}}).to_list(None)
+        seen.update(entry["_id"] for entry in entries)
+        return [str(entry["action"]) for entry in entries]
+
+    await new_actions()
+    performed = []
+    for route in _in_order(routes_of(features.ROUTES)):
+        reply = await call(coach, route, filled(route, world), world)
+        assert reply.status < 500, f"{route.method} {route.path}: {reply.raw!r}"
+        performed += [f"{route.method} {route.path} {action}" for action in await new_actions()]
+    await let_in(coach.ctx)
+    performed += [f"FORM /oauth/authorize {action}" for action in await new_actions()]
+    session = await coach.interactive()
+    await sessions.change_password(session.ctx, PASSWORD, "another long password")
+    performed += [f"FORM /app/settings/you {action}" for action in await new_actions()]
+    assert_same("audit.txt", performed)
+
+
+def _in_order(routes: list[Route]) -> list[Route]:
+    """Protected routes: what is deleted comes last, inner resources before those that hold them."""
+    called = [route for route in routes if route.access.audience != "public" and route.path != "/coach/account"]
+    return sorted(called, key=lambda route: (_deletes(route), -route.path.count("/") if _deletes(route) else 0))
+
+
+def _deletes(route: Route) -> bool:
+    return route.method == "DELETE" or route.path.endswith("bulk/delete")
