@@ -7,8 +7,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-import pytest
-
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import declared_collections
@@ -125,9 +123,3 @@ async def done(step: Step, ctx: Context, arguments: dict[str, Any]) -> None:
     """Do all of a job that takes many steps."""
     while await step(ctx.services, Job(ObjectId(), arguments, 1)) == RunAgain():
         pass
-
-
-@pytest.mark.parametrize("collection", sorted(declared_collections()))
-async def test_every_declared_index_is_there(coach: CoachClient, collection: str) -> None:
-    there = await coach.ctx.db[collection].index_information()
-    assert {index.name for index in declared_collections()[collection].indexes} <= there.keys()
