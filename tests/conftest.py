@@ -20,7 +20,7 @@ from coaching_service.app import create_app
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.secrets import new_master_key
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.embedded import running_mongod
+from coaching_service.core.database.embedded import find_mongod, running_mongod
 from coaching_service.core.http.server import Runner
 from coaching_service.library.exercises import shared
 from coaching_service.people.api_keys import service as api_keys
@@ -55,10 +55,18 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
         return
     folder = tempfile.TemporaryDirectory(prefix="coaching-tests-")
-    running = running_mongod(Path(folder.name))
+    running = running_mongod(Path(folder.name), mongod=mongod_with_fail_points(Path(folder.name)))
     config.stash[_URI] = running.__enter__()
     config.add_cleanup(folder.cleanup)
     config.add_cleanup(lambda: running.__exit__(None, None, None))
+
+
+def mongod_with_fail_points(folder: Path) -> str:
+    """A program that starts mongod with test commands enabled, so that tests can make database commands fail."""
+    program = folder / "mongod-with-fail-points"
+    program.write_text(f'#!/bin/sh\nexec "{find_mongod()}" "$@" --setParameter enableTestCommands=1\n')
+    program.chmod(0o700)
+    return str(program)
 
 
 def pytest_configure_node(node: object) -> None:
