@@ -1,4 +1,4 @@
-"""The README tells the truth: its quickstart runs as it stands, its tables name what exists."""
+"""The commands in the README and in the API guide run as printed."""
 
 from __future__ import annotations
 
@@ -6,46 +6,76 @@ import asyncio
 import json
 import re
 from pathlib import Path
+from typing import Any
 
-import click
+import pytest
 from aiohttp.test_utils import TestServer
 
-from coaching_service.__main__ import main
-from coaching_service.settings import Settings
 from tests.client import CoachClient
 
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text("utf-8")
 
 
-async def test_the_quickstart_runs_as_it_stands(coach: CoachClient, server: TestServer, tmp_path: Path) -> None:
-    script = README.split("## Quickstart")[1].split("```sh\n")[1].split("```")[0]
-    facts = tmp_path / "demo.json"
-    facts.write_text(json.dumps({"baseUrl": str(server.make_url("")).rstrip("/"), "apiKey": coach.key}))
+def shell_block(file: str, heading: str) -> str:
+    """The first shell block below a heading of a Markdown file."""
+    section = (ROOT / file).read_text("utf-8").split(f"\n{heading}\n")[1]
+    block = re.search(r"```sh\n(.*?)```", section, re.DOTALL)
+    assert block is not None, f"{file}: no shell block below {heading}"
+    return block[1]
 
-    shell = await asyncio.create_subprocess_exec(
+
+def json_documents(text: str) -> list[Any]:
+    """The JSON values in `text`, which follow each other without a separator or after a line break."""
+    decoder = json.JSONDecoder()
+    documents = []
+    rest = text.strip()
+    while rest:
+        document, end = decoder.raw_decode(rest)
+        documents.append(document)
+        rest = rest[end:].strip()
+    return documents
+
+
+async def run_shell(script: str, **variables: str) -> str:
+    """Run a script with `bash -eu` and return its output; fail the test if it fails."""
+    process = await asyncio.create_subprocess_exec(
         *("bash", "-euo", "pipefail", "-c", script),
-        env={"DEMO_JSON": str(facts), "PATH": "/usr/local/bin:/usr/bin:/bin"},
+        env={"PATH": "/usr/local/bin:/usr/bin:/bin", **variables},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    out, err = await shell.communicate()
+    output, errors = await process.communicate()
+    assert process.returncode == 0, errors.decode()
+    return output.decode()
 
-    assert shell.returncode == 0, err.decode()
-    [block] = json.loads(out.decode().splitlines()[-1])
+
+@pytest.fixture
+def base_url(server: TestServer) -> str:
+    """The address of the service under test."""
+    return str(server.make_url("")).rstrip("/")
+
+
+async def test_quickstart_runs_as_printed(coach: CoachClient, base_url: str) -> None:
+    output = await run_shell(shell_block("README.md", "## Quickstart"), BASE=base_url, KEY=coach.key)
+
+    customers, created, exercises, program = json_documents(output)
+    assert customers["docs"] == []
+    assert created["name"] == "Ana Flores"
+    assert await coach.names() == ["Ana Flores"]
+    assert "Squat" in exercises["docs"][0]["name"]
+    assert program["name"] == "Beginner strength"
+
+
+def test_quickstart_is_four_literal_requests() -> None:
+    block = shell_block("README.md", "## Quickstart")
+    assert block.count("curl ") == 4
+    assert "()" not in block
+
+
+async def test_workout_example_of_the_api_guide_runs_as_printed(coach: CoachClient, base_url: str) -> None:
+    script = shell_block("docs/integrations.md", "## Schedule a workout")
+    output = await run_shell(script, BASE=base_url, KEY=coach.key)
+
+    [block] = json_documents(output)[-1]
     assert block["name"] == "Legs"
     assert "Squat" in block["items"][0]["exercise"]["name"]
-    assert await coach.names() == ["Ana Flores"]
-
-
-def test_every_setting_is_in_the_table() -> None:
-    table = README.split("## Configuration")[1].split("## ")[0]
-    told = set(re.findall(r"`([A-Z][A-Z_]+)`", table.split("Behind a proxy")[0]))
-    assert {name.upper() for name in Settings.__dataclass_fields__} <= told
-
-
-def test_every_command_is_named() -> None:
-    assert isinstance(main, click.Group)
-    for name, command in main.commands.items():
-        assert f"`{name}`" in README, name
-        assert command.help
