@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -34,7 +33,7 @@ from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.sessions.schemas import NewPassword
 from coaching_service.people.team import service as team
-from coaching_service.settings import Settings, SettingsError
+from coaching_service.settings import Settings, SettingsError, describe_settings
 
 T = TypeVar("T")
 _console = Console(stderr=True)
@@ -44,7 +43,7 @@ _data = click.option(
 
 
 class _Commands(click.Group):
-    """Turns what we foresee into one sentence and exit code 1."""
+    """Reports expected errors as one sentence with exit code 1."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -55,12 +54,14 @@ class _Commands(click.Group):
             raise click.ClickException(f"A stored API key cannot be read: {error}") from None
         except Exception as error:
             if getattr(error, "code", None) in (13, 18):  # MongoDB's Unauthorized and AuthenticationFailed
-                sentence = "The database refuses the name and password in MONGODB_URI, or what they may do"
+                message = (
+                    "The database refuses the user name and password in MONGODB_URI, or that user lacks permissions"
+                )
             elif (known := as_service_error(error)) is not None:
-                sentence = str(known)
+                message = str(known)
             else:
                 raise
-            raise click.ClickException(sentence) from None
+            raise click.ClickException(message) from None
 
 
 @click.group(cls=_Commands)
@@ -69,38 +70,38 @@ def main() -> None:
     """The open coaching service.
 
     Without MONGODB_URI every command works on the embedded MongoDB in the folder --data (one command at a time);
-    with it, on that database. README.md lists all settings.
+    with it, on that database. `coaching-service settings` lists all settings.
 
     \b
     Start here:
-      coaching-service serve --demo      a running service with a demo company in it
-      coaching-service routes            every operation and who may call it
+      coaching-service serve --demo      start the service with a demo company
+      coaching-service routes            list every operation and the permission it requires
     """
 
 
-def _judged(field: fields.Field[str]) -> Callable[[click.Context, click.Parameter, str], str]:
-    """A callback that judges a value as a request's body would be."""
+def _validate_with(field: fields.Field[str]) -> Callable[[click.Context, click.Parameter, str], str]:
+    """A click callback that validates a value like a field of a request body."""
 
-    def callback(_: click.Context, __: click.Parameter, value: str) -> str:
+    def validate(_: click.Context, __: click.Parameter, value: str) -> str:
         try:
             return field.deserialize(value)
         except ValidationError as error:
             raise click.BadParameter(f"{error.messages[0]}.") from None
 
-    return callback
+    return validate
 
 
-def _settings(data: Path | None = None, **changes: Any) -> Settings:
-    given = {name: value for name, value in changes.items() if value is not None}
-    settings = replace(Settings.from_environment(), **given)
-    return settings if data is None else replace(settings, data_dir=data)
+def _settings(data: Path | None = None, **options: Any) -> Settings:
+    """The settings of the environment, replaced by those given on the command line."""
+    given = {name: value for name, value in {"data_dir": data, **options}.items() if value is not None}
+    return Settings.from_environment().model_copy(update=given)
 
 
 def _with_services(settings: Settings, work: Callable[[Services], Awaitable[T]]) -> T:
-    """Run `work` on the settings' database, indexes made."""
+    """Run `work` on the database of the settings, after creating missing indexes."""
 
-    async def run(settings: Settings) -> T:
-        async with runtime.open_services(settings) as services:
+    async def run(ready: Settings) -> T:
+        async with runtime.open_services(ready) as services:
             await runtime.make_indexes(services)
             return await work(services)
 
@@ -108,12 +109,12 @@ def _with_services(settings: Settings, work: Callable[[Services], Awaitable[T]])
         return uvloop.run(run(ready))
 
 
-async def _coach(services: Services, email: str) -> Principal:
-    """The coach who signs in by `email`."""
-    found = await identities.subject_of(services, email)
-    coach = await team.principal(services, found.subject_id) if found else None
+async def _find_coach(services: Services, email: str) -> Principal:
+    """The coach who signs in with `email`. Raises ClickException if there is none."""
+    identity = await identities.subject_of(services, email)
+    coach = await team.principal(services, identity.subject_id) if identity else None
     if coach is None:
-        raise click.ClickException(f"No coach signs in as {email}; create-company makes one")
+        raise click.ClickException(f"No coach signs in with {email}; create-company creates one")
     return coach
 
 
@@ -121,9 +122,9 @@ async def _coach(services: Services, email: str) -> Principal:
 @click.option("--host", help="Address to listen on [127.0.0.1].")
 @click.option("--port", type=click.IntRange(0, 65_535), help="Port to listen on; 0 takes a free one [8080].")
 @_data
-@click.option("--demo", "with_demo", is_flag=True, help="Make the demo company, and write DIR/demo.json.")
+@click.option("--demo", "with_demo", is_flag=True, help="Create the demo company and write DIR/demo.json.")
 def serve(host: str | None, port: int | None, data: Path | None, with_demo: bool) -> None:
-    """Serve until Ctrl-C or SIGTERM."""
+    """Start the service; stop it with Ctrl-C or SIGTERM."""
     settings = _settings(data, host=host, port=port)
     logs.configure(settings.log_format, settings.log_level)
     bound, settings = runtime.listen_on(settings)
@@ -142,42 +143,47 @@ def serve(host: str | None, port: int | None, data: Path | None, with_demo: bool
 
 
 @main.command()
-@click.option("--clients", type=click.IntRange(1), help="Add so many clients more, to try large companies.")
-@click.option("--email", default=EMAIL, show_default=True, help="Of whose company --clients become.")
+@click.option("--clients", type=click.IntRange(1), help="Number of clients to add, to try large companies.")
+@click.option(
+    "--email",
+    default=EMAIL,
+    show_default=True,
+    help="Sign-in address of a coach of the company that receives --clients.",
+)
 @_data
 def seed(clients: int | None, email: str, data: Path | None) -> None:
-    """Publish the shared exercise library and make the demo company. Repeating changes nothing."""
+    """Publish the shared exercise library and create the demo company. Running it again changes nothing."""
 
     async def work(services: Services) -> None:
         written = await shared.publish(services)
-        facts = await demo.ensure_demo(services, lambda what: _console.print(f"Making {what} ..."))
-        click.echo(f"{written} shared exercises written; demo company {facts['companyId']} is there")
+        facts = await demo.ensure_demo(services, lambda subject: _console.print(f"Creating {subject} ..."))
+        click.echo(f"{written} shared exercises written; the demo company is {facts['companyId']}")
         if clients:
-            ctx = Context(services).acting_as(await _coach(services, email))
-            with seeding.progress_bar(_console, clients) as told:
-                await seeding.seed_clients(services, ctx, clients, told)
+            ctx = Context(services).acting_as(await _find_coach(services, email))
+            with seeding.progress_bar(_console, clients) as report_progress:
+                await seeding.seed_clients(services, ctx, clients, report_progress)
             click.echo(f"{clients} clients added to the company of {email}")
 
     _with_services(_settings(data), work)
 
 
 @main.command("create-company")
-@click.argument("company", callback=_judged(Text()))
-@click.option("--name", required=True, callback=_judged(Text()), help="The owner's name.")
-@click.option("--email", required=True, callback=_judged(Email()), help="The owner's sign-in address.")
+@click.argument("company", callback=_validate_with(Text()))
+@click.option("--name", required=True, callback=_validate_with(Text()), help="The owner's name.")
+@click.option("--email", required=True, callback=_validate_with(Email()), help="The owner's sign-in address.")
 @click.option(
     "--password",
     prompt=True,
     hide_input=True,
     confirmation_prompt=True,
-    callback=_judged(NewPassword()),
+    callback=_validate_with(NewPassword()),
     help="12 characters or more.",
 )
 @click.option(
     "--timezone",
     default="UTC",
     show_default=True,
-    callback=_judged(Timezone()),
+    callback=_validate_with(Timezone()),
     help="IANA name, such as Europe/Madrid.",
 )
 @click.option("--load-unit", type=click.Choice(["kg", "lb"]), default="kg", show_default=True)
@@ -185,7 +191,7 @@ def seed(clients: int | None, email: str, data: Path | None) -> None:
 def create_company(
     company: str, name: str, email: str, password: str, timezone: str, load_unit: str, data: Path | None
 ) -> None:
-    """Create COMPANY with its owner, and print an API key of the owner's."""
+    """Create COMPANY with its owner, and print an API key of the owner."""
 
     async def work(services: Services) -> None:
         ctx = Context(services)
@@ -200,14 +206,14 @@ def create_company(
 
 
 @main.command("create-key")
-@click.option("--email", required=True, help="Sign-in address of the coach the key acts as.")
-@click.option("--name", default="Command line", show_default=True, help="What the key is for.")
+@click.option("--email", required=True, help="Sign-in address of the coach the key belongs to.")
+@click.option("--name", default="Command line", show_default=True, help="Name of the key.")
 @_data
 def create_key(email: str, name: str, data: Path | None) -> None:
-    """Print a new API key of a coach."""
+    """Create an API key for a coach and print it."""
 
     async def work(services: Services) -> None:
-        key = await api_keys.create(Context(services).acting_as(await _coach(services, email)), name)
+        key = await api_keys.create(Context(services).acting_as(await _find_coach(services, email)), name)
         click.echo(key["key"])
 
     _with_services(_settings(data), work)
@@ -216,11 +222,11 @@ def create_key(email: str, name: str, data: Path | None) -> None:
 @main.command("ensure-indexes")
 @_data
 def ensure_indexes(data: Path | None) -> None:
-    """Make every index the service needs. Repeating changes nothing."""
+    """Create every missing index. Running it again changes nothing."""
 
     async def work(services: Services) -> None:
         names = sorted(await runtime.make_indexes(services))
-        click.echo(f"Indexes of {len(names)} collections are there: {', '.join(names)}")
+        click.echo(f"The indexes of {len(names)} collections exist: {', '.join(names)}")
 
     _with_services(_settings(data), work)
 
@@ -229,16 +235,16 @@ def ensure_indexes(data: Path | None) -> None:
 @click.option("--dry-run", is_flag=True, help="Only report.")
 @_data
 def gc_files(dry_run: bool, data: Path | None) -> None:
-    """Find uploads of over an hour ago that no record names, and other lost bytes; report and remove them.
+    """Remove uploaded files that no record refers to after one hour, and chunks without a file; report the result.
 
-    The running service removes such uploads every hour by itself.
+    The running service removes such files every hour.
     """
 
     async def work(services: Services) -> None:
-        found = await orphans.collect(services, remove=not dry_run)
+        result = await orphans.collect(services, remove=not dry_run)
         click.echo(
-            f"{found.files} files; {'found' if dry_run else 'removed'}: {found.orphans} that no record names and "
-            f"{found.ownerless} of which only bytes are left, {found.bytes} bytes together"
+            f"{result.files} files; {'found' if dry_run else 'removed'}: {result.orphans} without a record and "
+            f"{result.ownerless} with only chunks left, {result.bytes} bytes in total"
         )
 
     _with_services(_settings(data), work)
@@ -247,42 +253,48 @@ def gc_files(dry_run: bool, data: Path | None) -> None:
 @main.command("rotate-secrets")
 @_data
 def rotate_secrets(data: Path | None) -> None:
-    """Encrypt every API key anew under the newest of SECRET_KEYS.
+    """Re-encrypt every API key with the newest of SECRET_KEYS.
 
     \b
-    To change the master key without anybody noticing:
-      1. coaching-service new-secret-key, and put it before the old one: SECRET_KEYS=new,old
-      2. restart every process with both
+    To replace the master key while the service runs:
+      1. coaching-service new-secret-key, and set it before the old one: SECRET_KEYS=new,old
+      2. restart every process with both keys
       3. coaching-service rotate-secrets (may be interrupted and repeated)
-      4. after 24 hours, when no kept answer needs the old one: SECRET_KEYS=new, and restart
+      4. after 24 hours, when no stored response needs the old key: SECRET_KEYS=new, and restart
     """
 
     async def work(services: Services) -> None:
-        seen = changed = 0
+        total = changed = 0
         with _console.status("Rotating ...") as status:
             async for is_new in api_keys.rotate(services):
-                seen, changed = seen + 1, changed + is_new
-                status.update(f"Rotating ... {seen} keys")
-        click.echo(f"{seen} keys, {changed} of them encrypted anew")
+                total, changed = total + 1, changed + is_new
+                status.update(f"Rotating ... {total} keys")
+        click.echo(f"{total} keys, {changed} of them re-encrypted")
 
     _with_services(_settings(data), work)
 
 
 @main.command("new-secret-key")
 def new_secret_key() -> None:
-    """Print a new master key for SECRET_KEYS. Keep it: what it encrypts is lost with it."""
+    """Print a new master key for SECRET_KEYS. Store it safely: data encrypted with it cannot be read without it."""
     click.echo(new_master_key())
 
 
 @main.command()
 def routes() -> None:
-    """Print every operation and every tool, and who may call it."""
+    """List every operation and tool with the permission it requires."""
     rows = [(route.method, route.path, str(route.access), route.summary) for route in routes_of(features.ROUTES)]
     rows += [("tool", tool.name, str(tool.access), tool.title) for tool in tools_of(features.TOOLS)]
     table = Table("Method", "Path", "Access", "Summary", box=None)
     for row in rows:
         table.add_row(*row)
     Console(width=None if sys.stdout.isatty() else 260).print(table)
+
+
+@main.command("settings")
+def list_settings() -> None:
+    """Print a Markdown table of all settings: environment variable, default, description."""
+    click.echo(describe_settings())
 
 
 @main.command()

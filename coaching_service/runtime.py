@@ -9,7 +9,6 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import replace
 
 import structlog
 from aiohttp import web
@@ -35,12 +34,12 @@ def database_for(settings: Settings, on_end: Callable[[], None] | None = None) -
 
     `on_end` is called when the embedded one ends by itself.
     """
-    settings = settings.with_keys()
+    settings = settings.with_secret_keys()
     if settings.mongodb_uri is not None:
         yield settings
         return
     with running_mongod(settings.data_dir, on_end=on_end) as uri:
-        yield replace(settings, mongodb_uri=uri)
+        yield settings.model_copy(update={"mongodb_uri": uri})
 
 
 def stop_serving() -> None:
@@ -61,7 +60,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         vault=vault,
         base_url=address_of(settings),
         events=subscriptions.assemble(),
-        mail_sender=settings.post(),
+        mail_sender=settings.mail_sender(),
         registration=settings.registration,
     )
     try:
@@ -100,7 +99,7 @@ def listen_on(settings: Settings) -> tuple[socket.socket, Settings]:
         bound = socket.create_server((settings.host, settings.port), family=family, backlog=1024)
     except OSError as error:
         raise _cannot_listen(settings.host, settings.port, error, "--host or --port") from None
-    return bound, replace(settings, port=bound.getsockname()[1])
+    return bound, settings.model_copy(update={"port": bound.getsockname()[1]})
 
 
 def _cannot_listen(host: str, port: int, error: OSError, setting: str) -> SettingsError:

@@ -1,105 +1,178 @@
-"""The settings of a process, read once from the environment."""
+"""The settings of a process: read from environment variables, validated, and documented in one place."""
 
 from __future__ import annotations
 
 import os
 import re
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from typing import Annotated, Literal
 
-from environs import Env, EnvError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from coaching_service.core.auth.secrets import Vault, new_master_key, parse_master_key
 from coaching_service.core.database.context import MailSender
 from coaching_service.core.jobs.mail import FolderMailSender, SmtpMailSender
 
 _ORIGIN = re.compile(r"https?://[^/\s?#@,]+")
-_ADDRESS = re.compile(r"https?://[^/\s?#@]+(/[^\s?#]*)?")
-_MONGODB = re.compile(r"mongodb(\+srv)?://\S+")
-_SENDER = re.compile(r"(.*<)?[^@\s<>]+@[^@\s<>]+>?")
 
 
 class SettingsError(Exception):
-    """A setting that cannot be used; the message is one sentence that says what to do."""
+    """A setting cannot be used; the message is one sentence that says what to do."""
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Every setting of the service; README, Configuration, lists them with their environment names."""
+def _matching(pattern: str, requirement: str) -> AfterValidator:
+    """A validator that accepts only text that matches `pattern`; its message is `requirement`."""
 
-    host: str = "127.0.0.1"
-    port: int = 8080
-    base_url: str | None = None
-    data_dir: Path = Path(".local")
-    mongodb_uri: str | None = field(default=None, repr=False)
-    mongodb_database: str = "coaching"
-    secret_keys: tuple[str, ...] = field(default=(), repr=False)
-    max_body_bytes: int = 1_048_576
-    database_concurrency: int = 8
-    metrics_port: int | None = None
-    max_photo_bytes: int = 15_000_000
-    max_plan_bytes: int = 25_000_000
-    max_photo_pixels: int = 40_000_000
-    trusted_proxies: int = 0
-    registration: bool = True
-    mcp_origins: tuple[str, ...] = ()
-    smtp_host: str | None = None
-    smtp_port: int = 587
-    smtp_username: str | None = None
-    smtp_password: str | None = field(default=None, repr=False)
-    smtp_encryption: str = "starttls"
-    mail_from: str = "coaching@localhost"
-    log_format: str = "auto"
-    log_level: str = "info"
-    shutdown_seconds: int = 2
+    def validate(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise PydanticCustomError("pattern", "must be {requirement}", {"requirement": requirement})
+        return text
+
+    return AfterValidator(validate)
+
+
+def _without_trailing_slash(text: str) -> str:
+    return text.rstrip("/")
+
+
+def _split(value: object) -> object:
+    """The items of a comma-separated list."""
+    return tuple(item.strip() for item in value.split(",") if item.strip()) if isinstance(value, str) else value
+
+
+def _validate_origins(origins: tuple[str, ...]) -> tuple[str, ...]:
+    stripped = tuple(origin.rstrip("/") for origin in origins)
+    if not all(_ORIGIN.fullmatch(origin) for origin in stripped):
+        raise PydanticCustomError("origin", "each must be like https://your.host")
+    return stripped
+
+
+def _lowercase(value: object) -> object:
+    return value.lower() if isinstance(value, str) else value
+
+
+Port = Annotated[int, Field(ge=1, le=65_535)]
+Size = Annotated[int, Field(ge=1, le=1 << 30)]
+HttpUrl = Annotated[
+    str,
+    _matching(r"https?://[^/\s?#@]+(/[^\s?#]*)?", "http:// or https:// and a host"),
+    AfterValidator(_without_trailing_slash),
+]
+Items = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
+
+
+class Settings(BaseSettings):
+    """Every setting of the service, each read from the environment variable of the same name in capitals.
+
+    An empty variable counts as unset. `describe_settings` lists them for the documentation.
+    """
+
+    model_config = SettingsConfigDict(
+        frozen=True, env_ignore_empty=True, hide_input_in_errors=True, str_strip_whitespace=True, validate_default=False
+    )
+
+    host: str = Field(default="127.0.0.1", description="Address to listen on.")
+    port: int = Field(default=8080, ge=0, le=65_535, description="Port to listen on; 0 takes a free one.")
+    base_url: HttpUrl | None = Field(
+        default=None, description="The address clients use; every link begins with it. Unset: `http://HOST:PORT`."
+    )
+    data_dir: Path = Field(
+        default=Path(".local"),
+        description="Folder of the embedded database, its secret key, mail files and `demo.json`.",
+    )
+    mongodb_uri: (
+        Annotated[str, _matching(r"mongodb(\+srv)?://\S+", "mongodb:// or mongodb+srv:// and a host")] | None
+    ) = Field(
+        default=None,
+        repr=False,
+        description="A MongoDB replica set, version 6.0 or newer. Unset: the embedded database.",
+    )
+    mongodb_database: Annotated[str, _matching("[A-Za-z0-9_-]{1,60}", '1 to 60 letters, digits, "_" or "-"')] = Field(
+        default="coaching", description="Name of the database."
+    )
+    secret_keys: Items = Field(
+        default=(),
+        repr=False,
+        description="Master keys, newest first, separated by commas. Required with `MONGODB_URI`; without it a key is "
+        "created in `DATA_DIR/secret.key`. `coaching-service new-secret-key` prints a new one.",
+    )
+    max_body_bytes: Size = Field(default=1_048_576, description="Largest JSON request body, in bytes.")
+    max_photo_bytes: Size = Field(default=15_000_000, description="Largest photo, in bytes.")
+    max_plan_bytes: Size = Field(default=25_000_000, description="Largest nutrition plan, in bytes.")
+    max_photo_pixels: Size = Field(default=40_000_000, description="Largest photo, in pixels once decoded.")
+    database_concurrency: int = Field(
+        default=8,
+        ge=1,
+        le=1000,
+        description="Requests of one process that use the database at the same time. Bulk operations, downloads and "
+        "password checks have limits of their own.",
+    )
+    metrics_port: Port | None = Field(
+        default=None, description="Serves `/metrics` on a port of its own. Unset: on the port of the API."
+    )
+    trusted_proxies: int = Field(
+        default=0,
+        ge=0,
+        le=10,
+        description="Number of your own proxies in front of the service; limits per network address then use the "
+        "address they report in `X-Forwarded-For`.",
+    )
+    mcp_origins: Annotated[Items, AfterValidator(_validate_origins)] = Field(
+        default=(), description="Origins, separated by commas, of other web pages that may call `/mcp` from a browser."
+    )
+    registration: bool = Field(default=True, description="Whether new companies may sign up.")
+    smtp_host: str | None = Field(
+        default=None, description="Mail server. Unset: mail is written to files in `DATA_DIR/mail`."
+    )
+    smtp_port: Port = Field(default=587, description="Port of the mail server.")
+    smtp_encryption: Annotated[Literal["starttls", "tls", "none"], BeforeValidator(_lowercase)] = Field(
+        default="starttls", description="Encryption of the connection to the mail server: `starttls`, `tls` or `none`."
+    )
+    smtp_username: str | None = Field(default=None, description="User name at the mail server.")
+    smtp_password: str | None = Field(default=None, repr=False, description="Password at the mail server.")
+    mail_from: Annotated[str, _matching(r"(.*<)?[^@\s<>]+@[^@\s<>]+>?", "an e-mail address")] = Field(
+        default="coaching@localhost", description="Sender of the service's mail."
+    )
+    log_format: Annotated[Literal["auto", "json", "console"], BeforeValidator(_lowercase)] = Field(
+        default="auto", description="`json`, `console`, or `auto`: `console` on a terminal, otherwise `json`."
+    )
+    log_level: Annotated[Literal["debug", "info", "warning", "error", "critical"], BeforeValidator(_lowercase)] = Field(
+        default="info", description="`debug`, `info`, `warning`, `error` or `critical`."
+    )
+    shutdown_seconds: int = Field(
+        default=2,
+        ge=1,
+        le=600,
+        description="Time that running requests get when the service stops; long exports need more.",
+    )
+
+    @model_validator(mode="after")
+    def _validate_pairs(self) -> Settings:
+        if (self.smtp_username is None) != (self.smtp_password is None):
+            raise PydanticCustomError(
+                "smtp_pair", "SMTP_USERNAME and SMTP_PASSWORD belong together: set both, or neither"
+            )
+        return self
 
     @classmethod
     def from_environment(cls) -> Settings:
-        """Read the settings. Raises SettingsError naming the variable that cannot be used."""
-        env = Env()
+        """Read the settings. Raises SettingsError naming each variable that cannot be used."""
         try:
-            return cls(
-                host=env.str("HOST", "") or cls.host,
-                port=_integer(env, "PORT", cls.port, 0, 65_535),
-                base_url=_like(env, "BASE_URL", _ADDRESS, "http:// or https:// and a host").rstrip("/") or None,
-                data_dir=Path(env.str("DATA_DIR", "") or cls.data_dir),
-                mongodb_uri=_like(env, "MONGODB_URI", _MONGODB, "mongodb:// or mongodb+srv:// and a host") or None,
-                mongodb_database=_name(env, "MONGODB_DATABASE", cls.mongodb_database),
-                secret_keys=tuple(env.list("SECRET_KEYS", [])),
-                max_body_bytes=_integer(env, "MAX_BODY_BYTES", cls.max_body_bytes, 1, 1 << 30),
-                database_concurrency=_integer(env, "DATABASE_CONCURRENCY", cls.database_concurrency, 1, 1000),
-                metrics_port=_integer(env, "METRICS_PORT", 0, 1, 65_535) or None,
-                max_photo_bytes=_integer(env, "MAX_PHOTO_BYTES", cls.max_photo_bytes, 1, 1 << 30),
-                max_plan_bytes=_integer(env, "MAX_PLAN_BYTES", cls.max_plan_bytes, 1, 1 << 30),
-                max_photo_pixels=_integer(env, "MAX_PHOTO_PIXELS", cls.max_photo_pixels, 1, 1 << 30),
-                trusted_proxies=_integer(env, "TRUSTED_PROXIES", cls.trusted_proxies, 0, 10),
-                mcp_origins=_origins(env),
-                registration=env.bool("REGISTRATION", cls.registration),
-                smtp_host=env.str("SMTP_HOST", "") or None,
-                smtp_port=_integer(env, "SMTP_PORT", cls.smtp_port, 1, 65_535),
-                smtp_username=env.str("SMTP_USERNAME", "") or None,
-                smtp_password=env.str("SMTP_PASSWORD", "") or None,
-                smtp_encryption=_word(env, "SMTP_ENCRYPTION", cls.smtp_encryption, ("starttls", "tls", "none")),
-                mail_from=_like(env, "MAIL_FROM", _SENDER, "an e-mail address") or cls.mail_from,
-                log_format=_word(env, "LOG_FORMAT", cls.log_format, ("auto", "json", "console")),
-                log_level=_word(env, "LOG_LEVEL", cls.log_level, ("debug", "info", "warning", "error", "critical")),
-                shutdown_seconds=_integer(env, "SHUTDOWN_SECONDS", cls.shutdown_seconds, 1, 600),
-            ).agreeing()
-        except EnvError as error:
-            raise SettingsError(str(error)) from None
+            return cls()
+        except ValidationError as error:
+            # Without the input, which may be a secret.
+            details = error.errors(include_input=False, include_url=False)
+            raise SettingsError("; ".join(_describe_error(each) for each in details)) from None
 
-    def agreeing(self) -> Settings:
-        """The same. Raises SettingsError for settings that make no sense together."""
-        if (self.smtp_username is None) != (self.smtp_password is None):
-            raise SettingsError("SMTP_USERNAME and SMTP_PASSWORD belong together: set both, or neither")
-        return self
+    def with_secret_keys(self) -> Settings:
+        """These settings with master keys: SECRET_KEYS, or with the embedded database the key in the data folder.
 
-    def with_keys(self) -> Settings:
-        """The same with its master keys: SECRET_KEYS, or with the embedded database one kept in the data folder.
-
-        Raises SettingsError when there is none, and when a database is there without the key it was made with.
+        Creates that key on the first start. Raises SettingsError when there is no key, or when the database exists but
+        its key is missing.
         """
         if self.secret_keys:
             return self
@@ -110,12 +183,13 @@ class Settings:
         file = self.data_dir / "secret.key"
         if not file.exists() and (self.data_dir / "mongodb" / "WiredTiger").exists():
             raise SettingsError(
-                f"{file} is missing, and the database beside it was made with it: put it back, or set SECRET_KEYS"
+                f"{file} is missing, and the database in the same folder was created with it: "
+                "put it back, or set SECRET_KEYS"
             )
-        return replace(self, secret_keys=(_kept_key(file),))
+        return self.model_copy(update={"secret_keys": (_read_or_create_key(file),)})
 
-    def post(self) -> MailSender:
-        """What sends mail: the SMTP server of the settings, or a folder of files where none is set."""
+    def mail_sender(self) -> MailSender:
+        """The mail sender: the SMTP server of the settings, or a folder of files where none is set."""
         if self.smtp_host is None:
             return FolderMailSender(self.data_dir / "mail", self.mail_from)
         return SmtpMailSender(
@@ -130,55 +204,39 @@ class Settings:
             raise SettingsError(f"SECRET_KEYS, or secret.key in the data folder: {error}") from None
 
 
-def _integer(env: Env, name: str, default: int, minimum: int, maximum: int) -> int:
-    if not env.str(name, "").strip():
-        return default
-    value: int = env.int(name)
-    if not minimum <= value <= maximum:
-        raise EnvError(f'Environment variable "{name}" invalid: must be from {minimum} to {maximum}.')
-    return value
+def _describe_error(error: ErrorDetails) -> str:
+    if not error["loc"]:  # of several settings together
+        return error["msg"]
+    message = error["msg"].replace("Input should", "it should").removeprefix("Value error, ")
+    return f"The setting {str(error['loc'][0]).upper()} is invalid: {message}"
 
 
-def _word(env: Env, name: str, default: str, words: tuple[str, ...]) -> str:
-    value: str = (env.str(name, "") or default).lower()
-    if value not in words:
-        raise EnvError(f'Environment variable "{name}" invalid: must be one of {", ".join(words)}.')
-    return value
+def describe_settings() -> str:
+    """The settings as a Markdown table: variable, default and description."""
+    rows = ["| Variable | Default | Description |", "|---|---|---|"]
+    for name, setting in Settings.model_fields.items():
+        default = setting.default
+        shown = (
+            "none" if default in (None, ()) else f"`{str(default).lower() if isinstance(default, bool) else default}`"
+        )
+        rows.append(f"| `{name.upper()}` | {shown} | {setting.description} |")
+    return "\n".join(rows)
 
 
-def _origins(env: Env) -> tuple[str, ...]:
-    listed: list[str] = env.list("MCP_ORIGINS", [])
-    given = [origin.strip().rstrip("/") for origin in listed if origin.strip()]
-    if not all(_ORIGIN.fullmatch(origin) for origin in given):
-        raise EnvError('Environment variable "MCP_ORIGINS" invalid: each must be like https://your.host.')
-    return tuple(given)
+def _read_or_create_key(file: Path) -> str:
+    """The master key in `file`, created on the first start with mode 0600.
 
-
-def _like(env: Env, name: str, pattern: re.Pattern[str], words: str) -> str:
-    value: str = env.str(name, "").strip()
-    if value and not pattern.fullmatch(value):
-        raise EnvError(f'Environment variable "{name}" invalid: must be {words}.')
-    return value
-
-
-def _name(env: Env, name: str, default: str) -> str:
-    value: str = env.str(name, "") or default
-    if not re.fullmatch("[A-Za-z0-9_-]{1,60}", value):
-        raise EnvError(f'Environment variable "{name}" invalid: must be 1 to 60 letters, digits, "_" or "-".')
-    return value
-
-
-def _kept_key(file: Path) -> str:
-    """The key in `file`, made on the first start (mode 0600). Nobody ever sees half of it, nor a second one."""
+    The file appears whole and is never replaced, so two processes that start together use the same key.
+    """
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not file.exists():
-            with NamedTemporaryFile("w", dir=file.parent, prefix="secret.") as fresh:  # made with mode 0600
-                fresh.write(new_master_key() + "\n")
-                fresh.flush()
-                os.fsync(fresh.fileno())
+            with NamedTemporaryFile("w", dir=file.parent, prefix="secret.") as draft:  # created with mode 0600
+                draft.write(new_master_key() + "\n")
+                draft.flush()
+                os.fsync(draft.fileno())
                 with suppress(FileExistsError):  # another process was faster
-                    os.link(fresh.name, file)
+                    os.link(draft.name, file)
         return file.read_text().strip()
     except OSError as error:
         raise SettingsError(

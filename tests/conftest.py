@@ -140,7 +140,7 @@ async def house(settings: Settings, services: Services) -> AsyncIterator[TestSer
     """The application on an address of its own, which it knows, as OAuth and browsers need it."""
     port = unused_port()
     address = f"http://127.0.0.1:{port}"
-    app = create_app(replace(settings, base_url=address), replace(services, base_url=address))
+    app = create_app(settings.model_copy(update={"base_url": address}), replace(services, base_url=address))
     listening = TestServer(app, host="127.0.0.1", port=port)
     await listening.start_server()
     yield listening

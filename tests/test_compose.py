@@ -31,5 +31,5 @@ def test_every_service_is_healthy_humble_and_without_secrets_of_its_own() -> Non
 
 
 def test_the_service_is_set_by_settings_that_exist() -> None:
-    known = {name.upper() for name in Settings.__dataclass_fields__} | {"TMPDIR"}  # which Python itself looks at
+    known = {name.upper() for name in Settings.model_fields} | {"TMPDIR"}  # which Python itself looks at
     assert set(yaml.safe_load(FILE.read_text())["services"]["service"]["environment"]) <= known

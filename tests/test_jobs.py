@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -213,7 +212,7 @@ async def test_a_worker_that_is_woken_and_stopped_at_the_same_moment_stops(
 @pytest.fixture
 async def quiet(settings: Settings) -> AsyncIterator[Services]:
     """Services on a database of their own, where nobody works in the background."""
-    own = replace(settings, mongodb_database=f"{settings.mongodb_database}_quiet")
+    own = settings.model_copy(update={"mongodb_database": f"{settings.mongodb_database}_quiet"})
     async with runtime.open_services(own) as opened:
         await opened.db.client.drop_database(own.mongodb_database)
         await runtime.make_indexes(opened)

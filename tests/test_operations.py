@@ -30,7 +30,9 @@ async def test_health_and_readiness(nobody: CoachClient) -> None:
 
 
 async def test_a_service_without_its_indexes_is_not_ready(settings: Settings) -> None:
-    async with runtime.open_services(replace(settings, mongodb_database=f"{settings.mongodb_database}_bare")) as bare:
+    async with runtime.open_services(
+        settings.model_copy(update={"mongodb_database": f"{settings.mongodb_database}_bare"})
+    ) as bare:
         async with TestServer(create_app(settings, bare)) as server:
             nobody = CoachClient(server, None, None)
             error = (await nobody.get("/readyz")).refused(503, "ensure-indexes")
@@ -70,7 +72,9 @@ async def test_many_who_ask_whether_it_is_ready_ask_the_database_once(settings: 
 
 
 async def test_a_lost_database_is_503_and_says_nothing_of_itself(settings: Settings) -> None:
-    lost = replace(settings, mongodb_uri="mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=50&connectTimeoutMS=50")
+    lost = settings.model_copy(
+        update={"mongodb_uri": "mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=50&connectTimeoutMS=50"}
+    )
     async with runtime.open_services(lost) as services, TestServer(create_app(lost, services)) as server:
         somebody = CoachClient(server, "cs_ak_x", None)
         reply = await somebody.get("/me")
@@ -86,7 +90,9 @@ async def test_a_database_that_never_answers_is_not_waited_for(
 ) -> None:
     monkeypatch.setattr(operator_endpoints, "_READY_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        frozen = replace(settings, mongodb_uri=f"mongodb://127.0.0.1:{silent.getsockname()[1]}/?directConnection=true")
+        frozen = settings.model_copy(
+            update={"mongodb_uri": f"mongodb://127.0.0.1:{silent.getsockname()[1]}/?directConnection=true"}
+        )
         async with runtime.open_services(frozen) as services, TestServer(create_app(frozen, services)) as server:
             somebody = CoachClient(server, None, None)
             (await somebody.get("/readyz")).refused(503, "does not answer")
@@ -107,7 +113,7 @@ async def test_metrics_count_requests_by_route_and_never_by_path(coach: CoachCli
 
 
 async def test_metrics_may_have_a_port_of_their_own(settings: Settings, services: Services) -> None:
-    async with TestServer(create_app(replace(settings, metrics_port=9), services)) as server:
+    async with TestServer(create_app(settings.model_copy(update={"metrics_port": 9}), services)) as server:
         nobody = CoachClient(server, None, None)
         (await nobody.get("/metrics")).refused(404)
         await nobody.close()

@@ -7,7 +7,6 @@ import json
 import secrets
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +59,7 @@ async def test_rotation_goes_unnoticed(settings: Settings, password_hash: str) -
     name = f"{settings.mongodb_database}_rotation"
 
     def at(*keys: str) -> Settings:
-        return replace(settings, secret_keys=keys, mongodb_database=name)
+        return settings.model_copy(update={"secret_keys": keys, "mongodb_database": name})
 
     async with runtime.open_services(at(old)) as services:
         await runtime.make_indexes(services)
@@ -85,7 +84,7 @@ def test_the_command_rotates(settings: Settings) -> None:
         "SECRET_KEYS": ",".join([new_master_key(), new_master_key()]),
     }
     told = CliRunner().invoke(main, ["rotate-secrets"], env=given)
-    assert (told.exit_code, told.output) == (0, "0 keys, 0 of them encrypted anew\n")
+    assert (told.exit_code, told.output) == (0, "0 keys, 0 of them re-encrypted\n")
 
 
 async def test_a_revoked_key_fails_on_the_next_request_of_every_process(settings: Settings, coach: CoachClient) -> None:
@@ -157,7 +156,7 @@ def test_a_failure_is_logged_without_the_values_at_hand(log: io.BytesIO) -> None
 
 async def test_how_the_database_is_reached_is_told_to_the_log_alone(settings: Settings, log: io.BytesIO) -> None:
     uri = str(settings.mongodb_uri).replace("://", "://someone:hunter2@")
-    locked_out = runtime.open_services(replace(settings, mongodb_uri=uri))
+    locked_out = runtime.open_services(settings.model_copy(update={"mongodb_uri": uri}))
     async with locked_out as services, TestServer(create_app(settings, services)) as server:
         coach = CoachClient(server, "cs_ak_x", None)
         reply = await coach.get("/me")
@@ -184,8 +183,8 @@ async def _stored_secrets(coach: CoachClient) -> set[str]:
 
 
 def test_the_key_file_is_its_owner_s_alone(tmp_path: Path) -> None:
-    ready = Settings(data_dir=tmp_path / "data").with_keys()
+    ready = Settings(data_dir=tmp_path / "data").with_secret_keys()
     file = tmp_path / "data" / "secret.key"
     assert file.stat().st_mode & 0o777 == 0o600
     assert ready.secret_keys == (file.read_text().strip(),)
-    assert Settings(data_dir=tmp_path / "data").with_keys() == ready
+    assert Settings(data_dir=tmp_path / "data").with_secret_keys() == ready

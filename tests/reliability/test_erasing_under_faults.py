@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -50,7 +50,7 @@ class Company:
 @pytest.fixture
 async def company(settings: Settings) -> AsyncIterator[Company]:
     """Of both clients there is something in every collection that can hold anything of a client's, and many files."""
-    own = replace(settings, mongodb_database=f"{settings.mongodb_database}_erasing")
+    own = settings.model_copy(update={"mongodb_database": f"{settings.mongodb_database}_erasing"})
     async with runtime.open_services(own) as services:
         await services.db.client.drop_database(own.mongodb_database)
         await runtime.make_indexes(services)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -88,7 +87,7 @@ async def test_why_a_photo_is_not_taken_is_said_at_it_and_what_was_typed_stays(
 @pytest.fixture
 async def narrow(settings: Settings, services: Services) -> AsyncIterator[TestServer]:
     """The same service, taking small files only."""
-    small = replace(settings, max_photo_bytes=20_000, max_plan_bytes=30_000)
+    small = settings.model_copy(update={"max_photo_bytes": 20_000, "max_plan_bytes": 30_000})
     server = TestServer(create_app(small, services))
     await server.start_server()
     yield server

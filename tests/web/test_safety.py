@@ -208,7 +208,7 @@ async def test_a_browser_at_the_bare_address_is_led_in_and_a_program_is_not(
 
 async def test_a_lost_database_is_a_page_that_keeps_the_session(settings: Settings) -> None:
     uri = "mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=50&connectTimeoutMS=50"
-    lost = replace(settings, mongodb_uri=uri)
+    lost = settings.model_copy(update={"mongodb_uri": uri})
     async with runtime.open_services(lost) as services, TestServer(create_app(lost, services)) as server:
         visitor = Visitor(server)
         visitor.keep(coach_session="a token")
