@@ -1,4 +1,4 @@
-"""What the note operations read and answer."""
+"""Requests and responses of the note operations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from coaching_service.core.validation import DateTime, Identifier, Input, Output
 class NewNote(Input):
     """A note to add."""
 
-    content = Text(max_length=50_000, required=True, metadata={"description": "HTML; made harmless on the way in."})
+    content = Text(max_length=50_000, required=True, metadata={"description": "HTML; sanitised before it is stored."})
 
 
 class Note(Output):

@@ -1,4 +1,4 @@
-"""A coach's notes on a client: HTML, made harmless on the way in."""
+"""A coach's notes on a client: HTML, sanitised before it is stored."""
 
 from __future__ import annotations
 
@@ -8,87 +8,87 @@ from html import unescape
 import nh3
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
-from coaching_service.core.database.transactions import in_transaction
-from coaching_service.core.errors import BadRequest, NotFound
+from coaching_service.core.database.transactions import transactional
+from coaching_service.core.errors import NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.notes import store
+from coaching_service.progress.notes.models import Note, NoteChange
 
-_TOLD = 200  # characters of a note in the activity feed
-_NEW_WORD = re.compile(r"<(?!/?(a|b|code|em|i|s|span|strong|sub|sup|u)\b)")  # other tags end a line, and so a word
-_TAGS = {
+_FEED_TEXT_LENGTH = 200
+_BLOCK_TAG = re.compile(r"<(?!/?(a|b|code|em|i|s|span|strong|sub|sup|u)\b)")  # every other tag separates words
+_ALLOWED_TAGS = {
     *("p", "br", "div", "span", "b", "strong", "i", "em", "u", "s", "sub", "sup", "code", "pre", "blockquote", "hr"),
     *("h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td", "a"),
 }
 
 
-async def of(ctx: Context, customer_id: ObjectId) -> list[Document]:
-    """The notes on a client, newest first. Raises NotFound, Forbidden."""
+async def list_notes(ctx: Context, customer_id: ObjectId) -> list[Note]:
+    """Return the notes on a client, newest first.
+
+    Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
+    """
     await customers.visible(ctx, customer_id)
-    return await store.of(ctx, customer_id)
+    return await store.list_notes(ctx, customer_id)
 
 
-async def create(ctx: Context, customer_id: ObjectId, content: str) -> Document:
-    """A new note. Raises NotFound, Forbidden; BadRequest when nothing harmless is left of `content`."""
+@transactional
+async def create(ctx: Context, customer_id: ObjectId, content: str) -> Note:
+    """Add a note on a client.
+
+    Raises InvalidFields if no text is left of `content` once it is sanitised, and what `list_notes` raises.
+    """
     await customers.visible(ctx, customer_id)
-    clean = harmless(content)
-
-    async def added(tx: Context) -> Document:
-        note = await store.add(tx, customer_id, clean)
-        await activity.happened(tx, "note_added", customer_id, note["_id"], **_told(note))
-        return note
-
-    return await in_transaction(ctx, added)
+    note = await store.insert(ctx, customer_id, sanitise(content))
+    await activity.happened(ctx, "note_added", customer_id, note["_id"], **_feed_data(note))
+    return note
 
 
-async def change(ctx: Context, customer_id: ObjectId, note_id: ObjectId, details: Document) -> Document:
-    """Change a note. Raises NotFound, Forbidden, BadRequest; Conflict when it has moved on since `version`."""
+@transactional
+async def update(ctx: Context, customer_id: ObjectId, note_id: ObjectId, change: NoteChange) -> Note:
+    """Change a note and return it.
+
+    Raises NotFound if the client has no such note, Conflict if the note has changed since `change["version"]`, and
+    what `create` raises.
+    """
     await customers.visible(ctx, customer_id)
-    fields = {"content": harmless(details["content"])} if "content" in details else {}
-
-    async def changed(tx: Context) -> Document:
-        note = await store.change(tx, customer_id, note_id, fields, details.get("version"))
-        if note is None:
-            raise NotFound("note")
-        await activity.corrected(tx, "note_added", customer_id, note_id, **_told(note))
-        return note
-
-    return await in_transaction(ctx, changed)
+    fields: NoteChange = {"content": sanitise(change["content"])} if "content" in change else {}
+    note = await store.update(ctx, customer_id, note_id, fields, change.get("version"))
+    if note is None:
+        raise NotFound("note")
+    await activity.corrected(ctx, "note_added", customer_id, note_id, **_feed_data(note))
+    return note
 
 
-async def remove(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> None:
-    """Delete a note and its event. Raises NotFound, Forbidden."""
+@transactional
+async def delete(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> None:
+    """Delete a note and its entry in the activity feed. Raises NotFound if the client has no such note."""
     await customers.visible(ctx, customer_id)
-
-    async def removed(tx: Context) -> None:
-        if not await store.remove(tx, customer_id, note_id):
-            raise NotFound("note")
-        await activity.undone(tx, customer_id, note_id, "note_added")
-
-    await in_transaction(ctx, removed)
+    if not await store.delete(ctx, customer_id, note_id):
+        raise NotFound("note")
+    await activity.undone(ctx, customer_id, note_id, "note_added")
 
 
-def harmless(html: str) -> str:
-    """`html` with nothing left that a browser would run or load. Raises BadRequest when no text is left."""
+def sanitise(html: str) -> str:
+    """Return `html` without anything a browser would run or load. Raises InvalidFields if no text is left."""
     clean = nh3.clean(
         html,
-        tags=_TAGS,
+        tags=_ALLOWED_TAGS,
         attributes={"a": {"href"}},
         url_schemes={"http", "https", "mailto", "tel"},
         link_rel="noopener noreferrer nofollow",
     ).strip()
-    if not _text(clean):
-        raise BadRequest(["content should not be empty"])
+    if not _plain_text(clean):
+        raise invalid_field("content", "should not be empty", code="EMPTY")
     return clean
 
 
-def _told(note: Document) -> Document:
-    """What the activity feed tells of a note."""
-    return {"noteId": note["_id"], "text": _text(note["content"])[:_TOLD]}
+def _feed_data(note: Note) -> dict[str, ObjectId | str]:
+    """What the activity feed shows of a note: its identifier and the beginning of its text."""
+    return {"noteId": note["_id"], "text": _plain_text(note["content"])[:_FEED_TEXT_LENGTH]}
 
 
-def _text(clean: str) -> str:
-    """The words of a note, in one line."""
-    return " ".join(unescape(nh3.clean(_NEW_WORD.sub(" <", clean), tags=set())).split())
+def _plain_text(clean_html: str) -> str:
+    """The text of sanitised HTML in one line."""
+    return " ".join(unescape(nh3.clean(_BLOCK_TAG.sub(" <", clean_html), tags=set())).split())

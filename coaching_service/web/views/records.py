@@ -31,7 +31,10 @@ class _NewNote(Input):
 async def notes_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     """The notes on a client, and what happened lately."""
     customer, written, feed = await gather_reads(
-        ctx, head(ctx, customer_id), notes.of(ctx, customer_id), activity.page(ctx, customer_id, page=1, size=15)
+        ctx,
+        head(ctx, customer_id),
+        notes.list_notes(ctx, customer_id),
+        activity.page(ctx, customer_id, page=1, size=15),
     )
     return {"customer": customer, "notes": written, "feed": feed["docs"], "told": told}
 
@@ -48,7 +51,7 @@ async def add_note(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) ->
 @pages.get("/notes/{noteId}/delete", access=coach(CUSTOMERS.EDIT), template="customer/delete_note.html")
 async def delete_note_page(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> dict[str, Any]:
     """The note that will be lost."""
-    customer, written = await gather_reads(ctx, head(ctx, customer_id), notes.of(ctx, customer_id))
+    customer, written = await gather_reads(ctx, head(ctx, customer_id), notes.list_notes(ctx, customer_id))
     note = next((note for note in written if note["_id"] == note_id), None)
     if note is None:
         raise NotFound("note")
@@ -58,7 +61,7 @@ async def delete_note_page(ctx: Context, customer_id: ObjectId, note_id: ObjectI
 @pages.post("/notes/{noteId}/delete", access=coach(CUSTOMERS.EDIT), on=delete_note_page)
 async def delete_note(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> Go:
     """Delete a note."""
-    await notes.remove(ctx, customer_id, note_id)
+    await notes.delete(ctx, customer_id, note_id)
     return Go(f"/app/customers/{customer_id}/notes", "The note is deleted.")
 
 
