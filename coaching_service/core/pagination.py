@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Generic, TypedDict, TypeVar
 
 from marshmallow import Schema, fields
 
@@ -12,6 +12,22 @@ from coaching_service.core.query import QueryInteger
 from coaching_service.core.validation import Input, Output
 
 MAX_PAGE = 50
+T = TypeVar("T")
+
+
+class Page(TypedDict, Generic[T]):
+    """The result of a paginated list: `docs` are the entries of page number `page`, from 1."""
+
+    docs: list[T]
+    totalDocs: int
+    limit: int
+    totalPages: int
+    page: int
+    pagingCounter: int
+    hasPrevPage: bool
+    hasNextPage: bool
+    prevPage: int | None
+    nextPage: int | None
 
 
 class PageQuery(Input):
@@ -46,11 +62,11 @@ def skip_of(page: int, size: int) -> int:
     return (page - 1) * size
 
 
-def page_document(docs: Sequence[Any], total: int, page: int, size: int) -> dict[str, Any]:
-    """The answer of a paginated list: `docs` is page number `page` (from 1) of `total` entries, `size` a page."""
+def page_document(docs: Sequence[T], total: int, page: int, size: int) -> Page[T]:
+    """Return page number `page` (from 1) of `total` entries, with `size` entries a page."""
     pages = max(1, -(-total // size))
     return {
-        "docs": docs,
+        "docs": list(docs),
         "totalDocs": total,
         "limit": size,
         "totalPages": pages,

@@ -11,7 +11,7 @@ from apispec import APISpec
 from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from marshmallow import RAISE, Schema, ValidationError, fields, validates_schema
 
-from coaching_service.core.pagination import page_document, skip_of
+from coaching_service.core.pagination import Page, T, page_document, skip_of
 from coaching_service.core.validation import Date, Identifier, Input, Integer
 from coaching_service.core.validation_messages import body_messages
 
@@ -134,8 +134,8 @@ class InvalidArguments(Exception):
         self.sentences = sentences
 
 
-def paged(entries: Sequence[Any], page: int, size: int) -> dict[str, Any]:
-    """One page of entries that are all at hand, as list tools answer it."""
+def paged(entries: Sequence[T], page: int, size: int) -> Page[T]:
+    """Return one page of entries that are all in memory, in the shape that list tools return."""
     first = skip_of(page, size)
     return page_document(entries[first : first + size], len(entries), page, size)
 

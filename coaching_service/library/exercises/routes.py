@@ -10,7 +10,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import page_of
+from coaching_service.core.pagination import Page, page_of
 from coaching_service.core.validation import patch_of
 from coaching_service.library.exercises import service
 from coaching_service.library.exercises.schemas import (
@@ -26,7 +26,7 @@ routes = Routes("", tag="Exercises")
 
 
 @routes.get("/exercises/unified", access=coach(EXERCISES.VIEW), query=ExerciseQuery(), returns=page_of(Exercise))
-async def list_unified(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
+async def list_unified(ctx: Context, query: dict[str, Any]) -> Page[dict[str, Any]]:
     """List exercises, shared and own.
 
     With `keywords`: names that start with them first, then names that hold them, then the rest; otherwise by name.
@@ -35,12 +35,12 @@ async def list_unified(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
 
 
 @routes.get("/exercises", access=coach(EXERCISES.VIEW), query=OwnExerciseQuery(), returns=page_of(Exercise))
-async def list_own(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
+async def list_own(ctx: Context, query: dict[str, Any]) -> Page[dict[str, Any]]:
     """List the company's own exercises."""
     return await _page(ctx, query, own_only=True)
 
 
-async def _page(ctx: Context, query: dict[str, Any], **narrowed: Any) -> dict[str, Any]:
+async def _page(ctx: Context, query: dict[str, Any], **narrowed: Any) -> Page[dict[str, Any]]:
     return await service.page(
         ctx,
         page=query["pageNum"],

@@ -8,7 +8,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Filter, Ownership
 from coaching_service.core.errors import BadRequest, Forbidden, NotFound
 from coaching_service.core.ids import ObjectId, stable_id
-from coaching_service.core.pagination import page_document, skip_of
+from coaching_service.core.pagination import Page, page_document, skip_of
 from coaching_service.core.text import normalize
 from coaching_service.library.exercises import muscles, store
 
@@ -24,7 +24,7 @@ async def page(
     kind: str | None = None,
     own_only: bool = False,
     library_id: ObjectId | None = None,
-) -> Document:
+) -> Page[Document]:
     """One page of the exercises this company can use. `kind`: `my`, `public`, or a type of exercise."""
     where: Filter = {}
     ownership: Ownership = "own" if own_only or kind == "my" else "shared" if kind == "public" else "all"

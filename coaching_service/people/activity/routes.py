@@ -9,7 +9,7 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import page_of
+from coaching_service.core.pagination import Page, page_of
 from coaching_service.people.activity import service
 from coaching_service.people.activity.schemas import Event, FeedQuery
 
@@ -17,6 +17,6 @@ routes = Routes("/coach/customers/{customerId}/activity-feed", tag="Activity")
 
 
 @routes.get("", access=coach(CUSTOMERS.VIEW), query=FeedQuery(), returns=page_of(Event))
-async def read_feed(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
+async def read_feed(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> Page[dict[str, Any]]:
     """Read a client's activity feed, newest first."""
     return await service.page(ctx, customer_id, page=query["page"], size=query["limit"])

@@ -7,7 +7,7 @@ from typing import Any
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, now
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import page_document, skip_of
+from coaching_service.core.pagination import Page, page_document, skip_of
 from coaching_service.people.activity import store
 from coaching_service.people.customers import service as customers
 
@@ -30,7 +30,7 @@ async def undone(ctx: Context, customer_id: ObjectId, source_id: ObjectId, *kind
     await store.drop(ctx, customer_id, source_id, kinds)
 
 
-async def page(ctx: Context, customer_id: ObjectId, *, page: int, size: int) -> Document:
+async def page(ctx: Context, customer_id: ObjectId, *, page: int, size: int) -> Page[Document]:
     """One page of a client's feed, newest first. Raises NotFound, Forbidden."""
     await customers.visible(ctx, customer_id)
     docs, total = await store.page(ctx, customer_id, skip=skip_of(page, size), limit=size)

@@ -12,7 +12,7 @@ from coaching_service.core.errors import BadRequest, Conflict, NotFound
 from coaching_service.core.http.routes import Form, Routes, list_of
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.media import PICTURES
-from coaching_service.core.pagination import page_of
+from coaching_service.core.pagination import Page, page_of
 from coaching_service.core.validation import patch_of
 from coaching_service.people.customers import service
 from coaching_service.people.customers.schemas import (
@@ -31,7 +31,7 @@ routes = Routes("/coach/customers", tag="Customers")
 
 
 @routes.get("", access=coach(CUSTOMERS.VIEW), query=CustomerQuery(), returns=page_of(Customer))
-async def list_customers(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
+async def list_customers(ctx: Context, query: dict[str, Any]) -> Page[dict[str, Any]]:
     """List clients.
 
     Sorted by name, surname and identifier, without regard to case and accents. Filters combine with AND.

@@ -15,7 +15,7 @@ from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import Forbidden, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.links import file_url
-from coaching_service.core.pagination import page_document, skip_of
+from coaching_service.core.pagination import Page, page_document, skip_of
 from coaching_service.people.customers import erasing, store
 from coaching_service.people.customers.events import CustomerCreated
 from coaching_service.people.customers.search import search_fields
@@ -35,7 +35,7 @@ async def page(
     contains: str = "",
     groups: list[str] | None = None,
     trainers: list[ObjectId | None] | None = None,
-) -> Document:
+) -> Page[Document]:
     """One page of the clients this coach sees, by name. `trainers` may hold None: clients without one."""
     where, whole = matching(ctx, archived, groups, trainers)
     docs, total = await store.page(

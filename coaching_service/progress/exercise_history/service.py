@@ -6,7 +6,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import page_document, skip_of
+from coaching_service.core.pagination import Page, page_document, skip_of
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts import readings, tallies
@@ -15,7 +15,7 @@ from coaching_service.training.workouts.strength import best_set, estimated_one_
 
 async def page(
     ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, *, page: int, size: int, planned_too: bool = False
-) -> Document:
+) -> Page[Document]:
     """One page of a client's sessions with an exercise, newest first; with `planned_too` those not done as well.
 
     Raises NotFound for the client or the exercise, Forbidden.

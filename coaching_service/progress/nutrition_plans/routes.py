@@ -12,7 +12,7 @@ from coaching_service.core.errors import LegacyFailure
 from coaching_service.core.http.routes import Form, Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import PDF, PICTURES
-from coaching_service.core.pagination import PageQuery, page_of
+from coaching_service.core.pagination import Page, PageQuery, page_of
 from coaching_service.people.customers.schemas import NoTexts
 from coaching_service.progress.nutrition_plans import service
 from coaching_service.progress.nutrition_plans.schemas import PlanVersion
@@ -21,7 +21,7 @@ routes = Routes("/coach/customers/{customerId}", tag="Nutrition plans")
 
 
 @routes.get("/plan-versions", access=coach(NUTRITION.VIEW), query=PageQuery(), returns=page_of(PlanVersion))
-async def list_plans(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
+async def list_plans(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> Page[dict[str, Any]]:
     """List the versions of a client's nutrition plan, newest first."""
     return await service.page(ctx, customer_id, page=query["pageNum"], size=query["pageSize"])
 

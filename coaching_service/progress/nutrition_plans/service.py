@@ -10,13 +10,13 @@ from coaching_service.core.database.transactions import gather_reads, in_transac
 from coaching_service.core.errors import LegacyFailure, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.links import file_url
-from coaching_service.core.pagination import page_document, skip_of
+from coaching_service.core.pagination import Page, page_document, skip_of
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.nutrition_plans import store
 
 
-async def page(ctx: Context, customer_id: ObjectId, *, page: int, size: int) -> Document:
+async def page(ctx: Context, customer_id: ObjectId, *, page: int, size: int) -> Page[Document]:
     """One page of a client's plan versions, newest first. Raises NotFound, Forbidden."""
     _, (docs, total) = await gather_reads(
         ctx,

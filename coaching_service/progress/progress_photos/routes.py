@@ -11,7 +11,7 @@ from coaching_service.core.database.files import StoredFile
 from coaching_service.core.http.routes import Form, Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import PICTURES
-from coaching_service.core.pagination import PageQuery, page_of
+from coaching_service.core.pagination import Page, PageQuery, page_of
 from coaching_service.progress.progress_photos import service
 from coaching_service.progress.progress_photos.schemas import NewPhoto, OtherPhoto, ProgressPhoto
 
@@ -19,7 +19,7 @@ routes = Routes("/coach/customers/{customerId}/progress-photos", tag="Progress p
 
 
 @routes.get("", access=coach(CUSTOMERS.VIEW), query=PageQuery(), returns=page_of(ProgressPhoto))
-async def list_photos(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
+async def list_photos(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> Page[dict[str, Any]]:
     """List a client's progress photos, newest first.
 
     One record a date, with three sides.

@@ -13,14 +13,14 @@ from coaching_service.core.dates import local_date
 from coaching_service.core.errors import BadRequest, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.links import file_url
-from coaching_service.core.pagination import page_document, skip_of
+from coaching_service.core.pagination import Page, page_document, skip_of
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.progress_photos import store
 from coaching_service.progress.progress_photos.store import SIDES
 
 
-async def page(ctx: Context, customer_id: ObjectId, *, page: int, size: int) -> Document:
+async def page(ctx: Context, customer_id: ObjectId, *, page: int, size: int) -> Page[Document]:
     """One page of a client's photo records, newest first. Raises NotFound, Forbidden."""
     _, (docs, total) = await gather_reads(
         ctx,

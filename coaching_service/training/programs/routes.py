@@ -9,7 +9,7 @@ from coaching_service.core.auth.permissions import CUSTOMERS, PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import page_of
+from coaching_service.core.pagination import Page, page_of
 from coaching_service.core.validation import patch_of
 from coaching_service.training.programs import service
 from coaching_service.training.programs.schemas import (
@@ -29,7 +29,7 @@ routes = Routes("/coach/programs", tag="Programs")
 
 
 @routes.get("", access=coach(PROGRAMS.VIEW), query=ProgramQuery(), returns=page_of(Program))
-async def list_programs(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
+async def list_programs(ctx: Context, query: dict[str, Any]) -> Page[dict[str, Any]]:
     """List programs by name."""
     return await service.page(
         ctx,

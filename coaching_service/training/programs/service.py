@@ -9,7 +9,7 @@ from coaching_service.core.database.documents import Document, Filter
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import page_document, skip_of
+from coaching_service.core.pagination import Page, page_document, skip_of
 from coaching_service.core.text import normalize
 from coaching_service.people.activity import service as activity
 from coaching_service.training.programs import store
@@ -46,7 +46,7 @@ class ProgramPlan:
             raise NotFound("program")
 
 
-async def page(ctx: Context, *, archived: bool, page: int, size: int, keywords: str = "") -> Document:
+async def page(ctx: Context, *, archived: bool, page: int, size: int, keywords: str = "") -> Page[Document]:
     """One page of programs by name."""
     docs, total = await store.page(
         ctx, archived=archived, keywords=normalize(keywords), skip=skip_of(page, size), limit=size

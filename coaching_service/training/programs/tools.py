@@ -36,7 +36,7 @@ async def list_programs(ctx: Context, page: int, page_size: int, search: str, *,
     totalDocs, hasNextPage and nextPage."""
     found = await service.page(ctx, archived=is_archived, page=page, size=page_size, keywords=search)
     names = ("_id", "name", "description", "tags", "isArchived", "numberOfDaysWithWorkouts")
-    return found | {"docs": [{name: program[name] for name in names} for program in found["docs"]]}
+    return {**found, "docs": [{name: program[name] for name in names} for program in found["docs"]]}
 
 
 class AssignProgram(CustomerArgument):

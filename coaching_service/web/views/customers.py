@@ -13,6 +13,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId, parse_id
+from coaching_service.core.pagination import Page
 from coaching_service.core.validation import Input, Integer
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.schemas import NO_TRAINER, NewCustomer
@@ -40,7 +41,7 @@ def trainers(names: list[str]) -> list[ObjectId | None]:
     return [None if name == NO_TRAINER else parse_id(name) or ObjectId() for name in names]
 
 
-async def found(ctx: Context, query: dict[str, Any], size: int = PAGE) -> Document:
+async def found(ctx: Context, query: dict[str, Any], size: int = PAGE) -> Page[Document]:
     """One page of the clients a filter matches."""
     return await customers.page(
         ctx,

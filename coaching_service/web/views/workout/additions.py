@@ -14,6 +14,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.pagination import Page
 from coaching_service.core.validation import Identifier, Input, Integer, Text
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.forms import service as forms
@@ -70,7 +71,7 @@ def more_of(here: str, query: Document) -> str:
 async def offered(ctx: Context, query: Document) -> Document:
     """What may be added: `found`, a page of exercises; `forms` and `metric_sets`, each `(identifier, name)`."""
     may = ctx.caller.permissions
-    found: Document = {"docs": []}
+    found: Page[Document] | dict[str, list[Document]] = {"docs": []}
     if EXERCISES.VIEW in may:
         found = await exercises.page(ctx, page=query["page"], size=_FOUND, keywords=query["keywords"])
     return {
