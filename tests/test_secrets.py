@@ -26,7 +26,7 @@ from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.client import CoachClient
 from tests.conftest import PASSWORD
-from tests.contract.test_declared import call, filled
+from tests.contract.test_declared import call, fill_path
 from tests.contract.world import make_world
 
 OLD, NEW = parse_master_key(new_master_key()), parse_master_key(new_master_key())
@@ -124,7 +124,7 @@ async def test_no_answer_and_no_log_line_holds_a_secret(
             continue
         for speaker in (coach, nobody):
             reply = (
-                await call(speaker, route, filled(route, world), world)
+                await call(speaker, route, fill_path(route, world), world)
                 if speaker is coach
                 else await _bare(speaker, route)
             )
@@ -168,7 +168,7 @@ async def test_how_the_database_is_reached_is_told_to_the_log_alone(settings: Se
 
 
 async def _bare(nobody: CoachClient, route: Any) -> Any:
-    return await nobody.send(route.method, filled(route, {}), json=route.example or {})
+    return await nobody.send(route.method, fill_path(route, {}), json=route.example or {})
 
 
 async def _stored_secrets(coach: CoachClient) -> set[str]:

@@ -1,4 +1,4 @@
-"""Who may call what: every declared operation with every kind of credential; what to expect is declared."""
+"""Every declared operation is called with every kind of credential."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from tests.client import UNKNOWN, CoachClient
 from tests.conftest import NewCompany
 from tests.contract.test_declared import filled
 
-# Signing out comes last: it ends the session the walk is made with.
+# Signing out comes last: it ends the session that the other requests use.
 ROUTES = sorted(
     (route for route in routes_of(features.ROUTES) if route.access.audience != "public"),
     key=lambda route: route.path == "/auth/logout",
 )
-REFUSED_401 = ("nothing", "bad key", "revoked key", "expired key", "bad bearer beside a good key")
+REFUSED_401 = ("no credential", "unknown key", "revoked key", "expired key", "unknown bearer with a valid key")
 KEYS = ("owner's key", "read-only key", "key without permissions", "another company's key")
 SESSIONS = ("owner's session", "session of an employee without permissions", "client's session")
 
 
 def expected(route: Route, credential: str) -> int | None:
-    """The status the declaration asks for; None: not refused."""
+    """The status of the refusal that the declaration requires, or None."""
     access = route.access
     if credential in REFUSED_401:
         return 401
     is_client = credential == "client's session"
-    powerless = credential in ("key without permissions", "session of an employee without permissions")
+    has_no_permissions = credential in ("key without permissions", "session of an employee without permissions")
     refused = (
         (access.session_only and credential in KEYS)
         or (access.audience == "coach" and is_client)
         or (access.audience == "customer" and not is_client)
-        or (access.permissions and powerless)
-        or (access.owner_only and (powerless or credential == "read-only key"))
+        or (access.permissions and has_no_permissions)
+        or (access.owner_only and (has_no_permissions or credential == "read-only key"))
         or (route.writes and credential == "read-only key")
     )
     return 403 if refused else None
@@ -51,27 +51,31 @@ async def company(new_company: NewCompany) -> CoachClient:
 
 
 @pytest.fixture(scope="module")
-async def another(new_company: NewCompany) -> CoachClient:
+async def other_company_client(new_company: NewCompany) -> CoachClient:
     return await new_company()
 
 
 @pytest.fixture(scope="module")
-async def client_of_theirs(company: CoachClient) -> str:
+async def customer_id(company: CoachClient) -> str:
     return str((await company.create_customer())["_id"])
 
 
 @pytest.fixture(scope="module")
-async def powerless(company: CoachClient) -> ObjectId:
-    hired = await team.hire(company.ctx, "Eli", f"eli-{company.ctx.company_id}@example.com", [], "all", "no hash")
-    identifier: ObjectId = hired["_id"]
-    return identifier
+async def employee_without_permissions(company: CoachClient) -> ObjectId:
+    employee = await team.hire(company.ctx, "Eli", f"eli-{company.ctx.company_id}@example.com", [], "all", "no hash")
+    employee_id: ObjectId = employee["_id"]
+    return employee_id
 
 
 @pytest.fixture
 async def headers(
-    company: CoachClient, another: CoachClient, client_of_theirs: str, powerless: ObjectId, credential: str
+    company: CoachClient,
+    other_company_client: CoachClient,
+    customer_id: str,
+    employee_without_permissions: ObjectId,
+    credential: str,
 ) -> dict[str, str]:
-    """What the holder of the credential sends."""
+    """The request headers of the credential."""
 
     async def key(restrictions: dict[str, object]) -> dict[str, str]:
         return {"X-API-Key": (await api_keys.create(company.ctx, "Test", restrictions))["key"]}
@@ -80,16 +84,16 @@ async def headers(
         return {"Authorization": "Bearer " + (await sessions.begin(company.ctx, subject, kind))["accessToken"]}
 
     async def revoked() -> dict[str, str]:
-        made = await api_keys.create(company.ctx, "Test")
-        await api_keys.revoke(company.ctx, made["_id"])
-        return {"X-API-Key": made["key"]}
+        api_key = await api_keys.create(company.ctx, "Test")
+        await api_keys.revoke(company.ctx, api_key["_id"])
+        return {"X-API-Key": api_key["key"]}
 
     match credential:
-        case "nothing":
+        case "no credential":
             return {}
-        case "bad key":
+        case "unknown key":
             return {"X-API-Key": "cs_ak_" + "x" * 43}
-        case "bad bearer beside a good key":
+        case "unknown bearer with a valid key":
             return {"Authorization": "Bearer nonsense", "X-API-Key": str(company.key)}
         case "revoked key":
             return await revoked()
@@ -102,29 +106,29 @@ async def headers(
         case "key without permissions":
             return await key({"permissions": []})
         case "another company's key":
-            return {"X-API-Key": str(another.key)}
+            return {"X-API-Key": str(other_company_client.key)}
         case "owner's session":
             return await session(company.ctx.caller.id, "coach")
         case "session of an employee without permissions":
-            return await session(powerless, "coach")
+            return await session(employee_without_permissions, "coach")
         case _:
-            return await session(ObjectId(client_of_theirs), "customer")
+            return await session(ObjectId(customer_id), "customer")
 
 
 @pytest.mark.parametrize("credential", [*REFUSED_401, *KEYS, *SESSIONS])
-async def test_every_operation_lets_in_whom_it_declares(
+async def test_every_operation_accepts_only_the_declared_credentials(
     nobody: CoachClient, headers: dict[str, str], credential: str
 ) -> None:
-    """Identifiers are unknown and bodies malformed: a refusal comes before either is looked at."""
-    wrong = []
+    """Identifiers are unknown and bodies malformed: access is checked before either is read."""
+    differences = []
     for route in ROUTES:
         path = filled(route, dict.fromkeys((wire for wire, _ in route.path_parameters), UNKNOWN))
         reply = await nobody.send(route.method, path, headers=headers, json={"id": []})
-        wanted = expected(route, credential)
-        right = reply.status == wanted if wanted else reply.status not in (401, 403)
-        if not right:
-            wrong.append((route.method, route.path, reply.status, wanted))
-        if wanted == 403:
+        refusal = expected(route, credential)
+        matches = reply.status == refusal if refusal else reply.status not in (401, 403)
+        if not matches:
+            differences.append((route.method, route.path, reply.status, refusal))
+        if refusal == 403:
             assert set(reply.json) == {"statusCode", "message", "error"}
             assert reply.json["error"] == "Forbidden"
-    assert wrong == []
+    assert differences == []

@@ -1,4 +1,4 @@
-"""The house keeps its shape: who imports whom, who names the driver, how long a file is."""
+"""Rules of the code base: which modules import the driver and aiohttp, length of files, documentation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "coaching_service"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 DRIVER = ("motor", "pymongo", "bson", "gridfs")
-AIOHTTP_ROOMS = ("core/http/", "mcp/", "oauth/", "web/", "authentication.py", "app.py", "runtime.py")
+AIOHTTP_PACKAGES = ("core/http/", "mcp/", "oauth/", "web/", "authentication.py", "app.py", "runtime.py")
 
 
 def imports(module: Path) -> Iterator[str]:
@@ -28,69 +28,74 @@ def imports(module: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def rooms(*names: str) -> list[Path]:
+def importers(*names: str) -> list[Path]:
     return [module for module in MODULES if any(name.split(".")[0] in names for name in imports(module))]
 
 
-def where(module: Path) -> str:
+def path_of(module: Path) -> str:
     return module.relative_to(PACKAGE).as_posix()
 
 
-def test_only_stores_and_the_storage_room_name_the_driver() -> None:
-    strangers = [
-        m for m in rooms(*DRIVER) if m.name != "store.py" and not where(m).startswith(("core/database/", "core/ids.py"))
+def test_only_stores_and_the_database_package_import_the_driver() -> None:
+    others = [
+        m
+        for m in importers(*DRIVER)
+        if m.name != "store.py" and not path_of(m).startswith(("core/database/", "core/ids.py"))
     ]
-    assert strangers == []
+    assert others == []
 
 
-def test_only_the_doors_name_aiohttp() -> None:
-    assert [m for m in rooms("aiohttp") if not where(m).startswith(AIOHTTP_ROOMS)] == []
+def test_only_the_http_packages_import_aiohttp() -> None:
+    assert [m for m in importers("aiohttp") if not path_of(m).startswith(AIOHTTP_PACKAGES)] == []
 
 
-def test_a_store_is_private_to_its_folder() -> None:
+def test_a_store_is_private_to_its_package() -> None:
     for module in MODULES:
         for name in imports(module):
             if name.startswith("coaching_service.") and name.endswith(".store"):
                 owner = PACKAGE.joinpath(*name.split(".")[1:-1])
-                assert module.parent == owner, f"{where(module)} imports {name}"
+                assert module.parent == owner, f"{path_of(module)} imports {name}"
 
 
 @pytest.mark.parametrize("module", [*MODULES, *sorted((ROOT / "tests").rglob("*.py"))], ids=lambda m: m.name)
-def test_a_file_is_short_enough_to_hold_in_mind(module: Path) -> None:
+def test_a_file_has_at_most_300_lines(module: Path) -> None:
     assert len(module.read_text("utf-8").splitlines()) <= 300
 
 
-def test_every_module_says_in_a_sentence_what_it_is() -> None:
+def test_every_module_has_a_docstring() -> None:
     for module in MODULES:
         about = ast.get_docstring(ast.parse(module.read_text("utf-8")))
-        assert about, where(module)
+        assert about, path_of(module)
 
 
-def test_routes_and_tools_handle_no_errors_themselves() -> None:
+def test_routes_and_tools_do_not_catch_exceptions() -> None:
     for module in MODULES:
         if module.stem in ("routes", "tools"):
-            assert not [n for n in ast.walk(ast.parse(module.read_text())) if isinstance(n, ast.Try)], where(module)
+            assert not [n for n in ast.walk(ast.parse(module.read_text())) if isinstance(n, ast.Try)], path_of(module)
 
 
-def test_every_collection_is_found_by_company_or_says_why_not() -> None:
+def test_every_collection_is_indexed_by_company_or_declares_why_not() -> None:
     for name, collection in declared_collections().items():
-        ours = [index for index in collection.indexes if index.fields[0] == "companyId"]
-        assert ours or collection.cross_company_reason, name
+        by_company = [index for index in collection.indexes if index.fields[0] == "companyId"]
+        assert by_company or collection.cross_company_reason, name
         for index in collection.indexes:
-            timed = index.expire_after is not None
-            assert index.fields[0] == "companyId" or collection.cross_company_reason or timed, f"{name}.{index.name}"
+            expires = index.expire_after is not None
+            assert index.fields[0] == "companyId" or collection.cross_company_reason or expires, f"{name}.{index.name}"
 
 
 @pytest.mark.parametrize("collection", sorted(declared_collections()))
-async def test_no_condition_reaches_into_another_company(coach: CoachClient, collection: str) -> None:
-    """The company is that of the one asking, in what is read and in what is changed."""
-    where = {"companyId": ObjectId()}
-    for narrowed in (declared_collections()[collection].read_filter, declared_collections()[collection].write_filter):
-        assert narrowed(coach.ctx, {"name": "x"})["companyId"] is not None
+async def test_a_filter_cannot_name_another_company(coach: CoachClient, collection: str) -> None:
+    """The filter of every read and write has the company of the caller."""
+    other_company = {"companyId": ObjectId()}
+    for company_filter in (
+        declared_collections()[collection].read_filter,
+        declared_collections()[collection].write_filter,
+    ):
+        assert company_filter(coach.ctx, {"name": "x"})["companyId"] is not None
         with pytest.raises(RuntimeError, match="within the company"):
-            narrowed(coach.ctx, where)
+            company_filter(coach.ctx, other_company)
 
 
-def test_what_belongs_to_a_client_is_found_by_the_client() -> None:
-    """Erasing and exporting a client look there."""
+def test_every_collection_of_a_client_is_indexed_by_client() -> None:
+    """Erasing and exporting a client use the index."""
     assert [name for name, each in declared_collections().items() if each.client_field and not each.by_client] == []

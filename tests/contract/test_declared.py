@@ -1,4 +1,4 @@
-"""What holds for every declared operation, walked over the declarations themselves."""
+"""Properties of every declared operation."""
 
 from __future__ import annotations
 
@@ -59,19 +59,19 @@ def test_the_document_changes_only_on_purpose() -> None:
     assert published == {k: v for k, v in json.loads(SNAPSHOT.read_text()).items() if k != "servers"}
 
 
-def filled(route: Route, identifiers: dict[str, str]) -> str:
-    """The route's path with these identifiers, unknown ones elsewhere."""
+def fill_path(route: Route, identifiers: dict[str, str]) -> str:
+    """The path of the route with these identifiers, or an unknown one for a parameter without."""
     path = route.path
     for wire, _ in route.path_parameters:
-        owned = f"{route.path_parameters[0][0]}/{wire}"
-        path = path.replace(f"{{{wire}}}", identifiers.get(owned, identifiers.get(wire, UNKNOWN)))
+        owner_key = f"{route.path_parameters[0][0]}/{wire}"
+        path = path.replace(f"{{{wire}}}", identifiers.get(owner_key, identifiers.get(wire, UNKNOWN)))
     return path
 
 
 async def call(client: CoachClient, route: Route, path: str, own: World) -> Any:
-    """Call a route with its example, naming things of the caller's `own`, and the least query it takes.
+    """Call a route with its example, the identifiers of `own` in it, and the required query parameters only.
 
-    The caller is in a session where the route needs one, in a client's where it is for clients.
+    Uses a session where the route needs one, and a client's session where it is for clients.
     """
     if route.access.audience == "customer":
         client = await client.as_client({"_id": own["customerId"]})
@@ -83,20 +83,20 @@ async def call(client: CoachClient, route: Route, path: str, own: World) -> Any:
         if parameter.get("required")
     }
     owner = f"{route.path_parameters[0][0]}/" if route.path_parameters else "/"
-    named = own | {key.removeprefix(owner): value for key, value in own.items() if key.startswith(owner)}
+    identifiers = own | {key.removeprefix(owner): value for key, value in own.items() if key.startswith(owner)}
     body: dict[str, Any] = {}
     if route.form is not None:
         body["data"] = aiohttp.FormData(route.example, default_to_multipart=True)
         body["data"].add_field(route.form.file, small_picture(), filename="small.png")
     elif route.body is not None:
-        body["json"] = _naming(route.example, named)
+        body["json"] = _with_identifiers(route.example, identifiers)
     return await client.send(route.method, path, params=query, **body)
 
 
-def _naming(example: Any, own: World) -> Any:
-    """The example with the identifiers in it replaced by the caller's own."""
+def _with_identifiers(example: Any, own: World) -> Any:
+    """The example with the identifiers in it replaced by those of `own`."""
     if isinstance(example, dict):
-        return {key: own[key] if key in own else _naming(value, own) for key, value in example.items()}
+        return {key: own[key] if key in own else _with_identifiers(value, own) for key, value in example.items()}
     return example
 
 
@@ -106,8 +106,8 @@ def _parameters(route: Route) -> dict[str, Any]:
 
 
 def _type(parameter: dict[str, Any]) -> str:
-    kind = parameter["schema"].get("type", "")
-    return kind if isinstance(kind, str) else kind[0]
+    declared = parameter["schema"].get("type", "")
+    return declared if isinstance(declared, str) else declared[0]
 
 
 protected = pytest.mark.parametrize(
@@ -117,8 +117,8 @@ protected = pytest.mark.parametrize(
 
 @protected
 async def test_every_protected_operation_needs_a_credential(nobody: CoachClient, route: Route) -> None:
-    """Specification 7: 401 before the identifier or the body is looked at."""
-    path = filled(route, dict.fromkeys((wire for wire, _ in route.path_parameters), "malformed"))
+    """Specification 7: 401 before the identifier or the body is read."""
+    path = fill_path(route, dict.fromkeys((wire for wire, _ in route.path_parameters), "malformed"))
     assert (await nobody.send(route.method, path)).refused(401) == {"statusCode": 401, "message": "Unauthorized"}
     reply = await nobody.send(route.method, path, headers={"X-API-Key": "cs_ak_wrong"})
     assert reply.refused(401) == {"message": "Invalid API key"}
@@ -126,24 +126,24 @@ async def test_every_protected_operation_needs_a_credential(nobody: CoachClient,
 
 @pytest.fixture(scope="module")
 async def victim(new_company: NewCompany) -> CoachClient:
-    """A company whose things are looked for by another."""
+    """A company whose documents another company asks for."""
     return await new_company()
 
 
 @pytest.fixture(scope="module")
 async def world(victim: CoachClient) -> World:
-    """One of everything of the victim's."""
+    """A document of each kind in the company of `victim`."""
     return await make_world(victim)
 
 
 @pytest.fixture(scope="module")
 async def stranger(new_company: NewCompany) -> tuple[CoachClient, World]:
-    """Another company, and one of everything of its own."""
+    """Another company, and a document of each kind in it."""
     client = await new_company()
     return client, await make_world(client)
 
 
-named = pytest.mark.parametrize(
+with_identifiers = pytest.mark.parametrize(
     "route",
     # A file's link is its own credential.
     [r for r in ROUTES if r.path_parameters and r.access.audience != "public"],
@@ -151,29 +151,29 @@ named = pytest.mark.parametrize(
 )
 
 
-@named
-async def test_another_company_s_identifiers_are_unknown(
+@with_identifiers
+async def test_identifiers_of_another_company_are_unknown(
     stranger: tuple[CoachClient, World], world: World, route: Route
 ) -> None:
-    """Contract 1: unknown, or another company's: 404 with the same body; nothing tells a stranger that it exists."""
+    """Contract 1: unknown, or another company's: 404 with the same body."""
     client, own = stranger
-    theirs = await call(client, route, filled(route, world), own)
-    unknown = await call(client, route, filled(route, {}), own)
+    theirs = await call(client, route, fill_path(route, world), own)
+    unknown = await call(client, route, fill_path(route, {}), own)
 
     assert theirs.refused(404) == unknown.refused(404)
 
 
-@named
-async def test_the_company_itself_finds_them(victim: CoachClient, world: World, route: Route) -> None:
-    """The other half: the identifiers that strangers do not find are good ones."""
+@with_identifiers
+async def test_identifiers_of_the_own_company_are_known(victim: CoachClient, world: World, route: Route) -> None:
+    """The identifiers that are unknown to another company exist."""
     own = await make_world(victim) if route.method == "DELETE" else world
-    reply = await call(victim, route, filled(route, own), own)
-    assert reply.status in (route.status, 409), "409: the example names a version that has moved on"
+    reply = await call(victim, route, fill_path(route, own), own)
+    assert reply.status in (route.status, 409), "409: the version in the example is out of date"
 
 
 @pytest.fixture(scope="module")
 async def colleague(victim: CoachClient) -> CoachClient:
-    """An employee of the same company who may do everything, with clients assigned to them alone."""
+    """An employee with every permission, whose scope is the clients assigned to them."""
     return victim.with_key(await employee_key(victim, *sorted(ALL_PERMISSIONS)))
 
 
@@ -182,17 +182,19 @@ async def colleague(victim: CoachClient) -> CoachClient:
     [r for r in ROUTES if ("customerId", "customer_id") in r.path_parameters and not r.access.session_only],
     ids=lambda route: f"{route.method} {route.path}",
 )
-async def test_a_colleague_s_client_is_out_of_reach(colleague: CoachClient, world: World, route: Route) -> None:
+async def test_a_client_outside_the_scope_of_an_employee_is_refused(
+    colleague: CoachClient, world: World, route: Route
+) -> None:
     """Contract 1: a client of one's own company outside an employee's scope is 403 by path."""
-    (await call(colleague, route, filled(route, world), world)).refused(403, "another coach")
+    (await call(colleague, route, fill_path(route, world), world)).refused(403, "another coach")
 
 
 @each_route
-async def test_a_malformed_identifier_is_named(victim: CoachClient, world: World, route: Route) -> None:
+async def test_a_malformed_path_identifier_names_its_parameter(victim: CoachClient, world: World, route: Route) -> None:
     for wire, _ in route.path_parameters:
         if wire in route.malformed:  # one of the documented legacy failures
-            reply = await call(victim, route, filled(route, {wire: "malformed"}), world)
+            reply = await call(victim, route, fill_path(route, {wire: "malformed"}), world)
             assert reply.refused(500)["code"] == route.malformed[wire][0]
             continue
-        error = (await call(victim, route, filled(route, {wire: "malformed"}), world)).refused(400)
+        error = (await call(victim, route, fill_path(route, {wire: "malformed"}), world)).refused(400)
         assert wire in error["message"]

@@ -20,7 +20,7 @@ from coaching_service.web.views.actions import ACTIONS
 from tests.assistants import let_in
 from tests.client import CoachClient
 from tests.conftest import PASSWORD
-from tests.contract.test_declared import call, filled
+from tests.contract.test_declared import call, fill_path
 from tests.contract.world import make_world
 
 HERE = Path(__file__).parent
@@ -116,7 +116,7 @@ async def test_every_audited_operation_writes_its_action(coach: CoachClient) -> 
     await new_actions()
     performed = []
     for route in _in_order(routes_of(features.ROUTES)):
-        reply = await call(coach, route, filled(route, world), world)
+        reply = await call(coach, route, fill_path(route, world), world)
         assert reply.status < 500, f"{route.method} {route.path}: {reply.raw!r}"
         performed += [f"{route.method} {route.path} {action}" for action in await new_actions()]
     await let_in(coach.ctx)

@@ -1,4 +1,4 @@
-"""Every query is served by an index and reads little more than it gives (the database's own profile says so)."""
+"""Every query uses an index and examines few more keys than it returns, by the profiler of the database."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from coaching_service.lifecycle.erasure import service as erasure
 from tests.client import MONDAY, CoachClient
 from tests.everything import in_every_collection
 
-MUCH = 110  # more than the database looks at before it settles for an index
+MANY = 110  # more than the query planner examines before it chooses an index
 PICTURE = b"a picture"
 Profile = Callable[[], Awaitable[list[dict[str, Any]]]]
 
@@ -28,33 +28,33 @@ async def profiling(coach: CoachClient) -> AsyncIterator[Profile]:
     await db["system.profile"].drop()
     await db.command("profile", 2)
 
-    async def seen() -> list[dict[str, Any]]:
-        ours = {f"{db.name}.{name}" for name in declared_collections()}
-        entries = await db["system.profile"].find({"ns": {"$in": list(ours)}}).to_list(None)
-        return [e for e in entries if "planSummary" in e]
+    async def entries() -> list[dict[str, Any]]:
+        collections = {f"{db.name}.{name}" for name in declared_collections()}
+        profile = await db["system.profile"].find({"ns": {"$in": list(collections)}}).to_list(None)
+        return [entry for entry in profile if "planSummary" in entry]
 
     try:
-        yield seen
+        yield entries
     finally:
         await db.command("profile", 0)
 
 
-def frugal(entry: dict[str, Any]) -> bool:
-    given = entry.get("nreturned", 0) + entry.get("nModified", 0) + entry.get("ndeleted", 0)
+def is_efficient(entry: dict[str, Any]) -> bool:
+    returned = entry.get("nreturned", 0) + entry.get("nModified", 0) + entry.get("ndeleted", 0)
     counted = "count" in entry.get("command", {}) or "$group" in str(entry.get("command", {}))
-    return entry.get("keysExamined", 0) <= 5 * given + 20 or counted
+    return entry.get("keysExamined", 0) <= 5 * returned + 20 or counted
 
 
-def assert_frugal(entries: list[dict[str, Any]]) -> None:
+def assert_efficient(entries: list[dict[str, Any]]) -> None:
     scans = [e for e in entries if "COLLSCAN" in e["planSummary"]]
     assert [(e["ns"], e["command"]) for e in scans] == []
-    wasteful = [
-        (e["ns"], e["planSummary"], e.get("keysExamined"), e.get("nreturned")) for e in entries if not frugal(e)
+    inefficient = [
+        (e["ns"], e["planSummary"], e.get("keysExamined"), e.get("nreturned")) for e in entries if not is_efficient(e)
     ]
-    assert wasteful == []
+    assert inefficient == []
 
 
-async def test_the_main_flow_scans_nothing(coach: CoachClient) -> None:
+async def test_everyday_operations_do_not_scan_collections(coach: CoachClient) -> None:
     for number in range(60):
         await coach.create_customer(f"Client {number}", groups=["G"] if number % 20 == 0 else [])
     ana = await coach.create_customer("Ana", assignedTo=str(coach.ctx.caller.id))
@@ -71,11 +71,11 @@ async def test_the_main_flow_scans_nothing(coach: CoachClient) -> None:
         block = await coach.schedule(ana)
         items = f"{path}/wblocks/{block['_id']}/witems"
         item = {"type": "EXERCISE", "exerciseId": squat["_id"], "exerciseSets": [{"type": "reps"}]}
-        made = (await coach.post(items, item, headers={"Idempotency-Key": "k"})).ok(201)
-        await coach.patch(f"{items}/{made['_id']}", {"supersetId": "A"})
+        created = (await coach.post(items, item, headers={"Idempotency-Key": "k"})).ok(201)
+        await coach.patch(f"{items}/{created['_id']}", {"supersetId": "A"})
         await coach.calendar(ana)
         await coach.patch(f"{path}/wblocks/{block['_id']}", {"date": MONDAY})
-        await coach.delete(f"{items}/{made['_id']}")
+        await coach.delete(f"{items}/{created['_id']}")
         await coach.delete(f"{path}/wblocks/{block['_id']}")
         for query in ({}, {"keywords": "nordic"}, {"keywords": "nordic ham"}, {"type": "cardio"}, {"type": "my"}):
             await coach.get("/exercises/unified", pageSize=5, pageNum=1, **query)
@@ -85,41 +85,44 @@ async def test_the_main_flow_scans_nothing(coach: CoachClient) -> None:
         entries = await profile()
 
     assert len(entries) > 40
-    assert_frugal(entries)
+    assert_efficient(entries)
 
 
-async def test_exporting_and_erasing_scan_nothing(coach: CoachClient, other_company: CoachClient) -> None:
-    """However much others have, and though those who go were there first."""
+async def test_export_and_erasure_do_not_scan_collections(coach: CoachClient, other_company: CoachClient) -> None:
+    """Also when other companies have more documents and newer ones."""
     clients = [await company.create_customer() for company in (coach, coach, other_company)]
     ana, bo, cy = [ObjectId(client["_id"]) for client in clients]
-    gone = [*await much_of_everything(coach.ctx, ana), *await much_of_everything(coach.ctx, bo)]
-    stay = await much_of_everything(other_company.ctx, cy)
-    services, ours = coach.ctx.services, {"companyId": coach.ctx.company_id}
+    erased_files = [*await create_many(coach.ctx, ana), *await create_many(coach.ctx, bo)]
+    other_files = await create_many(other_company.ctx, cy)
+    services, company = coach.ctx.services, {"companyId": coach.ctx.company_id}
 
     async with profiling(coach) as profile:
         assert len((await coach.get(f"/coach/customers/{ana}/export")).raw) > 10_000
-        await done(erasure.erase_customer, coach.ctx, {**ours, "customerId": ana})
-        await done(erasure.erase_company, coach.ctx, ours)
+        await run_job(erasure.erase_customer, coach.ctx, {**company, "customerId": ana})
+        await run_job(erasure.erase_company, coach.ctx, company)
         entries = await profile()
 
-    assert_frugal(entries)
-    assert [name for name in declared_collections() if await services.db[name].find_one(ours)] == []
-    assert (await files.bytes_of(services, gone), await files.bytes_of(services, stay)) == (0, MUCH * len(PICTURE))
+    assert_efficient(entries)
+    assert [name for name in declared_collections() if await services.db[name].find_one(company)] == []
+    assert (await files.bytes_of(services, erased_files), await files.bytes_of(services, other_files)) == (
+        0,
+        MANY * len(PICTURE),
+    )
 
 
-async def much_of_everything(ctx: Context, client: ObjectId) -> list[ObjectId]:
-    """Gives the files."""
-    await in_every_collection(ctx, client, str(client), times=MUCH)
-    made = []
-    for _ in range(MUCH):
+async def create_many(ctx: Context, client: ObjectId) -> list[ObjectId]:
+    """Create documents of the client in every collection, and files, whose identifiers are returned."""
+    await in_every_collection(ctx, client, str(client), times=MANY)
+    file_ids = []
+    for _ in range(MANY):
         picture = io.BytesIO(PICTURE)
         file = await files.store(ctx, picture, name="x.png", content_type="image/png", customer_id=client)
         await files.keep(ctx, file)
-        made.append(file.id)
-    return made
+        file_ids.append(file.id)
+    return file_ids
 
 
-async def done(step: Step, ctx: Context, arguments: dict[str, Any]) -> None:
-    """Do all of a job that takes many steps."""
+async def run_job(step: Step, ctx: Context, arguments: dict[str, Any]) -> None:
+    """Run every step of a job."""
     while await step(ctx.services, Job(ObjectId(), arguments, 1)) == RunAgain():
         pass

@@ -1,4 +1,4 @@
-"""One of everything a path can name, in one company."""
+"""A document for every path parameter, in one company."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ World = dict[str, str]
 
 
 def small_picture() -> bytes:
-    """A picture of nothing much."""
+    """A small PNG picture."""
     out = io.BytesIO()
     Image.new("RGB", (8, 8), "teal").save(out, "PNG")
     return out.getvalue()
@@ -32,7 +32,7 @@ _TASK = {"type": "TASK", "taskFields": {"title": "Walk"}}
 
 
 async def make_world(coach: CoachClient) -> World:
-    """Create one of each resource; gives their identifiers by path parameter (or by owner and parameter)."""
+    """Create one document of each resource; returns identifiers by path parameter (or by owner and parameter)."""
     customer = await coach.create_customer(email="ana@example.com", sendInvitation=False)
     exercise = await coach.create_exercise()
     block = await coach.schedule(customer)
