@@ -118,10 +118,11 @@ async def test_a_body_over_the_limit_is_refused_with_or_without_a_length(coach: 
 
 
 async def test_an_unknown_path_and_a_wrong_method(coach: CoachClient) -> None:
-    """Contract 1: 404 `{statusCode, message: "Cannot GET /x", error: "Not Found"}`; 405 with `Allow`."""
+    """Contract 1: 404 `{statusCode, message: "Cannot GET /x", error: "Not Found", code: "ROUTE_NOT_FOUND"}`; 405 with `Allow`."""
     for path in ("/x", "/coach", "/coach/customers/", "/coach//customers", "/.env", "/coach/customers/a/b/c"):
         error = (await coach.get(path)).refused(404)
-        assert error == {"statusCode": 404, "message": f"Cannot GET {path}", "error": "Not Found"}
+        message = f"Cannot GET {path}"
+        assert error == {"statusCode": 404, "message": message, "error": "Not Found", "code": "ROUTE_NOT_FOUND"}
     reply = await coach.put("/coach/customers")
     assert reply.refused(405)["error"] == "Method Not Allowed"
     assert reply.headers["Allow"] == "GET, HEAD, POST"

@@ -15,7 +15,7 @@ from coaching_service.people.sessions import service as sessions
 from coaching_service.people.team import service as team
 from tests.client import UNKNOWN, CoachClient
 from tests.conftest import NewCompany
-from tests.contract.test_declared import filled
+from tests.contract.test_declared import fill_path
 
 # Signing out comes last: it ends the session that the other requests use.
 ROUTES = sorted(
@@ -122,13 +122,13 @@ async def test_every_operation_accepts_only_the_declared_credentials(
     """Identifiers are unknown and bodies malformed: access is checked before either is read."""
     differences = []
     for route in ROUTES:
-        path = filled(route, dict.fromkeys((wire for wire, _ in route.path_parameters), UNKNOWN))
+        path = fill_path(route, dict.fromkeys((wire for wire, _ in route.path_parameters), UNKNOWN))
         reply = await nobody.send(route.method, path, headers=headers, json={"id": []})
         refusal = expected(route, credential)
         matches = reply.status == refusal if refusal else reply.status not in (401, 403)
         if not matches:
             differences.append((route.method, route.path, reply.status, refusal))
         if refusal == 403:
-            assert set(reply.json) == {"statusCode", "message", "error"}
+            assert set(reply.json) == {"statusCode", "message", "error", "code"}
             assert reply.json["error"] == "Forbidden"
     assert differences == []
