@@ -15,7 +15,8 @@ from coaching_service.demo import content
 from coaching_service.demo import progress as training_done
 from coaching_service.library.forms import service as forms
 from coaching_service.library.metric_sets import service as metric_sets
-from coaching_service.library.metric_sets.units import unit_named
+from coaching_service.library.metric_sets.models import MetricInput
+from coaching_service.library.metric_sets.units import unit_id
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
 from coaching_service.training.programs import service as programs
@@ -50,7 +51,7 @@ async def _library(ctx: Context) -> None:
     for form in content.FORMS:
         await forms.create(ctx, form)
     for name, metrics in content.METRIC_SETS:
-        measured = [{"name": metric, "metricUnitId": unit_named(unit)} for metric, unit in metrics]
+        measured: list[MetricInput] = [{"name": metric, "metricUnitId": unit_id(unit)} for metric, unit in metrics]
         await metric_sets.create(ctx, {"name": name, "assignAutomatically": False, "metrics": measured})
     for name, description, tags, weeks, days in content.PROGRAMS:
         program = await programs.create(ctx, {"name": name, "description": description, "tags": list(tags)})

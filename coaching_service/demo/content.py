@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from coaching_service.core.ids import ObjectId, stable_id
+from coaching_service.library.forms.models import FormInput
 
 # Name, surname, groups, trainer (owner, colleague or nobody), archived.
 CLIENTS: tuple[tuple[str, str, tuple[str, ...], str, bool], ...] = (
@@ -76,7 +77,7 @@ PROGRAMS: tuple[tuple[str, str, tuple[str, ...], int, tuple[int, ...]], ...] = (
     ("Two days a week", "For those with little time.", ("beginner", "online"), 6, (2, 5)),
 )
 
-FORMS: tuple[dict[str, Any], ...] = (
+FORMS: tuple[FormInput, ...] = (
     {
         "name": "Weekly check-in",
         "questions": [

@@ -37,7 +37,7 @@ async def fill(ctx: Context, customer_id: ObjectId, first: date) -> None:
         if done:
             rated = {"durationMinutes": 50 + number % 3 * 5, "sessionRpe": 6 + number % 3, "comment": None}
             await logs.log_block(ctx, customer_id, block["_id"], rated)
-    for metric_set in await metric_sets.everything(ctx):
+    for metric_set in await metric_sets.list_all(ctx):
         await metrics.assign(ctx, customer_id, metric_set["_id"])
         for metric in metric_set["metrics"]:
             for ago, value in enumerate(reversed(_MEASURED[metric["name"]])):

@@ -1,1 +1,1 @@
-"""Forms: questions a company asks its clients."""
+"""Forms: questions that a company asks its clients."""

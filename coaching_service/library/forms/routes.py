@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import FORMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
-from coaching_service.library.forms import service
+from coaching_service.library.forms import models, service
 from coaching_service.library.forms.schemas import Form, NewForm
 
 routes = Routes("/coach/forms", tag="Forms")
 
 
 @routes.get("", access=coach(FORMS.VIEW), returns=list_of(Form))
-async def list_forms(ctx: Context) -> list[dict[str, Any]]:
+async def list_forms(ctx: Context) -> list[models.Form]:
     """List the forms by name."""
-    return await service.everything(ctx)
+    return await service.list_all(ctx)
 
 
 @routes.post(
@@ -29,13 +27,13 @@ async def list_forms(ctx: Context) -> list[dict[str, Any]]:
     returns=Form,
     example={"name": "Weekly check-in", "questions": [{"label": "How did you sleep?", "type": "rating"}]},
 )
-async def create_form(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def create_form(ctx: Context, body: models.FormInput) -> models.Form:
     """Create a form."""
     return await service.create(ctx, body)
 
 
 @routes.get("/{formId}", access=coach(FORMS.VIEW), returns=Form)
-async def get_form(ctx: Context, form_id: ObjectId) -> dict[str, Any]:
+async def get_form(ctx: Context, form_id: ObjectId) -> models.Form:
     """Read a form."""
     return await service.read(ctx, form_id)
 
@@ -47,10 +45,10 @@ async def get_form(ctx: Context, form_id: ObjectId) -> dict[str, Any]:
     returns=Form,
     example={"name": "Check-in", "version": 0},
 )
-async def change_form(ctx: Context, form_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+async def change_form(ctx: Context, form_id: ObjectId, body: models.FormChange) -> models.Form:
     """Change a form.
 
-    Items already scheduled keep the questions they were scheduled with.
+    Scheduled items keep the questions they were scheduled with.
     """
     return await service.change(ctx, form_id, body)
 
@@ -59,6 +57,6 @@ async def change_form(ctx: Context, form_id: ObjectId, body: dict[str, Any]) -> 
 async def delete_form(ctx: Context, form_id: ObjectId) -> None:
     """Delete a form.
 
-    Items already scheduled keep its questions.
+    Scheduled items keep its questions.
     """
     await service.remove(ctx, form_id)

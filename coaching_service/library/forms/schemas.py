@@ -1,4 +1,4 @@
-"""What the form operations read and answer."""
+"""Request and response schemas of forms."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _QUESTION_LENGTH = 1_000
 
 
 class NewQuestion(Input):
-    """A question; `choice` and `multi` need options. `_id` keeps a question that is there already."""
+    """A question; `choice` and `multi` need options. `_id` refers to one that the form already has."""
 
     _id = Identifier()
     label = Text(max_length=_QUESTION_LENGTH, required=True)
@@ -35,18 +35,18 @@ class NewQuestion(Input):
 
     @validates_schema
     def has_options(self, data: Mapping[str, Any], **_: Any) -> None:
-        """Something to choose from, where there is a choice."""
+        """Questions with a choice have options."""
         if data["type"] in WITH_OPTIONS and not data["options"]:
             raise ValidationError("should not be empty", "options")
 
 
 def questions_field(**options: Any) -> ListOf:
-    """At least one question."""
+    """Return a field of at least one question."""
     return ListOf(fields.Nested(NewQuestion), minimum=1, **options)
 
 
 class NewForm(Input):
-    """A form of the company's."""
+    """A form to create."""
 
     name = Text(required=True)
     questions = questions_field(required=True)
@@ -63,7 +63,7 @@ class Question(Output):
 
 
 class Form(Output):
-    """A form of the company's."""
+    """A form with its questions."""
 
     _id = Identifier()
     name = fields.String()

@@ -1,70 +1,76 @@
-"""What a coach does with forms."""
+"""Forms: questions that a company asks its clients."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.text import normalize
 from coaching_service.library.forms import store
+from coaching_service.library.forms.models import Form, FormChange, FormFields, FormInput, Question, QuestionInput
 
 
-async def everything(ctx: Context) -> list[Document]:
-    """The company's forms by name."""
-    return await store.everything(ctx)
+async def list_all(ctx: Context) -> list[Form]:
+    """Return the company's forms, sorted by name."""
+    return await store.find_all(ctx)
 
 
-async def read(ctx: Context, form_id: ObjectId) -> Document:
-    """One form. Raises NotFound."""
-    if (form := await store.one(ctx, form_id)) is None:
+async def read(ctx: Context, form_id: ObjectId) -> Form:
+    """Return a form. Raises NotFound."""
+    if (form := await store.find_one(ctx, form_id)) is None:
         raise NotFound("form")
     return form
 
 
-async def create(ctx: Context, details: Document) -> Document:
-    """A new form; `details`: name, questions."""
-    return await store.add(ctx, _named(details) | {"questions": numbered(details["questions"])})
+async def create(ctx: Context, form: FormInput) -> Form:
+    """Create a form."""
+    return await store.insert(ctx, form["name"], assign_question_ids(form["questions"]))
 
 
-async def change(ctx: Context, form_id: ObjectId, details: Document) -> Document:
-    """Change what is sent of a form; a question sent with its `_id` stays the same question.
+async def change(ctx: Context, form_id: ObjectId, change: FormChange) -> Form:
+    """Change the fields of a form that are sent; a question sent with its `_id` remains the same question.
 
-    Items already scheduled keep the questions they were scheduled with. Raises NotFound, also for a question that
-    is not of this form, and Conflict when the form has been changed since `version`.
+    Scheduled items keep the questions they were scheduled with. Raises NotFound for the form or for a question that it
+    does not have, Conflict if the form has changed since `version`.
     """
-    details = dict(details)
-    version = details.pop("version", None)
 
-    def mutate(stored: Document) -> Document:
-        fields = _named(details)
-        if "questions" in details:
+    def changed_fields(stored: Form) -> FormFields:
+        fields: FormFields = {}
+        if "name" in change:
+            fields["name"] = change["name"]
+        if "questions" in change:
             known = {question["_id"] for question in stored["questions"]}
-            fields["questions"] = numbered(details["questions"], known)
+            fields["questions"] = assign_question_ids(change["questions"], known)
         return fields
 
-    changed = await store.rewrite(ctx, form_id, mutate, version)
-    if changed is None:
+    form = await store.rewrite(ctx, form_id, changed_fields, change.get("version"))
+    if form is None:
         raise NotFound("form")
-    return changed
+    return form
 
 
 async def remove(ctx: Context, form_id: ObjectId) -> None:
-    """Delete a form; items already scheduled keep its questions. Raises NotFound."""
-    if not await store.remove(ctx, form_id):
+    """Delete a form; scheduled items keep its questions. Raises NotFound."""
+    if not await store.delete(ctx, form_id):
         raise NotFound("form")
 
 
-def numbered(questions: list[Document], known: set[ObjectId] | None = None) -> list[Document]:
-    """Questions with identifiers: those they were sent with if `known`, new ones otherwise. Raises NotFound."""
+def assign_question_ids(questions: Sequence[QuestionInput], known: set[ObjectId] | None = None) -> list[Question]:
+    """Return questions with identifiers: their own if `known` is given, otherwise new ones.
+
+    Raises NotFound for an identifier that is not `known` or is sent twice.
+    """
     sent = [question["_id"] for question in questions if "_id" in question]
     if known is not None and (len(set(sent)) < len(sent) or not set(sent) <= known):
         raise NotFound("question")
     return [
-        {**question, "_id": question["_id"] if known is not None and "_id" in question else ObjectId()}
+        {
+            "_id": question["_id"] if known is not None and "_id" in question else ObjectId(),
+            "label": question["label"],
+            "type": question["type"],
+            "options": question["options"],
+            "required": question["required"],
+        }
         for question in questions
     ]
-
-
-def _named(details: Document) -> Document:
-    return {"name": details["name"], "sortName": normalize(details["name"])} if "name" in details else {}

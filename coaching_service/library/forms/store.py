@@ -2,38 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document, Documents
+from coaching_service.core.database.documents import Documents
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.text import normalize
+from coaching_service.library.forms.models import Form, FormFields, Question
 
-forms = Documents[Document]("forms", (Index(("sortName", "_id")), Index(("_id",))), private=("companyId", "sortName"))
+forms = Documents[Form]("forms", (Index(("sortName", "_id")), Index(("_id",))), private=("companyId", "sortName"))
 
 
-async def everything(ctx: Context) -> list[Document]:
-    """The company's forms by name."""
+async def find_all(ctx: Context) -> list[Form]:
+    """Return the company's forms, sorted by name."""
     return await forms.find(ctx, {}, sort=("sortName", "_id"))
 
 
-async def one(ctx: Context, form_id: ObjectId) -> Document | None:
-    """The form, or None."""
+async def find_one(ctx: Context, form_id: ObjectId) -> Form | None:
+    """Return the form, or None."""
     return await forms.find_one(ctx, {"_id": form_id})
 
 
-async def add(ctx: Context, form: Document) -> Document:
+async def insert(ctx: Context, name: str, questions: list[Question]) -> Form:
     """Store a new form."""
-    return await forms.insert(ctx, form)
+    return await forms.insert(ctx, {"name": name, "sortName": normalize(name), "questions": questions})
 
 
 async def rewrite(
-    ctx: Context, form_id: ObjectId, mutate: Callable[[Document], Document], version: int | None
-) -> Document | None:
-    """Change a form by a function of what is stored; None when there is no such form."""
+    ctx: Context, form_id: ObjectId, changed_fields: Callable[[Form], FormFields], version: int | None
+) -> Form | None:
+    """Set the fields that `changed_fields` returns for the stored form. Returns None if there is no such form."""
+
+    def mutate(stored: Form) -> Mapping[str, Any]:
+        fields = changed_fields(stored)
+        return {**fields, "sortName": normalize(fields["name"])} if "name" in fields else fields
+
     return await forms.rewrite(ctx, {"_id": form_id}, mutate, version=version)
 
 
-async def remove(ctx: Context, form_id: ObjectId) -> bool:
-    """Remove a form; whether there was one."""
+async def delete(ctx: Context, form_id: ObjectId) -> bool:
+    """Delete a form. Returns whether it existed."""
     return await forms.delete(ctx, {"_id": form_id}) is not None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import METRICS
 from coaching_service.core.database.context import Context
@@ -12,17 +10,19 @@ from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
 from coaching_service.library.metric_sets import service
-from coaching_service.library.metric_sets.schemas import MetricsSet, MetricUnit, NewMetricsSet
-from coaching_service.library.metric_sets.units import unit_named
+from coaching_service.library.metric_sets.models import MetricSet, MetricSetChange, MetricSetInput, MetricUnit
+from coaching_service.library.metric_sets.schemas import MetricsSet, NewMetricsSet
+from coaching_service.library.metric_sets.schemas import MetricUnit as MetricUnitSchema
+from coaching_service.library.metric_sets.units import unit_id
 
 routes = Routes("", tag="Metric sets")
 _SETS = "/coach/metrics-sets"
 
 
 @routes.get(_SETS, access=coach(METRICS.VIEW), returns=list_of(MetricsSet))
-async def list_metric_sets(ctx: Context) -> list[dict[str, Any]]:
+async def list_metric_sets(ctx: Context) -> list[MetricSet]:
     """List the metric sets by name."""
-    return await service.everything(ctx)
+    return await service.list_all(ctx)
 
 
 @routes.post(
@@ -31,15 +31,15 @@ async def list_metric_sets(ctx: Context) -> list[dict[str, Any]]:
     body=NewMetricsSet(),
     returns=MetricsSet,
     errors=(NotFound,),
-    example={"name": "Body", "metrics": [{"name": "Body weight", "metricUnitId": str(unit_named("kg"))}]},
+    example={"name": "Body", "metrics": [{"name": "Body weight", "metricUnitId": str(unit_id("kg"))}]},
 )
-async def create_metric_set(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def create_metric_set(ctx: Context, body: MetricSetInput) -> MetricSet:
     """Create a metric set."""
     return await service.create(ctx, body)
 
 
 @routes.get(f"{_SETS}/{{metricsSetId}}", access=coach(METRICS.VIEW), returns=MetricsSet)
-async def get_metric_set(ctx: Context, metrics_set_id: ObjectId) -> dict[str, Any]:
+async def get_metric_set(ctx: Context, metrics_set_id: ObjectId) -> MetricSet:
     """Read a metric set."""
     return await service.read(ctx, metrics_set_id)
 
@@ -51,10 +51,10 @@ async def get_metric_set(ctx: Context, metrics_set_id: ObjectId) -> dict[str, An
     returns=MetricsSet,
     example={"assignAutomatically": True, "version": 0},
 )
-async def change_metric_set(ctx: Context, metrics_set_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+async def change_metric_set(ctx: Context, metrics_set_id: ObjectId, body: MetricSetChange) -> MetricSet:
     """Change a metric set.
 
-    A metric sent with its `_id` stays the same metric; one left out is archived, and its history stays.
+    A metric sent with its `_id` remains the same metric; one left out is archived, and its history remains.
     """
     return await service.change(ctx, metrics_set_id, body)
 
@@ -63,12 +63,12 @@ async def change_metric_set(ctx: Context, metrics_set_id: ObjectId, body: dict[s
 async def delete_metric_set(ctx: Context, metrics_set_id: ObjectId) -> None:
     """Delete a metric set.
 
-    What was recorded stays.
+    Recorded values remain.
     """
     await service.remove(ctx, metrics_set_id)
 
 
-@routes.get("/metrics-units", access=coach(METRICS.VIEW), returns=list_of(MetricUnit))
-async def list_units(_: Context) -> list[dict[str, Any]]:
-    """List the units metrics are recorded in."""
-    return service.units()
+@routes.get("/metrics-units", access=coach(METRICS.VIEW), returns=list_of(MetricUnitSchema))
+async def list_units(_: Context) -> list[MetricUnit]:
+    """List the units in which metrics are recorded."""
+    return service.list_units()

@@ -1,4 +1,4 @@
-"""What the metric set operations read and answer."""
+"""Request and response schemas of metric sets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from coaching_service.core.validation import Boolean, DateTime, Identifier, Inpu
 
 
 class NewMetric(Input):
-    """Something to measure. `_id` keeps a metric that is there already."""
+    """A metric of a set; `_id` refers to one that the set already has."""
 
     _id = Identifier()
     name = Text(required=True)
@@ -16,17 +16,15 @@ class NewMetric(Input):
 
 
 class NewMetricsSet(Input):
-    """A metric set of the company's."""
+    """A metric set to create."""
 
     name = Text(required=True)
-    assignAutomatically = Boolean(
-        load_default=False, metadata={"description": "New clients are assigned the set as they are created."}
-    )
+    assignAutomatically = Boolean(load_default=False, metadata={"description": "Assign the set to every new client."})
     metrics = ListOf(fields.Nested(NewMetric), minimum=1, required=True)
 
 
 class MetricUnit(Output):
-    """A unit metrics are recorded in."""
+    """A unit of measurement."""
 
     _id = Identifier()
     name = fields.String()
@@ -34,7 +32,7 @@ class MetricUnit(Output):
 
 
 class Metric(Output):
-    """Something measured."""
+    """A metric with its unit."""
 
     _id = Identifier()
     name = fields.String()
@@ -42,7 +40,7 @@ class Metric(Output):
 
 
 class MetricsSet(Output):
-    """A metric set of the company's."""
+    """A set of metrics that can be assigned to clients."""
 
     _id = Identifier()
     name = fields.String()

@@ -1,100 +1,123 @@
-"""What a coach does with metric sets."""
+"""Metric sets: what a company measures, and in which units."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
-from coaching_service.core.errors import BadRequest, NotFound
+from coaching_service.core.errors import NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.text import normalize
 from coaching_service.library.metric_sets import store
+from coaching_service.library.metric_sets.models import (
+    Metric,
+    MetricInput,
+    MetricSet,
+    MetricSetChange,
+    MetricSetFields,
+    MetricSetInput,
+    MetricSetWithArchived,
+    MetricUnit,
+    StoredMetric,
+    StoredMetricSet,
+)
 from coaching_service.library.metric_sets.units import UNITS
 
 
-async def everything(ctx: Context) -> list[Document]:
-    """The company's metric sets by name."""
-    return [present(found) for found in await store.everything(ctx)]
+async def list_all(ctx: Context) -> list[MetricSet]:
+    """Return the company's metric sets, sorted by name."""
+    return [present(metric_set) for metric_set in await store.find_all(ctx)]
 
 
-async def read(ctx: Context, set_id: ObjectId) -> Document:
-    """One metric set. Raises NotFound."""
-    if (found := await store.one(ctx, set_id)) is None:
+async def read(ctx: Context, set_id: ObjectId) -> MetricSet:
+    """Return a metric set. Raises NotFound."""
+    if (metric_set := await store.find_one(ctx, set_id)) is None:
         raise NotFound("metrics set")
-    return present(found)
+    return present(metric_set)
 
 
-async def read_whole(ctx: Context, set_id: ObjectId, *, deleted_too: bool) -> Document:
-    """One metric set (`deleted_too`: or a deleted one) with its `archivedMetrics`. Raises NotFound."""
-    found = await store.some(ctx, [set_id], deleted_too=deleted_too)
-    if not found:
+async def read_with_archived(ctx: Context, set_id: ObjectId, *, include_deleted: bool) -> MetricSetWithArchived:
+    """Return a metric set with its archived metrics. Raises NotFound, for a deleted set unless `include_deleted`."""
+    metric_sets = await store.find_by_ids(ctx, [set_id], include_deleted=include_deleted)
+    if not metric_sets:
         raise NotFound("metrics set")
-    return _with_archived(found[0])
+    return _with_archived(metric_sets[0])
 
 
-async def automatic(ctx: Context) -> list[Document]:
-    """The sets that every new client is assigned."""
-    return [present(found) for found in await store.automatic(ctx)]
+async def list_automatic(ctx: Context) -> list[MetricSet]:
+    """Return the sets that are assigned to every new client."""
+    return [present(metric_set) for metric_set in await store.find_automatic(ctx)]
 
 
-async def named(ctx: Context, set_ids: Iterable[ObjectId]) -> dict[ObjectId, Document]:
-    """The metric sets by identifier, deleted ones included, each with its `archivedMetrics`."""
-    wanted = set(set_ids)
-    return {found["_id"]: _with_archived(found) for found in await store.some(ctx, list(wanted))} if wanted else {}
+async def load_by_id(ctx: Context, set_ids: Iterable[ObjectId]) -> dict[ObjectId, MetricSetWithArchived]:
+    """Return the metric sets by identifier, deleted ones included."""
+    ids = set(set_ids)
+    if not ids:
+        return {}
+    metric_sets = await store.find_by_ids(ctx, list(ids), include_deleted=True)
+    return {metric_set["_id"]: _with_archived(metric_set) for metric_set in metric_sets}
 
 
-async def create(ctx: Context, details: Document) -> Document:
-    """A new metric set; `details`: name, assignAutomatically, metrics `[{name, metricUnitId}]`.
+async def create(ctx: Context, metric_set: MetricSetInput) -> MetricSet:
+    """Create a metric set. Raises NotFound for an unknown unit."""
+    metrics = [_to_stored(ObjectId(), metric) for metric in metric_set["metrics"]]
+    stored = await store.insert(
+        ctx, metric_set["name"], metrics, assign_automatically=metric_set["assignAutomatically"]
+    )
+    return present(stored)
 
-    Raises NotFound for an unknown unit.
+
+async def change(ctx: Context, set_id: ObjectId, change: MetricSetChange) -> MetricSet:
+    """Change the fields of a metric set that are sent. A metric left out is archived: its history remains.
+
+    Raises NotFound for the set, a metric or a unit, InvalidFields if the unit of a metric would change, and Conflict
+    if the set has changed since `version`.
     """
-    made = _named(details) | {"metrics": [_metric(ObjectId(), metric) for metric in details["metrics"]]}
-    return present(await store.add(ctx, made))
 
-
-async def change(ctx: Context, set_id: ObjectId, details: Document) -> Document:
-    """Change what is sent of a metric set. A metric left out is archived, not lost: its history stays.
-
-    Raises NotFound for the set, a metric or a unit, BadRequest when a metric's unit would change, and Conflict when
-    the set has been changed since `version`.
-    """
-    details = dict(details)
-    version = details.pop("version", None)
-
-    def mutate(stored: Document) -> Document:
-        fields = _named(details)
-        if "metrics" in details:
-            fields["metrics"] = _merged(stored["metrics"], details["metrics"])
+    def changed_fields(stored: StoredMetricSet) -> MetricSetFields:
+        fields: MetricSetFields = {}
+        if "name" in change:
+            fields["name"] = change["name"]
+        if "assignAutomatically" in change:
+            fields["assignAutomatically"] = change["assignAutomatically"]
+        if "metrics" in change:
+            fields["metrics"] = _merge_metrics(stored["metrics"], change["metrics"])
         return fields
 
-    changed = await store.rewrite(ctx, set_id, mutate, version)
-    if changed is None:
+    metric_set = await store.rewrite(ctx, set_id, changed_fields, change.get("version"))
+    if metric_set is None:
         raise NotFound("metrics set")
-    return present(changed)
+    return present(metric_set)
 
 
 async def remove(ctx: Context, set_id: ObjectId) -> None:
-    """Delete a metric set; what was recorded stays. Raises NotFound."""
-    if not await store.bury(ctx, set_id):
+    """Delete a metric set; recorded values remain. Raises NotFound."""
+    if not await store.soft_delete(ctx, set_id):
         raise NotFound("metrics set")
 
 
-def units() -> list[Document]:
-    """Every unit, `{_id, name, shortName}`."""
+def list_units() -> list[MetricUnit]:
+    """Return every unit."""
     return list(UNITS.values())
 
 
-def present(stored: Document) -> Document:
-    """A stored metric set as it is read: archived metrics left out, units named."""
-    return {**stored, "metrics": _read(stored["metrics"], archived=False)}
+def present(stored: StoredMetricSet) -> MetricSet:
+    """Return a stored metric set as it is read."""
+    return {
+        "_id": stored["_id"],
+        "name": stored["name"],
+        "assignAutomatically": stored["assignAutomatically"],
+        "metrics": _present_metrics(stored["metrics"], archived=False),
+        "createdAt": stored["createdAt"],
+        "updatedAt": stored["updatedAt"],
+        "version": stored["version"],
+    }
 
 
-def _with_archived(stored: Document) -> Document:
-    return present(stored) | {"archivedMetrics": _read(stored["metrics"], archived=True)}
+def _with_archived(stored: StoredMetricSet) -> MetricSetWithArchived:
+    return {**present(stored), "archivedMetrics": _present_metrics(stored["metrics"], archived=True)}
 
 
-def _read(metrics: list[Document], *, archived: bool) -> list[Document]:
+def _present_metrics(metrics: Sequence[StoredMetric], *, archived: bool) -> list[Metric]:
     return [
         {"_id": metric["_id"], "name": metric["name"], "metricUnit": UNITS[metric["metricUnitId"]]}
         for metric in metrics
@@ -102,28 +125,25 @@ def _read(metrics: list[Document], *, archived: bool) -> list[Document]:
     ]
 
 
-def _merged(stored: list[Document], sent: list[Document]) -> list[Document]:
-    kept = [metric["_id"] for metric in sent if "_id" in metric]
-    if len(set(kept)) < len(kept):
-        raise BadRequest(["metrics must name each metric only once"])
-    there = {metric["_id"]: metric for metric in stored}
-    merged = []
+def _merge_metrics(stored: Sequence[StoredMetric], sent: Sequence[MetricInput]) -> list[StoredMetric]:
+    """Return the sent metrics followed by the stored ones that were left out, archived."""
+    sent_ids = [metric["_id"] for metric in sent if "_id" in metric]
+    if len(set(sent_ids)) < len(sent_ids):
+        raise invalid_field("metrics", "must name each metric only once", code="DUPLICATE")
+    remaining = {metric["_id"]: metric for metric in stored}
+    merged: list[StoredMetric] = []
     for metric in sent:
-        before = there.pop(metric["_id"], None) if "_id" in metric else None
-        if before is None and "_id" in metric:
+        previous = remaining.pop(metric["_id"], None) if "_id" in metric else None
+        if previous is None and "_id" in metric:
             raise NotFound("metric")
-        if before is not None and before["metricUnitId"] != metric["metricUnitId"]:
-            raise BadRequest(["metrics: a metric keeps its unit; leave it out and add another instead"])
-        merged.append(_metric(before["_id"] if before else ObjectId(), metric))
-    return merged + [{**metric, "isArchived": True} for metric in there.values()]
+        if previous is not None and previous["metricUnitId"] != metric["metricUnitId"]:
+            message = "must keep the unit of each metric; remove the metric and add a new one instead"
+            raise invalid_field("metrics", message, code="UNIT_CHANGED")
+        merged.append(_to_stored(previous["_id"] if previous else ObjectId(), metric))
+    return merged + [{**metric, "isArchived": True} for metric in remaining.values()]
 
 
-def _metric(identifier: ObjectId, sent: Document) -> Document:
-    if sent["metricUnitId"] not in UNITS:
+def _to_stored(metric_id: ObjectId, metric: MetricInput) -> StoredMetric:
+    if metric["metricUnitId"] not in UNITS:
         raise NotFound("metric unit")
-    return {"_id": identifier, "name": sent["name"], "metricUnitId": sent["metricUnitId"], "isArchived": False}
-
-
-def _named(details: Document) -> Document:
-    fields: Document = {name: details[name] for name in ("name", "assignAutomatically") if name in details}
-    return fields | {"sortName": normalize(fields["name"])} if "name" in fields else fields
+    return {"_id": metric_id, "name": metric["name"], "metricUnitId": metric["metricUnitId"], "isArchived": False}

@@ -1,53 +1,74 @@
-"""Metric sets in the database. A deleted one stays, for the history and the items that name it."""
+"""Metric sets in the database. Deleted ones remain for the history and the items that refer to them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document, Documents, now
+from coaching_service.core.database.documents import Documents, now
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.text import normalize
+from coaching_service.library.metric_sets.models import MetricSetFields, StoredMetric, StoredMetricSet
 
-sets = Documents[Document](
+metric_sets = Documents[StoredMetricSet](
     "metricSets",
     (Index(("deletedAt", "sortName", "_id")), Index(("deletedAt", "assignAutomatically")), Index(("_id",))),
     private=("companyId", "sortName", "deletedAt"),
 )
 
 
-async def everything(ctx: Context) -> list[Document]:
-    """The company's metric sets by name."""
-    return await sets.find(ctx, {"deletedAt": None}, sort=("sortName", "_id"))
+async def find_all(ctx: Context) -> list[StoredMetricSet]:
+    """Return the company's metric sets, sorted by name."""
+    return await metric_sets.find(ctx, {"deletedAt": None}, sort=("sortName", "_id"))
 
 
-async def automatic(ctx: Context) -> list[Document]:
-    """The sets every new client is assigned."""
-    return await sets.find(ctx, {"deletedAt": None, "assignAutomatically": True})
+async def find_automatic(ctx: Context) -> list[StoredMetricSet]:
+    """Return the sets that are assigned to every new client."""
+    return await metric_sets.find(ctx, {"deletedAt": None, "assignAutomatically": True})
 
 
-async def one(ctx: Context, set_id: ObjectId) -> Document | None:
-    """The metric set, not deleted, or None."""
-    return await sets.find_one(ctx, {"_id": set_id, "deletedAt": None})
+async def find_one(ctx: Context, set_id: ObjectId) -> StoredMetricSet | None:
+    """Return the metric set, or None if it does not exist or is deleted."""
+    return await metric_sets.find_one(ctx, {"_id": set_id, "deletedAt": None})
 
 
-async def some(ctx: Context, ids: Sequence[ObjectId], *, deleted_too: bool = True) -> list[Document]:
-    """The metric sets, deleted ones included unless the caller says otherwise."""
-    return await sets.find(ctx, {"_id": {"$in": list(ids)}} | ({} if deleted_too else {"deletedAt": None}))
+async def find_by_ids(ctx: Context, ids: Sequence[ObjectId], *, include_deleted: bool) -> list[StoredMetricSet]:
+    """Return the metric sets with these identifiers."""
+    condition = {} if include_deleted else {"deletedAt": None}
+    return await metric_sets.find(ctx, {"_id": {"$in": list(ids)}} | condition)
 
 
-async def add(ctx: Context, metric_set: Document) -> Document:
+async def insert(
+    ctx: Context, name: str, metrics: list[StoredMetric], *, assign_automatically: bool
+) -> StoredMetricSet:
     """Store a new metric set."""
-    return await sets.insert(ctx, metric_set | {"deletedAt": None})
+    return await metric_sets.insert(
+        ctx,
+        {
+            "name": name,
+            "assignAutomatically": assign_automatically,
+            "sortName": normalize(name),
+            "metrics": metrics,
+            "deletedAt": None,
+        },
+    )
 
 
 async def rewrite(
-    ctx: Context, set_id: ObjectId, mutate: Callable[[Document], Document], version: int | None
-) -> Document | None:
-    """Change a metric set by a function of what is stored; None when there is no such set."""
-    return await sets.rewrite(ctx, {"_id": set_id, "deletedAt": None}, mutate, version=version)
+    ctx: Context, set_id: ObjectId, changed_fields: Callable[[StoredMetricSet], MetricSetFields], version: int | None
+) -> StoredMetricSet | None:
+    """Set the fields that `changed_fields` returns for the stored set. Returns None if there is no such set."""
+
+    def mutate(stored: StoredMetricSet) -> Mapping[str, Any]:
+        fields = changed_fields(stored)
+        return {**fields, "sortName": normalize(fields["name"])} if "name" in fields else fields
+
+    return await metric_sets.rewrite(ctx, {"_id": set_id, "deletedAt": None}, mutate, version=version)
 
 
-async def bury(ctx: Context, set_id: ObjectId) -> bool:
-    """Delete a metric set for all but what names it; whether there was one."""
-    return await sets.update(ctx, {"_id": set_id, "deletedAt": None}, {"$set": {"deletedAt": now()}}) is not None
+async def soft_delete(ctx: Context, set_id: ObjectId) -> bool:
+    """Mark a metric set as deleted. Returns whether it existed."""
+    condition = {"_id": set_id, "deletedAt": None}
+    return await metric_sets.update(ctx, condition, {"$set": {"deletedAt": now()}}) is not None

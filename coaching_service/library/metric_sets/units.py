@@ -1,9 +1,9 @@
-"""The units metrics are recorded in, the same for every company."""
+"""The units in which metrics are recorded; they are the same for every company."""
 
 from __future__ import annotations
 
-from coaching_service.core.database.documents import Document
 from coaching_service.core.ids import ObjectId, stable_id
+from coaching_service.library.metric_sets.models import MetricUnit
 
 _UNITS = (
     ("Kilograms", "kg"),
@@ -34,13 +34,13 @@ _UNITS = (
     ("Milligrams per deciliter", "mg/dl"),
 )
 
-UNITS: dict[ObjectId, Document] = {
+UNITS: dict[ObjectId, MetricUnit] = {
     stable_id("metric unit", name): {"_id": stable_id("metric unit", name), "name": name, "shortName": short}
     for name, short in _UNITS
 }
 
 
-def unit_named(short: str) -> ObjectId:
-    """The identifier of the unit with this short name. Raises KeyError."""
-    found = {unit["shortName"]: identifier for identifier, unit in UNITS.items()}
-    return found[short]
+def unit_id(short_name: str) -> ObjectId:
+    """Return the identifier of the unit with this short name. Raises KeyError."""
+    ids = {unit["shortName"]: identifier for identifier, unit in UNITS.items()}
+    return ids[short_name]

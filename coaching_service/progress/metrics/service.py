@@ -8,6 +8,7 @@ from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import Conflict, LegacyFailure, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.metric_sets import service as metric_sets
+from coaching_service.library.metric_sets.models import Metric, MetricSetWithArchived
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.events import CustomerCreated
@@ -19,13 +20,13 @@ async def assigned(ctx: Context, customer_id: ObjectId) -> list[Document]:
     """The metric sets a client is assigned, each metric with its earliest and latest value."""
     await customers.visible(ctx, customer_id)
     assignments = await store.assigned(ctx, customer_id)
-    sets = await metric_sets.named(ctx, [each["metricsSetId"] for each in assignments])
+    sets = await metric_sets.load_by_id(ctx, [each["metricsSetId"] for each in assignments])
     metric_ids = [metric["_id"] for found in sets.values() for metric in found["metrics"]]
     ends = {each["_id"]: each for each in await store.first_and_last(ctx, customer_id, metric_ids)}
     return [_present(each, sets[each["metricsSetId"]], ends) for each in assignments]
 
 
-def _present(assignment: Document, metric_set: Document, ends: dict[ObjectId, Document]) -> Document:
+def _present(assignment: Document, metric_set: MetricSetWithArchived, ends: dict[ObjectId, Document]) -> Document:
     none: Document = {"first": None, "last": None}
     metrics = [
         {
@@ -67,7 +68,7 @@ async def assign_many(ctx: Context, customer_ids: list[ObjectId], set_id: Object
 
 async def assign_automatic_sets(ctx: Context, event: CustomerCreated) -> None:
     """Assign the metric sets marked `assignAutomatically` to a new client."""
-    for metric_set in await metric_sets.automatic(ctx):
+    for metric_set in await metric_sets.list_automatic(ctx):
         await store.assign(ctx, event.customer["_id"], metric_set["_id"])
 
 
@@ -133,7 +134,7 @@ async def log(
         if await store.was_assigned(ctx, customer_id, set_id):
             raise _unassigned()
         await store.assign(ctx, customer_id, set_id)
-    metric_set = (await metric_sets.named(ctx, [set_id]))[set_id]
+    metric_set = (await metric_sets.load_by_id(ctx, [set_id]))[set_id]
     measured = []
     for each in values:
         metric = _metric(metric_set, each["metricId"])
@@ -157,17 +158,16 @@ async def history(ctx: Context, customer_id: ObjectId, set_id: ObjectId, metric_
     return await store.history(ctx, customer_id, metric_id)
 
 
-async def metric_of(ctx: Context, set_id: ObjectId, metric_id: ObjectId) -> Document:
+async def metric_of(ctx: Context, set_id: ObjectId, metric_id: ObjectId) -> Metric:
     """A metric that is or was in a set, as it is called and measured. Raises as `history`."""
     metric_set = await _existing(ctx, set_id, deleted_too=True)
     for metric in (*metric_set["metrics"], *metric_set["archivedMetrics"]):
         if metric["_id"] == metric_id:
-            found: Document = metric
-            return found
+            return metric
     raise NotFound("metric")
 
 
-def _measured(metric: Document, value: float) -> Document:
+def _measured(metric: Metric, value: float) -> Document:
     return {"metricName": metric["name"], "unit": metric["metricUnit"]["shortName"], "value": value}
 
 
@@ -176,18 +176,17 @@ def _unassigned() -> Conflict:
     return Conflict(f"This metric set is not assigned to the client; {about}")
 
 
-async def _existing(ctx: Context, set_id: ObjectId, *, deleted_too: bool = False) -> Document:
+async def _existing(ctx: Context, set_id: ObjectId, *, deleted_too: bool = False) -> MetricSetWithArchived:
     try:
-        return await metric_sets.read_whole(ctx, set_id, deleted_too=deleted_too)
+        return await metric_sets.read_with_archived(ctx, set_id, include_deleted=deleted_too)
     except NotFound:
         raise LegacyFailure("METRICS_SET_MISSING", "The metrics set does not exist") from None
 
 
-def _metric(metric_set: Document, metric_id: ObjectId) -> Document:
+def _metric(metric_set: MetricSetWithArchived, metric_id: ObjectId) -> Metric:
     for metric in metric_set["metrics"]:
         if metric["_id"] == metric_id:
-            found: Document = metric
-            return found
+            return metric
     if any(metric["_id"] == metric_id for metric in metric_set["archivedMetrics"]):
         raise Conflict("This metric has been taken out of its set; nothing new is recorded")
     raise NotFound("metric")

@@ -10,6 +10,7 @@ from typing import Any
 from coaching_service.core.database.documents import Document, now
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
+from coaching_service.library.metric_sets.models import MetricSet
 from coaching_service.training.workouts import tallies
 from coaching_service.training.workouts.sets import with_variables
 from coaching_service.training.workouts.tallies import derived
@@ -37,7 +38,7 @@ class Named:
     """What items name, by identifier: exercises, and metric sets as they are read."""
 
     exercises: dict[ObjectId, Document] = field(default_factory=dict)
-    metric_sets: dict[ObjectId, Document] = field(default_factory=dict)
+    metric_sets: dict[ObjectId, MetricSet] = field(default_factory=dict)
 
 
 def fresh(details: Document) -> Document:

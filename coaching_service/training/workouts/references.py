@@ -31,7 +31,7 @@ async def named_by(ctx: Context, items: list[Document]) -> Named:
     wanted, sets = {exercise for item in items for exercise in item["exerciseIds"]}, metric_set_ids(items)
     return Named(
         exercises=await exercises.names(ctx, wanted) if wanted else {},
-        metric_sets=await metric_sets.named(ctx, sets) if sets else {},
+        metric_sets={**await metric_sets.load_by_id(ctx, sets)},
     )
 
 
@@ -39,4 +39,4 @@ async def _written_out(ctx: Context, form: Document) -> Document:
     if form.get("formId") is not None:
         found = await forms.read(ctx, form["formId"])
         return {"formId": found["_id"], "name": found["name"], "questions": found["questions"]}
-    return {"formId": None, "name": form["name"], "questions": forms.numbered(form["questions"])}
+    return {"formId": None, "name": form["name"], "questions": forms.assign_question_ids(form["questions"])}

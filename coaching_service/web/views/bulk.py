@@ -79,7 +79,7 @@ async def _choices(ctx: Context, needs: str) -> dict[str, Any]:
     if needs == "coachId":
         return {"coaches": await team.everybody(ctx)}
     if needs == "metricsSetId":
-        return {"sets": await metric_sets.everything(ctx)}
+        return {"sets": await metric_sets.list_all(ctx)}
     if needs == "programId":
         return {"programs": await programs.page(ctx, archived=False, page=1, size=_PROGRAMS)}
     return {}

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from marshmallow import fields
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import METRICS
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
 from coaching_service.core.errors import BadRequest, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Identifier, Input, Text, Version
 from coaching_service.library.metric_sets import service as metric_sets
+from coaching_service.library.metric_sets.models import Metric, MetricInput, MetricSetChange
 from coaching_service.library.metric_sets.schemas import NewMetric
 from coaching_service.web.pages import Go, Pages
 
 pages = Pages("/app/settings/metric-sets")
 _MAXIMUM = 100
+NamedMetric = TypeVar("NamedMetric", Metric, MetricInput)
 
 
 class _NewSet(Input):
@@ -45,21 +46,22 @@ def _here(set_id: ObjectId) -> str:
 
 
 def _units() -> list[tuple[str, str]]:
-    return [(str(unit["_id"]), f"{unit['name']} ({unit['shortName']})") for unit in metric_sets.units()]
+    return [(str(unit["_id"]), f"{unit['name']} ({unit['shortName']})") for unit in metric_sets.list_units()]
 
 
 @pages.get("", access=coach(METRICS.VIEW), template="settings/metric_sets.html")
 async def metric_sets_page(ctx: Context) -> dict[str, Any]:
     """The metric sets by name."""
-    return {"sets": await metric_sets.everything(ctx), "units": _units()}
+    return {"sets": await metric_sets.list_all(ctx), "units": _units()}
 
 
 @pages.post("", access=coach(METRICS.CREATE), form=_NewSet(), on=metric_sets_page)
 async def new_metric_set(ctx: Context, form: dict[str, Any]) -> Go:
     """A new set, with the first that is measured in it."""
-    metric = {"name": form["metricName"], "metricUnitId": form["metricUnitId"]}
-    named = {name: form[name] for name in ("name", "assignAutomatically")}
-    made = await metric_sets.create(ctx, named | {"metrics": [metric]})
+    metric: MetricInput = {"name": form["metricName"], "metricUnitId": form["metricUnitId"]}
+    made = await metric_sets.create(
+        ctx, {"name": form["name"], "assignAutomatically": form["assignAutomatically"], "metrics": [metric]}
+    )
     return Go(_here(made["_id"]), f"{made['name']} is made. What else is measured in it?")
 
 
@@ -71,17 +73,17 @@ async def metric_set_page(ctx: Context, metrics_set_id: ObjectId) -> dict[str, A
 
 
 @pages.post("/{metricsSetId}", access=coach(METRICS.EDIT), form=_SetChange(), on=metric_set_page)
-async def change_metric_set(ctx: Context, metrics_set_id: ObjectId, form: dict[str, Any]) -> Go:
+async def change_metric_set(ctx: Context, metrics_set_id: ObjectId, form: MetricSetChange) -> Go:
     """Name a set anew, and say whether new clients get it."""
     await metric_sets.change(ctx, metrics_set_id, form)
     return Go(_here(metrics_set_id), "The changes are kept.")
 
 
 @pages.post("/{metricsSetId}/metrics", access=coach(METRICS.EDIT), form=NewMetric(exclude=["_id"]), on=metric_set_page)
-async def add_metric(ctx: Context, metrics_set_id: ObjectId, form: dict[str, Any]) -> Go:
+async def add_metric(ctx: Context, metrics_set_id: ObjectId, form: MetricInput) -> Go:
     """Measure something more in a set."""
 
-    def more(metrics: list[Document]) -> list[Document]:
+    def more(metrics: list[MetricInput]) -> list[MetricInput]:
         if len(metrics) >= _MAXIMUM:
             raise BadRequest([f"A set must not hold more than {_MAXIMUM} metrics"])
         return [*metrics, form]
@@ -94,9 +96,9 @@ async def add_metric(ctx: Context, metrics_set_id: ObjectId, form: dict[str, Any
 async def rename_metric(ctx: Context, metrics_set_id: ObjectId, form: dict[str, Any]) -> Go:
     """Name a metric anew; what was recorded of it stays."""
 
-    def renamed(metrics: list[Document]) -> list[Document]:
+    def renamed(metrics: list[MetricInput]) -> list[MetricInput]:
         one = _named(metrics, form["metricId"])
-        return [metric | {"name": form["name"]} if metric is one else metric for metric in metrics]
+        return [{**metric, "name": form["name"]} if metric is one else metric for metric in metrics]
 
     await _rewrite(ctx, metrics_set_id, renamed)
     return Go(_here(metrics_set_id), "The metric has a new name.")
@@ -117,7 +119,7 @@ async def remove_metric_page(ctx: Context, metrics_set_id: ObjectId, metric_id: 
 async def remove_metric(ctx: Context, metrics_set_id: ObjectId, metric_id: ObjectId) -> Go:
     """Take a metric out of its set; what was recorded of it stays."""
 
-    def fewer(metrics: list[Document]) -> list[Document]:
+    def fewer(metrics: list[MetricInput]) -> list[MetricInput]:
         one = _named(metrics, metric_id)
         if len(metrics) == 1:
             raise BadRequest(["A set needs something that is measured in it: delete the set instead"])
@@ -127,17 +129,17 @@ async def remove_metric(ctx: Context, metrics_set_id: ObjectId, metric_id: Objec
     return Go(_here(metrics_set_id), "The metric is not measured any more.")
 
 
-async def _rewrite(ctx: Context, set_id: ObjectId, change: Callable[[list[Document]], list[Document]]) -> None:
+async def _rewrite(ctx: Context, set_id: ObjectId, change: Callable[[list[MetricInput]], list[MetricInput]]) -> None:
     """Replace a set's metrics by a function of those it has."""
     found = await metric_sets.read(ctx, set_id)
-    metrics = [
+    metrics: list[MetricInput] = [
         {"_id": metric["_id"], "name": metric["name"], "metricUnitId": metric["metricUnit"]["_id"]}
         for metric in found["metrics"]
     ]
     await metric_sets.change(ctx, set_id, {"metrics": change(metrics), "version": found["version"]})
 
 
-def _named(metrics: list[Document], metric_id: ObjectId) -> Document:
+def _named(metrics: Sequence[NamedMetric], metric_id: ObjectId) -> NamedMetric:
     for metric in metrics:
         if metric["_id"] == metric_id:
             return metric

@@ -14,6 +14,7 @@ from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, Identifier, Input, Number
 from coaching_service.library.metric_sets import service as metric_sets
+from coaching_service.library.metric_sets.models import MetricSet
 from coaching_service.progress.compliance import service as compliance
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.metrics.schemas import MetricsSetReference
@@ -75,8 +76,8 @@ async def progress_page(ctx: Context, customer_id: ObjectId, query: dict[str, An
     }
 
 
-async def _sets(ctx: Context) -> list[Document]:
-    return await metric_sets.everything(ctx) if METRICS.VIEW in ctx.caller.permissions else []
+async def _sets(ctx: Context) -> list[MetricSet]:
+    return await metric_sets.list_all(ctx) if METRICS.VIEW in ctx.caller.permissions else []
 
 
 async def _measured(ctx: Context, customer_id: ObjectId, span: tuple[str, str]) -> list[Document]:

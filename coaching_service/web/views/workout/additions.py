@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,7 +18,9 @@ from coaching_service.core.pagination import Page
 from coaching_service.core.validation import Identifier, Input, Integer, Text
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.forms import service as forms
+from coaching_service.library.forms.models import Form
 from coaching_service.library.metric_sets import service as metric_sets
+from coaching_service.library.metric_sets.models import MetricSet
 from coaching_service.training.workouts import item_service
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.item_schemas import NEW_ITEM, NewReminderFields, NewTaskFields
@@ -76,12 +78,12 @@ async def offered(ctx: Context, query: Document) -> Document:
         found = await exercises.page(ctx, page=query["page"], size=_FOUND, keywords=query["keywords"])
     return {
         "found": found,
-        "forms": _choices(await forms.everything(ctx)) if FORMS.VIEW in may else [],
-        "metric_sets": _choices(await metric_sets.everything(ctx)) if METRICS.VIEW in may else [],
+        "forms": _choices(await forms.list_all(ctx)) if FORMS.VIEW in may else [],
+        "metric_sets": _choices(await metric_sets.list_all(ctx)) if METRICS.VIEW in may else [],
     }
 
 
-def _choices(found: list[Document]) -> list[tuple[str, str]]:
+def _choices(found: Sequence[Form | MetricSet]) -> list[tuple[str, str]]:
     return [(str(each["_id"]), each["name"]) for each in found]
 
 
