@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import re
 from typing import Any
 
 import aiohttp
@@ -171,6 +172,8 @@ async def test_a_replaced_photo_takes_its_bytes_along(coach: CoachClient, ana: s
     changed = (await coach.send("PUT", path, data=form(picture("PNG"), imageSideIndex="1"))).ok()
 
     assert changed["photos"]["frontKey"] != made["photos"]["frontKey"]
+    assert re.fullmatch(r"[0-9a-f]{24}\.jpg", made["photos"]["frontKey"])
+    assert re.fullmatch(r"[0-9a-f]{24}\.png", changed["photos"]["frontKey"])
     assert await stored(coach) == (2, 0), "the photo and its thumbnail"
     (await fetch(coach, made["photos"]["frontUrl"])).refused(404)
     (await coach.send("PUT", path, data=form(None, imageSideIndex="1"))).refused(400, "imageFile")

@@ -18,11 +18,17 @@ from coaching_service.core.errors import BadRequest, Unavailable
 
 JPEG, PNG, WEBP, PDF = "image/jpeg", "image/png", "image/webp", "application/pdf"
 PICTURES = (JPEG, PNG, WEBP)
+_EXTENSIONS = {JPEG: ".jpg", PNG: ".png", WEBP: ".webp", PDF: ".pdf"}
 
 _FORMATS = {"JPEG": JPEG, "PNG": PNG, "WEBP": WEBP}
 _HELPER = Path(__file__).with_name("image_worker.py")
 _HELPER_SECONDS = 60.0
 _ANSWER_BYTES = 4096
+
+
+def file_extension(content_type: str) -> str:
+    """The file extension of a content type, with its dot; empty for one the service does not store."""
+    return _EXTENSIONS.get(content_type, "")
 
 
 @dataclass(frozen=True)

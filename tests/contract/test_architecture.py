@@ -57,11 +57,6 @@ def test_a_store_is_private_to_its_package() -> None:
                 assert module.parent == owner, f"{path_of(module)} imports {name}"
 
 
-@pytest.mark.parametrize("module", [*MODULES, *sorted((ROOT / "tests").rglob("*.py"))], ids=lambda m: m.name)
-def test_a_file_has_at_most_300_lines(module: Path) -> None:
-    assert len(module.read_text("utf-8").splitlines()) <= 300
-
-
 def test_every_module_has_a_docstring() -> None:
     for module in MODULES:
         about = ast.get_docstring(ast.parse(module.read_text("utf-8")))

@@ -13,10 +13,10 @@ from coaching_service.core.database.documents import Document, declared_collecti
 from coaching_service.core.http.downloads import Stream
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.media import file_extension
 from coaching_service.people.customers import service as customers
 
 _PIECE = 256 * 1024
-_MEDIA_ENDINGS = {"image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp", "application/pdf": ".pdf"}
 
 
 async def export(ctx: Context, customer_id: ObjectId) -> Stream:
@@ -95,7 +95,7 @@ async def _zip(ctx: Context, customer_id: ObjectId) -> AsyncIterator[bytes]:
     async for file in files.of_client(ctx, customer_id):
         if await files.find(ctx.services, file["_id"]) is None:  # replaced since the list was read
             continue
-        ending = _MEDIA_ENDINGS.get(file["contentType"], "")
+        ending = file_extension(file["contentType"])
         bytes_of = files.read(ctx.services, file, 0, file["length"])
         async for ready in package.add(f"files/{file['_id']}{ending}", bytes_of, packed=True):
             yield ready

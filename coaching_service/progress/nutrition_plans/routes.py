@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import NUTRITION
 from coaching_service.core.database.context import Context
@@ -14,32 +12,31 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import PDF, PICTURES
 from coaching_service.core.pagination import Page, PageQuery, page_of
 from coaching_service.people.customers.schemas import NoTexts
-from coaching_service.progress.nutrition_plans import service
-from coaching_service.progress.nutrition_plans.schemas import PlanVersion
+from coaching_service.progress.nutrition_plans import models, schemas, service
 
 routes = Routes("/coach/customers/{customerId}", tag="Nutrition plans")
 
 
-@routes.get("/plan-versions", access=coach(NUTRITION.VIEW), query=PageQuery(), returns=page_of(PlanVersion))
-async def list_plans(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> Page[dict[str, Any]]:
+@routes.get("/plan-versions", access=coach(NUTRITION.VIEW), query=PageQuery(), returns=page_of(schemas.PlanVersion))
+async def list_plans(ctx: Context, customer_id: ObjectId, query: dict[str, int]) -> Page[models.Plan]:
     """List the versions of a client's nutrition plan, newest first."""
-    return await service.page(ctx, customer_id, page=query["pageNum"], size=query["pageSize"])
+    return await service.list_plans(ctx, customer_id, page=query["pageNum"], size=query["pageSize"])
 
 
 @routes.post(
     "/nutrition-plans",
     access=coach(NUTRITION.CREATE),
     form=Form("file", (PDF, *PICTURES), NoTexts(), plan=True),
-    returns=PlanVersion,
+    returns=schemas.PlanVersion,
     errors=(LegacyFailure,),
     example={},
 )
 async def upload_plan(
-    ctx: Context, customer_id: ObjectId, body: dict[str, Any], file: StoredFile | None
-) -> dict[str, Any]:
+    ctx: Context, customer_id: ObjectId, body: dict[str, object], file: StoredFile | None
+) -> models.Plan:
     """Upload a nutrition plan.
 
-    A PDF or a picture; it becomes the next version. Without `file`: 500 with `code` NUTRITION_PLAN_FILE_MISSING.
+    A PDF or a picture, which becomes the next version. Without `file`: 500 with `code` NUTRITION_PLAN_FILE_MISSING.
     """
     del body
     return await service.upload(ctx, customer_id, file)
@@ -48,4 +45,4 @@ async def upload_plan(
 @routes.delete("/plan-versions/{planId}", access=coach(NUTRITION.DELETE))
 async def delete_plan(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> None:
     """Delete a version of a client's nutrition plan."""
-    await service.remove(ctx, customer_id, plan_id)
+    await service.delete(ctx, customer_id, plan_id)

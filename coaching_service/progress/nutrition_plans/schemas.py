@@ -1,4 +1,4 @@
-"""What the nutrition-plan operations answer."""
+"""Responses of the nutrition plan operations."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class PlanVersion(Output):
 
     _id = Identifier()
     customerId = Identifier()
-    number = fields.Integer(metadata={"description": "From 1, never given twice."})
+    number = fields.Integer(metadata={"description": "From 1; a number is never used twice."})
     fileName = fields.String()
     contentType = fields.String()
     size = fields.Integer(metadata={"description": "Bytes."})
-    url = fields.Url(metadata={"description": "Ends after two hours."})
+    url = fields.Url(metadata={"description": "Expires after two hours."})
     createdAt = DateTime()
     updatedAt = DateTime()
     version = fields.Integer()

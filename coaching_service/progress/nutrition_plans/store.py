@@ -4,44 +4,44 @@ from __future__ import annotations
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document, Documents
+from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
+from coaching_service.progress.nutrition_plans.models import NewPlan, PlanCounter, StoredPlan
 
-plans = Documents[Document](
+plans = Documents[StoredPlan](
     "planVersions",
     (Index(("customerId", "-number"), unique=True),),
     client_field="customerId",
 )
-counters = Documents[Document]("planCounters", (Index(("customerId",), unique=True),), client_field="customerId")
+counters = Documents[PlanCounter]("planCounters", (Index(("customerId",), unique=True),), client_field="customerId")
 
 
-async def page(ctx: Context, customer_id: ObjectId, *, skip: int, limit: int) -> tuple[list[Document], int]:
-    """One page of a client's plan versions, newest first, and how many there are."""
+async def find_page(ctx: Context, customer_id: ObjectId, *, skip: int, limit: int) -> tuple[list[StoredPlan], int]:
+    """Return one page of a client's plan versions, newest first, and how many there are."""
     where = {"customerId": customer_id}
-    docs, total = await gather_reads(
+    documents, total = await gather_reads(
         ctx, plans.find(ctx, where, sort=("-number",), skip=skip, limit=limit), plans.count(ctx, where)
     )
-    return docs, total
+    return documents, total
 
 
-async def one(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> Document | None:
-    """The version, or None."""
+async def find_one(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> StoredPlan | None:
+    """Return a plan version, or None."""
     return await plans.find_one(ctx, {"customerId": customer_id, "_id": plan_id})
 
 
 async def next_number(ctx: Context, customer_id: ObjectId) -> int:
-    """The next number, never given twice, not even after a version was deleted."""
+    """Return the next version number; a number is never used twice, not even after its version was deleted."""
     counter = await counters.upsert(ctx, {"customerId": customer_id}, {})
-    number: int = counter["version"] + 1
-    return number
+    return counter["version"] + 1
 
 
-async def add(ctx: Context, plan: Document) -> Document:
-    """Store a new version."""
+async def insert(ctx: Context, plan: NewPlan) -> StoredPlan:
+    """Store a new plan version."""
     return await plans.insert(ctx, plan)
 
 
-async def remove(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> Document | None:
-    """Remove a version; gives what it was, or None."""
+async def delete(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> StoredPlan | None:
+    """Delete a plan version; returns what was deleted, or None."""
     return await plans.delete(ctx, {"customerId": customer_id, "_id": plan_id})

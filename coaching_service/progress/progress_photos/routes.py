@@ -12,35 +12,35 @@ from coaching_service.core.http.routes import Form, Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import PICTURES
 from coaching_service.core.pagination import Page, PageQuery, page_of
-from coaching_service.progress.progress_photos import service
-from coaching_service.progress.progress_photos.schemas import NewPhoto, OtherPhoto, ProgressPhoto
+from coaching_service.progress.progress_photos import schemas, service
+from coaching_service.progress.progress_photos.models import ProgressPhotos
 
 routes = Routes("/coach/customers/{customerId}/progress-photos", tag="Progress photos")
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), query=PageQuery(), returns=page_of(ProgressPhoto))
-async def list_photos(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> Page[dict[str, Any]]:
+@routes.get("", access=coach(CUSTOMERS.VIEW), query=PageQuery(), returns=page_of(schemas.ProgressPhoto))
+async def list_photos(ctx: Context, customer_id: ObjectId, query: dict[str, int]) -> Page[ProgressPhotos]:
     """List a client's progress photos, newest first.
 
     One record a date, with three sides.
     """
-    return await service.page(ctx, customer_id, page=query["pageNum"], size=query["pageSize"])
+    return await service.list_photos(ctx, customer_id, page=query["pageNum"], size=query["pageSize"])
 
 
 @routes.post(
     "",
     access=coach(CUSTOMERS.EDIT),
-    form=Form("imageFile", PICTURES, NewPhoto()),
-    returns=ProgressPhoto,
+    form=Form("imageFile", PICTURES, schemas.NewPhoto()),
+    returns=schemas.ProgressPhoto,
     example={"createdAt": "2026-03-02", "imageSideIndex": "1"},
 )
 async def add_photo(
     ctx: Context, customer_id: ObjectId, body: dict[str, Any], file: StoredFile | None
-) -> dict[str, Any]:
+) -> ProgressPhotos:
     """Add a progress photo.
 
-    It joins the record of its date; a moment counts for the date that it was where the client is. Without a file the
-    record is made, or left as it is. Metadata (the place it was taken, say) is stripped.
+    The photos of one date share a record; a time counts for the date it was in the client's time zone. Without a file
+    the record is created, or left unchanged. Metadata, such as the location, is removed from the picture.
     """
     return await service.add(ctx, customer_id, body["createdAt"], body["imageSideIndex"], file)
 
@@ -48,18 +48,18 @@ async def add_photo(
 @routes.put(
     "/{photoId}",
     access=coach(CUSTOMERS.EDIT),
-    form=Form("imageFile", PICTURES, OtherPhoto()),
-    returns=ProgressPhoto,
+    form=Form("imageFile", PICTURES, schemas.PhotoReplacement()),
+    returns=schemas.ProgressPhoto,
     example={"imageSideIndex": "1"},
 )
 async def replace_photo(
     ctx: Context, customer_id: ObjectId, photo_id: ObjectId, body: dict[str, Any], file: StoredFile | None
-) -> dict[str, Any]:
+) -> ProgressPhotos:
     """Replace a progress photo."""
-    return await service.replace(ctx, customer_id, photo_id, body["imageSideIndex"], file)
+    return await service.replace(ctx, customer_id, photo_id, body["imageSideIndex"], file, body.get("version"))
 
 
 @routes.delete("/{photoId}", access=coach(CUSTOMERS.EDIT))
 async def delete_photos(ctx: Context, customer_id: ObjectId, photo_id: ObjectId) -> None:
     """Delete the progress photos of a date."""
-    await service.remove(ctx, customer_id, photo_id)
+    await service.delete(ctx, customer_id, photo_id)

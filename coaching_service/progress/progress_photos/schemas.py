@@ -1,4 +1,4 @@
-"""What the progress-photo operations read and answer."""
+"""Requests and responses of the progress photo operations."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from coaching_service.core.validation import Choice, Date, DateTime, Identifier,
 
 
 class DateOrDateTime(fields.Field[Any]):
-    """A date, or a moment in ISO 8601: read as a `datetime` in UTC, or as its date when it names no zone."""
+    """A date, or a time in ISO 8601: read as a `datetime` in UTC, or as its date if it has no time zone."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str | datetime:
         if not isinstance(value, str) or "T" not in value:
             return Date().deserialize(value, attr, data, **kwargs)
         try:
-            moment = datetime.fromisoformat(value)
-            if moment.tzinfo is None:
-                return str(moment.date())
-            if MINYEAR < moment.year < MAXYEAR:  # else its date elsewhere may be out of the calendar
-                return moment.astimezone(UTC)
+            time = datetime.fromisoformat(value)
+            if time.tzinfo is None:
+                return str(time.date())
+            if MINYEAR < time.year < MAXYEAR:  # otherwise its local date may not exist
+                return time.astimezone(UTC)
         except ValueError:
             pass
-        raise ValidationError("must be a date in the form YYYY-MM-DD, or a moment in ISO 8601")
+        raise ValidationError("must be a date in the form YYYY-MM-DD, or a time in ISO 8601")
 
 
 def _side() -> Choice:
@@ -32,22 +32,22 @@ def _side() -> Choice:
 
 
 class NewPhoto(Input):
-    """Which side it shows, and when it was taken."""
+    """The side of a new photo, and when it was taken."""
 
     createdAt = DateOrDateTime(
-        required=True, metadata={"description": "A date, or a moment in ISO 8601.", "example": "2026-03-02"}
+        required=True, metadata={"description": "A date, or a time in ISO 8601.", "example": "2026-03-02"}
     )
     imageSideIndex = _side()
 
 
-class OtherPhoto(Input):
-    """Which side it shows."""
+class PhotoReplacement(Input):
+    """The side whose photo is replaced."""
 
     imageSideIndex = _side()
 
 
 class Sides(Output):
-    """The photos of a date; null where there is none. Links end after two hours."""
+    """The photos of a date; null where there is none. Links expire after two hours."""
 
     frontKey = fields.String(allow_none=True)
     frontUrl = fields.Url(allow_none=True)
@@ -61,7 +61,7 @@ class Sides(Output):
 
 
 class ProgressPhoto(Output):
-    """A client on a date."""
+    """The photos of a client on one date."""
 
     _id = Identifier()
     customerId = Identifier()

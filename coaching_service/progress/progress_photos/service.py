@@ -1,127 +1,163 @@
-"""A client's progress photos. A photo that is replaced or deleted goes in the same transaction, bytes and all."""
+"""A client's progress photos. Replacing or deleting a photo removes its file in the same transaction."""
 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Literal
 
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
 from coaching_service.core.database.files import StoredFile
-from coaching_service.core.database.transactions import gather_reads, in_transaction
+from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.dates import local_date
-from coaching_service.core.errors import BadRequest, NotFound
+from coaching_service.core.errors import NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.links import file_url
+from coaching_service.core.media import JPEG, file_extension
 from coaching_service.core.pagination import Page, page_document, skip_of
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.progress_photos import store
+from coaching_service.progress.progress_photos.models import PhotoLinks, ProgressPhotos, StoredPhoto, StoredPhotos
 from coaching_service.progress.progress_photos.store import SIDES
 
 
-async def page(ctx: Context, customer_id: ObjectId, *, page: int, size: int) -> Page[Document]:
-    """One page of a client's photo records, newest first. Raises NotFound, Forbidden."""
-    _, (docs, total) = await gather_reads(
+async def list_photos(ctx: Context, customer_id: ObjectId, *, page: int, size: int) -> Page[ProgressPhotos]:
+    """Return one page of a client's photos, newest date first.
+
+    Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
+    """
+    _, (documents, total) = await gather_reads(
         ctx,
         customers.visible(ctx, customer_id),
-        store.page(ctx, customer_id, skip=skip_of(page, size), limit=size),
+        store.find_page(ctx, customer_id, skip=skip_of(page, size), limit=size),
     )
-    return page_document([present(ctx, record) for record in docs], total, page, size)
+    return page_document([_to_photos(ctx, document) for document in documents], total, page, size)
 
 
-async def read(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> Document:
-    """The photos of one date. Raises NotFound, Forbidden."""
-    _, record = await gather_reads(ctx, customers.visible(ctx, customer_id), store.one(ctx, customer_id, record_id))
-    if record is None:
+async def read(ctx: Context, customer_id: ObjectId, photos_id: ObjectId) -> ProgressPhotos:
+    """Return the photos of one date. Raises NotFound, and what `list_photos` raises."""
+    _, document = await gather_reads(
+        ctx, customers.visible(ctx, customer_id), store.find_one(ctx, customer_id, photos_id)
+    )
+    if document is None:
         raise NotFound("progress photo")
-    return present(ctx, record)
+    return _to_photos(ctx, document)
 
 
 async def add(
     ctx: Context, customer_id: ObjectId, taken: str | datetime, side_index: str, file: StoredFile | None
-) -> Document:
-    """Put a photo (if there is one) to the record of a date, which is made if it is missing. Gives the record.
+) -> ProgressPhotos:
+    """Add a photo to its date and return the photos of that date, which are created if missing, even without a file.
 
-    `taken`: a date, or a moment in UTC, which counts for the date that it was where the client is. Raises NotFound,
-    Forbidden.
+    `taken` is a date (`YYYY-MM-DD`), or a time in UTC that counts for the date it was in the client's time zone.
+    Raises what `list_photos` raises.
     """
+    return _to_photos(ctx, await _add(ctx, customer_id, taken, side_index, file))
 
-    async def added(tx: Context) -> Document:
-        client = await customers.visible(tx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
-        zone = client["timezone"] or tx.caller.company.timezone
-        date = taken if isinstance(taken, str) else str(local_date(taken, zone))
-        before = await store.of_date(tx, customer_id, date)
-        if file is None and before is not None:
-            return before
-        record = await store.put(tx, customer_id, date, _side(side_index, file))
-        if file is not None:
-            await files.discard(tx, _ids(before, SIDES[side_index]))
-            facts = {"photoId": record["_id"], "side": SIDES[side_index], "day": date}
-            await activity.happened(tx, "photo_added", customer_id, record["_id"], **facts)
-            await customers.was_active(tx, customer_id)
-        return record
 
-    return present(ctx, await in_transaction(ctx, added))
+@transactional
+async def _add(
+    ctx: Context, customer_id: ObjectId, taken: str | datetime, side_index: str, file: StoredFile | None
+) -> StoredPhotos:
+    customer = await customers.visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
+    timezone = customer["timezone"] or ctx.caller.company.timezone
+    date = taken if isinstance(taken, str) else str(local_date(taken, timezone))
+    before = await store.find_by_date(ctx, customer_id, date)
+    if file is None:
+        return before if before is not None else await store.upsert(ctx, customer_id, date, {})
+    side = SIDES[side_index]
+    photos = await store.upsert(ctx, customer_id, date, {side: _to_stored(file)})
+    await files.discard(ctx, _file_ids(before, side))
+    data = {"photoId": photos["_id"], "side": side, "day": date}
+    await activity.happened(ctx, "photo_added", customer_id, photos["_id"], **data)
+    await customers.was_active(ctx, customer_id)
+    return photos
 
 
 async def replace(
-    ctx: Context, customer_id: ObjectId, record_id: ObjectId, side_index: str, file: StoredFile | None
-) -> Document:
-    """Put another photo in a side's place. Raises NotFound, Forbidden; BadRequest without a file."""
+    ctx: Context,
+    customer_id: ObjectId,
+    photos_id: ObjectId,
+    side_index: str,
+    file: StoredFile | None,
+    version: int | None = None,
+) -> ProgressPhotos:
+    """Replace one side of a date's photos.
+
+    Raises InvalidFields if there is no file, NotFound if the client has no such photos, Conflict if they have changed
+    since `version`, and what `list_photos` raises.
+    """
     await customers.visible(ctx, customer_id)
     if file is None:
-        raise BadRequest(["imageFile is required"])
-
-    async def replaced(tx: Context) -> Document:
-        before = await store.one(tx, customer_id, record_id)
-        record = await store.change(tx, record_id, _side(side_index, file)) if before is not None else None
-        if record is None:
-            raise NotFound("progress photo")
-        await files.discard(tx, _ids(before, SIDES[side_index]))
-        return record
-
-    return present(ctx, await in_transaction(ctx, replaced))
+        raise invalid_field("imageFile", "is required", code="REQUIRED")
+    return _to_photos(ctx, await _replace(ctx, customer_id, photos_id, SIDES[side_index], file, version))
 
 
-async def remove(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> None:
-    """Delete a record with its photos. Raises NotFound, Forbidden."""
+@transactional
+async def _replace(
+    ctx: Context, customer_id: ObjectId, photos_id: ObjectId, side: str, file: StoredFile, version: int | None
+) -> StoredPhotos:
+    before = await store.find_one(ctx, customer_id, photos_id)
+    if before is None:
+        raise NotFound("progress photo")
+    photos = await store.update(ctx, photos_id, {side: _to_stored(file)}, version)
+    if photos is None:
+        raise NotFound("progress photo")
+    await files.discard(ctx, _file_ids(before, side))
+    return photos
+
+
+@transactional
+async def delete(ctx: Context, customer_id: ObjectId, photos_id: ObjectId) -> None:
+    """Delete the photos of one date with their files. Raises NotFound if the client has no such photos."""
     await customers.visible(ctx, customer_id)
-
-    async def removed(tx: Context) -> None:
-        record = await store.remove(tx, customer_id, record_id)
-        if record is None:
-            raise NotFound("progress photo")
-        await activity.undone(tx, customer_id, record_id, "photo_added")
-        await files.discard(tx, [identifier for side in SIDES.values() for identifier in _ids(record, side)])
-
-    await in_transaction(ctx, removed)
+    photos = await store.delete(ctx, customer_id, photos_id)
+    if photos is None:
+        raise NotFound("progress photo")
+    await activity.undone(ctx, customer_id, photos_id, "photo_added")
+    await files.discard(ctx, [file_id for side in SIDES.values() for file_id in _file_ids(photos, side)])
 
 
-def present(ctx: Context, record: Document) -> Document:
-    """A stored record as it is read, with links that are good for two hours."""
-    photos: Document = {}
-    for side in SIDES.values():
-        kept = record.get("sides", {}).get(side)
-        photos[f"{side}Key"] = str(kept["fileId"]) if kept else None
-        photos[f"{side}Url"] = file_url(ctx.services, kept["fileId"]) if kept else None
-        photos[f"{side}ThumbnailUrl"] = file_url(ctx.services, kept["thumbnailId"]) if kept else None
+def _to_stored(file: StoredFile) -> StoredPhoto:
+    return {"fileId": file.id, "thumbnailId": file.thumbnail_id, "contentType": file.content_type}
+
+
+def _to_photos(ctx: Context, stored: StoredPhotos) -> ProgressPhotos:
+    sides = stored.get("sides", {})
+    front, back, side = (sides.get(name) for name in ("front", "back", "side"))
+    photos: PhotoLinks = {
+        "frontKey": _key(front),
+        "frontUrl": _url(ctx, front, "fileId"),
+        "frontThumbnailUrl": _url(ctx, front, "thumbnailId"),
+        "backKey": _key(back),
+        "backUrl": _url(ctx, back, "fileId"),
+        "backThumbnailUrl": _url(ctx, back, "thumbnailId"),
+        "sideKey": _key(side),
+        "sideUrl": _url(ctx, side, "fileId"),
+        "sideThumbnailUrl": _url(ctx, side, "thumbnailId"),
+    }
     return {
-        "_id": record["_id"],
-        "customerId": record["customerId"],
-        "createdAt": record["date"],
+        "_id": stored["_id"],
+        "customerId": stored["customerId"],
+        "createdAt": stored["date"],
         "photos": photos,
-        "updatedAt": record["updatedAt"],
-        "version": record["version"],
+        "updatedAt": stored["updatedAt"],
+        "version": stored["version"],
     }
 
 
-def _side(side_index: str, file: StoredFile | None) -> Document:
-    if file is None:
-        return {}
-    return {f"sides.{SIDES[side_index]}": {"fileId": file.id, "thumbnailId": file.thumbnail_id}}
+def _key(photo: StoredPhoto | None) -> str | None:
+    """A photo's key: the identifier of its file, with the extension of its content type."""
+    if photo is None:
+        return None
+    return f"{photo['fileId']}{file_extension(photo.get('contentType', JPEG))}"
 
 
-def _ids(record: Document | None, side: str) -> list[ObjectId]:
-    kept = (record or {}).get("sides", {}).get(side)
-    return [identifier for identifier in (kept or {}).values() if identifier is not None]
+def _url(ctx: Context, photo: StoredPhoto | None, field: Literal["fileId", "thumbnailId"]) -> str | None:
+    return None if photo is None else file_url(ctx.services, photo[field])
+
+
+def _file_ids(photos: StoredPhotos | None, side: str) -> list[ObjectId]:
+    photo = None if photos is None else photos.get("sides", {}).get(side)
+    return [] if photo is None else [file_id for file_id in (photo["fileId"], photo["thumbnailId"]) if file_id]

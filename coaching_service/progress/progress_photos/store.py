@@ -1,51 +1,63 @@
-"""Progress photos in the database: one record a client and date, with three sides."""
+"""Progress photos in the database: one document for a client and date, with three sides."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document, Documents
+from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
+from coaching_service.progress.progress_photos.models import StoredPhoto, StoredPhotos
 
 SIDES = {"1": "front", "2": "back", "3": "side"}
 
-photos = Documents[Document](
+photos = Documents[StoredPhotos](
     "progressPhotos",
     (Index(("customerId", "-date"), unique=True),),
     client_field="customerId",
 )
 
 
-async def page(ctx: Context, customer_id: ObjectId, *, skip: int, limit: int) -> tuple[list[Document], int]:
-    """One page of a client's records, newest first, and how many there are."""
+async def find_page(ctx: Context, customer_id: ObjectId, *, skip: int, limit: int) -> tuple[list[StoredPhotos], int]:
+    """Return one page of a client's photos, newest date first, and how many dates there are."""
     where = {"customerId": customer_id}
-    docs, total = await gather_reads(
+    documents, total = await gather_reads(
         ctx, photos.find(ctx, where, sort=("-date",), skip=skip, limit=limit), photos.count(ctx, where)
     )
-    return docs, total
+    return documents, total
 
 
-async def of_date(ctx: Context, customer_id: ObjectId, date: str) -> Document | None:
-    """The record of a date, or None."""
+async def find_by_date(ctx: Context, customer_id: ObjectId, date: str) -> StoredPhotos | None:
+    """Return the photos of a date, or None."""
     return await photos.find_one(ctx, {"customerId": customer_id, "date": date})
 
 
-async def one(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> Document | None:
-    """The record, or None."""
-    return await photos.find_one(ctx, {"customerId": customer_id, "_id": record_id})
+async def find_one(ctx: Context, customer_id: ObjectId, photos_id: ObjectId) -> StoredPhotos | None:
+    """Return the photos of one date by their identifier, or None."""
+    return await photos.find_one(ctx, {"customerId": customer_id, "_id": photos_id})
 
 
-async def put(ctx: Context, customer_id: ObjectId, date: str, fields: Document) -> Document:
-    """Set fields of the record of a date, which is made if it is missing."""
-    return await photos.upsert(ctx, {"customerId": customer_id, "date": date}, fields)
+async def upsert(ctx: Context, customer_id: ObjectId, date: str, sides: Mapping[str, StoredPhoto]) -> StoredPhotos:
+    """Set the given sides of a date's photos, which are created if missing, and return them."""
+    return await photos.upsert(ctx, {"customerId": customer_id, "date": date}, _fields(sides))
 
 
-async def change(ctx: Context, record_id: ObjectId, fields: Document) -> Document | None:
-    """Set fields of a record; None when it is gone."""
-    return await photos.update(ctx, {"_id": record_id}, {"$set": fields})
+async def update(
+    ctx: Context, photos_id: ObjectId, sides: Mapping[str, StoredPhoto], version: int | None
+) -> StoredPhotos | None:
+    """Set the given sides and return the photos; None if they are gone.
+
+    Raises Conflict if they are no longer at `version`.
+    """
+    return await photos.update(ctx, {"_id": photos_id}, {"$set": _fields(sides)}, version=version)
 
 
-async def remove(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> Document | None:
-    """Remove a record; gives what it was, or None."""
-    return await photos.delete(ctx, {"customerId": customer_id, "_id": record_id})
+async def delete(ctx: Context, customer_id: ObjectId, photos_id: ObjectId) -> StoredPhotos | None:
+    """Delete the photos of one date; returns what was deleted, or None."""
+    return await photos.delete(ctx, {"customerId": customer_id, "_id": photos_id})
+
+
+def _fields(sides: Mapping[str, StoredPhoto]) -> dict[str, StoredPhoto]:
+    return {f"sides.{side}": photo for side, photo in sides.items()}

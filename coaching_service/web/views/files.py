@@ -18,7 +18,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.schemas import NoTexts
 from coaching_service.progress.nutrition_plans import service as nutrition_plans
 from coaching_service.progress.progress_photos import service as progress_photos
-from coaching_service.progress.progress_photos.schemas import OtherPhoto
+from coaching_service.progress.progress_photos.schemas import PhotoReplacement
 from coaching_service.web.pages import Go, Pages
 from coaching_service.web.views.customer import head, require_likely
 from coaching_service.web.views.details import details_page
@@ -33,7 +33,7 @@ class _Dates(Input):
     right = Text(blank=True, load_default="")
 
 
-class _NewPhoto(OtherPhoto):
+class _NewPhoto(PhotoReplacement):
     createdAt = Date(required=True)
 
 
@@ -45,7 +45,7 @@ class _Page(Input):
 async def photos_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
     """Two dates side by side: the first and the latest unless others are chosen."""
     customer, page = await gather_reads(
-        ctx, head(ctx, customer_id), progress_photos.page(ctx, customer_id, page=1, size=50)
+        ctx, head(ctx, customer_id), progress_photos.list_photos(ctx, customer_id, page=1, size=50)
     )
     records = page["docs"]
     by_date = {record["createdAt"]: record for record in records}
@@ -81,7 +81,7 @@ async def delete_photos_page(ctx: Context, customer_id: ObjectId, photo_id: Obje
 @pages.post("/photos/{photoId}/delete", access=coach(CUSTOMERS.EDIT), on=delete_photos_page)
 async def delete_photos(ctx: Context, customer_id: ObjectId, photo_id: ObjectId) -> Go:
     """Delete the photos of a date."""
-    await progress_photos.remove(ctx, customer_id, photo_id)
+    await progress_photos.delete(ctx, customer_id, photo_id)
     return Go(f"/app/customers/{customer_id}/photos", "The photos of the date are deleted.")
 
 
@@ -89,7 +89,7 @@ async def delete_photos(ctx: Context, customer_id: ObjectId, photo_id: ObjectId)
 async def plans_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
     """The versions of a client's plan."""
     customer, page = await gather_reads(
-        ctx, head(ctx, customer_id), nutrition_plans.page(ctx, customer_id, page=query["page"], size=25)
+        ctx, head(ctx, customer_id), nutrition_plans.list_plans(ctx, customer_id, page=query["page"], size=25)
     )
     here = f"/app/customers/{customer_id}/plans"
     return {"customer": customer, "page": page, "address": lambda page: f"{here}?page={page}"}
@@ -118,7 +118,7 @@ async def delete_plan_page(ctx: Context, customer_id: ObjectId, plan_id: ObjectI
 @pages.post("/plans/{planId}/delete", access=coach(NUTRITION.DELETE), on=delete_plan_page)
 async def delete_plan(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> Go:
     """Delete a version of the client's plan."""
-    await nutrition_plans.remove(ctx, customer_id, plan_id)
+    await nutrition_plans.delete(ctx, customer_id, plan_id)
     return Go(f"/app/customers/{customer_id}/plans", "The version is deleted.")
 
 
