@@ -224,5 +224,5 @@ def check_answer(method: str, path: str, reply: Reply) -> None:
     assert reply.status == route.status
     if route.returns is None:
         assert reply.raw == b""
-    elif (validator := _validator(route.name, str(route.status))) is not None:
+    elif (validator := _validator(route.operation_id, str(route.status))) is not None:
         validator.validate(reply.json)

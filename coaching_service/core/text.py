@@ -54,6 +54,12 @@ def escape_regex(text: str) -> str:
     return re.escape(text)
 
 
+def camel_case(name: str) -> str:
+    """`create_workout_item` as `createWorkoutItem`."""
+    first, *others = name.split("_")
+    return first + "".join(word.capitalize() for word in others)
+
+
 def snake_case(camel: str) -> str:
     """`wblockId` as `wblock_id`."""
     return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", camel).lower()

@@ -101,7 +101,7 @@ def _kinds(base: type[errors.ServiceError]) -> list[type[errors.ServiceError]]:
 
 def _operation(route: Route) -> dict[str, Any]:
     operation: dict[str, Any] = {
-        "operationId": route.name,
+        "operationId": route.operation_id,
         "tags": [route.tag],
         "summary": route.summary,
         "description": route.documentation,

@@ -12,7 +12,7 @@ from marshmallow import Schema
 
 from coaching_service.core.auth.access import Access
 from coaching_service.core.errors import ServiceError
-from coaching_service.core.text import snake_case
+from coaching_service.core.text import camel_case, snake_case
 from coaching_service.core.variants import ChangeByStoredType, Variant
 
 Handler = Callable[..., Awaitable[Any]]
@@ -63,7 +63,8 @@ class Route:
     `lane`: which line the request stands in: `database`, `long` (bulk work), or `own` (passwords have their own).
     `also`: other statuses of success, and what they say. `example`: a request body for the document.
     `malformed`: path parameters whose malformed identifier is one of the documented legacy failures, with its code
-    and message.
+    and message. `operation_id`: the operation's identifier in the document, such as `createWorkoutItem`; by default the
+    handler's name.
     """
 
     method: str
@@ -86,11 +87,7 @@ class Route:
     example: Any = None
     malformed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     path_parameters: tuple[tuple[str, str], ...] = field(default=())
-
-    @property
-    def name(self) -> str:
-        """The operation's identifier in the document, e.g. `workouts.add_item`."""
-        return re.sub(r"\W+", "_", self.tag.lower()) + f".{self.handler.__name__}"
+    operation_id: str = ""
 
     @property
     def summary(self) -> str:
@@ -155,6 +152,7 @@ class Routes:
         def declare(handler: Handler) -> Handler:
             if not handler.__doc__:
                 raise TypeError(f"{method} {whole}: the handler needs a docstring, the document's summary")
+            options.setdefault("operation_id", camel_case(handler.__name__))
             self.declared.append(
                 Route(method, whole, access, handler, self.tag, status, returns, path_parameters=parameters, **options)
             )

@@ -26,7 +26,7 @@ routes = Routes("", tag="Exercises")
 
 
 @routes.get("/exercises/unified", access=coach(EXERCISES.VIEW), query=ExerciseQuery(), returns=page_of(Exercise))
-async def list_unified(ctx: Context, query: dict[str, Any]) -> Page[dict[str, Any]]:
+async def list_exercises(ctx: Context, query: dict[str, Any]) -> Page[dict[str, Any]]:
     """List exercises, shared and own.
 
     With `keywords`: names that start with them first, then names that hold them, then the rest; otherwise by name.
@@ -35,7 +35,7 @@ async def list_unified(ctx: Context, query: dict[str, Any]) -> Page[dict[str, An
 
 
 @routes.get("/exercises", access=coach(EXERCISES.VIEW), query=OwnExerciseQuery(), returns=page_of(Exercise))
-async def list_own(ctx: Context, query: dict[str, Any]) -> Page[dict[str, Any]]:
+async def list_own_exercises(ctx: Context, query: dict[str, Any]) -> Page[dict[str, Any]]:
     """List the company's own exercises."""
     return await _page(ctx, query, own_only=True)
 
@@ -77,7 +77,7 @@ async def get_exercise(ctx: Context, exercise_id: ObjectId) -> dict[str, Any]:
     returns=Exercise,
     example={"level": "beginner", "version": 0},
 )
-async def change_exercise(ctx: Context, exercise_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+async def update_exercise(ctx: Context, exercise_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
     """Change one of the company's own exercises.
 
     Shared exercises cannot be changed (403).
@@ -95,7 +95,7 @@ async def delete_exercise(ctx: Context, exercise_id: ObjectId) -> None:
 
 
 @routes.get("/exercise-libraries", access=coach(EXERCISES.VIEW), returns=list_of(ExerciseLibrary))
-async def list_libraries(ctx: Context) -> list[dict[str, Any]]:
+async def list_exercise_libraries(ctx: Context) -> list[dict[str, Any]]:
     """List the exercise libraries."""
     return service.libraries(ctx)
 

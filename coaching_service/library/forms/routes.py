@@ -45,7 +45,7 @@ async def get_form(ctx: Context, form_id: ObjectId) -> models.Form:
     returns=Form,
     example={"name": "Check-in", "version": 0},
 )
-async def change_form(ctx: Context, form_id: ObjectId, body: models.FormChange) -> models.Form:
+async def update_form(ctx: Context, form_id: ObjectId, body: models.FormChange) -> models.Form:
     """Change a form.
 
     Scheduled items keep the questions they were scheduled with.

@@ -20,7 +20,7 @@ _SETS = "/coach/metrics-sets"
 
 
 @routes.get(_SETS, access=coach(METRICS.VIEW), returns=list_of(MetricsSet))
-async def list_metric_sets(ctx: Context) -> list[MetricSet]:
+async def list_metrics_sets(ctx: Context) -> list[MetricSet]:
     """List the metric sets by name."""
     return await service.list_all(ctx)
 
@@ -33,13 +33,13 @@ async def list_metric_sets(ctx: Context) -> list[MetricSet]:
     errors=(NotFound,),
     example={"name": "Body", "metrics": [{"name": "Body weight", "metricUnitId": str(unit_id("kg"))}]},
 )
-async def create_metric_set(ctx: Context, body: MetricSetInput) -> MetricSet:
+async def create_metrics_set(ctx: Context, body: MetricSetInput) -> MetricSet:
     """Create a metric set."""
     return await service.create(ctx, body)
 
 
 @routes.get(f"{_SETS}/{{metricsSetId}}", access=coach(METRICS.VIEW), returns=MetricsSet)
-async def get_metric_set(ctx: Context, metrics_set_id: ObjectId) -> MetricSet:
+async def get_metrics_set(ctx: Context, metrics_set_id: ObjectId) -> MetricSet:
     """Read a metric set."""
     return await service.read(ctx, metrics_set_id)
 
@@ -51,7 +51,7 @@ async def get_metric_set(ctx: Context, metrics_set_id: ObjectId) -> MetricSet:
     returns=MetricsSet,
     example={"assignAutomatically": True, "version": 0},
 )
-async def change_metric_set(ctx: Context, metrics_set_id: ObjectId, body: MetricSetChange) -> MetricSet:
+async def update_metrics_set(ctx: Context, metrics_set_id: ObjectId, body: MetricSetChange) -> MetricSet:
     """Change a metric set.
 
     A metric sent with its `_id` remains the same metric; one left out is archived, and its history remains.
@@ -60,7 +60,7 @@ async def change_metric_set(ctx: Context, metrics_set_id: ObjectId, body: Metric
 
 
 @routes.delete(f"{_SETS}/{{metricsSetId}}", access=coach(METRICS.DELETE))
-async def delete_metric_set(ctx: Context, metrics_set_id: ObjectId) -> None:
+async def delete_metrics_set(ctx: Context, metrics_set_id: ObjectId) -> None:
     """Delete a metric set.
 
     Recorded values remain.
@@ -69,6 +69,6 @@ async def delete_metric_set(ctx: Context, metrics_set_id: ObjectId) -> None:
 
 
 @routes.get("/metrics-units", access=coach(METRICS.VIEW), returns=list_of(MetricUnitSchema))
-async def list_units(_: Context) -> list[MetricUnit]:
+async def list_metric_units(_: Context) -> list[MetricUnit]:
     """List the units in which metrics are recorded."""
     return service.list_units()

@@ -29,25 +29,25 @@ _FILTER = {"filter": {"archived": False, "groups": ["Morning"]}, "excludeIds": [
 
 
 @_bulk("/archive", access=coach(CUSTOMERS.EDIT), body=Selection(), example=_IDS)
-async def archive(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def bulk_archive_customers(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     """Archive clients."""
     return await service.archive(ctx, body, archived=True)
 
 
 @_bulk("/unarchive", access=coach(CUSTOMERS.EDIT), body=Selection(), example=_IDS)
-async def unarchive(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def bulk_unarchive_customers(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     """Restore archived clients."""
     return await service.archive(ctx, body, archived=False)
 
 
 @_bulk("/groups-add", access=coach(CUSTOMERS.EDIT), body=GroupsChange(), example={**_FILTER, "groups": ["Spring"]})
-async def add_groups(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def bulk_add_groups(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     """Put clients into groups."""
     return await service.add_groups(ctx, body, body["groups"])
 
 
 @_bulk("/groups-remove", access=coach(CUSTOMERS.EDIT), body=GroupsChange(), example={**_FILTER, "groups": ["Winter"]})
-async def remove_groups(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def bulk_remove_groups(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     """Take clients out of groups."""
     return await service.remove_groups(ctx, body, body["groups"])
 
@@ -59,7 +59,7 @@ async def remove_groups(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     errors=(NotFound,),
     example={**_IDS, "coachId": None},
 )
-async def assign_trainer(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def bulk_assign_trainer(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     """Assign clients to a coach.
 
     `coachId` null: to nobody.
@@ -76,7 +76,7 @@ async def assign_trainer(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     stepwise=True,
     example={**_IDS, "programId": "66f0c0ffee0000000000abcd", "startDate": "2026-03-02"},
 )
-async def assign_program(ctx: Context, body: dict[str, Any], claim: Claim | None) -> dict[str, Any]:
+async def bulk_assign_program(ctx: Context, body: dict[str, Any], claim: Claim | None) -> dict[str, Any]:
     """Assign a program to clients.
 
     Each client gets every block of it or none; with an Idempotency-Key, a repetition gives it to nobody twice.
@@ -91,13 +91,13 @@ async def assign_program(ctx: Context, body: dict[str, Any], claim: Claim | None
     errors=(NotFound,),
     example={**_IDS, "metricsSetId": "66f0c0ffee0000000000abcd"},
 )
-async def assign_metrics_set(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def bulk_assign_metrics_set(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     """Assign a metric set to clients."""
     return await service.assign_metrics_set(ctx, body, body["metricsSetId"])
 
 
 @_bulk("/delete", access=coach(CUSTOMERS.DELETE), body=Selection(), example=_IDS)
-async def delete(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def bulk_delete_customers(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     """Erase clients.
 
     Gone at once for every reader; all that belongs to them is then removed in the background.

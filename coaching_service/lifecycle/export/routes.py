@@ -14,7 +14,7 @@ routes = Routes("/coach/customers/{customerId}/export", tag="Export")
 
 
 @routes.get("", access=coach(CUSTOMERS.VIEW, FORMS.VIEW, METRICS.VIEW, NUTRITION.VIEW), returns=bytes, lane="long")
-async def export_client(ctx: Context, customer_id: ObjectId) -> Stream:
+async def export_customer(ctx: Context, customer_id: ObjectId) -> Stream:
     """Export everything of a client's.
 
     A ZIP, streamed: every record as JSON lines, every file, and `manifest.json` with sizes and SHA-256 checksums.

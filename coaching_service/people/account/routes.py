@@ -16,7 +16,7 @@ routes = Routes("", tag="Account")
 
 
 @routes.get("/me", access=anyone(), returns=Me)
-async def me(ctx: Context) -> dict[str, Any]:
+async def get_me(ctx: Context) -> dict[str, Any]:
     """Who am I.
 
     The coach or client this credential is evaluated as, with the permissions it holds at present.
@@ -46,7 +46,7 @@ async def get_account(ctx: Context) -> dict[str, Any]:
     returns=Account,
     example={"timezone": "Europe/Madrid"},
 )
-async def change_account(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def update_account(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     """Change the company.
 
     `loadUnit` is 409 once any load is stored.

@@ -15,7 +15,7 @@ routes = Routes("/coach/api-keys", tag="API keys")
 
 
 @routes.get("", access=session_only(), returns=list_of(ApiKey))
-async def list_keys(ctx: Context) -> list[dict[str, Any]]:
+async def list_api_keys(ctx: Context) -> list[dict[str, Any]]:
     """List the keys.
 
     A coach sees their own, the owner all.
@@ -30,7 +30,7 @@ async def list_keys(ctx: Context) -> list[dict[str, Any]]:
     returns=CreatedApiKey,
     example={"name": "Our backend", "restrictions": {"readOnly": True}},
 )
-async def create_key(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def create_api_key(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     """Create a key.
 
     It acts as the coach who makes it, narrowed by `restrictions`. The secret can be re-read by `reveal`.
@@ -39,7 +39,7 @@ async def create_key(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
 
 
 @routes.get("/{keyId}/reveal", access=session_only(), returns=Revealed)
-async def reveal_key(ctx: Context, key_id: ObjectId) -> dict[str, Any]:
+async def reveal_api_key(ctx: Context, key_id: ObjectId) -> dict[str, Any]:
     """Re-read a key's secret.
 
     That it was read is recorded.
@@ -48,7 +48,7 @@ async def reveal_key(ctx: Context, key_id: ObjectId) -> dict[str, Any]:
 
 
 @routes.delete("/{keyId}", access=session_only())
-async def delete_key(ctx: Context, key_id: ObjectId) -> None:
+async def delete_api_key(ctx: Context, key_id: ObjectId) -> None:
     """Revoke a key.
 
     It fails on its very next request, on every process.

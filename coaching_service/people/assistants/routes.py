@@ -24,7 +24,7 @@ async def list_assistants(ctx: Context) -> list[dict[str, Any]]:
 
 
 @routes.delete("/{assistantId}", access=session_only())
-async def revoke_assistant(ctx: Context, assistant_id: ObjectId) -> None:
+async def disconnect_assistant(ctx: Context, assistant_id: ObjectId) -> None:
     """Disconnect an assistant.
 
     Its tokens fail on their very next request.

@@ -28,7 +28,7 @@ routes = Routes("", tag="Client access")
     errors=(SignInRejected, Conflict),
     example={"token": "1f0c0ffe-0000-4000-8000-00000000abcd", "password": "correct horse battery staple"},
 )
-async def first_access(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def use_first_access(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     """Let a client in for the first time.
 
     The token is the `firstAccessToken` of the client's creation, or the one of an invitation. `email` is needed where
@@ -44,7 +44,7 @@ async def first_access(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     returns=Done,
     errors=(Conflict,),
 )
-async def invite(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
+async def invite_customer(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     """Invite a client again.
 
     The mail carries a new token; the one before ends.
@@ -60,7 +60,7 @@ async def invite(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     returns=AccessToken,
     errors=(Conflict,),
 )
-async def impersonate(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
+async def impersonate_customer(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     """Act as a client.
 
     A session of 15 minutes that cannot be renewed; it is marked and audited.
@@ -77,7 +77,7 @@ async def impersonate(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     errors=(Conflict,),
     example={"password": "correct horse battery staple"},
 )
-async def set_password(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+async def set_customer_password(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
     """Set a client's password.
 
     All of the client's sessions end.

@@ -74,7 +74,7 @@ async def create_customer(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
 
 
 @routes.get("/groups", access=coach(CUSTOMERS.VIEW), returns=list_of(Group))
-async def list_groups(ctx: Context) -> list[dict[str, Any]]:
+async def list_customer_groups(ctx: Context) -> list[dict[str, Any]]:
     """List the groups in use.
 
     Archived clients count too.
@@ -121,7 +121,7 @@ async def unarchive_customer(ctx: Context, body: dict[str, Any]) -> dict[str, An
     returns=Customer,
     example={"phone": "+34 600 000 000", "groups": ["Morning"], "version": 0},
 )
-async def change_customer(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+async def update_customer(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
     """Change a client.
 
     Only the fields sent change; null clears one.

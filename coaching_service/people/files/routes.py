@@ -24,7 +24,7 @@ routes = Routes("/files", tag="Files")
     errors=(Forbidden,),
     also={206: "The part that `Range` asks for.", 304: "It is as `If-None-Match` says.", 416: "It has no such part."},
 )
-async def read_file(ctx: Context, file_id: ObjectId, query: dict[str, Any]) -> Stream:
+async def download_file(ctx: Context, file_id: ObjectId, query: dict[str, Any]) -> Stream:
     """Read a file by a signed link.
 
     The links are the `...Url` fields of records; they need no credential and end after two hours. `Range` and

@@ -33,7 +33,7 @@ _PASSWORD = "correct horse battery staple"  # noqa: S105 - the document's exampl
     errors=(Forbidden, Conflict, TooManyRequests),
     example={"companyName": "My Gym", "name": "Ana", "email": "ana@example.com", "password": _PASSWORD},
 )
-async def register(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def sign_up(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     """Sign up a company.
 
     Its owner is signed in at once. The operator may have closed sign-up (403). From the 31st of a network address
@@ -52,7 +52,7 @@ async def register(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     errors=(SignInRejected, TooManyRequests),
     example={"email": "ana@example.com", "password": _PASSWORD},
 )
-async def login(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def sign_in(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     """Sign in, as a coach or as a client.
 
     From the 6th failure of an account, or the 30th of a network address, within 15 minutes: 429 with `Retry-After`.
@@ -69,7 +69,7 @@ async def login(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     errors=(SignInRejected,),
     example={"refreshToken": "the one you were given last"},
 )
-async def refresh(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def refresh_session(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     """Renew a session.
 
     The refresh token is spent by it; using a spent one ends the session and all tokens that came of it.
@@ -78,7 +78,7 @@ async def refresh(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
 
 
 @routes.post("/logout", access=any_session(), status=200, returns=Done)
-async def logout(ctx: Context) -> dict[str, Any]:
+async def sign_out(ctx: Context) -> dict[str, Any]:
     """Sign out.
 
     The session ends with all its tokens.
@@ -96,7 +96,7 @@ async def logout(ctx: Context) -> dict[str, Any]:
     errors=(TooManyRequests,),
     example={"email": "ana@example.com"},
 )
-async def forgot(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def request_password_reset(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     """Ask for a token to set a new password.
 
     The answer is the same whether anybody signs in by the address or not; the token comes by e-mail and lives an hour.
@@ -116,7 +116,7 @@ async def forgot(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     errors=(SignInRejected,),
     example={"token": "from the e-mail", "password": _PASSWORD},
 )
-async def reset(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def reset_password(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     """Set a new password by a token.
 
     Every session ends; sign in with the new one.

@@ -56,7 +56,7 @@ async def get_employee(ctx: Context, employee_id: ObjectId) -> dict[str, Any]:
     returns=Employee,
     example={"name": "Eli Coach"},
 )
-async def change_employee(ctx: Context, employee_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+async def update_employee(ctx: Context, employee_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
     """Change an employee.
 
     With another `email` they sign in by that one, and a token mailed to the one before ends; who has not set a password
@@ -72,7 +72,7 @@ async def change_employee(ctx: Context, employee_id: ObjectId, body: dict[str, A
     returns=Employee,
     example={"permissions": ["customers.view", "customers.edit"], "customersScope": "assigned"},
 )
-async def set_permissions(ctx: Context, employee_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+async def set_employee_permissions(ctx: Context, employee_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
     """Set what an employee may do.
 
     It holds from the next request, for sessions and keys.

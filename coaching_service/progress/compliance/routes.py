@@ -17,7 +17,7 @@ routes = Routes("/coach/customers/{customerId}/compliance", tag="Compliance")
 
 
 @routes.get("", access=coach(CUSTOMERS.VIEW), query=OpenRange(), returns=Compliance)
-async def read_compliance(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
+async def get_compliance(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
     """Read what a client did of what was scheduled.
 
     Without `from` and `to`: the last 30 days up to the client's today; less than 3,700 days at once. A workout day has

@@ -17,7 +17,7 @@ routes = Routes("/coach/customers/{customerId}/exercise/{exerciseId}/history", t
 
 
 @routes.get("", access=coach(CUSTOMERS.VIEW), query=HistoryQuery(), returns=page_of(ExerciseSession))
-async def read_history(
+async def list_exercise_history(
     ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, query: dict[str, Any]
 ) -> Page[dict[str, Any]]:
     """Read a client's history of an exercise, newest first.

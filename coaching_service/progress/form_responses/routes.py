@@ -16,7 +16,7 @@ routes = Routes("/coach/customers/{customerId}/form-responses", tag="Form respon
 
 
 @routes.get("", access=coach(FORMS.VIEW), query=OpenRange(), returns=list_of(FormResponse))
-async def list_responses(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> list[dict[str, Any]]:
+async def list_form_responses(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> list[dict[str, Any]]:
     """List what a client answered, newest first.
 
     `date` is the day of the session; a question keeps the wording it had.

@@ -24,7 +24,7 @@ _BLOCK_EXAMPLE = {"durationMinutes": 55, "sessionRpe": 7, "comment": "Short of t
 @routes.put(
     "/witems/{witemId}/log", access=coach(CUSTOMERS.EDIT), body=ITEM_LOG, returns=item_answer(), example=_ITEM_EXAMPLE
 )
-async def log_item(
+async def log_workout_item(
     ctx: Context, customer_id: ObjectId, wblock_id: ObjectId, witem_id: ObjectId, body: DeferredChange
 ) -> dict[str, Any]:
     """Record what was done of an item.
@@ -36,7 +36,9 @@ async def log_item(
 
 
 @routes.put("/log", access=coach(CUSTOMERS.EDIT), body=BlockLog(), returns=Block, example=_BLOCK_EXAMPLE)
-async def log_block(ctx: Context, customer_id: ObjectId, wblock_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+async def log_workout_block(
+    ctx: Context, customer_id: ObjectId, wblock_id: ObjectId, body: dict[str, Any]
+) -> dict[str, Any]:
     """Record what was noted of a session."""
     return await service.log_block(ctx, customer_id, wblock_id, body)
 
@@ -45,7 +47,7 @@ own_routes = Routes("/customer", tag="The client's own")
 
 
 @own_routes.get("/wblock", access=customer(), query=DateRange(), returns=list_of(Block))
-async def own_calendar(ctx: Context, query: dict[str, Any]) -> list[dict[str, Any]]:
+async def list_own_workout_blocks(ctx: Context, query: dict[str, Any]) -> list[dict[str, Any]]:
     """Read my calendar.
 
     A client's own blocks on the days they may see.
@@ -60,12 +62,14 @@ async def own_calendar(ctx: Context, query: dict[str, Any]) -> list[dict[str, An
     returns=item_answer(),
     example=_ITEM_EXAMPLE,
 )
-async def log_own_item(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, body: DeferredChange) -> dict[str, Any]:
+async def log_own_workout_item(
+    ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, body: DeferredChange
+) -> dict[str, Any]:
     """Record what I did of an item."""
     return await service.log_item(ctx, ctx.caller.id, wblock_id, witem_id, body)
 
 
 @own_routes.put("/wblocks/{wblockId}/log", access=customer(), body=BlockLog(), returns=Block, example=_BLOCK_EXAMPLE)
-async def log_own_block(ctx: Context, wblock_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+async def log_own_workout_block(ctx: Context, wblock_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
     """Record how a session of mine was."""
     return await service.log_block(ctx, ctx.caller.id, wblock_id, body)

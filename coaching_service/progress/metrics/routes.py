@@ -23,7 +23,7 @@ routes = Routes("/coach/customers/{customerId}/metrics-sets", tag="Metrics")
 
 
 @routes.get("", access=coach(METRICS.VIEW), returns=list_of(AssignedMetricsSet))
-async def list_assigned(ctx: Context, customer_id: ObjectId) -> list[dict[str, Any]]:
+async def list_assigned_metrics_sets(ctx: Context, customer_id: ObjectId) -> list[dict[str, Any]]:
     """List the metric sets a client is assigned.
 
     With each metric's earliest and latest value by date.
@@ -39,7 +39,7 @@ async def list_assigned(ctx: Context, customer_id: ObjectId) -> list[dict[str, A
     errors=(LegacyFailure,),
     example={"metricsSetId": "66f0c0ffee0000000000abcd"},
 )
-async def assign_set(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+async def assign_metrics_set(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
     """Assign a metric set to a client.
 
     Assigned again, its history is back. A set that does not exist: 500 with `code` METRICS_SET_MISSING.
@@ -48,7 +48,7 @@ async def assign_set(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) 
 
 
 @routes.delete("/{metricsSetId}", access=coach(METRICS.EDIT), errors=(LegacyFailure,))
-async def unassign_set(ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId) -> None:
+async def unassign_metrics_set(ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId) -> None:
     """End the assignment of a metric set.
 
     Its history stays readable; new values are 409.
@@ -64,7 +64,7 @@ async def unassign_set(ctx: Context, customer_id: ObjectId, metrics_set_id: Obje
     errors=(LegacyFailure, Conflict),
     example={"metricId": "66f0c0ffee0000000000abcd", "date": "2026-03-02", "value": 72.5},
 )
-async def record_value(
+async def record_metric_value(
     ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId, body: dict[str, Any]
 ) -> dict[str, Any]:
     """Record a metric's value on a date.
@@ -80,7 +80,7 @@ async def record_value(
     returns=list_of(HistoryEntry),
     errors=(LegacyFailure,),
 )
-async def read_history(
+async def list_metric_history(
     ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId, metric_id: ObjectId
 ) -> list[dict[str, Any]]:
     """Read a metric's history by date."""

@@ -18,7 +18,7 @@ routes = Routes("/coach/customers/{customerId}", tag="Nutrition plans")
 
 
 @routes.get("/plan-versions", access=coach(NUTRITION.VIEW), query=PageQuery(), returns=page_of(schemas.PlanVersion))
-async def list_plans(ctx: Context, customer_id: ObjectId, query: dict[str, int]) -> Page[models.Plan]:
+async def list_plan_versions(ctx: Context, customer_id: ObjectId, query: dict[str, int]) -> Page[models.Plan]:
     """List the versions of a client's nutrition plan, newest first."""
     return await service.list_plans(ctx, customer_id, page=query["pageNum"], size=query["pageSize"])
 
@@ -31,7 +31,7 @@ async def list_plans(ctx: Context, customer_id: ObjectId, query: dict[str, int])
     errors=(LegacyFailure,),
     example={},
 )
-async def upload_plan(
+async def upload_nutrition_plan(
     ctx: Context, customer_id: ObjectId, body: dict[str, object], file: StoredFile | None
 ) -> models.Plan:
     """Upload a nutrition plan.
@@ -43,6 +43,6 @@ async def upload_plan(
 
 
 @routes.delete("/plan-versions/{planId}", access=coach(NUTRITION.DELETE))
-async def delete_plan(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> None:
+async def delete_plan_version(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> None:
     """Delete a version of a client's nutrition plan."""
     await service.delete(ctx, customer_id, plan_id)

@@ -21,7 +21,7 @@ _MALFORMED = {"recordId": ("PERSONAL_RECORD_ID_INVALID", "The personal record's 
 
 
 @routes.get("", access=coach(CUSTOMERS.VIEW), returns=list_of(PersonalRecord))
-async def list_records(ctx: Context, customer_id: ObjectId) -> list[dict[str, Any]]:
+async def list_personal_records(ctx: Context, customer_id: ObjectId) -> list[dict[str, Any]]:
     """List a client's personal records.
 
     Those typed in, and the best of each kind and exercise found in logs (`source`).
@@ -43,7 +43,7 @@ async def list_records(ctx: Context, customer_id: ObjectId) -> list[dict[str, An
         "date": "2026-03-02",
     },
 )
-async def create_record(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+async def create_personal_record(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
     """Type a personal record in."""
     return await service.create(ctx, customer_id, body)
 
@@ -57,7 +57,7 @@ async def create_record(ctx: Context, customer_id: ObjectId, body: dict[str, Any
     malformed=_MALFORMED,
     example={"value": 122.5, "version": 0},
 )
-async def change_record(
+async def update_personal_record(
     ctx: Context, customer_id: ObjectId, record_id: ObjectId, body: dict[str, Any]
 ) -> dict[str, Any]:
     """Change a personal record that was typed in.
@@ -68,7 +68,7 @@ async def change_record(
 
 
 @routes.delete("/{recordId}", access=coach(CUSTOMERS.EDIT), errors=(LegacyFailure, Conflict), malformed=_MALFORMED)
-async def delete_record(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> None:
+async def delete_personal_record(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> None:
     """Delete a personal record that was typed in.
 
     One found in a log is 409; a malformed identifier is 500 with `code` PERSONAL_RECORD_ID_INVALID.

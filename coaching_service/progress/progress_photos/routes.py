@@ -19,7 +19,7 @@ routes = Routes("/coach/customers/{customerId}/progress-photos", tag="Progress p
 
 
 @routes.get("", access=coach(CUSTOMERS.VIEW), query=PageQuery(), returns=page_of(schemas.ProgressPhoto))
-async def list_photos(ctx: Context, customer_id: ObjectId, query: dict[str, int]) -> Page[ProgressPhotos]:
+async def list_progress_photos(ctx: Context, customer_id: ObjectId, query: dict[str, int]) -> Page[ProgressPhotos]:
     """List a client's progress photos, newest first.
 
     One record a date, with three sides.
@@ -34,7 +34,7 @@ async def list_photos(ctx: Context, customer_id: ObjectId, query: dict[str, int]
     returns=schemas.ProgressPhoto,
     example={"createdAt": "2026-03-02", "imageSideIndex": "1"},
 )
-async def add_photo(
+async def create_progress_photo(
     ctx: Context, customer_id: ObjectId, body: dict[str, Any], file: StoredFile | None
 ) -> ProgressPhotos:
     """Add a progress photo.
@@ -52,7 +52,7 @@ async def add_photo(
     returns=schemas.ProgressPhoto,
     example={"imageSideIndex": "1"},
 )
-async def replace_photo(
+async def replace_progress_photo(
     ctx: Context, customer_id: ObjectId, photo_id: ObjectId, body: dict[str, Any], file: StoredFile | None
 ) -> ProgressPhotos:
     """Replace a progress photo."""
@@ -60,6 +60,6 @@ async def replace_photo(
 
 
 @routes.delete("/{photoId}", access=coach(CUSTOMERS.EDIT))
-async def delete_photos(ctx: Context, customer_id: ObjectId, photo_id: ObjectId) -> None:
+async def delete_progress_photo(ctx: Context, customer_id: ObjectId, photo_id: ObjectId) -> None:
     """Delete the progress photos of a date."""
     await service.delete(ctx, customer_id, photo_id)

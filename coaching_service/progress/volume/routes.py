@@ -17,7 +17,7 @@ routes = Routes("/coach/customers/{customerId}/musclegroups/volume", tag="Volume
 
 
 @routes.get("", access=coach(CUSTOMERS.VIEW), query=DateRange(), returns=Volume)
-async def read_volume(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
+async def get_muscle_group_volume(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
     """Read which muscles a client trained, and how much.
 
     Volume load is the sum of reps x load over completed sets that are not warm-up; a secondary muscle counts half.

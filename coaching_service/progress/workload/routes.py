@@ -16,7 +16,7 @@ routes = Routes("/coach/customers/{customerId}/workload", tag="Workload")
 
 
 @routes.get("", access=coach(CUSTOMERS.VIEW), query=WorkloadQuery(), returns=Workload)
-async def read_workload(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
+async def get_workload(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
     """Read how much a client trained.
 
     Every period of the range (less than 3,700 days), empty ones too. A session counts on its block's date. Session load

@@ -65,7 +65,7 @@ async def get_program(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
     returns=Program,
     example={"tags": ["strength"], "version": 0},
 )
-async def change_program(ctx: Context, program_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+async def update_program(ctx: Context, program_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
     """Change a program."""
     return await service.change(ctx, program_id, body)
 
@@ -124,6 +124,7 @@ async def assign_program(ctx: Context, program_id: ObjectId, body: dict[str, Any
 block_routes = Routes("/coach/programs/{programId}", tag="Program workouts")
 
 _PROGRAM = Kind(
+    noun="Program",
     owner=service.ProgramPlan,
     view=coach(PROGRAMS.VIEW),
     edit=coach(PROGRAMS.EDIT),

@@ -19,7 +19,7 @@ routes = Routes("/coach/workout-templates", tag="Workout templates")
 
 
 @routes.get("", access=coach(PROGRAMS.VIEW), query=TemplateQuery(), returns=list_of(Template))
-async def list_templates(ctx: Context, query: dict[str, Any]) -> list[dict[str, Any]]:
+async def list_workout_templates(ctx: Context, query: dict[str, Any]) -> list[dict[str, Any]]:
     """List workout templates by name."""
     return await service.matching(ctx, kind=query.get("type"), tag=query.get("tag"), words=query.get("q", ""))
 
@@ -37,13 +37,13 @@ async def list_templates(ctx: Context, query: dict[str, Any]) -> list[dict[str, 
         "items": [{"type": "TASK", "taskFields": {"title": "Walk for ten minutes"}}],
     },
 )
-async def create_template(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def create_workout_template(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     """Create a workout template."""
     return await service.create(ctx, body)
 
 
 @routes.get("/{templateId}", access=coach(PROGRAMS.VIEW), returns=Template)
-async def get_template(ctx: Context, template_id: ObjectId) -> dict[str, Any]:
+async def get_workout_template(ctx: Context, template_id: ObjectId) -> dict[str, Any]:
     """Read a workout template."""
     return await service.read(ctx, template_id)
 
@@ -55,7 +55,7 @@ async def get_template(ctx: Context, template_id: ObjectId) -> dict[str, Any]:
     returns=Template,
     example={"tags": ["short", "home"], "version": 0},
 )
-async def change_template(ctx: Context, template_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+async def update_workout_template(ctx: Context, template_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
     """Change a workout template.
 
     `items` are replaced whole.
@@ -64,7 +64,7 @@ async def change_template(ctx: Context, template_id: ObjectId, body: dict[str, A
 
 
 @routes.delete("/{templateId}", access=coach(PROGRAMS.DELETE))
-async def delete_template(ctx: Context, template_id: ObjectId) -> None:
+async def delete_workout_template(ctx: Context, template_id: ObjectId) -> None:
     """Delete a workout template.
 
     Blocks made from it stay.
@@ -79,7 +79,7 @@ async def delete_template(ctx: Context, template_id: ObjectId) -> None:
     returns=Block,
     example={"customerId": "66f0c0ffee0000000000abcd", "date": "2026-03-02"},
 )
-async def apply_template(ctx: Context, template_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+async def apply_workout_template(ctx: Context, template_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
     """Put a workout template onto a client's calendar.
 
     Answers the block that is made.

@@ -17,7 +17,7 @@ routes = Routes("/coach/customers/{customerId}/visibility", tag="Visibility")
 
 
 @routes.get("", access=coach(CUSTOMERS.VIEW), query=DateRange(), returns=list_of(DayVisibility))
-async def read_visibility(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> list[dict[str, Any]]:
+async def get_visibility(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> list[dict[str, Any]]:
     """List which days a client sees.
 
     Every day of the range, at most three years; shown unless hidden.

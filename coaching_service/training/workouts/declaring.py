@@ -30,10 +30,12 @@ ITEM_EXAMPLE = {
 class Kind:
     """How blocks of one kind of owner are declared.
 
+    `noun` is the first word of the names of the operations (`create{noun}Item`).
     `owner` makes the owner of the identifier in the path; `when` are the names of the query's two ends; `new` and
     `change` are the schemas of a block's body, `example` a block's body; `place` is the schema of where a copy goes.
     """
 
+    noun: str
     owner: Callable[[ObjectId], Owner]
     view: Access
     edit: Access
@@ -54,32 +56,42 @@ def declare_blocks(routes: Routes, kind: Kind) -> None:
     """Declare the operations on the blocks of a kind of owner; the routes' prefix ends with the owner's identifier."""
     first, last = kind.when
 
-    @routes.get("/wblock", access=kind.view, query=kind.between, returns=list_of(Block))
-    async def calendar(ctx: Context, query: dict[str, Any], **owner: ObjectId) -> list[dict[str, Any]]:
+    @routes.get(
+        "/wblock", operation_id=f"list{kind.noun}Blocks", access=kind.view, query=kind.between, returns=list_of(Block)
+    )
+    async def list_blocks(ctx: Context, query: dict[str, Any], **owner: ObjectId) -> list[dict[str, Any]]:
         """Read the calendar.
 
         Every block from the first to the last day, both included, with its items, in the order they are done.
         """
         return await service.calendar(ctx, kind.owner_of(owner), query[first], query[last])
 
-    @routes.post("/wblocks", access=kind.edit, body=kind.new, returns=Block, example=kind.example)
+    @routes.post(
+        "/wblocks",
+        operation_id=f"create{kind.noun}Block",
+        access=kind.edit,
+        body=kind.new,
+        returns=Block,
+        example=kind.example,
+    )
     async def create_block(ctx: Context, body: dict[str, Any], **owner: ObjectId) -> dict[str, Any]:
         """Schedule a workout block."""
         return await service.create(ctx, kind.owner_of(owner), body)
 
-    @routes.get("/wblocks/{wblockId}", access=kind.view, returns=Block)
+    @routes.get("/wblocks/{wblockId}", operation_id=f"get{kind.noun}Block", access=kind.view, returns=Block)
     async def get_block(ctx: Context, wblock_id: ObjectId, **owner: ObjectId) -> dict[str, Any]:
         """Read a workout block with its items."""
         return await service.read(ctx, kind.owner_of(owner), wblock_id)
 
     @routes.patch(
         "/wblocks/{wblockId}",
+        operation_id=f"update{kind.noun}Block",
         access=kind.edit,
         body=kind.change,
         returns=Block,
         example={"name": "Upper body", "version": 0},
     )
-    async def change_block(
+    async def update_block(
         ctx: Context, wblock_id: ObjectId, body: dict[str, Any], **owner: ObjectId
     ) -> dict[str, Any]:
         """Change a workout block.
@@ -88,13 +100,14 @@ def declare_blocks(routes: Routes, kind: Kind) -> None:
         """
         return await service.change(ctx, kind.owner_of(owner), wblock_id, body)
 
-    @routes.delete("/wblocks/{wblockId}", access=kind.edit)
+    @routes.delete("/wblocks/{wblockId}", operation_id=f"delete{kind.noun}Block", access=kind.edit)
     async def delete_block(ctx: Context, wblock_id: ObjectId, **owner: ObjectId) -> None:
         """Delete a workout block with its items."""
         await service.remove(ctx, kind.owner_of(owner), wblock_id)
 
     @routes.post(
         "/wblocks/{wblockId}/copy",
+        operation_id=f"copy{kind.noun}Block",
         access=kind.edit,
         body=kind.place,
         returns=Block,
@@ -113,9 +126,14 @@ def declare_items(routes: Routes, kind: Kind) -> None:
     """Declare the operations on the items in the blocks of a kind of owner."""
 
     @routes.post(
-        "/wblocks/{wblockId}/witems", access=kind.edit, body=NEW_ITEM, returns=item_answer(), example=ITEM_EXAMPLE
+        "/wblocks/{wblockId}/witems",
+        operation_id=f"create{kind.noun}Item",
+        access=kind.edit,
+        body=NEW_ITEM,
+        returns=item_answer(),
+        example=ITEM_EXAMPLE,
     )
-    async def add_item(ctx: Context, wblock_id: ObjectId, body: dict[str, Any], **owner: ObjectId) -> dict[str, Any]:
+    async def create_item(ctx: Context, wblock_id: ObjectId, body: dict[str, Any], **owner: ObjectId) -> dict[str, Any]:
         """Add an item to a workout block.
 
         It goes to the end; the answer is the item. A form is copied as it is now.
@@ -124,12 +142,13 @@ def declare_items(routes: Routes, kind: Kind) -> None:
 
     @routes.patch(
         "/wblocks/{wblockId}/witems/{witemId}",
+        operation_id=f"update{kind.noun}Item",
         access=kind.edit,
         body=ITEM_CHANGE,
         returns=item_answer(),
         example={"exerciseInstructions": "Pause at the bottom", "version": 1},
     )
-    async def change_item(
+    async def update_item(
         ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, body: DeferredChange, **owner: ObjectId
     ) -> dict[str, Any]:
         """Change a workout item.
@@ -138,13 +157,14 @@ def declare_items(routes: Routes, kind: Kind) -> None:
         """
         return await item_service.change_item(ctx, kind.owner_of(owner), wblock_id, witem_id, body)
 
-    @routes.delete("/wblocks/{wblockId}/witems/{witemId}", access=kind.edit)
+    @routes.delete("/wblocks/{wblockId}/witems/{witemId}", operation_id=f"delete{kind.noun}Item", access=kind.edit)
     async def delete_item(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, **owner: ObjectId) -> None:
         """Take an item out of a workout block."""
         await item_service.remove_item(ctx, kind.owner_of(owner), wblock_id, witem_id)
 
     @routes.put(
         "/witems/move",
+        operation_id=f"move{kind.noun}Item",
         access=kind.edit,
         body=Move(),
         returns=Block,

@@ -19,6 +19,7 @@ from coaching_service.training.workouts.schemas import BlockDetails, BlockPlace,
 routes = Routes("/coach/customers/{customerId}", tag="Workouts")
 
 _CLIENT = Kind(
+    noun="Workout",
     owner=ClientCalendar,
     view=coach(CUSTOMERS.VIEW),
     edit=coach(CUSTOMERS.EDIT),
@@ -41,7 +42,7 @@ declare_items(routes, _CLIENT)
     returns=Shifted,
     example={"from": "2026-03-02", "days": 7},
 )
-async def shift_blocks(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+async def shift_workout_blocks(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
     """Shift a client's blocks.
 
     Every block from that date on that has nothing done moves by so many days, back where the number is negative.
