@@ -13,7 +13,6 @@ import click
 import pytest
 
 from coaching_service.__main__ import main
-from coaching_service.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 DECISIONS = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
@@ -73,13 +72,6 @@ def test_every_command_is_documented() -> None:
     commands = {name: command.help for name, command in main.commands.items()}
     assert [name for name in commands if f"| `{name}` |" not in documentation] == []
     assert [name for name, text in commands.items() if not text] == []
-
-
-def test_every_setting_is_documented() -> None:
-    documentation = (ROOT / "docs" / "configuration.md").read_text("utf-8")
-    table = documentation.split("<!-- settings:begin -->")[1].split("<!-- settings:end -->")[0]
-    documented = {name for row in table.splitlines() for name in re.findall(r"`([A-Z_]+)`", row.partition(" | ")[0])}
-    assert documented == {name.upper() for name in Settings.__annotations__}
 
 
 @pytest.mark.parametrize("file", DECISIONS, ids=lambda file: file.stem)
