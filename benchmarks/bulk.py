@@ -62,7 +62,7 @@ async def found(settings: Settings, name: str, count: int) -> Company:
     """Make a company with so many active clients."""
     async with runtime.open_services(settings) as services:
         await runtime.make_indexes(services)
-        owner = await team.found_company(Context(services), name, "Olga", f"{name}@example.com", "no hash")
+        owner = await team.create_company(Context(services), name, "Olga", f"{name}@example.com", "no hash")
         ctx = Context(services).acting_as(owner)
         await seed_clients(services, ctx, count)
         clients = services.db["customers"].find({"companyId": ctx.company_id}, {"_id": 1})

@@ -33,8 +33,8 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.embedded import running_mongod
 from coaching_service.library.exercises import shared
 from coaching_service.people.identities import service as identities
-from coaching_service.people.sessions import browser
 from coaching_service.people.sessions import service as sessions
+from coaching_service.people.sessions import web_sessions
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 
@@ -64,12 +64,12 @@ async def prepare(settings: Settings) -> tuple[str, str, str]:
         await runtime.make_indexes(services)
         await shared.publish(services)
         facts = await demo.ensure_demo(services)
-        found = await identities.subject_of(services, facts["email"])
-        owner = await team.principal(services, found.subject_id) if found else None
+        found = await identities.find_by_email(services, facts["email"])
+        owner = await team.load_principal(services, found.subject_id) if found else None
         assert owner is not None
         ctx = Context(services).acting_as(owner)
-        tokens = await sessions.begin(ctx, owner.id, "coach")
-        return await browser.begin(ctx, owner.id), tokens["accessToken"], facts["apiKey"]
+        tokens = await sessions.create_session(ctx, owner.id, "coach")
+        return await web_sessions.create_session(ctx, owner.id), tokens["accessToken"], facts["apiKey"]
 
 
 async def train(base_url: str, key: str) -> dict[str, Any]:

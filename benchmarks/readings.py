@@ -116,7 +116,7 @@ async def prepare(settings: Settings) -> tuple[str, Years]:
         await runtime.make_indexes(services)
         await shared.publish(services)
         ctx = Context(services)
-        owner = await team.found_company(ctx, "Bench", "Olga Owner", "owner@example.com", "no hash")
+        owner = await team.create_company(ctx, "Bench", "Olga Owner", "owner@example.com", "no hash")
         ctx = ctx.acting_as(owner)
         client = await customers.create(ctx, {"name": "Ana"})
         years = await train(ctx, client["_id"])

@@ -43,7 +43,7 @@ async def _company(settings: Settings) -> str:
     async with runtime.open_services(settings) as services:
         await runtime.make_indexes(services)
         ctx = Context(services)
-        owner = await team.found_company(ctx, "Bench", "Owner", _EMAIL, await hash_password(_PASSWORD))
+        owner = await team.create_company(ctx, "Bench", "Owner", _EMAIL, await hash_password(_PASSWORD))
         ctx = ctx.acting_as(owner)
         await seed_clients(services, ctx, 1_000)
         return str((await api_keys.create(ctx, "Bench"))["key"])

@@ -143,7 +143,7 @@ async def prepare(settings: Settings) -> tuple[str, list[str]]:
     """A company with two clients; gives its key and their paths."""
     async with runtime.open_services(settings) as services:
         await runtime.make_indexes(services)
-        owner = await team.found_company(Context(services), "Bench", "Olga", "owner@example.com", "no hash")
+        owner = await team.create_company(Context(services), "Bench", "Olga", "owner@example.com", "no hash")
         ctx = Context(services).acting_as(owner)
         clients = [await customers.create(ctx, {"name": name}) for name in ("Ana", "Ben")]
         key = await api_keys.create(ctx, "Bench")

@@ -56,7 +56,7 @@ async def company(settings: Settings, clients: int, console: Console) -> str:
         await runtime.make_indexes(services)
         await shared.publish(services)
         ctx = Context(services)
-        owner = await team.found_company(ctx, "Bench", "Olga Owner", "owner@example.com", "correct horse battery")
+        owner = await team.create_company(ctx, "Bench", "Olga Owner", "owner@example.com", "correct horse battery")
         ctx = ctx.acting_as(owner)
         with progress_bar(console, clients) as progress:
             await seed_clients(services, ctx, clients, progress)

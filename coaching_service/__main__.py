@@ -111,8 +111,8 @@ def _with_services(settings: Settings, work: Callable[[Services], Awaitable[T]])
 
 async def _find_coach(services: Services, email: str) -> Principal:
     """The coach who signs in with `email`. Raises ClickException if there is none."""
-    identity = await identities.subject_of(services, email)
-    coach = await team.principal(services, identity.subject_id) if identity else None
+    identity = await identities.find_by_email(services, email)
+    coach = await team.load_principal(services, identity.subject_id) if identity else None
     if coach is None:
         raise click.ClickException(f"No coach signs in with {email}; create-company creates one")
     return coach
@@ -196,7 +196,7 @@ def create_company(
     async def work(services: Services) -> None:
         ctx = Context(services)
         password_hash = await hash_password(password)
-        owner = await team.found_company(
+        owner = await team.create_company(
             ctx, company, name, email, password_hash, timezone=timezone, load_unit=load_unit
         )
         key = await api_keys.create(ctx.acting_as(owner), "Command line")
@@ -266,7 +266,7 @@ def rotate_secrets(data: Path | None) -> None:
     async def work(services: Services) -> None:
         total = changed = 0
         with _console.status("Rotating ...") as status:
-            async for is_new in api_keys.rotate(services):
+            async for is_new in api_keys.rotate_master_key(services):
                 total, changed = total + 1, changed + is_new
                 status.update(f"Rotating ... {total} keys")
         click.echo(f"{total} keys, {changed} of them re-encrypted")

@@ -21,7 +21,7 @@ async def authenticate(services: Services, request: web.Request) -> Principal:
     An `Authorization` header decides alone, even beside a good key. Raises Unauthorized without a credential or with
     a bad bearer, InvalidApiKey with a bad key.
     """
-    return await _principal(services, request, sessions.principal_of)
+    return await _principal(services, request, sessions.authenticate)
 
 
 async def authenticate_assistant(services: Services, request: web.Request) -> Principal:
@@ -29,7 +29,7 @@ async def authenticate_assistant(services: Services, request: web.Request) -> Pr
 
     Raises as `authenticate`.
     """
-    return await _principal(services, request, assistants.principal_of)
+    return await _principal(services, request, assistants.authenticate)
 
 
 async def _principal(
@@ -43,5 +43,5 @@ async def _principal(
     if key := request.headers.get("X-API-Key"):
         # Once the whole request is here: while the rest of it is on its way the client may be erased.
         client_id = parse_id(request.match_info.get("customerId")) if request.content.is_eof() else None
-        return await api_keys.principal_of(services, key, client_id)
+        return await api_keys.authenticate(services, key, client_id)
     raise Unauthorized()

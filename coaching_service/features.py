@@ -140,12 +140,12 @@ TAGS = (
 
 STEPS: Steps = {
     mail.SEND: mail.send,
-    sessions_service.FORGOTTEN: sessions_service.send_reset,
+    sessions_service.RESET_REQUESTED: sessions_service.send_password_reset,
     customers_erasing.ERASE: erasure.erase_customer,
     customers_leaving.UNASSIGN: customers_leaving.look_again,
     account_service.ERASE: erasure.erase_company,
     compliance_daily.RENEW: compliance_daily.renew_some,
-    orphans.COLLECT: orphans.collect_some,
+    orphans.COLLECT: orphans.collect_step,
 }
 # Jobs that never end: one of each is kept in the queue.
 STANDING = (compliance_daily.RENEW, orphans.COLLECT)

@@ -136,7 +136,7 @@ async def serve(settings: Settings, bound: socket.socket, started: Callable[[Ser
 
 
 async def _tell_of_unreadable_keys(services: Services) -> None:
-    if unreadable := await api_keys.unreadable(services):
+    if unreadable := await api_keys.count_unreadable(services):
         log.error(
             "API keys are sealed under a master key that is not there: they are refused until it is put back into "
             "SECRET_KEYS, after the newest",

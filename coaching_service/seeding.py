@@ -105,7 +105,7 @@ def _client(chance: random.Random, number: int, count: int, trainers: Sequence[O
         "assignedTo": None if chance.random() < _WITHOUT_TRAINER_SHARE else chance.choice(trainers),
     }
     archived = chance.random() < _ARCHIVED_SHARE
-    return customers.new_document(details, str(uuid.uuid4()), sample=True, archived=archived)
+    return customers.build_document(details, str(uuid.uuid4()), sample=True, archived=archived)
 
 
 def _ascii(name: str) -> str:

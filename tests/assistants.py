@@ -10,7 +10,7 @@ from typing import Any
 
 from coaching_service.core.database.context import Context
 from coaching_service.people.assistants import service as assistants
-from coaching_service.people.assistants.service import Asked, Tokens
+from coaching_service.people.assistants.service import GrantRequest, TokenPair
 
 
 @dataclass
@@ -18,7 +18,7 @@ class LetIn:
     """A grant as the coach sees it, and the tokens the assistant holds."""
 
     grant: dict[str, Any]
-    tokens: Tokens
+    tokens: TokenPair
 
 
 def pkce() -> tuple[str, str]:
@@ -32,9 +32,9 @@ async def let_in(ctx: Context, name: str = "Claude", *, read_only: bool = False)
     """Let an assistant in on behalf of the coach of `ctx`, up to its first tokens."""
     verifier, challenge = pkce()
     resource = f"{ctx.services.base_url}/mcp"
-    asked = Asked("a-client", name, "https://claude.ai/callback", "claude.ai", challenge, resource, named=False)
-    before = {grant["_id"] for grant in await assistants.everything(ctx)}
-    code = await assistants.consent(ctx, asked, read_only=read_only)
-    tokens = await assistants.exchange(ctx.services, code, "a-client", verifier, None, refreshable=True)
-    (grant,) = [grant for grant in await assistants.everything(ctx) if grant["_id"] not in before]
+    asked = GrantRequest("a-client", name, "https://claude.ai/callback", "claude.ai", challenge, resource, named=False)
+    before = {grant["_id"] for grant in await assistants.list_assistants(ctx)}
+    code = await assistants.create_grant(ctx, asked, read_only=read_only)
+    tokens = await assistants.exchange_code(ctx.services, code, "a-client", verifier, None, refreshable=True)
+    (grant,) = [grant for grant in await assistants.list_assistants(ctx) if grant["_id"] not in before]
     return LetIn(grant, tokens)

@@ -59,11 +59,11 @@ class CoachClient:
 
     async def interactive(self) -> CoachClient:
         """The same coach in a session of their own."""
-        return self.with_bearer((await sessions.begin(self.ctx, self.ctx.caller.id, "coach"))["accessToken"])
+        return self.with_bearer((await sessions.create_session(self.ctx, self.ctx.caller.id, "coach"))["accessToken"])
 
     async def as_client(self, customer: dict[str, Any]) -> CoachClient:
         """A client of the company in a session of their own."""
-        tokens = await sessions.begin(self.ctx, ObjectId(customer["_id"]), "customer")
+        tokens = await sessions.create_session(self.ctx, ObjectId(customer["_id"]), "customer")
         return self.with_bearer(tokens["accessToken"])
 
     def with_bearer(self, bearer: str) -> CoachClient:

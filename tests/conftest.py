@@ -163,7 +163,7 @@ async def new_company(services: Services, server: TestServer, password_hash: str
 
     async def make(**options: str) -> CoachClient:
         number = next(_numbers)
-        owner = await team.found_company(
+        owner = await team.create_company(
             Context(services),
             f"Company {number}",
             "Olga Owner",

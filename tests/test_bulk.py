@@ -269,10 +269,10 @@ async def test_erased_clients_are_gone_with_all_that_was_theirs(coach: CoachClie
 async def test_a_colleague_s_clients_are_out_of_an_employee_s_reach(coach: CoachClient, password_hash: str) -> None:
     """Contract 1: client of one's own company outside an employee's scope: `failed` in bulk."""
     email = f"eli@{coach.ctx.company_id}.test"
-    eli = await team.hire(coach.ctx, "Eli", email, ["customers.edit"], "assigned", password_hash)
+    eli = await team.create_employee(coach.ctx, "Eli", email, ["customers.edit"], "assigned", password_hash)
     [mine] = await ids(coach, "Mine", assignedTo=str(eli["_id"]))
     [theirs] = await ids(coach, "Theirs")
-    as_eli = coach.with_bearer((await sessions.begin(coach.ctx, eli["_id"], "coach"))["accessToken"])
+    as_eli = coach.with_bearer((await sessions.create_session(coach.ctx, eli["_id"], "coach"))["accessToken"])
 
     result = (await bulk(as_eli, "archive", ids=[mine, theirs])).ok()
 

@@ -149,7 +149,7 @@ async def test_a_company_and_its_keys(operator: Operator) -> None:
     made = await operator.types(*words, "--timezone", "Europe/Paris", "--load-unit", "lb", typed=f"{PASSWORD}\n" * 2)
     assert PASSWORD not in made.out + made.err
     found = dict(line.split() for line in made.ok().splitlines() if line.startswith(("Company ", "Key ")))
-    owner = await api_keys.principal_of(operator.services, found["Key"])
+    owner = await api_keys.authenticate(operator.services, found["Key"])
     assert (owner.role, owner.name, owner.permissions) == ("OWNER", "Olga Owner", ALL_PERMISSIONS)
     company = owner.company
     assert (str(company.id), company.name) == (found["Company"], "Étoile")
@@ -157,7 +157,7 @@ async def test_a_company_and_its_keys(operator: Operator) -> None:
 
     another = (await operator.types("create-key", "--email", "olga@etoile.test ", "--name", "Till")).ok().strip()
     assert another != found["Key"]
-    assert (await api_keys.principal_of(operator.services, another)).id == owner.id
+    assert (await api_keys.authenticate(operator.services, another)).id == owner.id
     named = [key["name"] for key in (await operator.documents())["apiKeys"]]
     assert named == ["Command line", "Till"]
 

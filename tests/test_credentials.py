@@ -42,7 +42,7 @@ async def test_a_key_is_stored_hashed_and_encrypted(coach: CoachClient) -> None:
     assert coach.key.startswith("cs_ak_")
     assert len(coach.key) == 6 + 43
     assert coach.key[6:] not in repr(stored)
-    assert await api_keys.secret_of(coach.ctx, "Test") == coach.key
+    assert await api_keys.find_secret(coach.ctx, "Test") == coach.key
 
 
 async def test_a_deleted_key_or_coach_or_company_fails_on_the_next_request(coach: CoachClient) -> None:

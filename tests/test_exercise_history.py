@@ -240,8 +240,8 @@ async def test_nobody_reads_of_clients_that_are_not_theirs(
     """Contract 1: another company's client is not found; a colleague's client, of one's own company, is 403."""
     ana = await coach.create_customer()
     permissions = ["customers.view", "forms.view"]
-    eli = await team.hire(coach.ctx, "Eli", f"eli{ana['_id']}@x.test", permissions, "assigned", "no hash")
-    employee = coach.with_bearer((await sessions.begin(coach.ctx, eli["_id"], "coach"))["accessToken"])
+    eli = await team.create_employee(coach.ctx, "Eli", f"eli{ana['_id']}@x.test", permissions, "assigned", "no hash")
+    employee = coach.with_bearer((await sessions.create_session(coach.ctx, eli["_id"], "coach"))["accessToken"])
 
     (await asked(employee, ana, path, **query)).refused(403)
     foreign = (await asked(other_company, ana, path, **query)).refused(404, "Customer")

@@ -262,7 +262,7 @@ async def test_an_erased_client_is_named_nowhere(coach: CoachClient) -> None:
 
 async def test_erasing_survives_an_interruption(quiet: Services) -> None:
     """At most 500 documents a step, and wherever it is interrupted, the next worker finishes it."""
-    owner = await team.found_company(Context(quiet), "One", "Olga", "olga@one.test", "correct horse battery")
+    owner = await team.create_company(Context(quiet), "One", "Olga", "olga@one.test", "correct horse battery")
     ctx = Context(quiet, owner)
     client = (await customers.create(ctx, {"name": "Zebulon"}))["_id"]
     await _blocks(quiet, owner, client, 501)

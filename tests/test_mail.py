@@ -18,7 +18,7 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.mail import FolderMailSender, SmtpMailSender
 from coaching_service.people.customer_access import service as customer_access
-from coaching_service.people.customers import entry
+from coaching_service.people.customers import first_access
 from coaching_service.people.customers import service as customers
 from coaching_service.settings import Settings
 from tests.client import CoachClient
@@ -238,7 +238,7 @@ async def test_inviting_again_ends_the_token_before(
     [mail] = post_office[0].mails
     text = mail.get_content()  # type: ignore[attr-defined]
     assert created["firstAccessToken"] not in text
-    assert await entry.whose_first_access(sending, created["firstAccessToken"]) is None
+    assert await first_access.find_by_first_access_token(sending, created["firstAccessToken"]) is None
 
 
 async def test_inviting_again_needs_an_address(coach: CoachClient) -> None:

@@ -66,7 +66,7 @@ class Company:
         await db["system.profile"].drop()
         await db.command("profile", 2)
         try:
-            page = await customers.page(self.ctx, size=SIZE, **query)
+            page = await customers.list_customers(self.ctx, size=SIZE, **query)
         finally:
             await db.command("profile", 0)
         entries = await db["system.profile"].find({"ns": f"{db.name}.customers"}).to_list(None)
@@ -79,7 +79,7 @@ async def big(services: Services) -> AsyncIterator[Company]:
     db = services.db.client.get_database(f"{services.db.name}_scale", codec_options=services.db.codec_options)
     await db.client.drop_database(db.name)
     beside = replace(services, db=db)
-    owner = await team.found_company(Context(beside), "Large", "Olga Owner", "owner@large.test", "no hash")
+    owner = await team.create_company(Context(beside), "Large", "Olga Owner", "owner@large.test", "no hash")
     ctx = Context(beside).acting_as(owner)
     await seed_clients(beside, ctx, SCALE - LATE - RARE)
     await customers.add_many(ctx, [_client(f"Zzz{number}", [LATE_GROUP], LATE_TRAINER) for number in range(LATE)])
@@ -92,7 +92,7 @@ async def big(services: Services) -> AsyncIterator[Company]:
 
 def _client(name: str, groups: list[str], trainer: ObjectId | None) -> dict[str, Any]:
     details = {"name": name, "email": f"{name}@example.net", "groups": groups, "assignedTo": trainer}
-    return customers.new_document(details, f"token of {name}")
+    return customers.build_document(details, f"token of {name}")
 
 
 async def check(company: Company, term: str, page: int, archived: bool = False, **filters: Any) -> None:

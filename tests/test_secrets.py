@@ -63,17 +63,17 @@ async def test_rotation_goes_unnoticed(settings: Settings, password_hash: str) -
 
     async with runtime.open_services(at(old)) as services:
         await runtime.make_indexes(services)
-        owner = await team.found_company(Context(services), "C", "O", "o@rotation.test", password_hash)
+        owner = await team.create_company(Context(services), "C", "O", "o@rotation.test", password_hash)
         key = (await api_keys.create(Context(services, owner), "K"))["key"]
 
     async with runtime.open_services(at(new, old)) as services:
-        assert (await api_keys.principal_of(services, key)).id == owner.id
-        assert [changed async for changed in api_keys.rotate(services)] == [True]
-        assert [changed async for changed in api_keys.rotate(services)] == [False]
+        assert (await api_keys.authenticate(services, key)).id == owner.id
+        assert [changed async for changed in api_keys.rotate_master_key(services)] == [True]
+        assert [changed async for changed in api_keys.rotate_master_key(services)] == [False]
 
     async with runtime.open_services(at(new)) as services:
-        assert (await api_keys.principal_of(services, key)).id == owner.id
-        assert await api_keys.secret_of(Context(services, owner), "K") == key
+        assert (await api_keys.authenticate(services, key)).id == owner.id
+        assert await api_keys.find_secret(Context(services, owner), "K") == key
         await services.db.client.drop_database(name)
 
 

@@ -79,7 +79,7 @@ async def test_trainers_can_be_named(coach: CoachClient, other_company: CoachCli
     two = (coach.ctx.caller.id, other_company.ctx.caller.id)
     await seeding.seed_clients(coach.ctx.services, coach.ctx, COUNT, trainers=two)
     for trainer in two:
-        found = await customers.page(coach.ctx, archived=False, page=1, size=50, trainers=[trainer])
+        found = await customers.list_customers(coach.ctx, archived=False, page=1, size=50, trainers=[trainer])
         assert found["totalDocs"] > COUNT / 5
 
 

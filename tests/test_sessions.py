@@ -77,7 +77,7 @@ async def test_an_unknown_address_and_a_wrong_password_are_answered_alike(
     wrong = (await sign_in(nobody, address(coach), "not this one, sorry")).refused(401)
     unknown = (await sign_in(nobody, "nobody@nowhere.test")).refused(401)
     assert wrong == unknown
-    assert set(wrong) == {"statusCode", "message", "error"}
+    assert set(wrong) == {"statusCode", "message", "error", "code"}
 
 
 async def test_whoever_hangs_up_while_waiting_in_line_is_not_looked_at(coach: CoachClient, as_served: AsServed) -> None:

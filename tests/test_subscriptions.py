@@ -44,7 +44,7 @@ async def test_service_without_subscriptions_refuses_to_publish(coach: CoachClie
     bare = replace(coach.ctx, services=replace(coach.ctx.services, events=EventBus()))
     with pytest.raises(RuntimeError, match=r"CustomerCreated has no subscriber: .*subscriptions\.assemble"):
         await customers.create(bare, {"name": "Ana"})
-    assert (await customers.page(coach.ctx, archived=False, page=1, size=10))["totalDocs"] == 0
+    assert (await customers.list_customers(coach.ctx, archived=False, page=1, size=10))["totalDocs"] == 0
 
 
 def test_every_declared_event_has_a_subscriber() -> None:

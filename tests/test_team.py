@@ -31,12 +31,12 @@ EVERYTHING = ["customers.view", "customers.create", "customers.edit", "customers
 async def eli(coach: CoachClient, password_hash: str) -> dict[str, Any]:
     """An employee who sees only their own clients."""
     email = f"eli@{coach.ctx.company_id}.test"
-    return await team.hire(coach.ctx, "Eli", email, EVERYTHING, "assigned", password_hash)
+    return await team.create_employee(coach.ctx, "Eli", email, EVERYTHING, "assigned", password_hash)
 
 
 @pytest.fixture
 async def as_eli(coach: CoachClient, eli: dict[str, Any]) -> CoachClient:
-    return coach.with_bearer((await sessions.begin(coach.ctx, eli["_id"], "coach"))["accessToken"])
+    return coach.with_bearer((await sessions.create_session(coach.ctx, eli["_id"], "coach"))["accessToken"])
 
 
 async def test_the_owner_adds_changes_and_removes_employees(interactive: CoachClient, nobody: CoachClient) -> None:
@@ -82,7 +82,7 @@ async def test_who_has_a_password_keeps_it_at_another_address(
     interactive: CoachClient, nobody: CoachClient, eli: dict[str, Any]
 ) -> None:
     """But a token that was asked for at the one before is worth nothing any more."""
-    token = await identities.allow_reset(interactive.ctx, eli["_id"], "coach")
+    token = await identities.create_reset_token(interactive.ctx, eli["_id"], "coach")
     moved = f"moved.{eli['email']}"
     (await interactive.patch(f"/coach/employees/{eli['_id']}", {"email": moved})).ok()
 
@@ -196,10 +196,10 @@ async def test_a_coach_who_leaves_during_a_bulk_change_gets_no_more_clients(
 
     async def leaves(so_far: customer_bulk.Result) -> None:
         if so_far.requested == 1:
-            await team.remove(coach.ctx, eli["_id"])
+            await team.remove_employee(coach.ctx, eli["_id"])
 
     selection = {"ids": clients, "dryRun": False}
-    result = await customer_bulk.assign_trainer(coach.ctx, selection, eli["_id"], told=leaves)
+    result = await customer_bulk.assign_trainer(coach.ctx, selection, eli["_id"], on_progress=leaves)
 
     failure = {"customerId": clients[1], "code": "NOT_FOUND", "message": "Coach not found"}
     assert result == {"requested": 2, "ok": 1, "failed": [failure]}
@@ -209,7 +209,7 @@ async def test_a_coach_who_leaves_during_a_bulk_change_gets_no_more_clients(
 async def test_a_key_whose_master_key_is_lost_is_told_of(coach: CoachClient) -> None:
     made = await api_keys.create(coach.ctx, "Backend")
     lost = replace(coach.ctx.services, vault=Vault([bytes(range(32))]))
-    assert await api_keys.unreadable(lost) > 0, "which the log says at the start"
+    assert await api_keys.count_unreadable(lost) > 0, "which the log says at the start"
     with pytest.raises(Unavailable, match="master key"):
         await api_keys.reveal(replace(coach.ctx, services=lost), made["_id"])
 

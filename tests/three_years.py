@@ -57,7 +57,7 @@ async def train(ctx: Context, customer_id: ObjectId) -> Years:
     for at in range(0, DAYS, _BATCH):
         part = calendar[at : at + _BATCH]
         await in_transaction(ctx, lambda tx, part=part: _follow(tx, customer_id, part))  # type: ignore[misc]
-    await customers.scheduled_until(ctx, customer_id, str(LAST))
+    await customers.set_last_workout_date(ctx, customer_id, str(LAST))
     return Years(customer_id, exercises, calendar[-1]["_id"], calendar[-1]["items"][0]["_id"])
 
 

@@ -167,8 +167,8 @@ async def told(coach: CoachClient, customer: Json) -> list[str]:
 async def employee_key(coach: CoachClient, *permissions: str, scope: str = "assigned") -> str:
     """The API key of a new employee, who by default sees only clients assigned to them."""
     email = f"eli-{ObjectId()}@example.com"
-    hired = await team.hire(coach.ctx, "Eli", email, list(permissions), scope, "no hash")
-    principal = await team.principal(coach.ctx.services, hired["_id"])
+    hired = await team.create_employee(coach.ctx, "Eli", email, list(permissions), scope, "no hash")
+    principal = await team.load_principal(coach.ctx.services, hired["_id"])
     assert principal is not None
     return str((await api_keys.create(coach.ctx.acting_as(principal), "Eli's"))["key"])
 

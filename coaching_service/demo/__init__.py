@@ -34,7 +34,7 @@ async def ensure_demo(services: Services, progress: Progress = lambda _: None) -
         password_hash = await hash_password(password)
         owner = await in_transaction(ctx, lambda tx: fill(tx, password_hash, progress))
     ctx = ctx.acting_as(owner)
-    secret = await api_keys.secret_of(ctx, _KEY_NAME) or str((await api_keys.create(ctx, _KEY_NAME))["key"])
+    secret = await api_keys.find_secret(ctx, _KEY_NAME) or str((await api_keys.create(ctx, _KEY_NAME))["key"])
     return {
         "baseUrl": services.base_url,
         "apiKey": secret,
@@ -45,8 +45,8 @@ async def ensure_demo(services: Services, progress: Progress = lambda _: None) -
 
 
 async def _owner(ctx: Context) -> Principal | None:
-    found = await identities.subject_of(ctx.services, EMAIL)
-    return None if found is None else await team.principal(ctx.services, found.subject_id)
+    found = await identities.find_by_email(ctx.services, EMAIL)
+    return None if found is None else await team.load_principal(ctx.services, found.subject_id)
 
 
 def write_atomically(file: Path, content: dict[str, str]) -> None:

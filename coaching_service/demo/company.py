@@ -31,10 +31,10 @@ _TRAINING_DAYS = (0, 2, 4)
 
 async def fill(ctx: Context, password_hash: str, progress: Callable[[str], None]) -> Principal:
     """The company with all that is in it; gives its owner. `progress` is told what is being made."""
-    owner = await team.found_company(ctx, "Demo Coaching", "Dana Demo", EMAIL, password_hash)
+    owner = await team.create_company(ctx, "Demo Coaching", "Dana Demo", EMAIL, password_hash)
     ctx = ctx.acting_as(owner)
     name, email = content.COLLEAGUE
-    colleague = await team.hire(ctx, name, email, sorted(ALL_PERMISSIONS), "assigned", password_hash)
+    colleague = await team.create_employee(ctx, name, email, sorted(ALL_PERMISSIONS), "assigned", password_hash)
     progress("forms, metrics and programs")
     await _library(ctx)
     progress("clients and their calendars")
@@ -73,7 +73,7 @@ async def _client(
     name, surname, groups, trainer, archived = client
     details = {"name": name, "surname": surname, "groups": list(groups), "assignedTo": trainers[trainer]}
     identifier = ObjectId()
-    made = customers.new_document(details, str(uuid.uuid4()), sample=True, archived=archived)
+    made = customers.build_document(details, str(uuid.uuid4()), sample=True, archived=archived)
     await customers.add_many(ctx, [{"_id": identifier, **made}])
     if archived:
         return identifier

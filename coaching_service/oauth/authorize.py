@@ -16,7 +16,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.oauth import redirects, store
 from coaching_service.oauth.metadata import names_resource, resource_of
 from coaching_service.people.assistants import service as assistants
-from coaching_service.people.assistants.service import Asked
+from coaching_service.people.assistants.service import GrantRequest
 
 _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 _MAX_STATE = 2_500  # as it is sent: an address has to hold it, once more encoded, through the sign-in
@@ -42,7 +42,7 @@ class SentBack(Exception):
 class AuthorizationRequest:
     """A request that may be put to a coach."""
 
-    asked: Asked
+    asked: GrantRequest
     state: str | None
 
 
@@ -58,7 +58,7 @@ async def read(services: Services, query: MultiMapping[str]) -> AuthorizationReq
         error, about = wrong
         state = state if len(query.getall("state", [])) == 1 else None
         raise SentBack(_back(services, redirect_uri, state, {"error": error, "error_description": about}))
-    asked = Asked(
+    asked = GrantRequest(
         client_id=client["clientId"],
         client_name=client["name"],
         redirect_uri=redirect_uri,
@@ -117,7 +117,7 @@ def _back(services: Services, redirect_uri: str, state: str | None, values: dict
 
 async def approved(ctx: Context, request: AuthorizationRequest, *, read_only: bool) -> str:
     """The coach asking lets the client in; gives the address the browser is sent to, the code in it."""
-    code = await assistants.consent(ctx, request.asked, read_only=read_only)
+    code = await assistants.create_grant(ctx, request.asked, read_only=read_only)
     return _back(ctx.services, request.asked.redirect_uri, request.state, {"code": code})
 
 

@@ -53,10 +53,10 @@ async def issue(services: Services, form: Form) -> dict[str, Any]:
         if kind == "authorization_code":
             tokens = await _by_code(services, form, client)
         elif kind == "refresh_token":
-            tokens = await assistants.refresh(services, form.need("refresh_token"), client["clientId"])
+            tokens = await assistants.refresh_tokens(services, form.need("refresh_token"), client["clientId"])
         else:
             raise OAuthError("unsupported_grant_type", "grant_type must be authorization_code or refresh_token")
-    except assistants.Refused as refused:
+    except assistants.GrantRejected as refused:
         raise OAuthError("invalid_grant", str(refused)) from None
     await store.keep(services, client["clientId"])
     answer = {
@@ -68,11 +68,11 @@ async def issue(services: Services, form: Form) -> dict[str, Any]:
     return answer | ({"refresh_token": tokens.refresh} if tokens.refresh else {})
 
 
-async def _by_code(services: Services, form: Form, client: Document) -> assistants.Tokens:
+async def _by_code(services: Services, form: Form, client: Document) -> assistants.TokenPair:
     code, verifier = form.need("code"), form.need("code_verifier")
     if not _VERIFIER.fullmatch(verifier):
         raise invalid_request("code_verifier must be 43 to 128 unreserved characters")
-    return await assistants.exchange(
+    return await assistants.exchange_code(
         *(services, code, client["clientId"], verifier, form.get("redirect_uri")),
         refreshable="refresh_token" in client["grantTypes"],
     )
@@ -81,7 +81,7 @@ async def _by_code(services: Services, form: Form, client: Document) -> assistan
 async def revoke(services: Services, form: Form) -> None:
     """End what a token belongs to, if it is this client's; an unknown token is nobody's loss. Raises OAuthError."""
     client = await _client(services, form)
-    await assistants.give_back(services, form.need("token"), client["clientId"])
+    await assistants.revoke_token(services, form.need("token"), client["clientId"])
 
 
 async def _client(services: Services, form: Form) -> Document:

@@ -12,7 +12,7 @@ from multidict import MultiDict
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.validation import Input
-from coaching_service.people.sessions import browser
+from coaching_service.people.sessions import web_sessions
 from coaching_service.people.sessions.schemas import Credentials
 from coaching_service.web.forms import Sent, load
 from coaching_service.web.once import ONCE_FIELD
@@ -45,4 +45,4 @@ def entry_of(sent: Sent) -> Sent:
 async def sign_in(ctx: Context, entry: Sent) -> str:
     """The token of a new session. Raises ValidationError, and what browser.sign_in does."""
     credentials = load(ENTRY, entry)["ended"]
-    return await browser.sign_in(ctx, credentials["email"], credentials["password"])
+    return await web_sessions.sign_in(ctx, credentials["email"], credentials["password"])

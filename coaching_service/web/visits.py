@@ -13,7 +13,7 @@ from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.database.context import Services
 from coaching_service.core.errors import Forbidden
-from coaching_service.people.sessions import browser
+from coaching_service.people.sessions import web_sessions
 
 CSRF_FIELD = "csrf"
 _LOCAL = re.compile(r"/(app|oauth)([/?][!-\[\]-~]*)?", re.ASCII)
@@ -51,7 +51,7 @@ class Visit:
     async def of(cls, services: Services, request: web.Request) -> Visit:
         """What a request's cookies say."""
         session = request.cookies.get(cookie_name(services, "session"))
-        principal = await browser.principal_of(services, session) if session else None
+        principal = await web_sessions.find_principal(services, session) if session else None
         visitor = request.cookies.get(cookie_name(services, "visitor"))
         return cls(services, session, principal, visitor or new_token(), is_new=not visitor)
 
@@ -62,7 +62,7 @@ class Visit:
 
     async def signed_in(self, session: str) -> Visit:
         """The same browser with a session that has just begun."""
-        return replace(self, session=session, principal=await browser.principal_of(self.services, session))
+        return replace(self, session=session, principal=await web_sessions.find_principal(self.services, session))
 
     @property
     def csrf(self) -> str:
@@ -96,7 +96,7 @@ class Visit:
     def dress(self, response: web.StreamResponse, *, session: str | None = None, ends: bool = False) -> None:
         """Give a response the cookies of this visit; `session` begins one, `ends` ends it."""
         if session is not None:
-            self._set(response, "session", session, int(browser.LIVES.total_seconds()))
+            self._set(response, "session", session, int(web_sessions.LIVES.total_seconds()))
         elif ends or (self.session and self.principal is None):
             self._drop(response, "session")
         if self.is_new and self.principal is None:

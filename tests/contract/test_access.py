@@ -62,7 +62,9 @@ async def customer_id(company: CoachClient) -> str:
 
 @pytest.fixture(scope="module")
 async def employee_without_permissions(company: CoachClient) -> ObjectId:
-    employee = await team.hire(company.ctx, "Eli", f"eli-{company.ctx.company_id}@example.com", [], "all", "no hash")
+    employee = await team.create_employee(
+        company.ctx, "Eli", f"eli-{company.ctx.company_id}@example.com", [], "all", "no hash"
+    )
     employee_id: ObjectId = employee["_id"]
     return employee_id
 
@@ -81,7 +83,7 @@ async def headers(
         return {"X-API-Key": (await api_keys.create(company.ctx, "Test", restrictions))["key"]}
 
     async def session(subject: ObjectId, kind: sessions.Kind) -> dict[str, str]:
-        return {"Authorization": "Bearer " + (await sessions.begin(company.ctx, subject, kind))["accessToken"]}
+        return {"Authorization": "Bearer " + (await sessions.create_session(company.ctx, subject, kind))["accessToken"]}
 
     async def revoked() -> dict[str, str]:
         api_key = await api_keys.create(company.ctx, "Test")

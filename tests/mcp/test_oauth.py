@@ -171,8 +171,8 @@ async def test_whoever_sets_a_new_password_has_no_assistant_left(
     browser: Visitor, program: Program, stranger: Knocker, coach: CoachClient
 ) -> None:
     token = (await let_in(browser, program))["access_token"]
-    reset = await identities.allow_reset(coach.ctx, coach.ctx.caller.id, "coach")
-    await sessions.reset(coach.ctx, reset, "another long password")
+    reset = await identities.create_reset_token(coach.ctx, coach.ctx.caller.id, "coach")
+    await sessions.reset_password(coach.ctx, reset, "another long password")
     assert not await opens(stranger, token)
 
 

@@ -189,7 +189,7 @@ async def test_a_consent_after_the_session_has_ended_is_led_back_to_its_question
 ) -> None:
     question = program.question()
     page = (await browser.get(question)).ok()
-    await sessions.end_all(coach.ctx, coach.ctx.caller.id)
+    await sessions.end_sessions(coach.ctx, coach.ctx.caller.id)
 
     form = page.form("/oauth/authorize")
     from_us, sent = {"Sec-Fetch-Site": "same-origin"}, {**dict(form.fields), "decision": "allow"}

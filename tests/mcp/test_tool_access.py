@@ -13,7 +13,7 @@ from coaching_service.core.auth.permissions import CUSTOMERS, EXERCISES
 from coaching_service.core.mcp.tools import Tool, tools_of
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
-from coaching_service.people.assistants.service import Refused
+from coaching_service.people.assistants.service import GrantRejected
 from coaching_service.people.team import service as team
 from tests.assistants import let_in
 from tests.client import MONDAY, UNKNOWN, CoachClient
@@ -127,10 +127,10 @@ async def test_nobody_finds_another_companys(door: Knocker, world: World, tool: 
 
 async def test_an_employee_is_held_to_the_clients_assigned_to_them(house: TestServer, coach: CoachClient) -> None:
     email = f"eli-{coach.ctx.company_id}@example.com"
-    hired = await team.hire(coach.ctx, "Eli", email, [CUSTOMERS.VIEW], "assigned", "no hash")
+    hired = await team.create_employee(coach.ctx, "Eli", email, [CUSTOMERS.VIEW], "assigned", "no hash")
     mine = await coach.create_customer(name="Mine", assignedTo=str(hired["_id"]))
     colleagues = await coach.create_customer(name="Colleague's")
-    eli = await team.principal(coach.ctx.services, hired["_id"])
+    eli = await team.load_principal(coach.ctx.services, hired["_id"])
     assert eli is not None
     grant = await let_in(coach.ctx.acting_as(eli))
     async with Knocker(house, {"Authorization": f"Bearer {grant.tokens.access}"}) as door:
@@ -154,8 +154,8 @@ async def test_an_assistants_token_is_no_session(coach: CoachClient) -> None:
 
 async def test_a_removed_employees_assistant_is_out_at_once(house: TestServer, coach: CoachClient) -> None:
     email = f"eli-{coach.ctx.company_id}@example.com"
-    hired = await team.hire(coach.ctx, "Eli", email, [CUSTOMERS.VIEW], "all", "no hash")
-    eli = await team.principal(coach.ctx.services, hired["_id"])
+    hired = await team.create_employee(coach.ctx, "Eli", email, [CUSTOMERS.VIEW], "all", "no hash")
+    eli = await team.load_principal(coach.ctx.services, hired["_id"])
     assert eli is not None
     theirs = await let_in(coach.ctx.acting_as(eli), "Eli's")
     async with Knocker(house, {"Authorization": f"Bearer {theirs.tokens.access}"}) as door:
@@ -175,8 +175,8 @@ async def test_a_deleted_companys_assistants_are_out_at_once(house: TestServer, 
         session = await company.interactive()
         (await session.send("DELETE", "/coach/account", json={"password": PASSWORD})).ok(204)
         assert (await door.ask("tools/list")).status == 401
-    with pytest.raises(Refused):
-        await assistants.refresh(company.ctx.services, str(grant.tokens.refresh), "a-client")
+    with pytest.raises(GrantRejected):
+        await assistants.refresh_tokens(company.ctx.services, str(grant.tokens.refresh), "a-client")
 
 
 async def test_a_coach_sees_and_ends_their_own_assistants(house: TestServer, coach: CoachClient) -> None:

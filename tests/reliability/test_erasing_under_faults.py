@@ -54,7 +54,7 @@ async def company(settings: Settings) -> AsyncIterator[Company]:
     async with runtime.open_services(own) as services:
         await services.db.client.drop_database(own.mongodb_database)
         await runtime.make_indexes(services)
-        owner = await team.found_company(Context(services), "One", "Olga", "olga@erasing.test", "no hash")
+        owner = await team.create_company(Context(services), "One", "Olga", "olga@erasing.test", "no hash")
         ctx = Context(services).acting_as(owner)
         key = str((await api_keys.create(ctx, "Test"))["key"])
         clients = [(await customers.create(ctx, {"name": name}))["_id"] for name in ("Zebulon", "Yolanda")]

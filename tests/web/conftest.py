@@ -51,7 +51,7 @@ async def colleague(coach: CoachClient, new_visitor: NewVisitor, password_hash: 
 
     async def sign_in(*permissions: str, scope: str = "all") -> Visitor:
         email = f"eli-{secrets.token_hex(6)}@example.com"
-        await team.hire(coach.ctx, "Eli", email, list(permissions), scope, password_hash)
+        await team.create_employee(coach.ctx, "Eli", email, list(permissions), scope, password_hash)
         visitor = new_visitor()
         (await visitor.sign_in(email, PASSWORD)).ok()
         return visitor

@@ -88,9 +88,11 @@ async def test_a_trainer_who_has_left_is_told_and_the_form_kept(
     coach: CoachClient, owner_page: Visitor, password_hash: str
 ) -> None:
     ana = await coach.create_customer("Ana")
-    eli = await team.hire(coach.ctx, "Eli", f"e-{secrets.token_hex(6)}@example.com", [], "all", password_hash)
+    eli = await team.create_employee(
+        coach.ctx, "Eli", f"e-{secrets.token_hex(6)}@example.com", [], "all", password_hash
+    )
     page = (await owner_page.get(details_of(ana))).says("Eli")
-    await team.remove(coach.ctx, eli["_id"])
+    await team.remove_employee(coach.ctx, eli["_id"])
 
     told = await owner_page.submit(page, details_of(ana), phone="777", assignedTo=str(eli["_id"]))
 
@@ -102,7 +104,9 @@ async def test_who_gives_a_client_away_is_led_to_those_left(
     coach: CoachClient, new_visitor: NewVisitor, password_hash: str
 ) -> None:
     email = f"eli-{secrets.token_hex(6)}@example.com"
-    eli = await team.hire(coach.ctx, "Eli", email, ["customers.view", "customers.edit"], "assigned", password_hash)
+    eli = await team.create_employee(
+        coach.ctx, "Eli", email, ["customers.view", "customers.edit"], "assigned", password_hash
+    )
     ana = await coach.create_customer("Ana", assignedTo=str(eli["_id"]))
     browser = new_visitor()
     (await browser.sign_in(email, PASSWORD)).ok()

@@ -10,7 +10,7 @@ import pytest
 from coaching_service.app import MEASURES, SERVICES
 from coaching_service.core import rate_limits
 from coaching_service.people.identities import service as identities
-from coaching_service.people.sessions import browser
+from coaching_service.people.sessions import web_sessions
 from coaching_service.people.team import service as team
 from tests.client import CoachClient
 from tests.conftest import PASSWORD, AsServed
@@ -144,7 +144,7 @@ async def test_a_forgotten_password_is_set_anew_by_the_link_of_the_mail(coach: C
         await visitor.get("/app/forgotten-password"), "/app/forgotten-password", email="nobody@example.com"
     )
     asked.ok().says("If this address signs in here, a mail is on its way.")
-    token = await identities.allow_reset(coach.ctx, coach.ctx.caller.id, "coach")
+    token = await identities.create_reset_token(coach.ctx, coach.ctx.caller.id, "coach")
     page = await visitor.get(f"/app/reset-password?token={token}")
     short = await visitor.submit(page, "/app/reset-password", password="short")
     short.ok(400).says("This must be at least 12 characters long.")
@@ -186,11 +186,11 @@ async def test_a_removed_employee_is_out_at_once(
     coach: CoachClient, new_visitor: NewVisitor, password_hash: str
 ) -> None:
     email = f"eli-{secrets.token_hex(6)}@example.com"
-    hired = await team.hire(coach.ctx, "Eli", email, [], "all", password_hash)
+    hired = await team.create_employee(coach.ctx, "Eli", email, [], "all", password_hash)
     eli = new_visitor()
     (await eli.sign_in(email, PASSWORD)).ok()
 
-    await team.remove(coach.ctx, hired["_id"])
+    await team.remove_employee(coach.ctx, hired["_id"])
 
     assert (await eli.get("/app")).path == "/app/sign-in"
 
@@ -201,7 +201,7 @@ async def test_sign_out_ends_the_session_for_every_copy_of_the_cookie(coach: Coa
 
     out.ok().says("You are signed out.")
     assert "coach_session" not in owner_page.cookies()
-    assert await browser.principal_of(coach.ctx.services, token) is None
+    assert await web_sessions.find_principal(coach.ctx.services, token) is None
 
 
 async def test_a_spent_or_mistyped_first_access_offers_no_form(coach: CoachClient, visitor: Visitor) -> None:

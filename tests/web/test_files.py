@@ -179,7 +179,7 @@ async def test_no_form_is_shown_to_those_who_may_not(
     (await upload(owner_page, ana, PHOTO)).ok()
     await owner_page.submit(await owner_page.get(f"{ana}/plans"), f"{ana}/plans", file=("plan.pdf", PDF))
     email = f"eli-{secrets.token_hex(6)}@example.com"
-    await team.hire(coach.ctx, "Eli", email, ["customers.view", "nutrition.view"], "all", password_hash)
+    await team.create_employee(coach.ctx, "Eli", email, ["customers.view", "nutrition.view"], "all", password_hash)
     eli = new_visitor()
     (await eli.sign_in(email, PASSWORD)).ok()
 

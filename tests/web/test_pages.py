@@ -92,7 +92,7 @@ async def test_what_is_another_company_s_is_not_there(owner_page: Visitor, world
 @pytest.fixture
 async def powerless(company: CoachClient, new_visitor: NewVisitor, password_hash: str) -> Visitor:
     email = f"eli-{secrets.token_hex(6)}@example.com"
-    await team.hire(company.ctx, "Eli", email, [], "all", password_hash)
+    await team.create_employee(company.ctx, "Eli", email, [], "all", password_hash)
     visitor = new_visitor()
     (await visitor.sign_in(email, PASSWORD)).ok()
     return visitor

@@ -16,7 +16,7 @@ from coaching_service.app import create_app
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.sessions import browser
+from coaching_service.people.sessions import web_sessions
 from coaching_service.settings import Settings
 from coaching_service.web import views
 from coaching_service.web.pages import Page
@@ -97,11 +97,11 @@ async def test_only_a_hash_of_the_cookie_is_stored(coach: CoachClient, owner_pag
 
 async def test_a_session_ends_by_itself(coach: CoachClient) -> None:
     ctx, sessions = coach.ctx, coach.ctx.db["sessions"]
-    token = await browser.begin(ctx, ctx.caller.id)
+    token = await web_sessions.create_session(ctx, ctx.caller.id)
 
     async def until(**access: Any) -> Any:
         await sessions.update_one({"companyId": ctx.company_id}, {"$set": access})
-        who = await browser.principal_of(ctx.services, token)
+        who = await web_sessions.find_principal(ctx.services, token)
         stored = await sessions.find_one({"companyId": ctx.company_id})
         return who, stored["access"][0]["until"] if stored else None
 

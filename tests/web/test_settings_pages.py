@@ -165,7 +165,7 @@ async def test_an_employee_sees_only_clients_of_theirs(
     coach: CoachClient, new_visitor: NewVisitor, password_hash: str
 ) -> None:
     email = f"eli-{secrets.token_hex(6)}@example.com"
-    await team.hire(coach.ctx, "Eli", email, ["customers.view"], "assigned", password_hash)
+    await team.create_employee(coach.ctx, "Eli", email, ["customers.view"], "assigned", password_hash)
     ana = await coach.create_customer("Ana")
     eli = new_visitor()
 
@@ -207,7 +207,7 @@ async def test_an_employee_gives_a_key_only_what_is_theirs(
     coach: CoachClient, new_visitor: NewVisitor, password_hash: str
 ) -> None:
     email = f"eli-{secrets.token_hex(6)}@example.com"
-    await team.hire(coach.ctx, "Eli", email, ["customers.view"], "all", password_hash)
+    await team.create_employee(coach.ctx, "Eli", email, ["customers.view"], "all", password_hash)
     eli = new_visitor()
     (await eli.sign_in(email, PASSWORD)).ok()
     page = await eli.get(KEYS)
@@ -239,7 +239,9 @@ async def test_the_company_s_name_and_zone_cannot_be_emptied(coach: CoachClient,
 async def test_a_colleague_s_permissions_changed_meanwhile_are_shown(
     coach: CoachClient, owner_page: Visitor, password_hash: str
 ) -> None:
-    hired = await team.hire(coach.ctx, "Eli", f"{secrets.token_hex(6)}@example.com", [], "all", password_hash)
+    hired = await team.create_employee(
+        coach.ctx, "Eli", f"{secrets.token_hex(6)}@example.com", [], "all", password_hash
+    )
     here = f"{TEAM}/{hired['_id']}"
     page = await owner_page.get(here)
     (await owner_page.submit(await owner_page.get(here), here, permissions=["forms.view"])).says("Eli is changed.")

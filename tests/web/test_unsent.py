@@ -12,7 +12,7 @@ COMPANY, NEW = "/app/settings/company", "/app/customers/new"
 
 
 async def session_ends(coach: CoachClient) -> None:
-    await sessions.end_all(coach.ctx, coach.ctx.caller.id)
+    await sessions.end_sessions(coach.ctx, coach.ctx.caller.id)
 
 
 async def sign_in_again(visitor: Visitor, page: PageSeen, coach: CoachClient, action: str, password: str) -> PageSeen:

@@ -39,7 +39,7 @@ async def test_a_password_is_changed_and_every_other_session_ends(
     assert (await owner_page.get("/app/customers")).path == "/app/customers", "this session goes on"
     assert (await elsewhere.get("/app/customers")).ok().path.startswith("/app/sign-in")
     (await interactive.get("/me")).refused(401)
-    assert await assistants.everything(coach.ctx) == []
+    assert await assistants.list_assistants(coach.ctx) == []
     (await coach.get("/me")).ok(), "API keys go on"
     (await elsewhere.sign_in(email, PASSWORD)).ok(401)
     assert (await elsewhere.sign_in(email, FRESH)).ok().path == "/app/customers"
@@ -56,7 +56,7 @@ async def test_the_one_at_hand_is_asked_for_and_the_new_one_is_judged(coach: Coa
     short.ok(400).says("This must be at least 12 characters long.")
     empty = await owner_page.submit(wrong, YOU, currentPassword="", password="")
     assert empty.ok(400).text.count("This should not be empty.") == 2
-    assert await identities.is_right(coach.ctx, coach.ctx.caller.id, PASSWORD)
+    assert await identities.check_password(coach.ctx, coach.ctx.caller.id, PASSWORD)
 
 
 async def test_guesses_at_it_count_like_failed_sign_ins(
@@ -76,22 +76,22 @@ async def test_guesses_at_it_count_like_failed_sign_ins(
 
 
 async def test_no_mail_sent_before_sets_the_password_afterwards(coach: CoachClient, owner_page: Visitor) -> None:
-    token = await identities.allow_reset(coach.ctx, coach.ctx.caller.id, "coach")
+    token = await identities.create_reset_token(coach.ctx, coach.ctx.caller.id, "coach")
     page = await owner_page.get(YOU)
     (await owner_page.submit(page, YOU, currentPassword=PASSWORD, password=FRESH)).ok()
 
-    assert await identities.whose_reset(coach.ctx.services, token) is None
+    assert await identities.find_by_reset_token(coach.ctx.services, token) is None
 
 
 async def test_every_coach_has_the_page(coach: CoachClient, new_visitor: NewVisitor, password_hash: str) -> None:
     email = f"eli-{secrets.token_hex(6)}@example.com"
-    await team.hire(coach.ctx, "Eli", email, [], "all", password_hash)
+    await team.create_employee(coach.ctx, "Eli", email, [], "all", password_hash)
     eli = new_visitor()
     arrived = (await eli.sign_in(email, PASSWORD)).ok()
     page = (await eli.get(YOU)).ok().says("Eli", email, "The owner of your company can change both.")
     assert YOU in page.links, arrived.path
     (await eli.submit(page, YOU, currentPassword=PASSWORD, password=FRESH)).ok().says("Your password is changed.")
-    assert await identities.is_right(coach.ctx, coach.ctx.caller.id, PASSWORD), "nobody else's"
+    assert await identities.check_password(coach.ctx, coach.ctx.caller.id, PASSWORD), "nobody else's"
 
 
 async def test_no_password_is_carried_past_the_end_of_a_session(coach: CoachClient, owner_page: Visitor) -> None:

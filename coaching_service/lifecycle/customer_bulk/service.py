@@ -27,7 +27,7 @@ Apply = Callable[[Context, list[ObjectId]], Awaitable[Any]]
 # Gives those to whom it cannot be done, and why.
 Unfit = Callable[[Context, list[ObjectId]], Awaitable[dict[ObjectId, str]]]
 # Called after each batch with what became of the clients so far.
-Told = Callable[["Result"], Awaitable[None]]
+OnProgress = Callable[["Result"], Awaitable[None]]
 
 
 @dataclass
@@ -47,45 +47,51 @@ class Result:
         return {"requested": self.requested, "ok": self.ok, "failed": self.failed}
 
 
-async def chosen(ctx: Context, selection: Document) -> list[ObjectId]:
+async def list_selected(ctx: Context, selection: Document) -> list[ObjectId]:
     """The clients that a selection means at this moment, in their own order."""
     return sorted([customer_id async for ids in _selected(ctx, selection) for customer_id in ids])
 
 
-async def archive(ctx: Context, selection: Document, *, archived: bool, told: Told | None = None) -> Document:
+async def archive(
+    ctx: Context, selection: Document, *, archived: bool, on_progress: OnProgress | None = None
+) -> Document:
     """Archive or restore clients."""
-    return await _run(ctx, selection, lambda tx, ids: bulk.set_archived(tx, ids, archived=archived), told)
+    return await _run(ctx, selection, lambda tx, ids: bulk.set_archived(tx, ids, archived=archived), on_progress)
 
 
-async def add_groups(ctx: Context, selection: Document, groups: list[str], *, told: Told | None = None) -> Document:
+async def add_groups(
+    ctx: Context, selection: Document, groups: list[str], *, on_progress: OnProgress | None = None
+) -> Document:
     """Put clients into groups; one who would be in too many fails."""
 
     async def overfull(tx: Context, ids: list[ObjectId]) -> dict[ObjectId, str]:
-        return await bulk.overfull(tx, ids, groups)
+        return await bulk.find_over_group_limit(tx, ids, groups)
 
-    return await _run(ctx, selection, lambda tx, ids: bulk.add_groups(tx, ids, groups), told, unfit=overfull)
+    return await _run(ctx, selection, lambda tx, ids: bulk.add_groups(tx, ids, groups), on_progress, unfit=overfull)
 
 
-async def remove_groups(ctx: Context, selection: Document, groups: list[str], *, told: Told | None = None) -> Document:
+async def remove_groups(
+    ctx: Context, selection: Document, groups: list[str], *, on_progress: OnProgress | None = None
+) -> Document:
     """Take clients out of groups."""
-    return await _run(ctx, selection, lambda tx, ids: bulk.remove_groups(tx, ids, groups), told)
+    return await _run(ctx, selection, lambda tx, ids: bulk.remove_groups(tx, ids, groups), on_progress)
 
 
 async def assign_trainer(
-    ctx: Context, selection: Document, coach_id: ObjectId | None, *, told: Told | None = None
+    ctx: Context, selection: Document, coach_id: ObjectId | None, *, on_progress: OnProgress | None = None
 ) -> Document:
     """Assign clients to a coach, or to nobody. Raises NotFound for an unknown coach."""
 
     async def require(tx: Context) -> None:
         if coach_id is not None:
-            await team.require(tx, coach_id)
+            await team.require_coach(tx, coach_id)
 
     async def assign(tx: Context, ids: list[ObjectId]) -> None:
         await require(tx)  # who leaves while this goes on gets no more
         await bulk.assign_trainer(tx, ids, coach_id)
 
     await require(ctx)
-    return await _run(ctx, selection, assign, told)
+    return await _run(ctx, selection, assign, on_progress)
 
 
 async def assign_program(
@@ -95,7 +101,7 @@ async def assign_program(
     start: str,
     *,
     claim: Claim | None = None,
-    told: Told | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Document:
     """Assign a program to clients from a date on; those to whom it was assigned under `claim` are `ok` as they are.
 
@@ -108,20 +114,20 @@ async def assign_program(
             if claim is None or await idempotency.step(tx, claim, customer_id):
                 await programs.put(tx, plan, customer_id)
 
-    return await _run(ctx, selection, assign, told, batch=_CLIENT)
+    return await _run(ctx, selection, assign, on_progress, batch=_CLIENT)
 
 
 async def assign_metrics_set(
-    ctx: Context, selection: Document, set_id: ObjectId, *, told: Told | None = None
+    ctx: Context, selection: Document, set_id: ObjectId, *, on_progress: OnProgress | None = None
 ) -> Document:
     """Assign a metric set to clients. Raises NotFound for an unknown set."""
     await metric_sets.read(ctx, set_id)
-    return await _run(ctx, selection, lambda tx, ids: metrics.assign_many(tx, ids, set_id), told)
+    return await _run(ctx, selection, lambda tx, ids: metrics.assign_many(tx, ids, set_id), on_progress)
 
 
-async def erase(ctx: Context, selection: Document, *, told: Told | None = None) -> Document:
+async def erase(ctx: Context, selection: Document, *, on_progress: OnProgress | None = None) -> Document:
     """Erase clients: gone at once for every reader, all that is theirs removed in the background."""
-    return await _run(ctx, selection, bulk.erase, told)
+    return await _run(ctx, selection, bulk.erase, on_progress)
 
 
 async def _none_unfit(_: Context, __: list[ObjectId]) -> dict[ObjectId, str]:
@@ -132,7 +138,7 @@ async def _run(
     ctx: Context,
     selection: Document,
     apply: Apply,
-    told: Told | None,
+    on_progress: OnProgress | None,
     *,
     batch: int = BATCH,
     unfit: Unfit = _none_unfit,
@@ -142,8 +148,8 @@ async def _run(
         result.requested += len(ids)
         for at in range(0, len(ids), batch):
             await _settle(ctx, ids[at : at + batch], apply, unfit, result, dry_run=selection["dryRun"])
-            if told is not None:
-                await told(result)
+            if on_progress is not None:
+                await on_progress(result)
     return result.answer()
 
 
@@ -154,7 +160,7 @@ async def _settle(
 
     async def changed(tx: Context) -> tuple[dict[ObjectId, bool], dict[ObjectId, str]]:
         # Looked at in the transaction of the change: whoever is counted as `ok` is there, and is changed.
-        found = await bulk.reachable(tx, ids)
+        found = await bulk.find_accessible(tx, ids)
         ours = [customer_id for customer_id in ids if found.get(customer_id)]
         without = await unfit(tx, ours)
         if (fit := [customer_id for customer_id in ours if customer_id not in without]) and not dry_run:
@@ -193,5 +199,5 @@ async def _selected(ctx: Context, selection: Document) -> AsyncIterator[list[Obj
             yield wanted[at : at + BATCH]
         return
     excluded = set(selection.get("excludeIds", ()))
-    async for ids in bulk.matching(ctx, selection["filter"], BATCH):
+    async for ids in bulk.iterate_matching(ctx, selection["filter"], BATCH):
         yield [customer_id for customer_id in ids if customer_id not in excluded]

@@ -21,7 +21,7 @@ _PIECE = 256 * 1024
 
 async def export(ctx: Context, customer_id: ObjectId) -> Stream:
     """A client's export. Raises NotFound, Forbidden before anything is sent."""
-    await customers.visible(ctx, customer_id)
+    await customers.get_visible(ctx, customer_id)
 
     def pieces(_start: int, _end: int) -> AsyncIterator[bytes]:
         return _zip(ctx, customer_id)

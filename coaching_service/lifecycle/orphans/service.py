@@ -15,7 +15,7 @@ _OFTEN = timedelta(hours=1)
 
 
 @dataclass
-class Report:
+class OrphanReport:
     """What was found: how many files there are, those that no record came to name within an hour, stretches of bytes
     that belong to no file, and the bytes of both."""
 
@@ -25,9 +25,9 @@ class Report:
     bytes: int = 0
 
 
-async def collect(services: Services, *, remove: bool) -> Report:
+async def collect(services: Services, *, remove: bool) -> OrphanReport:
     """Find, and (with `remove`) remove, all bytes that no record names. What was begun in the last hour stays."""
-    report = Report(files=await files.count(services))
+    report = OrphanReport(files=await files.count(services))
     async for ids in files.abandoned(services):
         report.orphans += len(ids)
         report.bytes += await _looked_at(services, ids, remove=remove)
@@ -44,7 +44,7 @@ async def _looked_at(services: Services, ids: list[ObjectId], *, remove: bool) -
     return size
 
 
-async def collect_some(services: Services, job: Job) -> RunAgain:
+async def collect_step(services: Services, job: Job) -> RunAgain:
     """One step of the background: uploads that were begun over an hour ago and that no record names."""
     del job
     async for ids in files.abandoned(services):

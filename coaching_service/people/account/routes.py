@@ -10,7 +10,7 @@ from coaching_service.core.errors import TooManyRequests
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.validation import patch_of
 from coaching_service.people.account import service
-from coaching_service.people.account.schemas import Account, AccountDetails, Farewell, Me
+from coaching_service.people.account.schemas import Account, AccountDetails, AccountErasure, Me
 
 routes = Routes("", tag="Account")
 
@@ -51,14 +51,14 @@ async def update_account(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
 
     `loadUnit` is 409 once any load is stored.
     """
-    return await service.change(ctx, body)
+    return await service.update(ctx, body)
 
 
 @routes.delete(
     "/coach/account",
     lane="own",
     access=owner_session(),
-    body=Farewell(),
+    body=AccountErasure(),
     errors=(TooManyRequests,),
     example={"password": "correct horse battery staple"},
 )

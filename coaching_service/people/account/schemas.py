@@ -43,7 +43,7 @@ class Account(Output):
     version = fields.Integer()
 
 
-class Farewell(Input):
+class AccountErasure(Input):
     """The owner's password, once more."""
 
     password = Text(max_length=200, trim=False, required=True)

@@ -14,12 +14,12 @@ from coaching_service.people.identities import service as identities
 ERASE = "erase_company"
 
 
-async def found(ctx: Context) -> None:
+async def create(ctx: Context) -> None:
     """Store the company of the principal, who is its first owner."""
     await store.add(ctx, ctx.caller.company)
 
 
-def as_company(document: Document) -> Company:
+def to_company(document: Document) -> Company:
     """A stored company as principals carry it."""
     return Company(
         document["_id"],
@@ -37,7 +37,7 @@ async def read(ctx: Context) -> Document:
     return company
 
 
-async def change(ctx: Context, details: Document) -> Document:
+async def update(ctx: Context, details: Document) -> Document:
     """Change what is sent of the company: companyName, timezone, loadUnit.
 
     Raises Conflict when it has been changed since `version`, or for another `loadUnit` once any load is stored.
@@ -57,7 +57,7 @@ async def change(ctx: Context, details: Document) -> Document:
     return changed
 
 
-async def keep_unit(ctx: Context) -> None:
+async def lock_load_unit(ctx: Context) -> None:
     """Called before loads are stored: from now on the company's unit of load stays.
 
     Raises Conflict when the unit has just been changed under the request.
@@ -72,7 +72,7 @@ async def erase(ctx: Context, password: str) -> None:
 
     Raises Forbidden when `password` is not the asking owner's.
     """
-    if not await identities.is_right(ctx, ctx.caller.id, password):
+    if not await identities.check_password(ctx, ctx.caller.id, password):
         raise Forbidden("The password is wrong")
 
     async def removed(tx: Context) -> None:

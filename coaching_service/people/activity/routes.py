@@ -19,4 +19,4 @@ routes = Routes("/coach/customers/{customerId}/activity-feed", tag="Activity")
 @routes.get("", access=coach(CUSTOMERS.VIEW), query=FeedQuery(), returns=page_of(Event))
 async def list_activity(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> Page[dict[str, Any]]:
     """Read a client's activity feed, newest first."""
-    return await service.page(ctx, customer_id, page=query["page"], size=query["limit"])
+    return await service.list_events(ctx, customer_id, page=query["page"], size=query["limit"])

@@ -25,7 +25,9 @@ async def get_activity(ctx: Context, customer_id: ObjectId, page: int, page_size
     """Read what happened with a client lately, the newest first: workouts completed, records, forms, metrics with their
     values, photos, the beginnings of notes, programs. Gives docs, totalDocs, hasNextPage and nextPage."""
     client, found = await gather_reads(
-        ctx, customers.card(ctx, customer_id), service.page(ctx, customer_id, page=page, size=page_size)
+        ctx,
+        customers.get_visible_reference(ctx, customer_id),
+        service.list_events(ctx, customer_id, page=page, size=page_size),
     )
     return {"customer": client, **found, "docs": [_event(event) for event in found["docs"]]}
 

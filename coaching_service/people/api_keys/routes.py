@@ -9,7 +9,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.api_keys import service
-from coaching_service.people.api_keys.schemas import ApiKey, CreatedApiKey, NewApiKey, Revealed
+from coaching_service.people.api_keys.schemas import ApiKey, CreatedApiKey, NewApiKey, RevealedKey
 
 routes = Routes("/coach/api-keys", tag="API keys")
 
@@ -20,7 +20,7 @@ async def list_api_keys(ctx: Context) -> list[dict[str, Any]]:
 
     A coach sees their own, the owner all.
     """
-    return await service.everything(ctx)
+    return await service.list_keys(ctx)
 
 
 @routes.post(
@@ -38,7 +38,7 @@ async def create_api_key(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     return await service.create(ctx, body["name"], body["restrictions"])
 
 
-@routes.get("/{keyId}/reveal", access=session_only(), returns=Revealed)
+@routes.get("/{keyId}/reveal", access=session_only(), returns=RevealedKey)
 async def reveal_api_key(ctx: Context, key_id: ObjectId) -> dict[str, Any]:
     """Re-read a key's secret.
 

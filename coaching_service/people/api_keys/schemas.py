@@ -67,7 +67,7 @@ class CreatedApiKey(ApiKey):
     key = fields.String()
 
 
-class Revealed(Output):
+class RevealedKey(Output):
     """A key's secret."""
 
     key = fields.String()

@@ -44,7 +44,7 @@ async def create(ctx: Context, name: str, restrictions: Document | None = None) 
     return {**stored, "key": secret}
 
 
-async def everything(ctx: Context) -> list[Document]:
+async def list_keys(ctx: Context) -> list[Document]:
     """The keys of the coach asking; the owner's are all of the company's."""
     return await store.everything(ctx, _reach(ctx))
 
@@ -75,17 +75,17 @@ async def revoke(ctx: Context, key_id: ObjectId) -> None:
     await in_transaction(ctx, revoked)
 
 
-async def end_all(ctx: Context, coach_id: ObjectId) -> None:
+async def delete_all_of_coach(ctx: Context, coach_id: ObjectId) -> None:
     """End every key of a coach, in the caller's transaction."""
     await store.remove_all(ctx, coach_id)
 
 
-async def unreadable(services: Services) -> int:
+async def count_unreadable(services: Services) -> int:
     """How many keys are sealed under a master key that this process does not have."""
     return sum([1 async for key in store.every_sealed(services) if not services.vault.has_key_for(key["sealed"])])
 
 
-async def rotate(services: Services) -> AsyncIterator[bool]:
+async def rotate_master_key(services: Services) -> AsyncIterator[bool]:
     """Seal and hash every key anew under the newest master key, one at a time; gives for each whether it changed.
 
     It may be interrupted and run again: a key is found under every master key meanwhile.
@@ -105,19 +105,19 @@ def _reach(ctx: Context) -> Document:
     return {} if ctx.caller.role == "OWNER" else {"coachId": ctx.caller.id}
 
 
-async def secret_of(ctx: Context, name: str) -> str | None:
+async def find_secret(ctx: Context, name: str) -> str | None:
     """The secret of the asking coach's key called `name`, or None when there is none."""
     if (key := await store.named(ctx, ctx.caller.id, name)) is None:
         return None
     return ctx.services.vault.open(key["sealed"], _binding(key["_id"])).decode()
 
 
-async def principal_of(services: Services, secret: str, client_id: ObjectId | None = None) -> Principal:
+async def authenticate(services: Services, secret: str, client_id: ObjectId | None = None) -> Principal:
     """Whom a key acts as; `client_id` names the client whom the request is about, if any, to be looked up with it.
 
     Raises InvalidApiKey when the key is unknown, deleted or expired.
     """
-    beside = [customers.beside(client_id)] if client_id else []
+    beside = [customers.visible_customer_stage(client_id)] if client_id else []
     key = await store.resolve(services, services.vault.keyed_hashes(secret), *beside)
     if key is None:
         raise InvalidApiKey()
@@ -125,7 +125,7 @@ async def principal_of(services: Services, secret: str, client_id: ObjectId | No
     if restrictions["expiresAt"] is not None and restrictions["expiresAt"] <= now():
         raise InvalidApiKey()
     await store.touch(services, key)
-    coach = team.as_principal(key["coach"], account.as_company(key["company"]), "apiKey", key["_id"])
+    coach = team.to_principal(key["coach"], account.to_company(key["company"]), "apiKey", key["_id"])
     permissions = coach.permissions
     if restrictions["permissions"] is not None:
         permissions &= frozenset(restrictions["permissions"])
@@ -147,4 +147,4 @@ def _binding(identifier: ObjectId) -> str:
 
 async def delete_keys_of_coach(ctx: Context, event: CoachRemoved) -> None:
     """Delete every API key of a removed coach."""
-    await end_all(ctx, event.coach_id)
+    await delete_all_of_coach(ctx, event.coach_id)

@@ -20,7 +20,7 @@ async def list_assistants(ctx: Context) -> list[dict[str, Any]]:
 
     A coach sees those they let in, the owner all of the company's.
     """
-    return await service.everything(ctx)
+    return await service.list_assistants(ctx)
 
 
 @routes.delete("/{assistantId}", access=session_only())

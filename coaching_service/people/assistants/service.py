@@ -26,12 +26,12 @@ from coaching_service.people.team.events import CoachRemoved
 log = structlog.get_logger("coaching_service.assistants")
 
 
-class Refused(Exception):
+class GrantRejected(Exception):
     """A code or token that is not accepted; the message says no more than a caller may know."""
 
 
 @dataclass(frozen=True)
-class Asked:
+class GrantRequest:
     """What an assistant asked to be let in with.
 
     `client_id`, `client_name`: the program that asks. `redirect_uri`: where the code goes; `named`: the program said so
@@ -49,7 +49,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Tokens:
+class TokenPair:
     """An access token that lives `seconds`, and the refresh token for the next, if the client takes any."""
 
     access: str
@@ -57,7 +57,7 @@ class Tokens:
     seconds: int = int(store.ACCESS_LIVES.total_seconds())
 
 
-async def consent(ctx: Context, asked: Asked, *, read_only: bool) -> str:
+async def create_grant(ctx: Context, asked: GrantRequest, *, read_only: bool) -> str:
     """Let an assistant in on behalf of the coach asking; gives the code that is exchanged for tokens, once."""
     code = new_token()
     bound = {
@@ -83,33 +83,33 @@ async def consent(ctx: Context, asked: Asked, *, read_only: bool) -> str:
     return code
 
 
-async def exchange(
+async def exchange_code(
     services: Services, code: str, client_id: str, verifier: str, redirect_uri: str | None, *, refreshable: bool
-) -> Tokens:
+) -> TokenPair:
     """The first tokens for a code. Raises Refused; a code that was used before ends what it had given."""
     grant = await store.by_code(services, token_hash(code))
     if grant is None or grant["clientId"] != client_id:
-        raise Refused("The code is unknown, expired or another client's")
+        raise GrantRejected("The code is unknown, expired or another client's")
     bound = grant["code"]
     if bound["usedAt"] is not None:
         return await _replayed(services, grant)
     if redirect_uri != bound["redirectUri"] and (redirect_uri is not None or bound["named"]):
-        raise Refused("redirect_uri is not the one the code was sent to")
+        raise GrantRejected("redirect_uri is not the one the code was sent to")
     if not hmac.compare_digest(_challenge(verifier), bound["challenge"]):
-        raise Refused("code_verifier does not fit the code_challenge")
+        raise GrantRejected("code_verifier does not fit the code_challenge")
     await _require_coach(services, grant)
     access, family = new_token(), new_token()
     refresh = f"{family}.{new_token()}" if refreshable else None
     family_hash, refresh_hash = (token_hash(family), token_hash(refresh)) if refresh else (None, None)
     if not await store.take_up(services, grant["_id"], token_hash(access), family_hash, refresh_hash):
         return await _replayed(services, grant)
-    return Tokens(access, refresh)
+    return TokenPair(access, refresh)
 
 
-async def _replayed(services: Services, grant: Document) -> Tokens:
+async def _replayed(services: Services, grant: Document) -> TokenPair:
     await store.drop(services, grant["_id"])
     log.warning("authorization code used twice", grant=str(grant["_id"]), company=str(grant["companyId"]))
-    raise Refused("The code has been used; what it gave has been revoked")
+    raise GrantRejected("The code has been used; what it gave has been revoked")
 
 
 def _challenge(verifier: str) -> str:
@@ -117,7 +117,7 @@ def _challenge(verifier: str) -> str:
     return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
 
-async def refresh(services: Services, token: str, client_id: str) -> Tokens:
+async def refresh_tokens(services: Services, token: str, client_id: str) -> TokenPair:
     """New tokens for a refresh token, which is then spent; within a short grace it is taken again.
 
     Raises Refused; a token spent longer ago ends the whole grant. So does one of its family that was never given out:
@@ -126,25 +126,25 @@ async def refresh(services: Services, token: str, client_id: str) -> Tokens:
     family = token.partition(".")[0]
     grant = await store.by_family(services, token_hash(family))
     if grant is None or grant["clientId"] != client_id:
-        raise Refused("The refresh token is unknown, expired or another client's")
+        raise GrantRejected("The refresh token is unknown, expired or another client's")
     await _require_coach(services, grant)
     access, renewed = new_token(), f"{family}.{new_token()}"
     hashes = (token_hash(token), token_hash(renewed), token_hash(access))
     if not await store.rotate(services, grant["_id"], *hashes):
         await store.drop(services, grant["_id"])
         log.warning("spent refresh token", grant=str(grant["_id"]), company=str(grant["companyId"]))
-        raise Refused("The refresh token has been used; what it belonged to has been revoked")
-    return Tokens(access, renewed)
+        raise GrantRejected("The refresh token has been used; what it belonged to has been revoked")
+    return TokenPair(access, renewed)
 
 
 async def _require_coach(services: Services, grant: Document) -> None:
     """Raise Refused, and end the grant, when the coach who gave it or their company is gone."""
-    if await team.principal(services, grant["coachId"]) is None:
+    if await team.load_principal(services, grant["coachId"]) is None:
         await store.drop(services, grant["_id"])
-        raise Refused("The coach who let this program in is no longer here")
+        raise GrantRejected("The coach who let this program in is no longer here")
 
 
-async def give_back(services: Services, token: str, client_id: str) -> None:
+async def revoke_token(services: Services, token: str, client_id: str) -> None:
     """End the grant of an access or refresh token, if it is this client's."""
     grant = await store.by_family(services, token_hash(token.partition(".")[0]))
     grant = grant or await store.by_access(services, token_hash(token))
@@ -152,7 +152,7 @@ async def give_back(services: Services, token: str, client_id: str) -> None:
         await store.drop(services, grant["_id"])
 
 
-async def principal_of(services: Services, access_token: str) -> Principal:
+async def authenticate(services: Services, access_token: str) -> Principal:
     """Whom an assistant's access token stands for: the coach who let it in.
 
     Raises Unauthorized when it is unknown or ended, or the coach is gone.
@@ -161,13 +161,13 @@ async def principal_of(services: Services, access_token: str) -> Principal:
     if grant is None:
         raise Unauthorized()
     await store.touch(services, grant)
-    coach = team.as_principal(grant["coach"], account.as_company(grant["company"]), "mcp", grant["_id"])
+    coach = team.to_principal(grant["coach"], account.to_company(grant["company"]), "mcp", grant["_id"])
     if not grant["readOnly"]:
         return coach
     return replace(coach, permissions=coach.permissions & READ_PERMISSIONS, read_only=True, restricted=True)
 
 
-async def everything(ctx: Context) -> list[Document]:
+async def list_assistants(ctx: Context) -> list[Document]:
     """The assistants the coach asking has let in; for the owner, those of the whole company."""
     return await store.in_use(ctx, _reach(ctx))
 
@@ -183,7 +183,7 @@ async def revoke(ctx: Context, grant_id: ObjectId) -> None:
     await in_transaction(ctx, revoked)
 
 
-async def end_all(ctx: Context, coach_id: ObjectId) -> None:
+async def revoke_all_of_coach(ctx: Context, coach_id: ObjectId) -> None:
     """End every grant of a coach, in the caller's transaction."""
     await store.remove_all(ctx, coach_id)
 
@@ -194,4 +194,4 @@ def _reach(ctx: Context) -> Document:
 
 async def revoke_grants_of_coach(ctx: Context, event: CoachRemoved) -> None:
     """Revoke every OAuth grant of a removed coach."""
-    await end_all(ctx, event.coach_id)
+    await revoke_all_of_coach(ctx, event.coach_id)

@@ -13,7 +13,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.customer_access import service
 from coaching_service.people.customer_access.schemas import CustomerPassword, FirstAccess
 from coaching_service.people.customers.schemas import Customer
-from coaching_service.people.sessions.schemas import AccessToken, Done, Tokens
+from coaching_service.people.sessions.schemas import AccessToken, Confirmation, Tokens
 
 routes = Routes("", tag="Client access")
 
@@ -34,14 +34,14 @@ async def use_first_access(ctx: Context, body: dict[str, Any]) -> dict[str, Any]
     The token is the `firstAccessToken` of the client's creation, or the one of an invitation. `email` is needed where
     the client has none, or theirs signs somebody else in.
     """
-    return await service.first_access(ctx, body["token"], body["password"], body.get("email"))
+    return await service.complete_first_access(ctx, body["token"], body["password"], body.get("email"))
 
 
 @routes.post(
     "/coach/customers/{customerId}/invitation",
     access=coach(CUSTOMERS.EDIT),
     status=200,
-    returns=Done,
+    returns=Confirmation,
     errors=(Conflict,),
 )
 async def invite_customer(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:

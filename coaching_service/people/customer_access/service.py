@@ -12,7 +12,7 @@ from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import BadRequest, Conflict, SignInRejected
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
-from coaching_service.people.customers import entry
+from coaching_service.people.customers import first_access
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.events import CustomerCreated
 from coaching_service.people.identities import service as identities
@@ -40,11 +40,11 @@ async def invite(ctx: Context, customer_id: ObjectId) -> None:
         raise Conflict("An archived client cannot sign in; restore the client, then invite")
     if customer["email"] is None:
         raise BadRequest("email is needed: this client has none to send an invitation to")
-    if await identities.address_of(ctx, customer_id) is not None:
+    if await identities.get_email(ctx, customer_id) is not None:
         raise Conflict("This client signs in already")
 
     async def queued(tx: Context) -> None:
-        await _queue(tx, customer, await entry.renew_first_access(tx, customer_id))
+        await _queue(tx, customer, await first_access.create_first_access_token(tx, customer_id))
 
     await in_transaction(ctx, queued)
 
@@ -59,18 +59,18 @@ async def _queue(ctx: Context, customer: Document, token: str) -> None:
     await mail.enqueue_mail(ctx, customer["email"], f"{company} invites you", text, about=customer["_id"])
 
 
-async def is_open(ctx: Context, token: str) -> bool:
+async def is_token_valid(ctx: Context, token: str) -> bool:
     """Whether this token still lets a client in."""
-    return bool(token) and await entry.whose_first_access(ctx.services, token) is not None
+    return bool(token) and await first_access.find_by_first_access_token(ctx.services, token) is not None
 
 
-async def first_access(ctx: Context, token: str, password: str, email: str | None) -> Document:
+async def complete_first_access(ctx: Context, token: str, password: str, email: str | None) -> Document:
     """Let a client in by the token their creation gave: they choose a password and are signed in.
 
     They sign in by `email`, else by the address their coach noted. Raises SignInRefused for a token that is unknown
     or used, BadRequest when there is no address at all, Conflict when the address signs somebody in already.
     """
-    return await _let_in(ctx, token, password, email, lambda tx: sessions.begin(tx, tx.caller.id, "customer"))
+    return await _let_in(ctx, token, password, email, lambda tx: sessions.create_session(tx, tx.caller.id, "customer"))
 
 
 async def choose_password(ctx: Context, token: str, password: str, email: str | None) -> None:
@@ -84,8 +84,8 @@ async def choose_password(ctx: Context, token: str, password: str, email: str | 
 
 async def _let_in(ctx: Context, token: str, password: str, email: str | None, then: Then[T]) -> T:
     refused = SignInRejected("The token is unknown or has been used; ask your coach for another invitation")
-    found = await entry.whose_first_access(ctx.services, token)
-    principal = await entry.principal(ctx.services, found["companyId"], found["_id"]) if found else None
+    found = await first_access.find_by_first_access_token(ctx.services, token)
+    principal = await first_access.load_principal(ctx.services, found["companyId"], found["_id"]) if found else None
     if found is None or principal is None:
         raise refused
     address = email or found["email"]
@@ -94,10 +94,10 @@ async def _let_in(ctx: Context, token: str, password: str, email: str | None, th
     password_hash = await hash_password(password)
 
     async def let_in(tx: Context) -> T:
-        if not await entry.use_first_access(tx, principal.id, token, address):
+        if not await first_access.use_first_access_token(tx, principal.id, token, address):
             raise refused
         await identities.add(tx, principal.id, "customer", address, password_hash)
-        await entry.signed_in(tx, principal.id)
+        await first_access.record_sign_in(tx, principal.id)
         return await then(tx)
 
     return await in_transaction(ctx.acting_as(principal), let_in)
@@ -133,7 +133,7 @@ async def set_password(ctx: Context, customer_id: ObjectId, password: str) -> Do
             if customer["email"] is None:
                 raise BadRequest("email is needed: this client has none to sign in by")
             await identities.add(tx, customer_id, "customer", customer["email"], password_hash)
-        await sessions.end_all(tx, customer_id)
+        await sessions.end_sessions(tx, customer_id)
         await audit.record(tx, "customer.password_set", about=customer_id)
 
     await in_transaction(ctx, changed)

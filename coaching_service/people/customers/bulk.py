@@ -13,7 +13,7 @@ from coaching_service.people.customers import erasing, service, store
 from coaching_service.people.customers.search import holding_somewhere
 
 
-async def reachable(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, bool]:
+async def find_accessible(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, bool]:
     """Which of `ids` are the company's clients, and whether this coach may touch them."""
     scoped = ctx.caller.customers_scope == "assigned"
     return {
@@ -22,19 +22,19 @@ async def reachable(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, bool]:
     }
 
 
-async def named(ctx: Context, ids: list[ObjectId], limit: int) -> list[str]:
+async def list_names(ctx: Context, ids: list[ObjectId], limit: int) -> list[str]:
     """The full names of the first few of `ids` that this coach sees, in the order of the list."""
     scope = {store.TRAINER: ctx.caller.id} if ctx.caller.customers_scope == "assigned" else {}
     found = await store.named(ctx, scope | {"_id": {"$in": ids}}, limit)
     return [" ".join(filter(None, (each["name"], each["surname"]))) for each in found]
 
 
-async def matching(ctx: Context, sought: Document, batch: int) -> AsyncIterator[list[ObjectId]]:
+async def iterate_matching(ctx: Context, sought: Document, batch: int) -> AsyncIterator[list[ObjectId]]:
     """The identifiers of the clients a filter matches among those this coach sees, in batches.
 
     `sought`: archived and any of contains, groups, assignedTo (None among them: clients without a trainer).
     """
-    where, _ = service.matching(ctx, sought["archived"], sought.get("groups"), sought.get("assignedTo"))
+    where, _ = service.build_list_filter(ctx, sought["archived"], sought.get("groups"), sought.get("assignedTo"))
     if sought.get("contains", "").strip():
         condition = holding_somewhere(sought["contains"])
         if condition is None:
@@ -56,7 +56,7 @@ async def add_groups(ctx: Context, ids: list[ObjectId], groups: list[str]) -> No
     await store.add_groups(ctx, ids, groups)
 
 
-async def overfull(ctx: Context, ids: list[ObjectId], groups: list[str]) -> dict[ObjectId, str]:
+async def find_over_group_limit(ctx: Context, ids: list[ObjectId], groups: list[str]) -> dict[ObjectId, str]:
     """Which of `ids` would be in more groups than a client can be, and what to tell of them."""
     told = f"groups must not hold more than {MAX_STRINGS} entries"
     return dict.fromkeys(await store.overfull(ctx, ids, groups, MAX_STRINGS), told)

@@ -20,7 +20,7 @@ _SECOND_LOOK = timedelta(minutes=2)
 
 async def unassign_customers_of_coach(ctx: Context, event: CoachRemoved) -> None:
     """Leave the clients of a removed coach without a trainer, and queue a second pass."""
-    await service.unassign(ctx, event.coach_id)
+    await service.unassign_from_coach(ctx, event.coach_id)
     arguments = {"companyId": ctx.company_id, "coachId": event.coach_id}
     await queue.enqueue(ctx, UNASSIGN, arguments, after=_SECOND_LOOK)
 
@@ -28,5 +28,5 @@ async def unassign_customers_of_coach(ctx: Context, event: CoachRemoved) -> None
 async def look_again(services: Services, job: Job) -> None:
     """The step that assigns to nobody whoever was assigned to the coach `coachId` of `companyId` while they left."""
     with suppress(NotFound):  # a company that is being erased: its clients go
-        operator = await team.operator(services, job.arguments["companyId"])
-        await service.unassign(Context(services, operator), job.arguments["coachId"])
+        operator = await team.load_owner(services, job.arguments["companyId"])
+        await service.unassign_from_coach(Context(services, operator), job.arguments["coachId"])

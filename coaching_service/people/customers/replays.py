@@ -12,6 +12,6 @@ async def require_customer_in_scope(ctx: Context, event: ResponseReplayed) -> No
     """Raise Forbidden if a stored response is about a client outside the employee's scope."""
     if ctx.caller.customers_scope == "assigned":
         try:
-            await service.visible(ctx, event.about)
+            await service.get_visible(ctx, event.about)
         except NotFound:
             return

@@ -24,7 +24,7 @@ from coaching_service.people.customers.schemas import (
     CustomerReference,
     Group,
     NewCustomer,
-    NoTexts,
+    NoFormFields,
 )
 
 routes = Routes("/coach/customers", tag="Customers")
@@ -36,7 +36,7 @@ async def list_customers(ctx: Context, query: dict[str, Any]) -> Page[dict[str, 
 
     Sorted by name, surname and identifier, without regard to case and accents. Filters combine with AND.
     """
-    return await service.page(
+    return await service.list_customers(
         ctx,
         archived=query["archived"],
         page=query["pageNum"],
@@ -79,7 +79,7 @@ async def list_customer_groups(ctx: Context) -> list[dict[str, Any]]:
 
     Archived clients count too.
     """
-    return await service.groups(ctx)
+    return await service.list_groups(ctx)
 
 
 @routes.put(
@@ -126,13 +126,13 @@ async def update_customer(ctx: Context, customer_id: ObjectId, body: dict[str, A
 
     Only the fields sent change; null clears one.
     """
-    return await service.change(ctx, customer_id, body)
+    return await service.update(ctx, customer_id, body)
 
 
 @routes.put(
     "/{customerId}/profile-photo",
     access=coach(CUSTOMERS.EDIT),
-    form=Form("profilePhotoFile", PICTURES, NoTexts()),
+    form=Form("profilePhotoFile", PICTURES, NoFormFields()),
     returns=Customer,
     example={},
 )

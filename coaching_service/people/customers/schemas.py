@@ -68,7 +68,7 @@ class NewCustomer(CustomerDetails):
     sendInvitation = Boolean(load_default=True)
 
 
-class NoTexts(Input):
+class NoFormFields(Input):
     """A form without fields beside its file."""
 
 

@@ -26,7 +26,7 @@ _ROLE_FIELDS = ("groups", "assignedTo")
 _FOUND_BY = ("name", "surname", "email")
 
 
-async def page(
+async def list_customers(
     ctx: Context,
     *,
     archived: bool,
@@ -37,14 +37,14 @@ async def page(
     trainers: list[ObjectId | None] | None = None,
 ) -> Page[Document]:
     """One page of the clients this coach sees, by name. `trainers` may hold None: clients without one."""
-    where, whole = matching(ctx, archived, groups, trainers)
+    where, whole = build_list_filter(ctx, archived, groups, trainers)
     docs, total = await store.page(
         ctx, where, contains=contains.strip(), skip=skip_of(page, size), limit=size, whole=whole
     )
-    return page_document([present(ctx, doc) for doc in docs], total, page, size)
+    return page_document([to_response(ctx, doc) for doc in docs], total, page, size)
 
 
-def matching(
+def build_list_filter(
     ctx: Context, archived: bool, groups: list[str] | None, trainers: list[ObjectId | None] | None
 ) -> tuple[Filter, bool]:
     """The condition of a list, and whether it is the whole of the archived or of the active clients."""
@@ -59,20 +59,20 @@ def matching(
     return where, len(where) == 1
 
 
-def present(ctx: Context, customer: Document) -> Document:
+def to_response(ctx: Context, customer: Document) -> Document:
     """A stored client as it is answered."""
     photo = customer.pop("profilePhoto", None)
     customer["profilePhotoUrl"] = file_url(ctx.services, photo["fileId"]) if photo else None
     return customer
 
 
-def beside(customer_id: ObjectId) -> Document:
+def visible_customer_stage(customer_id: ObjectId) -> Document:
     """The stage of an aggregate that puts beside a document, as `client`, what `visible` looks at of a client of its
     company: a list of one, or empty."""
     return store.beside(customer_id, SCOPE_FIELDS)
 
 
-async def visible(ctx: Context, customer_id: ObjectId, fields: tuple[str, ...] | None = SCOPE_FIELDS) -> Document:
+async def get_visible(ctx: Context, customer_id: ObjectId, fields: tuple[str, ...] | None = SCOPE_FIELDS) -> Document:
     """The client, when this coach (or this client) may see it; `fields` None gives all of them.
 
     Raises NotFound for another company's or an unknown identifier, Forbidden for a client outside an employee's scope.
@@ -88,9 +88,9 @@ async def visible(ctx: Context, customer_id: ObjectId, fields: tuple[str, ...] |
     return customer
 
 
-async def card(ctx: Context, customer_id: ObjectId) -> Document:
+async def get_visible_reference(ctx: Context, customer_id: ObjectId) -> Document:
     """`{_id, name}` of a client, the name with the surname. Raises as `visible`."""
-    found = await visible(ctx, customer_id, (*SCOPE_FIELDS, "name", "surname"))
+    found = await get_visible(ctx, customer_id, (*SCOPE_FIELDS, "name", "surname"))
     return {"_id": customer_id, "name": " ".join(filter(None, (found["name"], found["surname"])))}
 
 
@@ -117,19 +117,19 @@ async def set_profile_photo(ctx: Context, customer_id: ObjectId, file: StoredFil
     photo = {"fileId": file.id, "thumbnailId": file.thumbnail_id}
 
     async def changed(tx: Context) -> Document:
-        before = await visible(tx, customer_id, (store.TRAINER, "profilePhoto"))
+        before = await get_visible(tx, customer_id, (store.TRAINER, "profilePhoto"))
         customer = await store.set_profile_photo(tx, customer_id, photo)
         if customer is None:
             raise NotFound("customer")
         await files.discard(tx, [each for each in (before.get("profilePhoto") or {}).values() if each])
         return customer
 
-    return present(ctx, await in_transaction(ctx, changed))
+    return to_response(ctx, await in_transaction(ctx, changed))
 
 
 async def read(ctx: Context, customer_id: ObjectId) -> Document:
     """One client, whole. Raises NotFound, Forbidden."""
-    return present(ctx, await visible(ctx, customer_id, None))
+    return to_response(ctx, await get_visible(ctx, customer_id, None))
 
 
 async def create(ctx: Context, details: Document, *, send_invitation: bool = False, sample: bool = False) -> Document:
@@ -140,10 +140,10 @@ async def create(ctx: Context, details: Document, *, send_invitation: bool = Fal
     """
     token = str(uuid.uuid4())
     if details.get("assignedTo") is not None:
-        await team.require(ctx, details["assignedTo"])
+        await team.require_coach(ctx, details["assignedTo"])
     elif ctx.caller.customers_scope == "assigned":
         details = details | {"assignedTo": ctx.caller.id}
-    customer = new_document(details, token, sample=sample)
+    customer = build_document(details, token, sample=sample)
 
     async def created(tx: Context) -> Document:
         stored = await store.add(tx, customer)
@@ -151,10 +151,10 @@ async def create(ctx: Context, details: Document, *, send_invitation: bool = Fal
         return stored
 
     stored = await in_transaction(ctx, created)
-    return {**present(ctx, stored), "firstAccessToken": token}
+    return {**to_response(ctx, stored), "firstAccessToken": token}
 
 
-def new_document(
+def build_document(
     details: Document, first_access_token: str, *, sample: bool = False, archived: bool = False
 ) -> Document:
     """A client as one begins, of `details` as `create` takes them: nothing trained, nobody signed in."""
@@ -189,16 +189,16 @@ async def add_many(ctx: Context, documents: Sequence[Document]) -> None:
     await in_transaction(ctx, lambda tx: store.add_many(tx, documents))
 
 
-async def change(ctx: Context, customer_id: ObjectId, details: Document) -> Document:
+async def update(ctx: Context, customer_id: ObjectId, details: Document) -> Document:
     """Change what is sent of a client; `version` guards it.
 
     Raises NotFound, Forbidden as `visible`, and Conflict when the client has been changed since `version`.
     """
     details = dict(details)
     version = details.pop("version", None)
-    await visible(ctx, customer_id)
+    await get_visible(ctx, customer_id)
     if details.get("assignedTo") is not None:
-        await team.require(ctx, details["assignedTo"])
+        await team.require_coach(ctx, details["assignedTo"])
 
     def mutate(stored: Document) -> Document:
         fields: dict[str, Any] = {
@@ -212,7 +212,7 @@ async def change(ctx: Context, customer_id: ObjectId, details: Document) -> Docu
     changed = await store.rewrite(ctx, customer_id, mutate, version)
     if changed is None:
         raise NotFound("customer")
-    return present(ctx, changed)
+    return to_response(ctx, changed)
 
 
 async def set_archived(ctx: Context, customer_id: ObjectId, *, archived: bool, version: int | None = None) -> Document:
@@ -220,20 +220,23 @@ async def set_archived(ctx: Context, customer_id: ObjectId, *, archived: bool, v
 
     Raises Conflict when the client has been changed since `version`.
     """
-    await visible(ctx, customer_id)
+    await get_visible(ctx, customer_id)
 
     async def settled(tx: Context) -> Document:
-        if version is not None and (await visible(tx, customer_id, ("version", store.TRAINER)))["version"] != version:
+        if (
+            version is not None
+            and (await get_visible(tx, customer_id, ("version", store.TRAINER)))["version"] != version
+        ):
             raise version_conflict()
         changed = await store.set_archived(tx, customer_id, archived=archived)
-        return present(ctx, changed) if changed is not None else await read(tx, customer_id)
+        return to_response(ctx, changed) if changed is not None else await read(tx, customer_id)
 
     return await in_transaction(ctx, settled)
 
 
 async def erase(ctx: Context, customer_id: ObjectId) -> None:
     """Remove a client at once for every reader, and queue the removal of all that is theirs."""
-    await visible(ctx, customer_id)
+    await get_visible(ctx, customer_id)
 
     async def removed(tx: Context) -> None:
         if not await store.remove(tx, customer_id):
@@ -243,29 +246,29 @@ async def erase(ctx: Context, customer_id: ObjectId) -> None:
     await in_transaction(ctx, removed)
 
 
-async def groups(ctx: Context) -> list[Document]:
+async def list_groups(ctx: Context) -> list[Document]:
     """The groups in use among the clients this coach sees, `{name, count}` by name."""
     where: Filter = {store.TRAINER: ctx.caller.id} if ctx.caller.customers_scope == "assigned" else {}
     return await store.group_counts(ctx, where)
 
 
-async def was_active(ctx: Context, customer_id: ObjectId) -> None:
+async def record_activity(ctx: Context, customer_id: ObjectId) -> None:
     """Remember that the client has just done something."""
     await store.set_active(ctx, customer_id)
 
 
-async def unassign(ctx: Context, coach_id: ObjectId) -> None:
+async def unassign_from_coach(ctx: Context, coach_id: ObjectId) -> None:
     """A removed coach's clients are assigned to nobody, in the caller's transaction."""
     await store.unassign(ctx, coach_id)
 
 
-async def one_at_a_time(ctx: Context, customer_id: ObjectId) -> None:
+async def lock(ctx: Context, customer_id: ObjectId) -> None:
     """Transactions that call this for one client run one after another. Raises NotFound when the client is gone."""
     if not await store.touch(ctx, customer_id):
         raise NotFound("customer")
 
 
-async def scheduled_until(ctx: Context, customer_id: ObjectId, day: str | None) -> None:
+async def set_last_workout_date(ctx: Context, customer_id: ObjectId, day: str | None) -> None:
     """Remember `day` as the last one anything is scheduled on for the client.
 
     Transactions that call this for one client run one after another. Raises NotFound when the client is gone.

@@ -49,8 +49,8 @@ async def list_customers(
     tools need a client's _id."""
     found, coaches = await gather_reads(
         ctx,
-        service.page(ctx, archived=is_archived, page=page, size=page_size, contains=search, groups=groups),
-        team.everybody(ctx),
+        service.list_customers(ctx, archived=is_archived, page=page, size=page_size, contains=search, groups=groups),
+        team.list_coaches(ctx),
     )
     names = {each["_id"]: each["name"] for each in coaches}
     return {**found, "units": _UNITS, "docs": [_listed(customer, names) for customer in found["docs"]]}
@@ -105,7 +105,7 @@ async def create_customer(ctx: Context, send_invitation: bool, **details: Any) -
     one more. Gives the client with the new _id, and invited: whether an invitation is on its way."""
     invited = send_invitation and details["email"] is not None
     created, coaches = await gather_reads(
-        ctx, service.create(ctx, details, send_invitation=invited), team.everybody(ctx)
+        ctx, service.create(ctx, details, send_invitation=invited), team.list_coaches(ctx)
     )
     whole = describe_customer(ctx, created, {each["_id"]: each["name"] for each in coaches}) | {"invited": invited}
     return whole | ({"hint": _NO_ADDRESS} if send_invitation and not invited else {})

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-SHORTEST, MAX_LENGTH = 12, 200
+MIN_LENGTH, MAX_LENGTH = 12, 200
 
 # The first of OWASP's recommended options (19 MiB, 2 passes, one lane): a sign-in must not take a core for long, nor
 # every core.

@@ -18,7 +18,7 @@ from coaching_service.people.identities.passwords import verify_password
 ACCOUNT_FAILURES, ADDRESS_FAILURES = 6, 30
 _ACCOUNT, _ADDRESS = "account", "address"
 
-Kind = Literal["coach", "customer"]
+SubjectKind = Literal["coach", "customer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +27,10 @@ class Identity:
 
     subject_id: ObjectId
     company_id: ObjectId
-    kind: Kind
+    kind: SubjectKind
 
 
-async def add(ctx: Context, subject_id: ObjectId, kind: Kind, address: str, password_hash: str | None) -> None:
+async def add(ctx: Context, subject_id: ObjectId, kind: SubjectKind, address: str, password_hash: str | None) -> None:
     """Let the principal's colleague or client `subject_id` sign in by `address`.
 
     Raises Conflict when the address is already used for sign-in, in any company.
@@ -38,13 +38,13 @@ async def add(ctx: Context, subject_id: ObjectId, kind: Kind, address: str, pass
     await store.add(ctx, subject_id, kind, address, password_hash)
 
 
-async def subject_of(services: Services, address: str) -> Identity | None:
+async def find_by_email(services: Services, address: str) -> Identity | None:
     """Whom `address` signs in, or None."""
     found = await store.by_address(services, address)
     return None if found is None else _identity(found)
 
 
-async def check(ctx: Context, address: str, password: str) -> Identity:
+async def verify_sign_in(ctx: Context, address: str, password: str) -> Identity:
     """Whom this address and password sign in.
 
     Raises SignInRefused, the same for an unknown address and a wrong password; and TooManyRequests from the 6th
@@ -77,33 +77,33 @@ async def _failed(ctx: Context, address: str) -> ServiceError:
     of_address, address_wait = await rate_limits.count(ctx.services, _ADDRESS, ctx.network_address)
     if of_account >= ACCOUNT_FAILURES or of_address >= ADDRESS_FAILURES:
         return rate_limits.too_many_requests(max(account_wait, address_wait))
-    return refused()
+    return sign_in_rejected()
 
 
-def refused() -> SignInRejected:
+def sign_in_rejected() -> SignInRejected:
     """The one answer to every refused sign-in."""
     return SignInRejected("The e-mail address or the password is wrong")
 
 
-async def clear(ctx: Context, address: str) -> None:
+async def clear_failures(ctx: Context, address: str) -> None:
     """Forget an account's failures: the sign-in succeeded."""
     await rate_limits.forget(ctx.services, _ACCOUNT, store.normal(address))
 
 
-async def is_right(ctx: Context, subject_id: ObjectId, password: str) -> bool:
+async def check_password(ctx: Context, subject_id: ObjectId, password: str) -> bool:
     """Whether `password` is that of a coach or client of the company, counted like a sign-in."""
     found = await store.by_subject(ctx, subject_id)
     if found is None:
         return False
     try:
-        await check(ctx, found["address"], password)
+        await verify_sign_in(ctx, found["address"], password)
     except SignInRejected:
         return False
-    await clear(ctx, found["address"])
+    await clear_failures(ctx, found["address"])
     return True
 
 
-async def address_of(ctx: Context, subject_id: ObjectId) -> str | None:
+async def get_email(ctx: Context, subject_id: ObjectId) -> str | None:
     """The address by which a coach or client of the company signs in, or None."""
     found = await store.by_subject(ctx, subject_id)
     return found["address"] if found else None
@@ -116,7 +116,7 @@ async def set_password(ctx: Context, subject_id: ObjectId, password_hash: str) -
     return await store.set_password(ctx, subject_id, password_hash)
 
 
-async def move(ctx: Context, subject_id: ObjectId, address: str) -> bool:
+async def change_email(ctx: Context, subject_id: ObjectId, address: str) -> bool:
     """Let a coach sign in by another address, in the caller's transaction; no right to set a password that was mailed
     to the one before is left. Gives whether they have no password yet, and so need another such mail.
 
@@ -135,20 +135,20 @@ async def remove(ctx: Context, subject_id: ObjectId) -> None:
     await store.remove(ctx, subject_id)
 
 
-async def allow_reset(ctx: Context, subject_id: ObjectId, kind: Kind) -> str:
+async def create_reset_token(ctx: Context, subject_id: ObjectId, kind: SubjectKind) -> str:
     """A single-use token by which a coach or client of the company sets a password within the hour."""
     token = new_token()
     await store.add_reset(ctx, subject_id, kind, token_hash(token))
     return token
 
 
-async def whose_reset(services: Services, token: str) -> Identity | None:
+async def find_by_reset_token(services: Services, token: str) -> Identity | None:
     """Whose password this token sets, or None when it is unknown or has ended."""
     found = await store.find_reset(services, token_hash(token))
     return None if found is None else _identity(found)
 
 
-async def use_reset(ctx: Context, subject_id: ObjectId, token: str, password_hash: str) -> bool:
+async def reset_password(ctx: Context, subject_id: ObjectId, token: str, password_hash: str) -> bool:
     """Set the password and use the token up, in the caller's transaction; False when it was used meanwhile."""
     return await store.use_resets(ctx, subject_id, token_hash(token)) and await store.set_password(
         ctx, subject_id, password_hash

@@ -10,8 +10,8 @@ from coaching_service.core.errors import Conflict, Forbidden, SignInRejected, To
 from coaching_service.core.http.routes import Routes
 from coaching_service.people.sessions import service
 from coaching_service.people.sessions.schemas import (
+    Confirmation,
     Credentials,
-    Done,
     ForgottenPassword,
     PasswordReset,
     RefreshToken,
@@ -77,7 +77,7 @@ async def refresh_session(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     return await service.refresh(ctx, body["refreshToken"])
 
 
-@routes.post("/logout", access=any_session(), status=200, returns=Done)
+@routes.post("/logout", access=any_session(), status=200, returns=Confirmation)
 async def sign_out(ctx: Context) -> dict[str, Any]:
     """Sign out.
 
@@ -92,7 +92,7 @@ async def sign_out(ctx: Context) -> dict[str, Any]:
     access=public(),
     status=200,
     body=ForgottenPassword(),
-    returns=Done,
+    returns=Confirmation,
     errors=(TooManyRequests,),
     example={"email": "ana@example.com"},
 )
@@ -102,7 +102,7 @@ async def request_password_reset(ctx: Context, body: dict[str, Any]) -> dict[str
     The answer is the same whether anybody signs in by the address or not; the token comes by e-mail and lives an hour.
     From the 21st of a network address within 15 minutes: 429 with `Retry-After`.
     """
-    await service.forgotten(ctx, body["email"])
+    await service.request_password_reset(ctx, body["email"])
     return {"message": "If this address signs in, a mail is on its way"}
 
 
@@ -112,7 +112,7 @@ async def request_password_reset(ctx: Context, body: dict[str, Any]) -> dict[str
     access=public(),
     status=200,
     body=PasswordReset(),
-    returns=Done,
+    returns=Confirmation,
     errors=(SignInRejected,),
     example={"token": "from the e-mail", "password": _PASSWORD},
 )
@@ -121,5 +121,5 @@ async def reset_password(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
 
     Every session ends; sign in with the new one.
     """
-    await service.reset(ctx, body["token"], body["password"])
+    await service.reset_password(ctx, body["token"], body["password"])
     return {"message": "The password is set; sign in with it"}

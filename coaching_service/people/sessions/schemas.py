@@ -7,24 +7,24 @@ from typing import Any
 from marshmallow import ValidationError, fields
 
 from coaching_service.core.validation import Choice, Email, Input, Output, Text
-from coaching_service.people.identities.passwords import MAX_LENGTH, SHORTEST
+from coaching_service.people.identities.passwords import MAX_LENGTH, MIN_LENGTH
 
 
 class NewPassword(Text):
     """A password to set: 12 to 200 characters, kept as typed."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(max_length=MAX_LENGTH, trim=False, metadata={"minLength": SHORTEST}, **options)
+        super().__init__(max_length=MAX_LENGTH, trim=False, metadata={"minLength": MIN_LENGTH}, **options)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> str:
         text = super()._deserialize(value, attr, data)
         if not text.strip():
             raise ValidationError("should not be empty")
-        if len(text) < SHORTEST:
+        if len(text) < MIN_LENGTH:
             raise self.make_error("short")
         return text
 
-    default_error_messages = {"short": f"must be at least {SHORTEST} characters long"}
+    default_error_messages = {"short": f"must be at least {MIN_LENGTH} characters long"}
 
 
 class Credentials(Input):
@@ -86,7 +86,7 @@ class AccessToken(Output):
     expiresIn = fields.Integer()
 
 
-class Done(Output):
+class Confirmation(Output):
     """It is done, or will be."""
 
     message = fields.String()

@@ -20,15 +20,15 @@ from coaching_service.core.jobs import mail, queue
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.people.account import service as account
 from coaching_service.people.assistants import service as assistants
-from coaching_service.people.customers import entry
+from coaching_service.people.customers import first_access
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
-from coaching_service.people.identities.service import Identity, Kind
+from coaching_service.people.identities.service import Identity, SubjectKind
 from coaching_service.people.sessions import store
 from coaching_service.people.team import service as team
 from coaching_service.people.team.events import CoachRemoved
 
-FORGOTTEN = "password_forgotten"
+RESET_REQUESTED = "password_forgotten"
 IMPERSONATION_LIVES = timedelta(minutes=15)
 _MAILS_A_WINDOW = 3
 # Of one network address, behind which many may be.
@@ -46,10 +46,12 @@ async def sign_up(ctx: Context, company_name: str, name: str, email: str, passwo
     Raises Conflict when the address is already used to sign in, Forbidden when the operator has closed sign-up,
     TooManyRequests when many have signed up from one network address.
     """
-    return await found(ctx, company_name, name, email, password, lambda tx, owner_id: begin(tx, owner_id, "coach"))
+    return await register(
+        ctx, company_name, name, email, password, lambda tx, owner_id: create_session(tx, owner_id, "coach")
+    )
 
 
-async def found(
+async def register(
     ctx: Context,
     company_name: str,
     name: str,
@@ -68,7 +70,7 @@ async def found(
     password_hash = await hash_password(password)
 
     async def founded(tx: Context) -> T:
-        owner = await team.found_company(tx, company_name, name, email, password_hash, timezone=timezone)
+        owner = await team.create_company(tx, company_name, name, email, password_hash, timezone=timezone)
         return await begin(tx.acting_as(owner), owner.id)
 
     return await in_transaction(ctx, founded)
@@ -76,29 +78,29 @@ async def found(
 
 async def sign_in(ctx: Context, email: str, password: str) -> Document:
     """The tokens of a new session. Raises SignInRefused, always the same; TooManyRequests after too many failures."""
-    identity, principal = await identified(ctx, email, password)
-    tokens = await begin(ctx.acting_as(principal), identity.subject_id, identity.kind)
+    identity, principal = await verify_credentials(ctx, email, password)
+    tokens = await create_session(ctx.acting_as(principal), identity.subject_id, identity.kind)
     if identity.kind == "customer":
-        await entry.signed_in(ctx.acting_as(principal), identity.subject_id)
+        await first_access.record_sign_in(ctx.acting_as(principal), identity.subject_id)
     return tokens
 
 
-async def identified(ctx: Context, email: str, password: str) -> tuple[Identity, Principal]:
+async def verify_credentials(ctx: Context, email: str, password: str) -> tuple[Identity, Principal]:
     """Whom an address and password sign in. Raises what sign_in does."""
-    identity = await identities.check(ctx, email, password)
+    identity = await identities.verify_sign_in(ctx, email, password)
     if (principal := await _principal_of(ctx.services, identity)) is None:
-        raise identities.refused()
-    await identities.clear(ctx, email)
+        raise identities.sign_in_rejected()
+    await identities.clear_failures(ctx, email)
     return identity, principal
 
 
 async def _principal_of(services: Services, identity: Identity) -> Principal | None:
     if identity.kind == "coach":
-        return await team.principal(services, identity.subject_id)
-    return await entry.principal(services, identity.company_id, identity.subject_id)
+        return await team.load_principal(services, identity.subject_id)
+    return await first_access.load_principal(services, identity.company_id, identity.subject_id)
 
 
-async def begin(ctx: Context, subject_id: ObjectId, kind: Kind) -> Document:
+async def create_session(ctx: Context, subject_id: ObjectId, kind: SubjectKind) -> Document:
     """A new session of a coach or client of the company: `{accessToken, tokenType, expiresIn, refreshToken}`."""
     access, family = new_token(), new_token()
     refresh = f"{family}.{new_token()}"
@@ -134,7 +136,7 @@ async def refresh(ctx: Context, token: str) -> Document:
     refused = SignInRejected("The refresh token is not valid; sign in again")
     family_hash = token_hash(token.partition(".")[0])
     session = await store.by_refresh(ctx.services, family_hash, token_hash(token))
-    if session is not None and bearer_of(session) is None:
+    if session is not None and to_principal(session) is None:
         raise refused
     access, renewed = new_token(), f"{token.partition('.')[0]}.{new_token()}"
     rotated = await store.rotate(ctx.services, family_hash, token_hash(token), token_hash(renewed), token_hash(access))
@@ -150,53 +152,53 @@ async def sign_out(ctx: Context) -> None:
     await store.remove(ctx, ctx.caller.credential_id)
 
 
-async def end_all(ctx: Context, subject_id: ObjectId) -> None:
+async def end_sessions(ctx: Context, subject_id: ObjectId) -> None:
     """End every session of a coach or client of the company, in the caller's transaction."""
     await store.remove_all(ctx, subject_id)
 
 
-async def principal_of(services: Services, access_token: str) -> Principal:
+async def authenticate(services: Services, access_token: str) -> Principal:
     """Whom a bearer's access token stands for. Raises Unauthorized when it is unknown, ended, or its bearer is gone."""
-    if (principal := await principal_by_session(services, token_hash(access_token))) is None:
+    if (principal := await find_principal(services, token_hash(access_token))) is None:
         raise Unauthorized()
     return principal
 
 
-async def principal_by_session(services: Services, access_hash: str) -> Principal | None:
+async def find_principal(services: Services, access_hash: str) -> Principal | None:
     """Whom the session with this access token's hash stands for, or None."""
     session = await store.resolve(services, access_hash)
-    return None if session is None else bearer_of(session)
+    return None if session is None else to_principal(session)
 
 
-def bearer_of(session: Document) -> Principal | None:
+def to_principal(session: Document) -> Principal | None:
     """Whom a session that store.resolve gave stands for; None when they, or the company, are gone."""
     if not session["company"]:
         return None
-    company: Company = account.as_company(session["company"][0])
+    company: Company = account.to_company(session["company"][0])
     if session["kind"] == "coach":
         if not session["coach"]:
             return None
-        return team.as_principal(session["coach"][0], company, "session", session["_id"])
+        return team.to_principal(session["coach"][0], company, "session", session["_id"])
     if not session["customer"] or session["customer"][0]["customerRoleData"]["isArchived"]:
         return None
-    return entry.as_principal(session["customer"][0], company, session["_id"], session["impersonatedBy"])
+    return first_access.to_principal(session["customer"][0], company, session["_id"], session["impersonatedBy"])
 
 
-async def forgotten(ctx: Context, email: str) -> None:
+async def request_password_reset(ctx: Context, email: str) -> None:
     """Queue the question whether anybody signs in by `email`; the worker asks it, so the answer takes no time here.
 
     Raises TooManyRequests when many have been asked from one network address.
     """
     await rate_limits.limit(ctx.services, "password forgotten", ctx.network_address, _FORGOTTEN_A_WINDOW)
-    await queue.enqueue(ctx, FORGOTTEN, {"email": email})
+    await queue.enqueue(ctx, RESET_REQUESTED, {"email": email})
 
 
-async def send_reset(services: Services, job: Job) -> RunAgain | None:
+async def send_password_reset(services: Services, job: Job) -> RunAgain | None:
     """Send a token to set a new password to whoever signs in by the address, a few times an hour at most.
 
     It goes to the address that is stored, whatever was typed to find it.
     """
-    identity = await identities.subject_of(services, job.arguments["email"])
+    identity = await identities.find_by_email(services, job.arguments["email"])
     principal = await _principal_of(services, identity) if identity else None
     if identity is None or principal is None:
         return None
@@ -206,10 +208,10 @@ async def send_reset(services: Services, job: Job) -> RunAgain | None:
     ctx = Context(services).acting_as(principal)
 
     async def queued(tx: Context) -> None:
-        address = await identities.address_of(tx, identity.subject_id)
+        address = await identities.get_email(tx, identity.subject_id)
         if address is None:
             return
-        token = await identities.allow_reset(tx, identity.subject_id, identity.kind)
+        token = await identities.create_reset_token(tx, identity.subject_id, identity.kind)
         text = (
             f"Hello {principal.name},\n\nset a new password within the hour:\n\n"
             f"{services.base_url}/app/reset-password?token={token}\n\n"
@@ -223,22 +225,22 @@ async def send_reset(services: Services, job: Job) -> RunAgain | None:
     return None
 
 
-async def reset(ctx: Context, token: str, password: str) -> None:
+async def reset_password(ctx: Context, token: str, password: str) -> None:
     """Set a new password by a token; every session of its bearer and every assistant they let in ends.
 
     Raises SignInRefused when the token is unknown, used, or older than an hour.
     """
-    identity = await identities.whose_reset(ctx.services, token)
+    identity = await identities.find_by_reset_token(ctx.services, token)
     principal = await _principal_of(ctx.services, identity) if identity else None
     if identity is None or principal is None:
         raise _bad_reset()
     password_hash = await hash_password(password)
 
     async def changed(tx: Context) -> None:
-        if not await identities.use_reset(tx, identity.subject_id, token, password_hash):
+        if not await identities.reset_password(tx, identity.subject_id, token, password_hash):
             raise _bad_reset()
         await store.remove_all(tx, identity.subject_id)
-        await assistants.end_all(tx, identity.subject_id)
+        await assistants.revoke_all_of_coach(tx, identity.subject_id)
 
     await in_transaction(ctx.acting_as(principal), changed)
 
@@ -249,14 +251,14 @@ async def change_password(ctx: Context, current: str, fresh: str) -> None:
 
     Raises Forbidden when `current` is not their password, which counts like a sign-in that failed; TooManyRequests.
     """
-    if not await identities.is_right(ctx, ctx.caller.id, current):
+    if not await identities.check_password(ctx, ctx.caller.id, current):
         raise Forbidden("The password is wrong")
     password_hash = await hash_password(fresh)
 
     async def changed(tx: Context) -> None:
         await identities.set_password(tx, tx.caller.id, password_hash)
         await store.remove_others(tx, tx.caller.id, tx.caller.credential_id)
-        await assistants.end_all(tx, tx.caller.id)
+        await assistants.revoke_all_of_coach(tx, tx.caller.id)
         await audit.record(tx, "password.changed")
 
     await in_transaction(ctx, changed)
@@ -268,4 +270,4 @@ def _bad_reset() -> SignInRejected:
 
 async def end_sessions_of_coach(ctx: Context, event: CoachRemoved) -> None:
     """End every session of a removed coach."""
-    await end_all(ctx, event.coach_id)
+    await end_sessions(ctx, event.coach_id)

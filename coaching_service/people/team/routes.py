@@ -19,7 +19,7 @@ routes = Routes("/coach/employees", tag="Team")
 @routes.get("", access=owner_session(), returns=list_of(Employee))
 async def list_employees(ctx: Context) -> list[dict[str, Any]]:
     """List the employees."""
-    return await service.employees(ctx)
+    return await service.list_employees(ctx)
 
 
 @routes.post(
@@ -40,13 +40,13 @@ async def create_employee(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
 
     A mail with a token to set a password is sent.
     """
-    return await service.hire(ctx, body["name"], body["email"], body["permissions"], body["customersScope"])
+    return await service.create_employee(ctx, body["name"], body["email"], body["permissions"], body["customersScope"])
 
 
 @routes.get("/{employeeId}", access=owner_session(), returns=Employee)
 async def get_employee(ctx: Context, employee_id: ObjectId) -> dict[str, Any]:
     """Read an employee."""
-    return await service.employee(ctx, employee_id)
+    return await service.get_employee(ctx, employee_id)
 
 
 @routes.patch(
@@ -62,7 +62,7 @@ async def update_employee(ctx: Context, employee_id: ObjectId, body: dict[str, A
     With another `email` they sign in by that one, and a token mailed to the one before ends; who has not set a password
     yet is sent another.
     """
-    return await service.change(ctx, employee_id, body)
+    return await service.update_employee(ctx, employee_id, body)
 
 
 @routes.put(
@@ -77,7 +77,7 @@ async def set_employee_permissions(ctx: Context, employee_id: ObjectId, body: di
 
     It holds from the next request, for sessions and keys.
     """
-    return await service.change(ctx, employee_id, body)
+    return await service.update_employee(ctx, employee_id, body)
 
 
 @routes.delete("/{employeeId}", access=owner_session())
@@ -86,4 +86,4 @@ async def delete_employee(ctx: Context, employee_id: ObjectId) -> None:
 
     Sessions and keys end at once; the employee's clients are assigned to nobody.
     """
-    await service.remove(ctx, employee_id)
+    await service.remove_employee(ctx, employee_id)

@@ -16,7 +16,7 @@ from coaching_service.people.team import store
 from coaching_service.people.team.events import CoachRemoved
 
 
-async def found_company(
+async def create_company(
     ctx: Context,
     company_name: str,
     name: str,
@@ -34,10 +34,10 @@ async def found_company(
     company = Company(ObjectId(), company_name, timezone, load_unit)
     owner_id = ObjectId()
     owner = {"_id": owner_id, "name": name, "email": email, "role": "OWNER", "permissions": [], "customersScope": "all"}
-    principal = as_principal(owner, company, "session", owner_id)
+    principal = to_principal(owner, company, "session", owner_id)
 
     async def found(tx: Context) -> None:
-        await account.found(tx)
+        await account.create(tx)
         await store.add(tx, owner)
         await identities.add(tx, owner_id, "coach", email, password_hash)
 
@@ -45,7 +45,7 @@ async def found_company(
     return principal
 
 
-def as_principal(coach: Document, company: Company, via: Via, credential_id: ObjectId) -> Principal:
+def to_principal(coach: Document, company: Company, via: Via, credential_id: ObjectId) -> Principal:
     """A stored coach as the principal of a request. An owner has every permission and sees every client."""
     is_owner = coach["role"] == "OWNER"
     return Principal(
@@ -61,45 +61,45 @@ def as_principal(coach: Document, company: Company, via: Via, credential_id: Obj
     )
 
 
-async def principal(services: Services, coach_id: ObjectId) -> Principal | None:
+async def load_principal(services: Services, coach_id: ObjectId) -> Principal | None:
     """The coach as a principal of their own company; None when there is no such coach."""
     coach = await store.resolve(services, coach_id)
-    return None if coach is None else as_principal(coach, account.as_company(coach["company"]), "session", coach_id)
+    return None if coach is None else to_principal(coach, account.to_company(coach["company"]), "session", coach_id)
 
 
-async def operator(services: Services, company_id: ObjectId) -> Principal:
+async def load_owner(services: Services, company_id: ObjectId) -> Principal:
     """A company's owner as the principal of background work. Raises NotFound when the company is gone."""
     owner = await store.owner(services, company_id)
     if owner is None:
         raise NotFound("company")
-    return as_principal(owner, account.as_company(owner["company"]), "session", owner["_id"])
+    return to_principal(owner, account.to_company(owner["company"]), "session", owner["_id"])
 
 
-async def require(ctx: Context, coach_id: ObjectId) -> Document:
+async def require_coach(ctx: Context, coach_id: ObjectId) -> Document:
     """The coach of this company. Raises NotFound for any other identifier."""
     if (coach := await store.one(ctx, coach_id)) is None:
         raise NotFound("coach")
     return coach
 
 
-async def everybody(ctx: Context) -> list[Document]:
+async def list_coaches(ctx: Context) -> list[Document]:
     """Every coach of the company, the owner first."""
     return await store.everybody(ctx)
 
 
-async def employees(ctx: Context) -> list[Document]:
+async def list_employees(ctx: Context) -> list[Document]:
     """The company's employees, the longest there first."""
     return await store.employees(ctx)
 
 
-async def employee(ctx: Context, employee_id: ObjectId) -> Document:
+async def get_employee(ctx: Context, employee_id: ObjectId) -> Document:
     """One employee. Raises NotFound."""
     if (found := await store.employee(ctx, employee_id)) is None:
         raise NotFound("employee")
     return found
 
 
-async def hire(
+async def create_employee(
     ctx: Context, name: str, email: str, permissions: list[str], customers_scope: str, password_hash: str | None = None
 ) -> Document:
     """A new employee, who signs in by `email`. Without a password, a mail with a token to set one is queued.
@@ -127,7 +127,7 @@ async def hire(
 
 
 async def _invite(ctx: Context, employee_id: ObjectId, name: str, email: str) -> None:
-    token = await identities.allow_reset(ctx, employee_id, "coach")
+    token = await identities.create_reset_token(ctx, employee_id, "coach")
     company = ctx.caller.company.name
     text = (
         f"Hello {name},\n\n{company} has added you to its team. Set your password within the hour:\n\n"
@@ -138,7 +138,7 @@ async def _invite(ctx: Context, employee_id: ObjectId, name: str, email: str) ->
     await mail.enqueue_mail(ctx, email, f"Welcome to the team of {company}", text)
 
 
-async def change(ctx: Context, employee_id: ObjectId, details: Document) -> Document:
+async def update_employee(ctx: Context, employee_id: ObjectId, details: Document) -> Document:
     """Change what is sent of an employee: name, email, permissions, customersScope; it holds from the next request.
 
     A token to set a password that was sent to another address ends; who has none yet is sent one to the new address.
@@ -151,14 +151,14 @@ async def change(ctx: Context, employee_id: ObjectId, details: Document) -> Docu
         found = await store.rewrite(tx, employee_id, lambda _: fields, version)
         if found is None:
             raise NotFound("employee")
-        if "email" in fields and await identities.move(tx, employee_id, fields["email"]):
+        if "email" in fields and await identities.change_email(tx, employee_id, fields["email"]):
             await _invite(tx, employee_id, found["name"], fields["email"])
         return found
 
     return await in_transaction(ctx, changed)
 
 
-async def remove(ctx: Context, employee_id: ObjectId) -> None:
+async def remove_employee(ctx: Context, employee_id: ObjectId) -> None:
     """Remove an employee: their sign-in, sessions and keys end at once, their clients have no trainer.
 
     Raises NotFound.

@@ -12,7 +12,7 @@ from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain
-from coaching_service.people.customers import kept_figures
+from coaching_service.people.customers import derived_figures
 from coaching_service.people.team import service as team
 from coaching_service.progress.compliance import service as compliance
 
@@ -32,20 +32,20 @@ async def renew_some(services: Services, job: Job) -> RunAgain:
     minutes. `job` carries nothing.
     """
     del job
-    due = await kept_figures.stale(services, _BATCH)
+    due = await derived_figures.list_due(services, _BATCH)
     by_company: dict[ObjectId, list[Document]] = {}
     for client in due:
         by_company.setdefault(client["companyId"], []).append(client)
     for company_id, clients in by_company.items():
         if not await _renewed(services, company_id, clients):
             ids = [client["_id"] for client in clients]
-            await kept_figures.put_off(services, company_id, ids, _PUT_OFF)
+            await derived_figures.postpone(services, company_id, ids, _PUT_OFF)
     return RunAgain() if due else RunAgain(_PAUSE)
 
 
 async def _renewed(services: Services, company_id: ObjectId, clients: list[Document]) -> bool:
     try:
-        ctx = Context(services, await team.operator(services, company_id))
+        ctx = Context(services, await team.load_owner(services, company_id))
         await in_transaction(ctx, lambda tx: compliance.keep(tx, clients))
     except NotFound:  # a company that is being erased: its clients go
         return False

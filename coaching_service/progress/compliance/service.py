@@ -10,7 +10,7 @@ from coaching_service.core.database.documents import Document
 from coaching_service.core.dates import next_midnight
 from coaching_service.core.errors import BadRequest
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.customers import kept_figures
+from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.compliance.figures import by_day, daily, percentage, share
 from coaching_service.progress.logs.events import ItemLogged
@@ -25,7 +25,7 @@ async def between(ctx: Context, customer_id: ObjectId, first: str | None, last: 
 
     "Today" is the client's. Raises NotFound, Forbidden, BadRequest for more than ten years.
     """
-    customer = await customers.visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
+    customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
     today = ctx.caller.today(customer["timezone"])
     end = date.fromisoformat(last) if last else max(today, date.fromisoformat(first) if first else today)
     start = date.fromisoformat(first) if first else _days_up_to(end, USUAL_DAYS)
@@ -76,10 +76,10 @@ async def keep(ctx: Context, clients: Sequence[Document]) -> None:
     found = await rates(ctx, clients)
     zones = {client["_id"]: client["timezone"] or ctx.caller.company.timezone for client in clients}
     until = {client: next_midnight(ctx.caller.today(zone), zone) for client, zone in zones.items()}
-    await kept_figures.keep(ctx, found, until)
+    await derived_figures.store_figures(ctx, found, until)
 
 
 async def update_stored_rates(ctx: Context, event: ItemLogged) -> None:
     """Update the rates stored with a client for the lists."""
-    customer = await customers.visible(ctx, event.customer_id, (*customers.SCOPE_FIELDS, "timezone"))
+    customer = await customers.get_visible(ctx, event.customer_id, (*customers.SCOPE_FIELDS, "timezone"))
     await keep(ctx, [customer])

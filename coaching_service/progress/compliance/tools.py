@@ -46,7 +46,7 @@ async def get_compliance(ctx: Context, customer_id: ObjectId, start_date: str | 
     percentage (null without a workout day), and each workout day with its workouts, each with whether it was completed.
     Days without a workout are left out."""
     client, found = await gather_reads(
-        ctx, customers.card(ctx, customer_id), service.between(ctx, customer_id, start_date, end_date)
+        ctx, customers.get_visible_reference(ctx, customer_id), service.between(ctx, customer_id, start_date, end_date)
     )
     days = found["dailyCompliance"]
     return {

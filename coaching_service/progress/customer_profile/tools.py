@@ -22,5 +22,5 @@ async def get_customer(ctx: Context, customer_id: ObjectId) -> Document:
     """Read one client: contact details, groups, trainer, time zone with today's date there, and the share of
     scheduled workouts completed in the last 7, 30 and 90 days (percent; null without any). lastWorkoutDate is the last
     day anything is scheduled on, done or not, past or future; recent activity is in get_activity."""
-    customer, coaches = await gather_reads(ctx, service.read(ctx, customer_id), team.everybody(ctx))
+    customer, coaches = await gather_reads(ctx, service.read(ctx, customer_id), team.list_coaches(ctx))
     return describe_customer(ctx, customer, {coach["_id"]: coach["name"] for coach in coaches})

@@ -22,7 +22,7 @@ async def page(
     """
     _, _, (found, total) = await gather_reads(
         ctx,
-        customers.visible(ctx, customer_id),
+        customers.get_visible(ctx, customer_id),
         exercises.require_any(ctx, exercise_id),
         readings.exercise_sessions(
             ctx, customer_id, exercise_id, planned_too=planned_too, skip=skip_of(page, size), limit=size

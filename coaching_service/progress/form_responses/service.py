@@ -69,7 +69,7 @@ async def move_responses(ctx: Context, event: RecordedItemsRescheduled) -> None:
 async def between(ctx: Context, customer_id: ObjectId, first: str | None, last: str | None) -> list[Document]:
     """A client's responses from `first` to `last` (dates, both included, either may be open), newest first."""
     _, found = await gather_reads(
-        ctx, customers.visible(ctx, customer_id), store.between(ctx, customer_id, first, last)
+        ctx, customers.get_visible(ctx, customer_id), store.between(ctx, customer_id, first, last)
     )
     responses: list[Document] = found
     return responses

@@ -27,6 +27,6 @@ async def list_form_responses(
     """List what a client answered to forms, the newest first; each answer with its question as it was worded then.
     Gives docs, totalDocs, hasNextPage and nextPage."""
     client, found = await gather_reads(
-        ctx, customers.card(ctx, customer_id), service.between(ctx, customer_id, start_date, end_date)
+        ctx, customers.get_visible_reference(ctx, customer_id), service.between(ctx, customer_id, start_date, end_date)
     )
     return {"customer": client, **paged(found, page, page_size)}

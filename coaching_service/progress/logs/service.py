@@ -44,7 +44,7 @@ async def log_item(
 
     async def logged(tx: Context) -> Document:
         # First, so that logs of one client at the same time meet here, before any other work is done twice.
-        await customers.was_active(tx, customer_id)
+        await customers.record_activity(tx, customer_id)
         block, item = await item_service.log_item(tx, calendar, block_id, item_id, read_log)
         await _follow(tx, customer_id, block, item)
         await tx.publish(ItemLogged(customer_id))
@@ -64,13 +64,13 @@ async def _follow(ctx: Context, customer_id: ObjectId, block: Document, item: Do
     event = _EVENT.get(kind, "item_logged")
     about = {"wblockId": block["_id"], "blockName": block["name"], "day": day}
     if item["isCompleted"]:
-        await activity.happened(ctx, event, customer_id, item_id, **about, **of_item)
+        await activity.record_event(ctx, event, customer_id, item_id, **about, **of_item)
     else:
-        await activity.undone(ctx, customer_id, item_id, event)
+        await activity.remove_events(ctx, customer_id, item_id, event)
     if workouts.is_completed(block):
-        await activity.happened(ctx, "workout_completed", customer_id, block["_id"], **about)
+        await activity.record_event(ctx, "workout_completed", customer_id, block["_id"], **about)
     else:
-        await activity.undone(ctx, customer_id, block["_id"], "workout_completed")
+        await activity.remove_events(ctx, customer_id, block["_id"], "workout_completed")
 
 
 def _require_of_circuit(item: Document, done: list[Document]) -> None:
@@ -92,7 +92,7 @@ async def log_block(ctx: Context, customer_id: ObjectId, block_id: ObjectId, don
     await _require_shown(ctx, customer_id, block_id)
 
     async def logged(tx: Context) -> Document:
-        await customers.was_active(tx, customer_id)
+        await customers.record_activity(tx, customer_id)
         return await workouts.log_block(tx, calendar, block_id, done)
 
     return await in_transaction(ctx, logged)

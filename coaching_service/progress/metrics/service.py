@@ -18,7 +18,7 @@ from coaching_service.training.workouts.events import RecordedItemsRescheduled
 
 async def assigned(ctx: Context, customer_id: ObjectId) -> list[Document]:
     """The metric sets a client is assigned, each metric with its earliest and latest value."""
-    await customers.visible(ctx, customer_id)
+    await customers.get_visible(ctx, customer_id)
     assignments = await store.assigned(ctx, customer_id)
     sets = await metric_sets.load_by_id(ctx, [each["metricsSetId"] for each in assignments])
     metric_ids = [metric["_id"] for found in sets.values() for metric in found["metrics"]]
@@ -50,7 +50,7 @@ async def assign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> Docum
 
     Raises NotFound, Forbidden for the client, LegacyFailure for a missing set.
     """
-    await customers.visible(ctx, customer_id)
+    await customers.get_visible(ctx, customer_id)
 
     async def settled(tx: Context) -> Document:
         await _existing(tx, set_id)
@@ -77,7 +77,7 @@ async def unassign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> Non
 
     Raises LegacyFailure for a missing set, NotFound when it is not assigned.
     """
-    await customers.visible(ctx, customer_id)
+    await customers.get_visible(ctx, customer_id)
     await _existing(ctx, set_id, deleted_too=True)
     if not await store.unassign(ctx, customer_id, set_id):
         raise NotFound("assignment")
@@ -91,7 +91,7 @@ async def record(
     Raises LegacyFailure for a missing set, a deleted one too, NotFound for a metric that is not in it, Conflict when
     the set is not assigned or the metric is archived.
     """
-    await customers.visible(ctx, customer_id)
+    await customers.get_visible(ctx, customer_id)
     metric_set = await _existing(ctx, set_id)
     if not await store.is_assigned(ctx, customer_id, set_id):
         raise _unassigned()
@@ -99,7 +99,7 @@ async def record(
 
     async def recorded(tx: Context) -> Document:
         entry = await store.record(tx, customer_id, set_id, metric_id, date, value, None)
-        await activity.happened(
+        await activity.record_event(
             *(tx, "metric_recorded", customer_id, entry["_id"]),
             metricId=metric_id,
             **_measured(metric, value),
@@ -114,7 +114,7 @@ async def record(
 
 async def value_on(ctx: Context, customer_id: ObjectId, metric_id: ObjectId, date: str) -> float | None:
     """What is recorded of a metric on a date, or None. Raises NotFound, Forbidden for the client."""
-    await customers.visible(ctx, customer_id)
+    await customers.get_visible(ctx, customer_id)
     return await store.value_on(ctx, customer_id, metric_id, date)
 
 
@@ -153,7 +153,7 @@ async def history(ctx: Context, customer_id: ObjectId, set_id: ObjectId, metric_
 
     Raises LegacyFailure for a missing set, NotFound for a metric that was never in it.
     """
-    await customers.visible(ctx, customer_id)
+    await customers.get_visible(ctx, customer_id)
     await metric_of(ctx, set_id, metric_id)
     return await store.history(ctx, customer_id, metric_id)
 

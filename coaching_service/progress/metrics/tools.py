@@ -41,7 +41,9 @@ class RecordMetric(MetricArgument):
 async def list_metric_sets(ctx: Context, customer_id: ObjectId) -> Document:
     """List the metric sets a client is assigned, such as body weight or girths: each metric with its _id, unit, first
     and latest value. The values over time come from get_metric_history."""
-    client, sets = await gather_reads(ctx, customers.card(ctx, customer_id), service.assigned(ctx, customer_id))
+    client, sets = await gather_reads(
+        ctx, customers.get_visible_reference(ctx, customer_id), service.assigned(ctx, customer_id)
+    )
     docs = [{**each["metricsSet"], "metrics": [_metric(metric) for metric in each["metrics"]]} for each in sets]
     return {"customer": client, **paged(docs, 1, max(1, len(docs)))}
 
@@ -65,7 +67,7 @@ async def get_metric_history(
     metric's name and unit, totalDocs, hasNextPage and nextPage."""
     client, metric, entries = await gather_reads(
         ctx,
-        customers.card(ctx, customer_id),
+        customers.get_visible_reference(ctx, customer_id),
         service.metric_of(ctx, metrics_set_id, metric_id),
         service.history(ctx, customer_id, metrics_set_id, metric_id),
     )
@@ -88,7 +90,7 @@ async def record_metric(
     before = await service.value_on(ctx, customer_id, metric_id, date)
     await service.record(ctx, customer_id, metrics_set_id, metric_id, date, value)
     client, metric = await gather_reads(
-        ctx, customers.card(ctx, customer_id), service.metric_of(ctx, metrics_set_id, metric_id)
+        ctx, customers.get_visible_reference(ctx, customer_id), service.metric_of(ctx, metrics_set_id, metric_id)
     )
     return {"customer": client, "metric": _named(metric), "date": date, "value": value, "previousValue": before}
 

@@ -29,7 +29,7 @@ async def list_notes(ctx: Context, customer_id: ObjectId) -> list[Note]:
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
-    await customers.visible(ctx, customer_id)
+    await customers.get_visible(ctx, customer_id)
     return await store.list_notes(ctx, customer_id)
 
 
@@ -39,9 +39,9 @@ async def create(ctx: Context, customer_id: ObjectId, content: str) -> Note:
 
     Raises InvalidFields if no text is left of `content` once it is sanitised, and what `list_notes` raises.
     """
-    await customers.visible(ctx, customer_id)
+    await customers.get_visible(ctx, customer_id)
     note = await store.insert(ctx, customer_id, sanitise(content))
-    await activity.happened(ctx, "note_added", customer_id, note["_id"], **_feed_data(note))
+    await activity.record_event(ctx, "note_added", customer_id, note["_id"], **_feed_data(note))
     return note
 
 
@@ -52,22 +52,22 @@ async def update(ctx: Context, customer_id: ObjectId, note_id: ObjectId, change:
     Raises NotFound if the client has no such note, Conflict if the note has changed since `change["version"]`, and
     what `create` raises.
     """
-    await customers.visible(ctx, customer_id)
+    await customers.get_visible(ctx, customer_id)
     fields: NoteChange = {"content": sanitise(change["content"])} if "content" in change else {}
     note = await store.update(ctx, customer_id, note_id, fields, change.get("version"))
     if note is None:
         raise NotFound("note")
-    await activity.corrected(ctx, "note_added", customer_id, note_id, **_feed_data(note))
+    await activity.correct_event(ctx, "note_added", customer_id, note_id, **_feed_data(note))
     return note
 
 
 @transactional
 async def delete(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> None:
     """Delete a note and its entry in the activity feed. Raises NotFound if the client has no such note."""
-    await customers.visible(ctx, customer_id)
+    await customers.get_visible(ctx, customer_id)
     if not await store.delete(ctx, customer_id, note_id):
         raise NotFound("note")
-    await activity.undone(ctx, customer_id, note_id, "note_added")
+    await activity.remove_events(ctx, customer_id, note_id, "note_added")
 
 
 def sanitise(html: str) -> str:

@@ -11,7 +11,7 @@ from coaching_service.core.http.routes import Form, Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import PDF, PICTURES
 from coaching_service.core.pagination import Page, PageQuery, page_of
-from coaching_service.people.customers.schemas import NoTexts
+from coaching_service.people.customers.schemas import NoFormFields
 from coaching_service.progress.nutrition_plans import models, schemas, service
 
 routes = Routes("/coach/customers/{customerId}", tag="Nutrition plans")
@@ -26,7 +26,7 @@ async def list_plan_versions(ctx: Context, customer_id: ObjectId, query: dict[st
 @routes.post(
     "/nutrition-plans",
     access=coach(NUTRITION.CREATE),
-    form=Form("file", (PDF, *PICTURES), NoTexts(), plan=True),
+    form=Form("file", (PDF, *PICTURES), NoFormFields(), plan=True),
     returns=schemas.PlanVersion,
     errors=(LegacyFailure,),
     example={},

@@ -23,7 +23,7 @@ async def list_plans(ctx: Context, customer_id: ObjectId, *, page: int, size: in
     """
     _, (plans, total) = await gather_reads(
         ctx,
-        customers.visible(ctx, customer_id),
+        customers.get_visible(ctx, customer_id),
         store.find_page(ctx, customer_id, skip=skip_of(page, size), limit=size),
     )
     return page_document([_to_plan(ctx, plan) for plan in plans], total, page, size)
@@ -31,7 +31,9 @@ async def list_plans(ctx: Context, customer_id: ObjectId, *, page: int, size: in
 
 async def read(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> Plan:
     """Return one plan version. Raises NotFound if the client has no such version, and what `list_plans` raises."""
-    _, plan = await gather_reads(ctx, customers.visible(ctx, customer_id), store.find_one(ctx, customer_id, plan_id))
+    _, plan = await gather_reads(
+        ctx, customers.get_visible(ctx, customer_id), store.find_one(ctx, customer_id, plan_id)
+    )
     if plan is None:
         raise NotFound("plan version")
     return _to_plan(ctx, plan)
@@ -42,7 +44,7 @@ async def upload(ctx: Context, customer_id: ObjectId, file: StoredFile | None) -
 
     Raises LegacyFailure if there is no file, and what `list_plans` raises.
     """
-    await customers.visible(ctx, customer_id)
+    await customers.get_visible(ctx, customer_id)
     if file is None:
         raise LegacyFailure("NUTRITION_PLAN_FILE_MISSING", "The nutrition plan's file is missing")
     return _to_plan(ctx, await _add(ctx, customer_id, file))
@@ -63,18 +65,18 @@ async def _add(ctx: Context, customer_id: ObjectId, file: StoredFile) -> StoredP
         },
     )
     data = {"planId": plan["_id"], "number": plan["number"], "fileName": plan["fileName"]}
-    await activity.happened(ctx, "plan_uploaded", customer_id, plan["_id"], **data)
+    await activity.record_event(ctx, "plan_uploaded", customer_id, plan["_id"], **data)
     return plan
 
 
 @transactional
 async def delete(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> None:
     """Delete a plan version with its file. Raises NotFound if the client has no such version."""
-    await customers.visible(ctx, customer_id)
+    await customers.get_visible(ctx, customer_id)
     plan = await store.delete(ctx, customer_id, plan_id)
     if plan is None:
         raise NotFound("plan version")
-    await activity.undone(ctx, customer_id, plan_id, "plan_uploaded")
+    await activity.remove_events(ctx, customer_id, plan_id, "plan_uploaded")
     await files.discard(ctx, [file_id for file_id in (plan["fileId"], plan["thumbnailId"]) if file_id])
 
 

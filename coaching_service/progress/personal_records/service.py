@@ -22,7 +22,7 @@ _EVENT = "personal_record"
 
 async def of(ctx: Context, customer_id: ObjectId) -> list[Document]:
     """A client's records by exercise and type, the latest first. Raises NotFound, Forbidden."""
-    _, records = await gather_reads(ctx, customers.visible(ctx, customer_id), store.of(ctx, customer_id))
+    _, records = await gather_reads(ctx, customers.get_visible(ctx, customer_id), store.of(ctx, customer_id))
     named = await _named(ctx, records)
     return sorted(named, key=lambda record: str(record["exerciseName"]).casefold())
 
@@ -32,14 +32,14 @@ async def create(ctx: Context, customer_id: ObjectId, details: Document) -> Docu
 
     Raises NotFound for the client or the exercise, BadRequest for a part of a repetition.
     """
-    await customers.visible(ctx, customer_id)
+    await customers.get_visible(ctx, customer_id)
     _require_whole(details["type"], details)
     await exercises.require(ctx, [details["exerciseId"]])
     record = {**details, "unit": await _unit(ctx, details["type"]), "source": "manual", "witemId": None}
 
     async def added(tx: Context) -> Document:
         stored = await store.add(tx, customer_id, record)
-        await activity.happened(tx, _EVENT, customer_id, stored["_id"], **await _about(tx, stored))
+        await activity.record_event(tx, _EVENT, customer_id, stored["_id"], **await _about(tx, stored))
         return stored
 
     return (await _named(ctx, [await in_transaction(ctx, added)]))[0]
@@ -61,7 +61,7 @@ async def change(ctx: Context, customer_id: ObjectId, record_id: ObjectId, detai
         stored = await store.change(tx, customer_id, record_id, fields, version)
         if stored is None:
             raise _no_record()
-        await activity.corrected(tx, _EVENT, customer_id, record_id, **await _about(tx, stored))
+        await activity.correct_event(tx, _EVENT, customer_id, record_id, **await _about(tx, stored))
         return stored
 
     return (await _named(ctx, [await in_transaction(ctx, changed) if fields else record]))[0]
@@ -74,7 +74,7 @@ async def remove(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> No
     async def removed(tx: Context) -> None:
         if not await store.remove(tx, customer_id, record_id):
             raise _no_record()
-        await activity.undone(tx, customer_id, record_id, _EVENT)
+        await activity.remove_events(tx, customer_id, record_id, _EVENT)
 
     await in_transaction(ctx, removed)
 
@@ -116,7 +116,7 @@ async def _settle(
     if best is None:
         if before is not None:
             await store.drop_found(ctx, customer_id, exercise_id, kind)
-            await activity.undone(ctx, customer_id, before["_id"], _EVENT)
+            await activity.remove_events(ctx, customer_id, before["_id"], _EVENT)
         return
     if before is not None and all(before[fact] == best[fact] for fact in FACTS):
         return
@@ -124,7 +124,7 @@ async def _settle(
     stored = await store.set_found(ctx, customer_id, exercise_id, kind, fields)
     # A record that fell back, or came to stand on another date, is no news: what was told of it is put right.
     news = before is None or best["value"] > before["value"]
-    tell = activity.happened if news else activity.corrected
+    tell = activity.record_event if news else activity.correct_event
     await tell(ctx, _EVENT, customer_id, stored["_id"], **await _about(ctx, stored))
 
 
@@ -143,12 +143,12 @@ async def _about(ctx: Context, record: Document) -> Document:
 async def _unit(ctx: Context, kind: str) -> str:
     if kind == MAX_REPS:
         return REPS
-    await account.keep_unit(ctx)
+    await account.lock_load_unit(ctx)
     return ctx.caller.company.load_unit
 
 
 async def _typed_in(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> Document:
-    await customers.visible(ctx, customer_id)
+    await customers.get_visible(ctx, customer_id)
     record = await store.one(ctx, customer_id, record_id)
     if record is None:
         raise _no_record()

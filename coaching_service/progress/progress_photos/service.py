@@ -29,7 +29,7 @@ async def list_photos(ctx: Context, customer_id: ObjectId, *, page: int, size: i
     """
     _, (documents, total) = await gather_reads(
         ctx,
-        customers.visible(ctx, customer_id),
+        customers.get_visible(ctx, customer_id),
         store.find_page(ctx, customer_id, skip=skip_of(page, size), limit=size),
     )
     return page_document([_to_photos(ctx, document) for document in documents], total, page, size)
@@ -38,7 +38,7 @@ async def list_photos(ctx: Context, customer_id: ObjectId, *, page: int, size: i
 async def read(ctx: Context, customer_id: ObjectId, photos_id: ObjectId) -> ProgressPhotos:
     """Return the photos of one date. Raises NotFound, and what `list_photos` raises."""
     _, document = await gather_reads(
-        ctx, customers.visible(ctx, customer_id), store.find_one(ctx, customer_id, photos_id)
+        ctx, customers.get_visible(ctx, customer_id), store.find_one(ctx, customer_id, photos_id)
     )
     if document is None:
         raise NotFound("progress photo")
@@ -60,7 +60,7 @@ async def add(
 async def _add(
     ctx: Context, customer_id: ObjectId, taken: str | datetime, side_index: str, file: StoredFile | None
 ) -> StoredPhotos:
-    customer = await customers.visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
+    customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
     timezone = customer["timezone"] or ctx.caller.company.timezone
     date = taken if isinstance(taken, str) else str(local_date(taken, timezone))
     before = await store.find_by_date(ctx, customer_id, date)
@@ -70,8 +70,8 @@ async def _add(
     photos = await store.upsert(ctx, customer_id, date, {side: _to_stored(file)})
     await files.discard(ctx, _file_ids(before, side))
     data = {"photoId": photos["_id"], "side": side, "day": date}
-    await activity.happened(ctx, "photo_added", customer_id, photos["_id"], **data)
-    await customers.was_active(ctx, customer_id)
+    await activity.record_event(ctx, "photo_added", customer_id, photos["_id"], **data)
+    await customers.record_activity(ctx, customer_id)
     return photos
 
 
@@ -88,7 +88,7 @@ async def replace(
     Raises InvalidFields if there is no file, NotFound if the client has no such photos, Conflict if they have changed
     since `version`, and what `list_photos` raises.
     """
-    await customers.visible(ctx, customer_id)
+    await customers.get_visible(ctx, customer_id)
     if file is None:
         raise invalid_field("imageFile", "is required", code="REQUIRED")
     return _to_photos(ctx, await _replace(ctx, customer_id, photos_id, SIDES[side_index], file, version))
@@ -111,11 +111,11 @@ async def _replace(
 @transactional
 async def delete(ctx: Context, customer_id: ObjectId, photos_id: ObjectId) -> None:
     """Delete the photos of one date with their files. Raises NotFound if the client has no such photos."""
-    await customers.visible(ctx, customer_id)
+    await customers.get_visible(ctx, customer_id)
     photos = await store.delete(ctx, customer_id, photos_id)
     if photos is None:
         raise NotFound("progress photo")
-    await activity.undone(ctx, customer_id, photos_id, "photo_added")
+    await activity.remove_events(ctx, customer_id, photos_id, "photo_added")
     await files.discard(ctx, [file_id for side in SIDES.values() for file_id in _file_ids(photos, side)])
 
 

@@ -19,7 +19,7 @@ async def by_muscle(ctx: Context, customer_id: ObjectId, first: str, last: str) 
     Raises NotFound, Forbidden.
     """
     _, totals = await gather_reads(
-        ctx, customers.visible(ctx, customer_id), readings.exercise_totals(ctx, customer_id, first, last)
+        ctx, customers.get_visible(ctx, customer_id), readings.exercise_totals(ctx, customer_id, first, last)
     )
     muscles = await exercises.trained_muscles(ctx, [total["_id"] for total in totals])
     trained: dict[ObjectId, Document] = {}

@@ -34,7 +34,7 @@ async def periods(ctx: Context, customer_id: ObjectId, first: str, last: str, gr
     begin = date.fromordinal(max(1, start.toordinal() - CHRONIC_DAYS + 1))
     _, sessions, first_session = await gather_reads(
         ctx,
-        customers.visible(ctx, customer_id),
+        customers.get_visible(ctx, customer_id),
         readings.sessions_done(ctx, customer_id, str(begin), last),
         readings.first_session(ctx, customer_id),
     )

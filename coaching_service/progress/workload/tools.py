@@ -32,7 +32,7 @@ async def get_training_load(
     day (mean daily load of 7 days over that of 28; ratioOf says of which load). A ratio is no verdict."""
     client, found = await gather_reads(
         ctx,
-        customers.card(ctx, customer_id),
+        customers.get_visible_reference(ctx, customer_id),
         service.periods(ctx, customer_id, start_date, end_date, group_by),
     )
     return {"customer": client, **found}

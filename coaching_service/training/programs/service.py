@@ -129,7 +129,7 @@ async def put(ctx: Context, plan: Plan, customer_id: ObjectId) -> int:
 
     async def assigned(tx: Context) -> int:
         count = await workouts.add_many(tx, ClientCalendar(customer_id), plan.blocks)
-        await activity.happened(
+        await activity.record_event(
             *(tx, "program_assigned", customer_id, ObjectId()),
             programId=plan.program["_id"],
             programName=plan.program["name"],

@@ -51,7 +51,9 @@ async def assign_program(ctx: Context, customer_id: ObjectId, program_id: Object
     """Copy every workout of a program onto a client's calendar, day 1 on startDate: all or none. What is on the
     calendar stays. Each call adds the workouts once more, so do not repeat it blindly."""
     blocks = await service.assign(ctx, program_id, customer_id, start_date)
-    client, program = await gather_reads(ctx, customers.card(ctx, customer_id), service.require(ctx, program_id))
+    client, program = await gather_reads(
+        ctx, customers.get_visible_reference(ctx, customer_id), service.require(ctx, program_id)
+    )
     return {
         "customer": client,
         "program": {"_id": program_id, "name": program["name"]},

@@ -22,7 +22,7 @@ async def between(ctx: Context, customer_id: ObjectId, first: str, last: str) ->
     """
     days = _days(first, last)
     _, hidden = await gather_reads(
-        ctx, customers.visible(ctx, customer_id), store.between(ctx, customer_id, first, last)
+        ctx, customers.get_visible(ctx, customer_id), store.between(ctx, customer_id, first, last)
     )
     return [{"date": day, "isVisible": day not in hidden} for day in days]
 
@@ -37,7 +37,7 @@ async def set_between(ctx: Context, customer_id: ObjectId, first: str, last: str
 
     Raises NotFound, Forbidden; BadRequest for more than three years.
     """
-    await customers.visible(ctx, customer_id)
+    await customers.get_visible(ctx, customer_id)
     days = _days(first, last)
 
     async def changed(tx: Context) -> None:

@@ -53,15 +53,15 @@ class ClientCalendar:
 
     async def check(self, ctx: Context) -> None:
         """Raise NotFound or Forbidden when this coach may not touch the client."""
-        await customers.visible(ctx, self.customer_id)
+        await customers.get_visible(ctx, self.customer_id)
 
     async def rescheduled(self, ctx: Context) -> None:
         """The client remembers the last day anything is scheduled on."""
         last = await store.last_day(ctx, self.where)
-        await customers.scheduled_until(ctx, self.customer_id, last)
+        await customers.set_last_workout_date(ctx, self.customer_id, last)
 
     async def done_changed(self, ctx: Context, items: list[Document]) -> None:
         """Whoever keeps what follows from done exercises is told of `items` with any, one change after another."""
         if changed := [item for item in items if item["doneExerciseIds"]]:
-            await customers.one_at_a_time(ctx, self.customer_id)
+            await customers.lock(ctx, self.customer_id)
             await ctx.publish(CompletedWorkChanged(self.customer_id, changed))

@@ -198,7 +198,7 @@ async def present_items(ctx: Context, holders: list[Document]) -> list[Document]
 async def keep_unit(ctx: Context, written: list[Document]) -> None:
     """Loads are about to be stored: the company's unit of load stays from now on."""
     if any(items.has_load(item) for item in written):
-        await account.keep_unit(ctx)
+        await account.lock_load_unit(ctx)
 
 
 def _fresh(owner: Owner, details: Document) -> Document:

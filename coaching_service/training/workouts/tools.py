@@ -35,7 +35,7 @@ async def get_workouts(
     docs, the units of loads, times and distances, totalDocs, hasNextPage and nextPage."""
     client, blocks = await gather_reads(
         ctx,
-        customers.card(ctx, customer_id),
+        customers.get_visible_reference(ctx, customer_id),
         service.calendar(ctx, ClientCalendar(customer_id), start_date, end_date),
     )
     found = paged(blocks, page, page_size)
@@ -74,7 +74,11 @@ async def create_workout(
 
 
 async def _answer(ctx: Context, customer_id: ObjectId, block: Document) -> Document:
-    return {"customer": await customers.card(ctx, customer_id), "units": _units(ctx), "workout": _workout(block)}
+    return {
+        "customer": await customers.get_visible_reference(ctx, customer_id),
+        "units": _units(ctx),
+        "workout": _workout(block),
+    }
 
 
 @tools.tool("Add to a workout", access=coach(CUSTOMERS.EDIT), takes=NewWorkoutItem(), writes=True)

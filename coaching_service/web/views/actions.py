@@ -10,9 +10,9 @@ from coaching_service.core.auth.permissions import CUSTOMERS, METRICS, PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.lifecycle.customer_bulk import service as bulk
-from coaching_service.lifecycle.customer_bulk.service import Told
+from coaching_service.lifecycle.customer_bulk.service import OnProgress
 
-Run = Callable[[Context, Document, dict[str, Any], Told], Awaitable[Document]]
+Run = Callable[[Context, Document, dict[str, Any], OnProgress], Awaitable[Document]]
 
 
 @dataclass(frozen=True)
@@ -38,36 +38,36 @@ class Action:
         return next((each for each in (self.permission, self.sees) if each not in permissions), None)
 
 
-async def _archive(ctx: Context, chosen: Document, _: dict[str, Any], told: Told) -> Document:
-    return await bulk.archive(ctx, chosen, archived=True, told=told)
+async def _archive(ctx: Context, chosen: Document, _: dict[str, Any], told: OnProgress) -> Document:
+    return await bulk.archive(ctx, chosen, archived=True, on_progress=told)
 
 
-async def _restore(ctx: Context, chosen: Document, _: dict[str, Any], told: Told) -> Document:
-    return await bulk.archive(ctx, chosen, archived=False, told=told)
+async def _restore(ctx: Context, chosen: Document, _: dict[str, Any], told: OnProgress) -> Document:
+    return await bulk.archive(ctx, chosen, archived=False, on_progress=told)
 
 
-async def _add_groups(ctx: Context, chosen: Document, form: dict[str, Any], told: Told) -> Document:
-    return await bulk.add_groups(ctx, chosen, form["groupNames"], told=told)
+async def _add_groups(ctx: Context, chosen: Document, form: dict[str, Any], told: OnProgress) -> Document:
+    return await bulk.add_groups(ctx, chosen, form["groupNames"], on_progress=told)
 
 
-async def _remove_groups(ctx: Context, chosen: Document, form: dict[str, Any], told: Told) -> Document:
-    return await bulk.remove_groups(ctx, chosen, form["groupNames"], told=told)
+async def _remove_groups(ctx: Context, chosen: Document, form: dict[str, Any], told: OnProgress) -> Document:
+    return await bulk.remove_groups(ctx, chosen, form["groupNames"], on_progress=told)
 
 
-async def _assign_trainer(ctx: Context, chosen: Document, form: dict[str, Any], told: Told) -> Document:
-    return await bulk.assign_trainer(ctx, chosen, form["coachId"], told=told)
+async def _assign_trainer(ctx: Context, chosen: Document, form: dict[str, Any], told: OnProgress) -> Document:
+    return await bulk.assign_trainer(ctx, chosen, form["coachId"], on_progress=told)
 
 
-async def _assign_program(ctx: Context, chosen: Document, form: dict[str, Any], told: Told) -> Document:
-    return await bulk.assign_program(ctx, chosen, form["programId"], form["startDate"], told=told)
+async def _assign_program(ctx: Context, chosen: Document, form: dict[str, Any], told: OnProgress) -> Document:
+    return await bulk.assign_program(ctx, chosen, form["programId"], form["startDate"], on_progress=told)
 
 
-async def _assign_metrics(ctx: Context, chosen: Document, form: dict[str, Any], told: Told) -> Document:
-    return await bulk.assign_metrics_set(ctx, chosen, form["metricsSetId"], told=told)
+async def _assign_metrics(ctx: Context, chosen: Document, form: dict[str, Any], told: OnProgress) -> Document:
+    return await bulk.assign_metrics_set(ctx, chosen, form["metricsSetId"], on_progress=told)
 
 
-async def _erase(ctx: Context, chosen: Document, _: dict[str, Any], told: Told) -> Document:
-    return await bulk.erase(ctx, chosen, told=told)
+async def _erase(ctx: Context, chosen: Document, _: dict[str, Any], told: OnProgress) -> Document:
+    return await bulk.erase(ctx, chosen, on_progress=told)
 
 
 ACTIONS = {

@@ -20,7 +20,7 @@ pages = Pages("/app/settings/assistants")
 @pages.get("", access=session_only(), template="settings/assistants.html")
 async def assistants_page(ctx: Context) -> dict[str, Any]:
     """The assistants the coach let in; for the owner, all of the company's."""
-    granted, coaches = await gather_reads(ctx, assistants.everything(ctx), team.everybody(ctx))
+    granted, coaches = await gather_reads(ctx, assistants.list_assistants(ctx), team.list_coaches(ctx))
     names = {each["_id"]: each["name"] for each in coaches}
     return {"assistants": granted, "names": names, "address": f"{ctx.services.base_url}/mcp"}
 
@@ -40,7 +40,7 @@ async def disconnect(ctx: Context, assistant_id: ObjectId) -> Go:
 
 
 async def _one(ctx: Context, assistant_id: ObjectId) -> Document:
-    granted = await assistants.everything(ctx)
+    granted = await assistants.list_assistants(ctx)
     found = next((each for each in granted if each["_id"] == assistant_id), None)
     if found is None:
         raise NotFound("assistant")

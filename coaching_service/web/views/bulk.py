@@ -16,7 +16,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, Identifier, Input, ListOf, StringList, Text
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.lifecycle.customer_bulk import service as bulk
-from coaching_service.lifecycle.customer_bulk.service import Told
+from coaching_service.lifecycle.customer_bulk.service import OnProgress
 from coaching_service.people.customers import bulk as many
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
@@ -58,7 +58,7 @@ class _Needed(Input):
 async def bulk_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | Go:
     """What is about to be done, with which clients, and what more it needs."""
     action = _allowed(ctx, query["action"])
-    ids = await bulk.chosen(ctx, _selection(query))
+    ids = await bulk.list_selected(ctx, _selection(query))
     if not ids:
         return Go(_back(query), _NOBODY_LEFT if query["all"] else "Choose at least one client first.")
     return {
@@ -75,9 +75,9 @@ async def bulk_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | Go:
 
 async def _choices(ctx: Context, needs: str) -> dict[str, Any]:
     if needs == "groupNames":
-        return {"groups": await customers.groups(ctx)}
+        return {"groups": await customers.list_groups(ctx)}
     if needs == "coachId":
-        return {"coaches": await team.everybody(ctx)}
+        return {"coaches": await team.list_coaches(ctx)}
     if needs == "metricsSetId":
         return {"sets": await metric_sets.list_all(ctx)}
     if needs == "programId":
@@ -94,11 +94,11 @@ async def bulk_change(ctx: Context, query: dict[str, Any], form: dict[str, Any])
             raise BadRequest([f"{name} is required"])
     if action.needs == "coachId":
         (form["coachId"],) = trainers([form["coachId"]])
-    ids = await bulk.chosen(ctx, _selection(query))
+    ids = await bulk.list_selected(ctx, _selection(query))
     if form["seen"] != _fingerprint(ids):
         raise Conflict(f"Nothing was done: other clients are meant by now, {len(ids)} of them. Look at them once more.")
 
-    async def work(told: Told) -> Document:
+    async def work(told: OnProgress) -> Document:
         return await action.run(ctx, {"ids": ids, "dryRun": False}, form, told)
 
     return Working("customers/working.html", {"action": action}, len(ids), work, _back(query))
@@ -123,7 +123,7 @@ def _fingerprint(ids: list[ObjectId]) -> str:
 async def _names(ctx: Context, query: dict[str, Any], ids: list[ObjectId]) -> list[str]:
     """The first of those chosen, by name."""
     if not query["all"]:
-        return await many.named(ctx, ids, _NAMED)
+        return await many.list_names(ctx, ids, _NAMED)
     first = (await found(ctx, query | {"page": 1}, _NAMED))["docs"]
     return [" ".join(filter(None, (each["name"], each["surname"]))) for each in first]
 

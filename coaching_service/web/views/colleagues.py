@@ -27,7 +27,7 @@ class _Change(NewEmployee):
 @pages.get("", access=owner_session(), template="settings/team.html")
 async def team_page(ctx: Context) -> dict[str, Any]:
     """Everybody on the team."""
-    return {"everybody": await team.everybody(ctx), **_OFFERED}
+    return {"everybody": await team.list_coaches(ctx), **_OFFERED}
 
 
 @pages.get("/new", access=owner_session(), template="settings/employee.html")
@@ -39,35 +39,35 @@ async def new_employee_page(_: Context) -> dict[str, Any]:
 @pages.post("/new", access=owner_session(), form=NewEmployee(), on=new_employee_page)
 async def new_employee(ctx: Context, form: dict[str, Any]) -> Go:
     """Add somebody; a mail asks them to set a password."""
-    await team.hire(ctx, form["name"], form["email"], form["permissions"], form["customersScope"])
+    await team.create_employee(ctx, form["name"], form["email"], form["permissions"], form["customersScope"])
     return Go("/app/settings/team", f"{form['name']} is on the team. A mail with a link is on its way.")
 
 
 @pages.get("/{employeeId}", access=owner_session(), template="settings/employee.html")
 async def employee_page(ctx: Context, employee_id: ObjectId) -> dict[str, Any]:
     """Somebody, and what they may do."""
-    employee = await team.employee(ctx, employee_id)
+    employee = await team.get_employee(ctx, employee_id)
     return {"employee": employee, "version": employee["version"], **_OFFERED}
 
 
 @pages.post("/{employeeId}", access=owner_session(), form=_Change(), on=employee_page)
 async def change_employee(ctx: Context, employee_id: ObjectId, form: dict[str, Any]) -> Go:
     """Change what somebody may do; it holds from their next request."""
-    await team.change(ctx, employee_id, form)
+    await team.update_employee(ctx, employee_id, form)
     return Go("/app/settings/team", f"{form['name']} is changed.")
 
 
 @pages.get("/{employeeId}/delete", access=owner_session(), template="settings/delete_employee.html")
 async def delete_employee_page(ctx: Context, employee_id: ObjectId) -> dict[str, Any]:
     """What ends when somebody leaves."""
-    employee = await team.employee(ctx, employee_id)
-    theirs = await customers.page(ctx, archived=False, page=1, size=1, trainers=[employee_id])
+    employee = await team.get_employee(ctx, employee_id)
+    theirs = await customers.list_customers(ctx, archived=False, page=1, size=1, trainers=[employee_id])
     return {"employee": employee, "clients": theirs["totalDocs"]}
 
 
 @pages.post("/{employeeId}/delete", access=owner_session(), on=delete_employee_page)
 async def delete_employee(ctx: Context, employee_id: ObjectId) -> Go:
     """Remove somebody: signed out at once, their clients are nobody's."""
-    employee = await team.employee(ctx, employee_id)
-    await team.remove(ctx, employee_id)
+    employee = await team.get_employee(ctx, employee_id)
+    await team.remove_employee(ctx, employee_id)
     return Go("/app/settings/team", f"{employee['name']} is removed.")

@@ -60,7 +60,7 @@ class _NewBlock(NamedUnlessRest, BlockDetails):
 
 async def head(ctx: Context, customer_id: ObjectId) -> Document:
     """What the top of each of a client's pages shows. Raises NotFound, Forbidden."""
-    customer = await customers.visible(ctx, customer_id, _ONE)
+    customer = await customers.get_visible(ctx, customer_id, _ONE)
     photo = customer.pop("profilePhoto", None) or {}
     return customer | {"portrait": file_url(ctx.services, photo.get("thumbnailId"))}
 

@@ -43,7 +43,7 @@ def trainers(names: list[str]) -> list[ObjectId | None]:
 
 async def found(ctx: Context, query: dict[str, Any], size: int = PAGE) -> Page[Document]:
     """One page of the clients a filter matches."""
-    return await customers.page(
+    return await customers.list_customers(
         ctx,
         archived=query["archived"],
         page=query["page"],
@@ -66,11 +66,13 @@ def address(query: dict[str, Any], **changed: Any) -> str:
 @pages.get("", access=coach(CUSTOMERS.VIEW), query=Filter(), template="customers/list.html")
 async def customers_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
     """The clients this coach sees, by name."""
-    page, groups, coaches = await gather_reads(ctx, found(ctx, query), customers.groups(ctx), team.everybody(ctx))
+    page, groups, coaches = await gather_reads(
+        ctx, found(ctx, query), customers.list_groups(ctx), team.list_coaches(ctx)
+    )
     filtered = bool(query["keywords"] or query["groups"] or query["assignedTo"])
     archived = 0
     if not (page["totalDocs"] or filtered or query["archived"]):
-        archived = (await customers.page(ctx, archived=True, page=1, size=1))["totalDocs"]
+        archived = (await customers.list_customers(ctx, archived=True, page=1, size=1))["totalDocs"]
     return {
         "page": page,
         "groups": groups,
@@ -87,7 +89,7 @@ async def customers_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
 @pages.get("/new", access=coach(CUSTOMERS.CREATE), template="customers/new.html")
 async def new_customer_page(ctx: Context) -> dict[str, Any]:
     """The page on which a client begins."""
-    groups, coaches = await gather_reads(ctx, customers.groups(ctx), team.everybody(ctx))
+    groups, coaches = await gather_reads(ctx, customers.list_groups(ctx), team.list_coaches(ctx))
     if _sees_only_own(ctx):
         return {"groups": groups, "trainers": [(str(ctx.caller.id), ctx.caller.name)]}
     return {"groups": groups, "trainers": [("", "Nobody"), *((str(each["_id"]), each["name"]) for each in coaches)]}

@@ -30,8 +30,8 @@ async def details_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
         ctx,
         head(ctx, customer_id),
         customer_profile.read(ctx, customer_id),
-        customers.groups(ctx),
-        team.everybody(ctx),
+        customers.list_groups(ctx),
+        team.list_coaches(ctx),
     )
     return {"customer": top | customer, "version": customer["version"], "groups": groups, "coaches": coaches}
 
@@ -39,9 +39,9 @@ async def details_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
 @pages.post("/details", access=coach(CUSTOMERS.EDIT), form=_CHANGE, on=details_page)
 async def change_details(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Go:
     """Change what is noted of a client."""
-    await customers.visible(ctx, customer_id)
+    await customers.get_visible(ctx, customer_id)
     try:
-        customer = await customers.change(ctx, customer_id, form)
+        customer = await customers.update(ctx, customer_id, form)
     except NotFound:
         raise BadRequest(["assignedTo must be a coach of your team: this one has left it"]) from None
     trainer = customer["customerRoleData"]["assignedTo"]

@@ -9,8 +9,8 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.validation import Email, Input, Text, Timezone
 from coaching_service.people.customer_access import service as customer_access
 from coaching_service.people.customer_access.schemas import FirstAccess
-from coaching_service.people.sessions import browser
 from coaching_service.people.sessions import service as sessions
+from coaching_service.people.sessions import web_sessions
 from coaching_service.people.sessions.schemas import Credentials, ForgottenPassword, PasswordReset, SignUp
 from coaching_service.web.pages import Go, Pages
 from coaching_service.web.visits import local
@@ -49,7 +49,7 @@ async def sign_in_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | 
 @pages.post("/sign-in", access=public(), query=_Next(), form=Credentials(), on=sign_in_page, lane="own")
 async def sign_in(ctx: Context, query: dict[str, Any], form: dict[str, Any]) -> Go:
     """Sign in, slowed down like REST's."""
-    token = await browser.sign_in(ctx, form["email"], form["password"])
+    token = await web_sessions.sign_in(ctx, form["email"], form["password"])
     return Go(local(query["next"]), session=token)
 
 
@@ -65,7 +65,7 @@ async def sign_up_page(ctx: Context) -> dict[str, Any] | Go:
 async def sign_up(ctx: Context, form: dict[str, Any]) -> Go:
     """Sign up a company; its owner is in at once."""
     who = (form["companyName"], form["name"], form["email"], form["password"])
-    token = await browser.sign_up(ctx, *who, form["timezone"] or "UTC")
+    token = await web_sessions.sign_up(ctx, *who, form["timezone"] or "UTC")
     return Go("/app", f"Welcome, {form['name']}. {form['companyName']} is ready.", session=token)
 
 
@@ -86,7 +86,7 @@ async def forgotten_page(_: Context) -> dict[str, Any]:
 @pages.post("/forgotten-password", access=public(), form=ForgottenPassword(), on=forgotten_page)
 async def forgotten(ctx: Context, form: dict[str, Any]) -> Go:
     """Send a mail if anybody signs in by the address; the answer is the same if nobody does."""
-    await sessions.forgotten(ctx, form["email"])
+    await sessions.request_password_reset(ctx, form["email"])
     return Go("/app/sign-in", "If this address signs in here, a mail is on its way. Its link is good for an hour.")
 
 
@@ -99,14 +99,14 @@ async def reset_page(_: Context, query: dict[str, Any]) -> dict[str, Any]:
 @pages.post("/reset-password", access=public(), form=PasswordReset(), on=reset_page, lane="own")
 async def reset(ctx: Context, form: dict[str, Any]) -> Go:
     """Set the password; every session of its owner ends."""
-    await sessions.reset(ctx, form["token"], form["password"])
+    await sessions.reset_password(ctx, form["token"], form["password"])
     return Go("/app/sign-in", "The password is set. Sign in with it.", ends=True)
 
 
 @pages.get("/first-access", access=public(), query=_Token(), template="entry/first_access.html")
 async def first_access_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
     """The page an invitation links to: a client chooses a password, once."""
-    is_open = await customer_access.is_open(ctx, query["token"])
+    is_open = await customer_access.is_token_valid(ctx, query["token"])
     return {"token": query["token"], "open": is_open}
 
 

@@ -15,7 +15,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import PDF, PICTURES
 from coaching_service.core.validation import Date, Input, Integer, Text
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.schemas import NoTexts
+from coaching_service.people.customers.schemas import NoFormFields
 from coaching_service.progress.nutrition_plans import service as nutrition_plans
 from coaching_service.progress.progress_photos import service as progress_photos
 from coaching_service.progress.progress_photos.schemas import PhotoReplacement
@@ -98,7 +98,7 @@ async def plans_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any])
 @pages.post(
     "/plans",
     access=coach(NUTRITION.CREATE),
-    form=Form("file", (PDF, *PICTURES), NoTexts(), plan=True),
+    form=Form("file", (PDF, *PICTURES), NoFormFields(), plan=True),
     on=plans_page,
 )
 async def upload_plan(ctx: Context, customer_id: ObjectId, form: dict[str, Any], file: StoredFile) -> Go:
@@ -125,7 +125,7 @@ async def delete_plan(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) ->
 @pages.post(
     "/profile-photo",
     access=coach(CUSTOMERS.EDIT),
-    form=Form("profilePhotoFile", PICTURES, NoTexts()),
+    form=Form("profilePhotoFile", PICTURES, NoFormFields()),
     on=details_page,
 )
 async def set_profile_photo(ctx: Context, customer_id: ObjectId, form: dict[str, Any], file: StoredFile) -> Go:

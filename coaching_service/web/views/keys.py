@@ -34,7 +34,7 @@ class _NewKey(Input):
 @pages.get("", access=session_only(), template="settings/keys.html")
 async def keys_page(ctx: Context) -> dict[str, Any]:
     """The keys of the coach; for the owner, all of the company's."""
-    keys, coaches = await gather_reads(ctx, api_keys.everything(ctx), team.everybody(ctx))
+    keys, coaches = await gather_reads(ctx, api_keys.list_keys(ctx), team.list_coaches(ctx))
     for key in keys:
         ends = key["restrictions"]["expiresAt"]
         key["lastDay"] = ends and local_date(ends - _A_MOMENT, ctx.caller.company.timezone)
@@ -97,7 +97,7 @@ def _end_of(ctx: Context, day: str) -> datetime:
 
 
 async def _one(ctx: Context, key_id: ObjectId) -> Document:
-    key = next((key for key in await api_keys.everything(ctx) if key["_id"] == key_id), None)
+    key = next((key for key in await api_keys.list_keys(ctx) if key["_id"] == key_id), None)
     if key is None:
         raise NotFound("API key")
     return key

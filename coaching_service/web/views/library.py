@@ -99,7 +99,7 @@ async def program_page(ctx: Context, program_id: ObjectId, query: dict[str, Any]
         ctx,
         programs.read(ctx, program_id),
         workouts.calendar(ctx, ProgramPlan(program_id), 1, LAST_DAY),
-        customers.page(ctx, archived=False, page=1, size=_MAX_CLIENTS, contains=query["client"]),
+        customers.list_customers(ctx, archived=False, page=1, size=_MAX_CLIENTS, contains=query["client"]),
     )
     weeks: dict[int, list[Document]] = {}
     for block in blocks:

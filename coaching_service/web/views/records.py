@@ -34,7 +34,7 @@ async def notes_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
         ctx,
         head(ctx, customer_id),
         notes.list_notes(ctx, customer_id),
-        activity.page(ctx, customer_id, page=1, size=15),
+        activity.list_events(ctx, customer_id, page=1, size=15),
     )
     return {"customer": customer, "notes": written, "feed": feed["docs"], "told": told}
 

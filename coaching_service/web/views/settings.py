@@ -9,7 +9,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import BadRequest, Forbidden
 from coaching_service.core.validation import patch_of
 from coaching_service.people.account import service as account
-from coaching_service.people.account.schemas import AccountDetails, Farewell
+from coaching_service.people.account.schemas import AccountDetails, AccountErasure
 from coaching_service.people.customers import service as customers
 from coaching_service.web.pages import Go, Pages
 
@@ -33,19 +33,19 @@ async def company_page(ctx: Context) -> dict[str, Any]:
 @pages.post("/company", access=owner_session(), form=_DETAILS, on=company_page)
 async def change_company(ctx: Context, form: dict[str, Any]) -> Go:
     """Change the company."""
-    await account.change(ctx, form)
+    await account.update(ctx, form)
     return Go("/app/settings/company", "The changes are kept.")
 
 
 @pages.get("/delete-account", access=owner_session(), template="settings/delete_account.html")
 async def delete_account_page(ctx: Context) -> dict[str, Any]:
     """What is lost with the company."""
-    active = await customers.page(ctx, archived=False, page=1, size=1)
-    archived = await customers.page(ctx, archived=True, page=1, size=1)
+    active = await customers.list_customers(ctx, archived=False, page=1, size=1)
+    archived = await customers.list_customers(ctx, archived=True, page=1, size=1)
     return {"clients": active["totalDocs"] + archived["totalDocs"]}
 
 
-@pages.post("/delete-account", access=owner_session(), form=Farewell(), on=delete_account_page, lane="own")
+@pages.post("/delete-account", access=owner_session(), form=AccountErasure(), on=delete_account_page, lane="own")
 async def delete_account(ctx: Context, form: dict[str, Any]) -> Go:
     """Erase the company; its owner's password is asked once more."""
     try:

@@ -11,7 +11,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers.store import ARCHIVED, customers
 
 
-async def keep(ctx: Context, figures: dict[ObjectId, Document], until: dict[ObjectId, datetime]) -> None:
+async def store_figures(ctx: Context, figures: dict[ObjectId, Document], until: dict[ObjectId, datetime]) -> None:
     """Keep derived fields of customerRoleData, and until when they hold, by client."""
     changes = [
         (
@@ -23,7 +23,7 @@ async def keep(ctx: Context, figures: dict[ObjectId, Document], until: dict[Obje
     await customers.set_derived_each(ctx, changes)
 
 
-async def stale(services: Services, limit: int) -> list[Document]:
+async def list_due(services: Services, limit: int) -> list[Document]:
     """`_id, companyId, timezone` of at most `limit` active clients of any company whose figures no longer hold."""
     found = customers.across_companies(services).find(
         {ARCHIVED: False, "figuresUntil": {"$lte": now()}}, {"companyId": 1, "timezone": 1}, limit=limit
@@ -31,7 +31,7 @@ async def stale(services: Services, limit: int) -> list[Document]:
     return await found.sort("figuresUntil", 1).to_list(None)
 
 
-async def put_off(services: Services, company_id: ObjectId, ids: Sequence[ObjectId], after: timedelta) -> None:
+async def postpone(services: Services, company_id: ObjectId, ids: Sequence[ObjectId], after: timedelta) -> None:
     """Leave the figures of a company's clients as they are for a while, so that others have their turn."""
     these = {"companyId": company_id, "_id": {"$in": list(ids)}}
     await customers.across_companies(services).update_many(these, {"$set": {"figuresUntil": now() + after}})

@@ -19,18 +19,18 @@ _PROLONGED_EVERY = timedelta(minutes=5)
 
 async def sign_in(ctx: Context, email: str, password: str) -> str:
     """A new session's token for a coach. Raises SignInRefused, TooManyRequests; Forbidden for a client of a coach's."""
-    identity, principal = await service.identified(ctx, email, password)
+    identity, principal = await service.verify_credentials(ctx, email, password)
     if identity.kind != "coach":
         raise Forbidden("This application is for coaches; you are known here as a client")
-    return await begin(ctx.acting_as(principal), identity.subject_id)
+    return await create_session(ctx.acting_as(principal), identity.subject_id)
 
 
 async def sign_up(ctx: Context, company_name: str, name: str, email: str, password: str, timezone: str) -> str:
     """A new company; gives its owner's token. Raises what service.sign_up does."""
-    return await service.found(ctx, company_name, name, email, password, begin, timezone)
+    return await service.register(ctx, company_name, name, email, password, create_session, timezone)
 
 
-async def begin(ctx: Context, coach_id: ObjectId) -> str:
+async def create_session(ctx: Context, coach_id: ObjectId) -> str:
     """A new session of a coach of the company: 12 hours at most, ended by two without a request."""
     token = new_token()
     session = {"subjectId": coach_id, "kind": "coach", "door": _DOOR, "impersonatedBy": None}
@@ -38,7 +38,7 @@ async def begin(ctx: Context, coach_id: ObjectId) -> str:
     return token
 
 
-async def principal_of(services: Services, token: str) -> Principal | None:
+async def find_principal(services: Services, token: str) -> Principal | None:
     """Whom a cookie's token stands for; None when it is unknown, ended, or its bearer is gone."""
     hashed = token_hash(token)
     session = await store.resolve(services, hashed, _DOOR)
@@ -47,4 +47,4 @@ async def principal_of(services: Services, token: str) -> Principal | None:
     until = min(now() + IDLE, session["expiresAt"])
     if until - session["access"][0]["until"] > _PROLONGED_EVERY:
         await store.prolong(services, hashed, until)
-    return service.bearer_of(session)
+    return service.to_principal(session)
