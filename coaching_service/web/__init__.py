@@ -9,17 +9,17 @@ A page elsewhere than under /app is declared the same way. The one on which a co
 
     pages = Pages("/oauth")
 
-    @pages.get("/authorize", access=coach(), template="consent.html", leads_away=True, takes_request=True)
+    @pages.get("/authorize", access=coach(), template="consent.html", external_redirect=True, with_request=True)
     async def consent_page(ctx, request):
-        return {"client": await clients.asking(ctx, request.query)}     # or Go(address), or a response of its own
+        return {"client": await clients.asking(ctx, request.query)}     # or Redirect(address), or a response of its own
 
-    @pages.post("/authorize", access=coach(), form=Consent(), on=consent_page, leads_away=True)
+    @pages.post("/authorize", access=coach(), form=Consent(), on=consent_page, external_redirect=True)
     async def consent(ctx, form):
-        return Go(await grants.let_in(ctx, form))                        # a redirect to the assistant's address
+        return Redirect(await grants.let_in(ctx, form))                        # a redirect to the assistant's address
 
-`leads_away` leaves `form-action` out of the page's policy, since browsers hold redirects after a form to it.
+`external_redirect` leaves `form-action` out of the page's policy, since browsers hold redirects after a form to it.
 """
 
-from coaching_service.web.serve import mount
+from coaching_service.web.application import mount
 
 __all__ = ["mount"]

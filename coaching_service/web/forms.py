@@ -42,11 +42,11 @@ _STALE = (
     "This has been changed since you opened the page, by somebody else or in another window, so nothing was saved yet. "
     "Fields that differ from what you typed say what is stored now: set each as it should be, and save once more."
 )
-Sent = MultiDict[str]
+FormData = MultiDict[str]
 
 
 @dataclass
-class Typed:
+class FormState:
     """What somebody typed into a form, and what is wrong with it.
 
     `general` is what is wrong with no field in particular, `errors` says it by field. `stale`: the record has moved on
@@ -54,18 +54,18 @@ class Typed:
     """
 
     name: str
-    values: Sent = field(default_factory=MultiDict)
+    values: FormData = field(default_factory=MultiDict)
     errors: dict[str, str] = field(default_factory=dict)
-    general: list[str] = field(default_factory=list)
-    stale: bool = False
+    form_errors: list[str] = field(default_factory=list)
+    is_stale: bool = False
 
-    def all(self, name: str) -> list[str]:
+    def get_all(self, name: str) -> list[str]:
         """Every value of a field."""
         return self.values.getall(name, [])
 
-    def lines(self, name: str) -> list[str]:
+    def get_lines(self, name: str) -> list[str]:
         """Every line of every value of a field, trimmed, without the empty ones."""
-        return _lines(self.all(name))
+        return _lines(self.get_all(name))
 
     def count(self, name: str) -> int:
         """How many rows a list of rows was sent with."""
@@ -74,10 +74,10 @@ class Typed:
     def against(self, version: int) -> None:
         """Compare with the version that is stored now: whoever typed on another reads that there are two."""
         if self.values.get("version", str(version)) != str(version):
-            self.stale, self.general = True, [_STALE]
+            self.is_stale, self.form_errors = True, [_STALE]
 
 
-async def read_form(request: web.Request) -> Sent:
+async def read_form(request: web.Request) -> FormData:
     """The fields of a form's body. Raises UnsupportedMediaType, TooLarge, BadRequest."""
     if request.content_type != "application/x-www-form-urlencoded":
         raise UnsupportedMediaType("A form is sent as application/x-www-form-urlencoded")
@@ -95,7 +95,7 @@ def load(schema: Schema, sent: Mapping[str, str]) -> dict[str, Any]:
     return values
 
 
-def _values(schema: Schema, sent: Sent, prefix: str) -> dict[str, Any]:
+def _values(schema: Schema, sent: FormData, prefix: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, each in schema.fields.items():
         wire = prefix + name
@@ -105,7 +105,7 @@ def _values(schema: Schema, sent: Sent, prefix: str) -> dict[str, Any]:
             found[name] = [_values(each.inner.schema, sent, f"{wire}.{at}.") for at in _places(wire, sent)]
         elif isinstance(each, fields.List):
             if wire in sent:
-                found[name] = [spelled(each.inner, line) for line in _lines(sent.getall(wire))]
+                found[name] = [parse_value(each.inner, line) for line in _lines(sent.getall(wire))]
         elif isinstance(each, fields.Boolean):
             found[name] = sent.get(wire, "") not in _NO
         elif wire in sent and (value := _single(each, sent[wire])) is not missing:
@@ -113,7 +113,7 @@ def _values(schema: Schema, sent: Sent, prefix: str) -> dict[str, Any]:
     return found
 
 
-def _places(wire: str, sent: Sent) -> list[int]:
+def _places(wire: str, sent: FormData) -> list[int]:
     """Which rows of a list were sent: `sets.0.load` is in the first."""
     ahead = re.compile(re.escape(wire) + r"\.(\d{1,3})\.", re.ASCII)
     return sorted({int(row[1]) for name in sent if (row := ahead.match(name))})
@@ -122,7 +122,7 @@ def _places(wire: str, sent: Sent) -> list[int]:
 def _single(each: fields.Field[Any], text: str) -> Any:
     """The value of a field that has one; of one left empty none where that is a value, else what it is without one."""
     if text.strip() or each.required:
-        return spelled(each, text)
+        return parse_value(each, text)
     if each.allow_none:
         return None
     return text if each.load_default is missing else missing
@@ -133,7 +133,7 @@ def _lines(texts: Iterable[str]) -> list[str]:
     return [line.strip() for text in texts for line in text.split("\n") if line.strip()]
 
 
-def spelled(each: fields.Field[Any], text: str) -> Any:
+def parse_value(each: fields.Field[Any], text: str) -> Any:
     """A text as the JSON value it stands for; one that stands for none stays a text, which the field refuses."""
     if isinstance(each, fields.Integer) and _WHOLE.fullmatch(text.strip()):
         return int(text)
@@ -142,10 +142,10 @@ def spelled(each: fields.Field[Any], text: str) -> Any:
     return text
 
 
-def wrong(name: str, sent: Sent, problem: ValidationError | str | list[str], known: set[str]) -> Typed:
+def wrong(name: str, sent: FormData, problem: ValidationError | str | list[str], known: set[str]) -> FormState:
     """A form that was not accepted: `problem` is what is wrong, `known` the names of its fields but those of rows."""
     sentences = body_messages(problem) if isinstance(problem, ValidationError) else problem
-    typed = Typed(name, sent)
+    typed = FormState(name, sent)
     for sentence in [sentences] if isinstance(sentences, str) else sentences:
         where, _, what = sentence.partition(" ")
         what = _IN_A_FORM.get(what, what)
@@ -154,7 +154,7 @@ def wrong(name: str, sent: Sent, problem: ValidationError | str | list[str], kno
             typed.errors.setdefault(at, f"This {what}." if what.startswith(("is ", "must ", "should ")) else what)
         else:
             told = _IN_A_COACH_S_WORDS.get(sentence, sentence)
-            typed.general.append(told if told.endswith((".", "?", "!")) else f"{told}.")
+            typed.form_errors.append(told if told.endswith((".", "?", "!")) else f"{told}.")
     return typed
 
 

@@ -9,7 +9,7 @@ async def customer(ctx, customer_id):
 @pages.post("/customers/{customerId}/rename", access=coach(CUSTOMERS.EDIT), form=NewName(), on=customer)
 async def rename(ctx, customer_id, form):
     await customers.change(ctx, customer_id, form)
-    return Go(f"/app/customers/{customer_id}", "The client has a new name.")
+    return Redirect(f"/app/customers/{customer_id}", "The client has a new name.")
 """
 
 from __future__ import annotations
@@ -31,33 +31,33 @@ IDENTIFIER = "[0-9a-fA-F]{24}"
 
 
 @dataclass(frozen=True)
-class Go:
+class Redirect:
     """An answer: go to `to`, and find `notice` there once.
 
     `session`: the token of a session begun; `ends`: the session at hand has ended. `about`: the client it tells of,
     when the form's address does not name one.
     """
 
-    to: str
+    location: str
     notice: str = ""
-    session: str | None = None
-    ends: bool = False
-    about: ObjectId | None = None
+    session_token: str | None = None
+    ends_session: bool = False
+    customer_id: ObjectId | None = None
 
 
 @dataclass(frozen=True)
-class Show:
+class Render:
     """A form's answer that is its page once more, with these variables added (a secret that is shown once, say).
 
     `again` is what the page says when the same form is sent a second time: the variables are kept nowhere.
     """
 
     variables: dict[str, Any]
-    again: str
+    repeat_notice: str
 
 
 @dataclass(frozen=True)
-class Working:
+class StreamedTask:
     """A form's answer that takes a while: its page grows while `work` goes on.
 
     `template` says `<!--progress-->` where the progress goes. `work` is given what to call after each step with the
@@ -69,23 +69,24 @@ class Working:
     variables: dict[str, Any]
     total: int
     work: Callable[[Callable[[Any], Awaitable[None]]], Awaitable[dict[str, Any]]]
-    back: str
+    return_url: str
 
 
 @dataclass(frozen=True)
 class Page:
-    """One page or one form.
+    """One page (GET) or one form (POST).
 
-    A page (GET) gives the variables of its `template`, or Go. A form (POST) gives Go, Show or Working; when it is not
-    accepted, the page `on` which it stands is shown again with what was typed and what is wrong. A page that gives the
-    `version` of what its form changes (in it: `ui.version`) also shows what is stored now, and goes on from there.
-    `query` and `form` are schema instances; a query that is not well-formed is as if it were not there. A form with a
-    file is a multipart Form as routes have it: its handler also gets `file`, stored, and kept if all goes well.
-    `lane`: as for REST routes; a form in the lane of the database is done in one transaction. `leads_away`: its form
-    may lead to another site by a redirect (an assistant's consent), so the page's policy does not say where forms may
-    go. `takes_request`: the handler also gets `request`. `repeatable`: a form that only says how things are to be, and
-    is done as often as it is sent; any other is done once (see once.py). `erases`: the client whom the path names is
-    gone afterwards, so what is remembered of the form names nobody, and stays.
+    A page handler returns the variables of its `template`, or a Redirect. A form handler returns a Redirect, Render or
+    StreamedTask; a form that is rejected renders its page (`on`) again with the submitted values and the errors. A page
+    whose variables contain `version` also shows the stored values when another change was saved in the meantime.
+
+    `query` and `form` are schema instances; an invalid query is treated as an empty one. A form with a file is a
+    multipart Form as in routes: its handler also receives `file`, which is stored if the handler succeeds.
+    `lane`: as for REST routes; a form in the database lane runs in one transaction.
+    `external_redirect`: the form may redirect to another site (OAuth consent), so the policy omits `form-action`.
+    `with_request`: the handler also receives `request`.
+    `idempotent`: the form may run as often as it is sent; any other runs once (see form_idempotency.py).
+    `deletes_customer`: the client in the path is deleted, so the stored outcome is not linked to them.
     """
 
     method: Literal["GET", "POST"]
@@ -97,10 +98,10 @@ class Page:
     form: Schema | Form | None = None
     on: Handler | None = None
     lane: Lane = "database"
-    leads_away: bool = False
-    takes_request: bool = False
-    repeatable: bool = False
-    erases: bool = False
+    external_redirect: bool = False
+    with_request: bool = False
+    idempotent: bool = False
+    deletes_customer: bool = False
     path_parameters: tuple[tuple[str, str], ...] = field(default=())
 
     @property

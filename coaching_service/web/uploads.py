@@ -17,19 +17,19 @@ from multidict import MultiDict
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.handlers import UploadLimits
 from coaching_service.core.http.uploads import Upload, keeping, read_upload, stored
-from coaching_service.web.drawing import size
-from coaching_service.web.forms import Sent, field_names, read_form
-from coaching_service.web.once import ONCE_FIELD
+from coaching_service.web.browser_sessions import CSRF_FIELD
+from coaching_service.web.form_idempotency import SUBMISSION_FIELD
+from coaching_service.web.forms import FormData, field_names, read_form
 from coaching_service.web.pages import Page
-from coaching_service.web.visits import CSRF_FIELD
+from coaching_service.web.rendering import file_size
 
 
-async def received(page: Page, request: web.Request, limits: UploadLimits | None) -> tuple[Sent, Upload]:
+async def received(page: Page, request: web.Request, limits: UploadLimits | None) -> tuple[FormData, Upload]:
     """What was typed into a form, and the file in it; without `limits` the file is read away. Raises as read_form and
     read_upload."""
     if page.upload is None or request.content_type == "application/x-www-form-urlencoded":
         return await read_form(request), Upload()
-    texts = {*field_names(page.schema), CSRF_FIELD, ONCE_FIELD}
+    texts = {*field_names(page.schema), CSRF_FIELD, SUBMISSION_FIELD}
     maximum = limits.bytes_of(page.upload) if limits else 0
     upload = await read_upload(request, page.upload.file, texts, maximum, patient=True)
     return MultiDict(upload.texts), upload
@@ -47,7 +47,9 @@ async def with_file(
         yield page
         return
     if upload.too_large:
-        raise ValidationError({page.upload.file: [f"must not be larger than {size(limits.bytes_of(page.upload))}"]})
+        raise ValidationError(
+            {page.upload.file: [f"must not be larger than {file_size(limits.bytes_of(page.upload))}"]}
+        )
     if upload.file is None:
         raise ValidationError({page.upload.file: ["must be chosen"]})
     async with stored(ctx, upload, page.upload, arguments["customer_id"], limits.photo_pixels) as file:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from coaching_service.web.views.actions import ACTIONS
 
 from coaching_service import features
 from coaching_service.core.auth.access import Access
@@ -16,7 +17,6 @@ from coaching_service.core.http.routes import Route, routes_of
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.people.sessions import service as sessions
 from coaching_service.web import views
-from coaching_service.web.views.actions import ACTIONS
 from tests.assistants import let_in
 from tests.client import CoachClient
 from tests.conftest import PASSWORD

@@ -7,7 +7,7 @@ import secrets
 import pytest
 
 from coaching_service.people.team import service as team
-from coaching_service.web import drawing, views
+from coaching_service.web import rendering, views
 from coaching_service.web.pages import Page
 from tests.client import UNKNOWN, CoachClient
 from tests.conftest import PASSWORD, NewCompany
@@ -16,7 +16,7 @@ from tests.contract.world import World, make_world
 from tests.web.conftest import NewVisitor
 from tests.web.visitor import Visitor
 
-PAGES = views.everything()
+PAGES = views.list_pages()
 INSIDE = [page for page in PAGES if page.access.audience != "public"]
 SEEN = [page for page in INSIDE if page.method == "GET"]
 FORMS = [page for page in INSIDE if page.method == "POST"]
@@ -133,4 +133,4 @@ async def test_no_page_scans_a_collection(company: CoachClient, owner_of_all: Vi
 
 @pytest.mark.parametrize(("count", "told"), [(1, "1 byte"), (40, "40 bytes"), (1_234, "1.2 kB"), (25_000_000, "25 MB")])
 def test_a_size_is_never_told_as_nothing(count: int, told: str) -> None:
-    assert drawing.size(count) == told
+    assert rendering.file_size(count) == told

@@ -26,7 +26,7 @@ from tests.test_protocol import say
 from tests.web.conftest import NewVisitor
 from tests.web.visitor import Visitor
 
-PAGES = views.everything()
+PAGES = views.list_pages()
 each_form = pytest.mark.parametrize("page", [p for p in PAGES if p.method == "POST"], ids=lambda page: page.path)
 
 
@@ -107,7 +107,7 @@ async def test_a_session_ends_by_itself(coach: CoachClient) -> None:
 
     who, prolonged = await until(**{"access.0.until": now() + timedelta(minutes=10)})
     assert who is not None
-    assert prolonged > now() + timedelta(minutes=110), "each visit gives two hours more"
+    assert prolonged > now() + timedelta(minutes=110), "each request extends it by two hours"
     end = now() + timedelta(minutes=30)
     _, prolonged = await until(**{"expiresAt": end, "access.0.until": now() + timedelta(minutes=1)})
     assert prolonged == end, "but never more than twelve in all"

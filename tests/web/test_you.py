@@ -15,7 +15,7 @@ from tests.conftest import PASSWORD
 from tests.web.conftest import NewVisitor
 from tests.web.visitor import Visitor
 
-YOU, FRESH, WRONG = "/app/settings/you", "another long password", "This is not your password."
+YOU, FRESH, WRONG = "/app/settings/my-account", "another long password", "This is not your password."
 
 
 @pytest.fixture(autouse=True)

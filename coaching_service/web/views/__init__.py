@@ -2,30 +2,30 @@
 
 from coaching_service.web.pages import Page
 from coaching_service.web.views import (
+    api_keys,
     assistants,
     bulk,
     calendar,
-    colleagues,
     consent,
     customer,
     customers,
     details,
-    entry,
     exercise,
     files,
     home,
-    keys,
     library,
     metric_sets,
+    my_account,
     program,
     progress,
     records,
     settings,
-    you,
+    sign_in,
+    team,
 )
 
 PARTS = (
-    entry,
+    sign_in,
     home,
     customers,
     bulk,
@@ -38,16 +38,16 @@ PARTS = (
     library,
     exercise,
     program,
-    keys,
-    colleagues,
+    api_keys,
+    team,
     metric_sets,
     assistants,
     settings,
-    you,
+    my_account,
     consent,
 )
 
 
-def everything() -> list[Page]:
+def list_pages() -> list[Page]:
     """Every page, in the order of declaration."""
     return [page for part in PARTS for page in part.pages.declared]

@@ -12,7 +12,7 @@ from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.team import service as team
-from coaching_service.web.pages import Go, Pages
+from coaching_service.web.pages import Pages, Redirect
 
 pages = Pages("/app/settings/assistants")
 
@@ -25,18 +25,18 @@ async def assistants_page(ctx: Context) -> dict[str, Any]:
     return {"assistants": granted, "names": names, "address": f"{ctx.services.base_url}/mcp"}
 
 
-@pages.get("/{assistantId}/disconnect", access=session_only(), template="settings/disconnect.html")
+@pages.get("/{assistantId}/disconnect", access=session_only(), template="settings/disconnect_assistant.html")
 async def disconnect_page(ctx: Context, assistant_id: ObjectId) -> dict[str, Any]:
     """What ends with an assistant's access."""
     return {"assistant": await _one(ctx, assistant_id)}
 
 
 @pages.post("/{assistantId}/disconnect", access=session_only(), on=disconnect_page)
-async def disconnect(ctx: Context, assistant_id: ObjectId) -> Go:
+async def disconnect(ctx: Context, assistant_id: ObjectId) -> Redirect:
     """Take an assistant's access away: it is refused from its next request on."""
     assistant = await _one(ctx, assistant_id)
     await assistants.revoke(ctx, assistant_id)
-    return Go("/app/settings/assistants", f"{assistant['clientName']} is disconnected.")
+    return Redirect("/app/settings/assistants", f"{assistant['clientName']} is disconnected.")
 
 
 async def _one(ctx: Context, assistant_id: ObjectId) -> Document:

@@ -21,8 +21,8 @@ from coaching_service.people.customers import bulk as many
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
 from coaching_service.training.programs import service as programs
-from coaching_service.web.pages import Go, Pages, Working
-from coaching_service.web.views.actions import ACTIONS, Action
+from coaching_service.web.pages import Pages, Redirect, StreamedTask
+from coaching_service.web.views.bulk_actions import ACTIONS, Action
 from coaching_service.web.views.customers import Filter, address, found, trainers
 
 pages = Pages("/app/customers/bulk")
@@ -55,12 +55,12 @@ class _Needed(Input):
 
 
 @pages.get("", access=coach(CUSTOMERS.VIEW), query=Chosen(), template="customers/bulk.html")
-async def bulk_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | Go:
+async def bulk_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | Redirect:
     """What is about to be done, with which clients, and what more it needs."""
     action = _allowed(ctx, query["action"])
     ids = await bulk.list_selected(ctx, _selection(query))
     if not ids:
-        return Go(_back(query), _NOBODY_LEFT if query["all"] else "Choose at least one client first.")
+        return Redirect(_back(query), _NOBODY_LEFT if query["all"] else "Choose at least one client first.")
     return {
         "query": query,
         "action": action,
@@ -86,7 +86,7 @@ async def _choices(ctx: Context, needs: str) -> dict[str, Any]:
 
 
 @pages.post("", access=coach(CUSTOMERS.VIEW), query=Chosen(), form=_Needed(), on=bulk_page, lane="long")
-async def bulk_change(ctx: Context, query: dict[str, Any], form: dict[str, Any]) -> Working:
+async def bulk_change(ctx: Context, query: dict[str, Any], form: dict[str, Any]) -> StreamedTask:
     """Do it, a batch at a time; the page tells how far it is."""
     action = _allowed(ctx, query["action"])
     for name in NEEDED.get(action.needs, ()):
@@ -101,7 +101,7 @@ async def bulk_change(ctx: Context, query: dict[str, Any], form: dict[str, Any])
     async def work(told: OnProgress) -> Document:
         return await action.run(ctx, {"ids": ids, "dryRun": False}, form, told)
 
-    return Working("customers/working.html", {"action": action}, len(ids), work, _back(query))
+    return StreamedTask("customers/working.html", {"action": action}, len(ids), work, _back(query))
 
 
 def _selection(query: dict[str, Any]) -> Document:

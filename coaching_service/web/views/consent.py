@@ -22,7 +22,7 @@ class _Decision(Input):
     decision = Choice("allow", "allow_reading", "deny", required=True)
 
 
-@pages.get("/authorize", access=public(), template="oauth/consent.html", takes_request=True, leads_away=True)
+@pages.get("/authorize", access=public(), template="oauth/consent.html", with_request=True, external_redirect=True)
 async def consent_page(ctx: Context, request: web.Request) -> dict[str, Any] | web.Response:
     """The question. A request nobody could answer is refused before anybody signs in."""
     try:
@@ -32,7 +32,7 @@ async def consent_page(ctx: Context, request: web.Request) -> dict[str, Any] | w
     return {"asked": asked.asked, "query": request.rel_url.raw_query_string}
 
 
-@pages.post("/authorize", access=public(), form=_Decision(), on=consent_page, takes_request=True, leads_away=True)
+@pages.post("/authorize", access=public(), form=_Decision(), on=consent_page, with_request=True, external_redirect=True)
 async def decide(ctx: Context, request: web.Request, form: dict[str, Any]) -> web.Response:
     """The answer, with which the browser goes back to where it came from."""
     try:

@@ -21,7 +21,7 @@ from coaching_service.training.workouts import item_service
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.owners import ClientCalendar
 from coaching_service.training.workouts.schemas import BlockDetails
-from coaching_service.web.pages import Go, Pages
+from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.items import described
 
 pages = Pages("/app/customers/{customerId}")
@@ -116,16 +116,18 @@ def week_of(customer_id: ObjectId, day: str) -> str:
 
 
 @pages.post("/blocks", access=coach(CUSTOMERS.EDIT), form=_NewBlock(), on=week_page)
-async def add_block(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Go:
+async def add_block(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Schedule a workout."""
     block = await workouts.create(ctx, ClientCalendar(customer_id), form | {"name": form["name"] or "Rest"})
     if form["isRest"]:
-        return Go(week_of(customer_id, form["date"]), "A day of rest is planned.")
-    return Go(f"/app/customers/{customer_id}/blocks/{block['_id']}", f"{block['name']} is planned. Now what is in it?")
+        return Redirect(week_of(customer_id, form["date"]), "A day of rest is planned.")
+    return Redirect(
+        f"/app/customers/{customer_id}/blocks/{block['_id']}", f"{block['name']} is planned. Now what is in it?"
+    )
 
 
 @pages.post("/move", access=coach(CUSTOMERS.EDIT), form=_Move(), on=week_page)
-async def move_item(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Go:
+async def move_item(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Move an item to a place in this or another workout."""
     block = await item_service.move_item(
         ctx,
@@ -133,4 +135,4 @@ async def move_item(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -
         {"wblockId": form["source"], "witemId": form["witemId"]},
         {"wblockId": form["target"], "index": form["place"] - 1},
     )
-    return Go(week_of(customer_id, block["date"]), f"Moved to {block['name']}.")
+    return Redirect(week_of(customer_id, block["date"]), f"Moved to {block['name']}.")

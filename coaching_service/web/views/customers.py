@@ -18,9 +18,9 @@ from coaching_service.core.validation import Input, Integer
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.schemas import NO_TRAINER, NewCustomer
 from coaching_service.people.team import service as team
-from coaching_service.web.pages import Go, Pages
-from coaching_service.web.searching import Keywords
-from coaching_service.web.views.actions import offered
+from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.search_fields import Keywords
+from coaching_service.web.views.bulk_actions import offered
 
 pages = Pages("/app/customers")
 PAGE = 25
@@ -100,7 +100,7 @@ def _sees_only_own(ctx: Context) -> bool:
 
 
 @pages.post("/new", access=coach(CUSTOMERS.CREATE), form=NewCustomer(), on=new_customer_page)
-async def new_customer(ctx: Context, form: dict[str, Any]) -> Go:
+async def new_customer(ctx: Context, form: dict[str, Any]) -> Redirect:
     """Add a client, and invite them if it is wished."""
     invited = form.pop("sendInvitation")
     if _sees_only_own(ctx):
@@ -111,4 +111,4 @@ async def new_customer(ctx: Context, form: dict[str, Any]) -> Go:
         notice += " The invitation is on its way."
     elif invited:
         notice += " No invitation went out, since no e-mail address is noted."
-    return Go(f"/app/customers/{customer['_id']}", notice, about=customer["_id"])
+    return Redirect(f"/app/customers/{customer['_id']}", notice, customer_id=customer["_id"])

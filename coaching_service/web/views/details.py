@@ -16,7 +16,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.schemas import CustomerDetails
 from coaching_service.people.team import service as team
 from coaching_service.progress.customer_profile import service as customer_profile
-from coaching_service.web.pages import Go, Pages
+from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer import head
 
 pages = Pages("/app/customers/{customerId}")
@@ -37,7 +37,7 @@ async def details_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
 
 
 @pages.post("/details", access=coach(CUSTOMERS.EDIT), form=_CHANGE, on=details_page)
-async def change_details(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Go:
+async def change_details(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Change what is noted of a client."""
     await customers.get_visible(ctx, customer_id)
     try:
@@ -46,29 +46,29 @@ async def change_details(ctx: Context, customer_id: ObjectId, form: dict[str, An
         raise BadRequest(["assignedTo must be a coach of your team: this one has left it"]) from None
     trainer = customer["customerRoleData"]["assignedTo"]
     if ctx.caller.customers_scope == "assigned" and trainer != ctx.caller.id:
-        return Go("/app/customers", f"The changes are kept. {customer['name']} is not assigned to you any more.")
-    return Go(f"/app/customers/{customer_id}/details", "The changes are kept.")
+        return Redirect("/app/customers", f"The changes are kept. {customer['name']} is not assigned to you any more.")
+    return Redirect(f"/app/customers/{customer_id}/details", "The changes are kept.")
 
 
 @pages.post("/invite", access=coach(CUSTOMERS.EDIT), on=details_page)
-async def invite(ctx: Context, customer_id: ObjectId) -> Go:
+async def invite(ctx: Context, customer_id: ObjectId) -> Redirect:
     """Send the client a mail by which they choose a password."""
     await customer_access.invite(ctx, customer_id)
-    return Go(f"/app/customers/{customer_id}/details", "The invitation is on its way.")
+    return Redirect(f"/app/customers/{customer_id}/details", "The invitation is on its way.")
 
 
-@pages.post("/archive", access=coach(CUSTOMERS.EDIT), on=details_page, repeatable=True)
-async def archive(ctx: Context, customer_id: ObjectId) -> Go:
+@pages.post("/archive", access=coach(CUSTOMERS.EDIT), on=details_page, idempotent=True)
+async def archive(ctx: Context, customer_id: ObjectId) -> Redirect:
     """Archive the client; repeating is harmless."""
     customer = await customers.set_archived(ctx, customer_id, archived=True)
-    return Go(f"/app/customers/{customer_id}/details", f"{customer['name']} is archived and cannot sign in.")
+    return Redirect(f"/app/customers/{customer_id}/details", f"{customer['name']} is archived and cannot sign in.")
 
 
-@pages.post("/restore", access=coach(CUSTOMERS.EDIT), on=details_page, repeatable=True)
-async def restore(ctx: Context, customer_id: ObjectId) -> Go:
+@pages.post("/restore", access=coach(CUSTOMERS.EDIT), on=details_page, idempotent=True)
+async def restore(ctx: Context, customer_id: ObjectId) -> Redirect:
     """Bring the client back; repeating is harmless."""
     customer = await customers.set_archived(ctx, customer_id, archived=False)
-    return Go(f"/app/customers/{customer_id}/details", f"{customer['name']} is active again.")
+    return Redirect(f"/app/customers/{customer_id}/details", f"{customer['name']} is active again.")
 
 
 @pages.get("/delete", access=coach(CUSTOMERS.DELETE), template="customer/delete.html")
@@ -77,9 +77,9 @@ async def delete_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     return {"customer": await head(ctx, customer_id)}
 
 
-@pages.post("/delete", access=coach(CUSTOMERS.DELETE), on=delete_page, erases=True)
-async def delete(ctx: Context, customer_id: ObjectId) -> Go:
+@pages.post("/delete", access=coach(CUSTOMERS.DELETE), on=delete_page, deletes_customer=True)
+async def delete(ctx: Context, customer_id: ObjectId) -> Redirect:
     """Erase a client and all that is theirs."""
     customer = await customers.read(ctx, customer_id)
     await customers.erase(ctx, customer_id)
-    return Go("/app/customers", f"{customer['name']} is deleted.")
+    return Redirect("/app/customers", f"{customer['name']} is deleted.")

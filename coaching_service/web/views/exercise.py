@@ -23,7 +23,7 @@ from coaching_service.core.validation import (
 )
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.schemas import LEVELS, TYPES
-from coaching_service.web.pages import Go, Pages
+from coaching_service.web.pages import Pages, Redirect
 
 pages = Pages("/app/exercises")
 
@@ -65,10 +65,10 @@ async def new_exercise_page(_: Context) -> dict[str, Any]:
 
 
 @pages.post("/new", access=coach(EXERCISES.CREATE), form=_Exercise(), on=new_exercise_page)
-async def new_exercise(ctx: Context, form: dict[str, Any]) -> Go:
+async def new_exercise(ctx: Context, form: dict[str, Any]) -> Redirect:
     """Add an exercise of the company's own."""
     exercise = await exercises.create(ctx, _as_sent(form) | {"media": []})
-    return Go(f"/app/exercises/{exercise['_id']}", f"{exercise['name']} is in your library.")
+    return Redirect(f"/app/exercises/{exercise['_id']}", f"{exercise['name']} is in your library.")
 
 
 @pages.get("/{exerciseId}", access=coach(EXERCISES.VIEW), template="library/exercise.html")
@@ -78,7 +78,7 @@ async def exercise_page(ctx: Context, exercise_id: ObjectId) -> dict[str, Any]:
     return {"exercise": exercise, "own": exercise["companyId"] is not None}
 
 
-@pages.get("/{exerciseId}/change", access=coach(EXERCISES.EDIT), template="library/change_exercise.html")
+@pages.get("/{exerciseId}/change", access=coach(EXERCISES.EDIT), template="library/edit_exercise.html")
 async def change_exercise_page(ctx: Context, exercise_id: ObjectId) -> dict[str, Any]:
     """What is said of an exercise."""
     exercise = await exercises.read(ctx, exercise_id)
@@ -86,14 +86,14 @@ async def change_exercise_page(ctx: Context, exercise_id: ObjectId) -> dict[str,
 
 
 @pages.post("/{exerciseId}/change", access=coach(EXERCISES.EDIT), form=_Change(), on=change_exercise_page)
-async def change_exercise(ctx: Context, exercise_id: ObjectId, form: dict[str, Any]) -> Go:
+async def change_exercise(ctx: Context, exercise_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Change one of the company's own; workouts that name it go on naming it."""
     await exercises.change(ctx, exercise_id, _as_sent(form))
-    return Go(f"/app/exercises/{exercise_id}", "The changes are kept.")
+    return Redirect(f"/app/exercises/{exercise_id}", "The changes are kept.")
 
 
 @pages.post("/{exerciseId}/delete", access=coach(EXERCISES.DELETE), on=exercise_page)
-async def delete_exercise(ctx: Context, exercise_id: ObjectId) -> Go:
+async def delete_exercise(ctx: Context, exercise_id: ObjectId) -> Redirect:
     """Delete one of the company's own; workouts go on naming it."""
     await exercises.remove(ctx, exercise_id)
-    return Go("/app/exercises", "The exercise is deleted.")
+    return Redirect("/app/exercises", "The exercise is deleted.")

@@ -19,7 +19,7 @@ from coaching_service.people.customers.schemas import NoFormFields
 from coaching_service.progress.nutrition_plans import service as nutrition_plans
 from coaching_service.progress.progress_photos import service as progress_photos
 from coaching_service.progress.progress_photos.schemas import PhotoReplacement
-from coaching_service.web.pages import Go, Pages
+from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer import head, require_likely
 from coaching_service.web.views.details import details_page
 
@@ -64,11 +64,11 @@ async def photos_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]
 
 
 @pages.post("/photos", access=coach(CUSTOMERS.EDIT), form=Form("imageFile", PICTURES, _NewPhoto()), on=photos_page)
-async def add_photo(ctx: Context, customer_id: ObjectId, form: dict[str, Any], file: StoredFile) -> Go:
+async def add_photo(ctx: Context, customer_id: ObjectId, form: dict[str, Any], file: StoredFile) -> Redirect:
     """Put a photo to its date; a second one of a side takes the place of the first."""
     await require_likely(ctx, customer_id, "createdAt", form["createdAt"])
     await progress_photos.add(ctx, customer_id, form["createdAt"], form["imageSideIndex"], file)
-    return Go(f"/app/customers/{customer_id}/photos?right={form['createdAt']}", "The photo is kept.")
+    return Redirect(f"/app/customers/{customer_id}/photos?right={form['createdAt']}", "The photo is kept.")
 
 
 @pages.get("/photos/{photoId}/delete", access=coach(CUSTOMERS.EDIT), template="customer/delete_photos.html")
@@ -79,10 +79,10 @@ async def delete_photos_page(ctx: Context, customer_id: ObjectId, photo_id: Obje
 
 
 @pages.post("/photos/{photoId}/delete", access=coach(CUSTOMERS.EDIT), on=delete_photos_page)
-async def delete_photos(ctx: Context, customer_id: ObjectId, photo_id: ObjectId) -> Go:
+async def delete_photos(ctx: Context, customer_id: ObjectId, photo_id: ObjectId) -> Redirect:
     """Delete the photos of a date."""
     await progress_photos.delete(ctx, customer_id, photo_id)
-    return Go(f"/app/customers/{customer_id}/photos", "The photos of the date are deleted.")
+    return Redirect(f"/app/customers/{customer_id}/photos", "The photos of the date are deleted.")
 
 
 @pages.get("/plans", access=coach(NUTRITION.VIEW), query=_Page(), template="customer/plans.html")
@@ -101,11 +101,11 @@ async def plans_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any])
     form=Form("file", (PDF, *PICTURES), NoFormFields(), plan=True),
     on=plans_page,
 )
-async def upload_plan(ctx: Context, customer_id: ObjectId, form: dict[str, Any], file: StoredFile) -> Go:
+async def upload_plan(ctx: Context, customer_id: ObjectId, form: dict[str, Any], file: StoredFile) -> Redirect:
     """Keep the next version of the client's plan."""
     del form
     plan = await nutrition_plans.upload(ctx, customer_id, file)
-    return Go(f"/app/customers/{customer_id}/plans", f"{plan['fileName']} is kept as version {plan['number']}.")
+    return Redirect(f"/app/customers/{customer_id}/plans", f"{plan['fileName']} is kept as version {plan['number']}.")
 
 
 @pages.get("/plans/{planId}/delete", access=coach(NUTRITION.DELETE), template="customer/delete_plan.html")
@@ -116,10 +116,10 @@ async def delete_plan_page(ctx: Context, customer_id: ObjectId, plan_id: ObjectI
 
 
 @pages.post("/plans/{planId}/delete", access=coach(NUTRITION.DELETE), on=delete_plan_page)
-async def delete_plan(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> Go:
+async def delete_plan(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> Redirect:
     """Delete a version of the client's plan."""
     await nutrition_plans.delete(ctx, customer_id, plan_id)
-    return Go(f"/app/customers/{customer_id}/plans", "The version is deleted.")
+    return Redirect(f"/app/customers/{customer_id}/plans", "The version is deleted.")
 
 
 @pages.post(
@@ -128,8 +128,8 @@ async def delete_plan(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) ->
     form=Form("profilePhotoFile", PICTURES, NoFormFields()),
     on=details_page,
 )
-async def set_profile_photo(ctx: Context, customer_id: ObjectId, form: dict[str, Any], file: StoredFile) -> Go:
+async def set_profile_photo(ctx: Context, customer_id: ObjectId, form: dict[str, Any], file: StoredFile) -> Redirect:
     """Give the client another profile photo."""
     del form
     await customers.set_profile_photo(ctx, customer_id, file)
-    return Go(f"/app/customers/{customer_id}/details", "The photo is kept.")
+    return Redirect(f"/app/customers/{customer_id}/details", "The photo is kept.")

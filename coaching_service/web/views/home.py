@@ -5,7 +5,7 @@ from __future__ import annotations
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, EXERCISES, PROGRAMS
 from coaching_service.core.database.context import Context
-from coaching_service.web.pages import Go, Pages
+from coaching_service.web.pages import Pages, Redirect
 
 pages = Pages("/app")
 
@@ -18,6 +18,8 @@ _FIRST = (
 
 
 @pages.get("", access=coach(), template="")
-async def home(ctx: Context) -> Go:
+async def home(ctx: Context) -> Redirect:
     """The first page of those that a coach may see."""
-    return Go(next((path for permission, path in _FIRST if permission in ctx.caller.permissions), "/app/settings"))
+    return Redirect(
+        next((path for permission, path in _FIRST if permission in ctx.caller.permissions), "/app/settings")
+    )

@@ -22,9 +22,9 @@ from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.schemas import LAST_DAY, NewProgram
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.workouts import service as workouts
-from coaching_service.web.drawing import counted
-from coaching_service.web.pages import Go, Pages
-from coaching_service.web.searching import Keywords
+from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.rendering import quantity
+from coaching_service.web.search_fields import Keywords
 from coaching_service.web.views.items import described
 
 pages = Pages("/app")
@@ -86,10 +86,10 @@ async def programs_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
 
 
 @pages.post("/programs", access=coach(PROGRAMS.CREATE), form=NewProgram(), on=programs_page)
-async def new_program(ctx: Context, form: dict[str, Any]) -> Go:
+async def new_program(ctx: Context, form: dict[str, Any]) -> Redirect:
     """A new program without workouts."""
     program = await programs.create(ctx, form)
-    return Go(f"/app/programs/{program['_id']}", f"{program['name']} is made.")
+    return Redirect(f"/app/programs/{program['_id']}", f"{program['name']} is made.")
 
 
 @pages.get("/programs/{programId}", access=coach(PROGRAMS.VIEW), query=_Whom(), template="library/program.html")
@@ -118,26 +118,26 @@ async def program_page(ctx: Context, program_id: ObjectId, query: dict[str, Any]
 
 
 @pages.post("/programs/{programId}/assign", access=coach(CUSTOMERS.EDIT), form=_Assign(), on=program_page)
-async def assign_program(ctx: Context, program_id: ObjectId, form: dict[str, Any]) -> Go:
+async def assign_program(ctx: Context, program_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Put every workout of a program onto a client's calendar."""
     to = (program_id, form["customerId"], form["startDate"])
     if not form["again"] and await programs.is_assigned(ctx, *to):
         raise Conflict(_TWICE)
     count = await programs.assign(ctx, *to)
-    notice = f"{counted(count, 'workout')} {'is' if count == 1 else 'are'} planned."
+    notice = f"{quantity(count, 'workout')} {'is' if count == 1 else 'are'} planned."
     week = f"/app/customers/{form['customerId']}?week={form['startDate']}"
-    return Go(week, notice, about=form["customerId"])
+    return Redirect(week, notice, customer_id=form["customerId"])
 
 
-@pages.post("/programs/{programId}/archive", access=coach(PROGRAMS.EDIT), on=program_page, repeatable=True)
-async def archive_program(ctx: Context, program_id: ObjectId) -> Go:
+@pages.post("/programs/{programId}/archive", access=coach(PROGRAMS.EDIT), on=program_page, idempotent=True)
+async def archive_program(ctx: Context, program_id: ObjectId) -> Redirect:
     """Archive a program; repeating is harmless."""
     program = await programs.set_archived(ctx, program_id, archived=True)
-    return Go(f"/app/programs/{program_id}", f"{program['name']} is archived.")
+    return Redirect(f"/app/programs/{program_id}", f"{program['name']} is archived.")
 
 
-@pages.post("/programs/{programId}/restore", access=coach(PROGRAMS.EDIT), on=program_page, repeatable=True)
-async def restore_program(ctx: Context, program_id: ObjectId) -> Go:
+@pages.post("/programs/{programId}/restore", access=coach(PROGRAMS.EDIT), on=program_page, idempotent=True)
+async def restore_program(ctx: Context, program_id: ObjectId) -> Redirect:
     """Bring a program back; repeating is harmless."""
     program = await programs.set_archived(ctx, program_id, archived=False)
-    return Go(f"/app/programs/{program_id}", f"{program['name']} is active again.")
+    return Redirect(f"/app/programs/{program_id}", f"{program['name']} is active again.")

@@ -16,7 +16,7 @@ from coaching_service.core.validation import Identifier, Input, Text, Version
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.library.metric_sets.models import Metric, MetricInput, MetricSetChange
 from coaching_service.library.metric_sets.schemas import NewMetric
-from coaching_service.web.pages import Go, Pages
+from coaching_service.web.pages import Pages, Redirect
 
 pages = Pages("/app/settings/metric-sets")
 _MAXIMUM = 100
@@ -56,13 +56,13 @@ async def metric_sets_page(ctx: Context) -> dict[str, Any]:
 
 
 @pages.post("", access=coach(METRICS.CREATE), form=_NewSet(), on=metric_sets_page)
-async def new_metric_set(ctx: Context, form: dict[str, Any]) -> Go:
+async def new_metric_set(ctx: Context, form: dict[str, Any]) -> Redirect:
     """A new set, with the first that is measured in it."""
     metric: MetricInput = {"name": form["metricName"], "metricUnitId": form["metricUnitId"]}
     made = await metric_sets.create(
         ctx, {"name": form["name"], "assignAutomatically": form["assignAutomatically"], "metrics": [metric]}
     )
-    return Go(_here(made["_id"]), f"{made['name']} is made. What else is measured in it?")
+    return Redirect(_here(made["_id"]), f"{made['name']} is made. What else is measured in it?")
 
 
 @pages.get("/{metricsSetId}", access=coach(METRICS.VIEW), template="settings/metric_set.html")
@@ -73,14 +73,14 @@ async def metric_set_page(ctx: Context, metrics_set_id: ObjectId) -> dict[str, A
 
 
 @pages.post("/{metricsSetId}", access=coach(METRICS.EDIT), form=_SetChange(), on=metric_set_page)
-async def change_metric_set(ctx: Context, metrics_set_id: ObjectId, form: MetricSetChange) -> Go:
+async def change_metric_set(ctx: Context, metrics_set_id: ObjectId, form: MetricSetChange) -> Redirect:
     """Name a set anew, and say whether new clients get it."""
     await metric_sets.change(ctx, metrics_set_id, form)
-    return Go(_here(metrics_set_id), "The changes are kept.")
+    return Redirect(_here(metrics_set_id), "The changes are kept.")
 
 
 @pages.post("/{metricsSetId}/metrics", access=coach(METRICS.EDIT), form=NewMetric(exclude=["_id"]), on=metric_set_page)
-async def add_metric(ctx: Context, metrics_set_id: ObjectId, form: MetricInput) -> Go:
+async def add_metric(ctx: Context, metrics_set_id: ObjectId, form: MetricInput) -> Redirect:
     """Measure something more in a set."""
 
     def more(metrics: list[MetricInput]) -> list[MetricInput]:
@@ -89,11 +89,11 @@ async def add_metric(ctx: Context, metrics_set_id: ObjectId, form: MetricInput) 
         return [*metrics, form]
 
     await _rewrite(ctx, metrics_set_id, more)
-    return Go(_here(metrics_set_id), f"{form['name']} is added.")
+    return Redirect(_here(metrics_set_id), f"{form['name']} is added.")
 
 
 @pages.post("/{metricsSetId}/names", access=coach(METRICS.EDIT), form=_Rename(), on=metric_set_page)
-async def rename_metric(ctx: Context, metrics_set_id: ObjectId, form: dict[str, Any]) -> Go:
+async def rename_metric(ctx: Context, metrics_set_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Name a metric anew; what was recorded of it stays."""
 
     def renamed(metrics: list[MetricInput]) -> list[MetricInput]:
@@ -101,7 +101,7 @@ async def rename_metric(ctx: Context, metrics_set_id: ObjectId, form: dict[str, 
         return [{**metric, "name": form["name"]} if metric is one else metric for metric in metrics]
 
     await _rewrite(ctx, metrics_set_id, renamed)
-    return Go(_here(metrics_set_id), "The metric has a new name.")
+    return Redirect(_here(metrics_set_id), "The metric has a new name.")
 
 
 @pages.get(
@@ -116,7 +116,7 @@ async def remove_metric_page(ctx: Context, metrics_set_id: ObjectId, metric_id: 
 
 
 @pages.post("/{metricsSetId}/metrics/{metricId}/remove", access=coach(METRICS.EDIT), on=remove_metric_page)
-async def remove_metric(ctx: Context, metrics_set_id: ObjectId, metric_id: ObjectId) -> Go:
+async def remove_metric(ctx: Context, metrics_set_id: ObjectId, metric_id: ObjectId) -> Redirect:
     """Take a metric out of its set; what was recorded of it stays."""
 
     def fewer(metrics: list[MetricInput]) -> list[MetricInput]:
@@ -126,7 +126,7 @@ async def remove_metric(ctx: Context, metrics_set_id: ObjectId, metric_id: Objec
         return [metric for metric in metrics if metric is not one]
 
     await _rewrite(ctx, metrics_set_id, fewer)
-    return Go(_here(metrics_set_id), "The metric is not measured any more.")
+    return Redirect(_here(metrics_set_id), "The metric is not measured any more.")
 
 
 async def _rewrite(ctx: Context, set_id: ObjectId, change: Callable[[list[MetricInput]], list[MetricInput]]) -> None:
@@ -153,8 +153,8 @@ async def delete_metric_set_page(ctx: Context, metrics_set_id: ObjectId) -> dict
 
 
 @pages.post("/{metricsSetId}/delete", access=coach(METRICS.DELETE), on=delete_metric_set_page)
-async def delete_metric_set(ctx: Context, metrics_set_id: ObjectId) -> Go:
+async def delete_metric_set(ctx: Context, metrics_set_id: ObjectId) -> Redirect:
     """Delete a set; what was recorded stays."""
     found = await metric_sets.read(ctx, metrics_set_id)
     await metric_sets.remove(ctx, metrics_set_id)
-    return Go("/app/settings/metric-sets", f"{found['name']} is deleted.")
+    return Redirect("/app/settings/metric-sets", f"{found['name']} is deleted.")

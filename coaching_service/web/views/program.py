@@ -15,7 +15,7 @@ from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.schemas import LAST_DAY, NewProgram, ProgramBlockDetails, ProgramBlockPlace
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.workouts import service as workouts
-from coaching_service.web.pages import Go, Pages
+from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer import NamedUnlessRest
 from coaching_service.web.views.library import program_page
 from coaching_service.web.views.workout import Kind, declare
@@ -38,7 +38,7 @@ declare(
         owner=ProgramPlan,
         view=PROGRAMS.VIEW,
         edit=PROGRAMS.EDIT,
-        frame="library/program_frame.html",
+        frame="library/program_layout.html",
         top=_top,
         place=ProgramBlockPlace,
         near=lambda _: (1, LAST_DAY),
@@ -48,16 +48,16 @@ declare(
 
 
 @pages.post("/blocks", access=coach(PROGRAMS.EDIT), form=_NewBlock(), on=program_page)
-async def add_program_workout(ctx: Context, program_id: ObjectId, form: dict[str, Any]) -> Go:
+async def add_program_workout(ctx: Context, program_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Put an empty workout, or a day of rest, into a program."""
     here = f"/app/programs/{program_id}"
     block = await workouts.create(ctx, ProgramPlan(program_id), form | {"name": form["name"] or "Rest"})
     if form["isRest"]:
-        return Go(here, f"Day {form['day']} is a day of rest.")
-    return Go(f"{here}/blocks/{block['_id']}", f"{block['name']} is in the program. Now what is in it?")
+        return Redirect(here, f"Day {form['day']} is a day of rest.")
+    return Redirect(f"{here}/blocks/{block['_id']}", f"{block['name']} is in the program. Now what is in it?")
 
 
-@pages.get("/change", access=coach(PROGRAMS.EDIT), template="library/change_program.html")
+@pages.get("/change", access=coach(PROGRAMS.EDIT), template="library/edit_program.html")
 async def change_program_page(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
     """What a program is called."""
     program = await programs.read(ctx, program_id)
@@ -65,10 +65,10 @@ async def change_program_page(ctx: Context, program_id: ObjectId) -> dict[str, A
 
 
 @pages.post("/change", access=coach(PROGRAMS.EDIT), form=_CHANGE, on=change_program_page)
-async def change_program(ctx: Context, program_id: ObjectId, form: dict[str, Any]) -> Go:
+async def change_program(ctx: Context, program_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Change what a program is called."""
     await programs.change(ctx, program_id, form)
-    return Go(f"/app/programs/{program_id}", "The changes are kept.")
+    return Redirect(f"/app/programs/{program_id}", "The changes are kept.")
 
 
 @pages.get("/delete", access=coach(PROGRAMS.DELETE), template="library/delete_program.html")
@@ -82,8 +82,8 @@ async def delete_program_page(ctx: Context, program_id: ObjectId) -> dict[str, A
 
 
 @pages.post("/delete", access=coach(PROGRAMS.DELETE), on=delete_program_page)
-async def delete_program(ctx: Context, program_id: ObjectId) -> Go:
+async def delete_program(ctx: Context, program_id: ObjectId) -> Redirect:
     """Delete a program with its workouts."""
     program = await programs.require(ctx, program_id)
     await programs.remove(ctx, program_id)
-    return Go("/app/programs", f"{program['name']} is deleted.")
+    return Redirect("/app/programs", f"{program['name']} is deleted.")

@@ -21,7 +21,7 @@ from coaching_service.progress.metrics.schemas import MetricsSetReference
 from coaching_service.progress.volume import service as volume
 from coaching_service.progress.workload import service as workload
 from coaching_service.web import charts
-from coaching_service.web.pages import Go, Pages
+from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer import head, require_likely
 
 pages = Pages("/app/customers/{customerId}")
@@ -171,19 +171,21 @@ def _kind(day: Document, today: str) -> str:
 
 
 @pages.post("/progress", access=coach(METRICS.EDIT), form=_NewValue(), on=progress_page)
-async def record_value(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Go:
+async def record_value(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Record a value of a metric; a second one of a date takes the place of the first."""
     await require_likely(ctx, customer_id, "date", form["date"])
     where = (form["metricsSetId"], form["metricId"])
     await metrics.record(ctx, customer_id, *where, form["date"], form["value"])
-    return Go(f"/app/customers/{customer_id}/progress", "The value is recorded.")
+    return Redirect(f"/app/customers/{customer_id}/progress", "The value is recorded.")
 
 
 @pages.post("/progress/sets", access=coach(METRICS.EDIT), form=MetricsSetReference(), on=progress_page)
-async def assign_set(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Go:
+async def assign_set(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Measure a metric set of a client from now on."""
     assigned = await metrics.assign(ctx, customer_id, form["metricsSetId"])
-    return Go(f"/app/customers/{customer_id}/progress", f"{assigned['metricsSet']['name']} is measured from now on.")
+    return Redirect(
+        f"/app/customers/{customer_id}/progress", f"{assigned['metricsSet']['name']} is measured from now on."
+    )
 
 
 @pages.get("/progress/sets/{metricsSetId}/end", access=coach(METRICS.EDIT), template="customer/end_set.html")
@@ -197,7 +199,9 @@ async def end_set_page(ctx: Context, customer_id: ObjectId, metrics_set_id: Obje
 
 
 @pages.post("/progress/sets/{metricsSetId}/end", access=coach(METRICS.EDIT), on=end_set_page)
-async def end_set(ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId) -> Go:
+async def end_set(ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId) -> Redirect:
     """Measure a set of a client no more; its values stay, and are back when it is assigned again."""
     await metrics.unassign(ctx, customer_id, metrics_set_id)
-    return Go(f"/app/customers/{customer_id}/progress", "The set is not measured any more. What was recorded stays.")
+    return Redirect(
+        f"/app/customers/{customer_id}/progress", "The set is not measured any more. What was recorded stays."
+    )

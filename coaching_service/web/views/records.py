@@ -16,7 +16,7 @@ from coaching_service.core.validation import TEXT_LENGTH, Input, Text
 from coaching_service.people.activity import service as activity
 from coaching_service.progress.notes import service as notes
 from coaching_service.progress.personal_records import service as personal_records
-from coaching_service.web.pages import Go, Pages
+from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer import head
 from coaching_service.web.views.events import KINDS, told
 
@@ -40,12 +40,12 @@ async def notes_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
 
 
 @pages.post("/notes", access=coach(CUSTOMERS.EDIT), form=_NewNote(), on=notes_page)
-async def add_note(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Go:
+async def add_note(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Keep a note: plain text, an empty line begins another paragraph."""
     paragraphs = form["content"].replace("\r\n", "\n").split("\n\n")
     html = "".join(f"<p>{str(escape(each)).replace(chr(10), '<br>')}</p>" for each in paragraphs if each.strip())
     await notes.create(ctx, customer_id, html)
-    return Go(f"/app/customers/{customer_id}/notes", "The note is kept.")
+    return Redirect(f"/app/customers/{customer_id}/notes", "The note is kept.")
 
 
 @pages.get("/notes/{noteId}/delete", access=coach(CUSTOMERS.EDIT), template="customer/delete_note.html")
@@ -59,10 +59,10 @@ async def delete_note_page(ctx: Context, customer_id: ObjectId, note_id: ObjectI
 
 
 @pages.post("/notes/{noteId}/delete", access=coach(CUSTOMERS.EDIT), on=delete_note_page)
-async def delete_note(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> Go:
+async def delete_note(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> Redirect:
     """Delete a note."""
     await notes.delete(ctx, customer_id, note_id)
-    return Go(f"/app/customers/{customer_id}/notes", "The note is deleted.")
+    return Redirect(f"/app/customers/{customer_id}/notes", "The note is deleted.")
 
 
 @pages.get("/records", access=coach(CUSTOMERS.VIEW), template="customer/records.html")

@@ -11,16 +11,16 @@ from coaching_service.core.validation import patch_of
 from coaching_service.people.account import service as account
 from coaching_service.people.account.schemas import AccountDetails, AccountErasure
 from coaching_service.people.customers import service as customers
-from coaching_service.web.pages import Go, Pages
+from coaching_service.web.pages import Pages, Redirect
 
 pages = Pages("/app/settings")
 _DETAILS = patch_of(AccountDetails, name="CompanyForm")
 
 
 @pages.get("", access=coach(), template="")
-async def settings_page(_: Context) -> Go:
+async def settings_page(_: Context) -> Redirect:
     """Settings begin with what every coach has."""
-    return Go("/app/settings/api-keys")
+    return Redirect("/app/settings/api-keys")
 
 
 @pages.get("/company", access=coach(), template="settings/company.html")
@@ -31,10 +31,10 @@ async def company_page(ctx: Context) -> dict[str, Any]:
 
 
 @pages.post("/company", access=owner_session(), form=_DETAILS, on=company_page)
-async def change_company(ctx: Context, form: dict[str, Any]) -> Go:
+async def change_company(ctx: Context, form: dict[str, Any]) -> Redirect:
     """Change the company."""
     await account.update(ctx, form)
-    return Go("/app/settings/company", "The changes are kept.")
+    return Redirect("/app/settings/company", "The changes are kept.")
 
 
 @pages.get("/delete-account", access=owner_session(), template="settings/delete_account.html")
@@ -46,10 +46,10 @@ async def delete_account_page(ctx: Context) -> dict[str, Any]:
 
 
 @pages.post("/delete-account", access=owner_session(), form=AccountErasure(), on=delete_account_page, lane="own")
-async def delete_account(ctx: Context, form: dict[str, Any]) -> Go:
+async def delete_account(ctx: Context, form: dict[str, Any]) -> Redirect:
     """Erase the company; its owner's password is asked once more."""
     try:
         await account.erase(ctx, form["password"])
     except Forbidden:
         raise BadRequest(["password is not your password"]) from None
-    return Go("/app/sign-in", "Your company is deleted. What is left of it is being erased.", ends=True)
+    return Redirect("/app/sign-in", "Your company is deleted. What is left of it is being erased.", ends_session=True)

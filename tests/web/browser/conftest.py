@@ -65,12 +65,12 @@ async def complaints() -> AsyncIterator[list[str]]:
 
 
 @pytest.fixture
-async def open_page(chromium: Browser, house: TestServer, complaints: list[str]) -> AsyncIterator[OpenPage]:
+async def open_page(chromium: Browser, application: TestServer, complaints: list[str]) -> AsyncIterator[OpenPage]:
     """Opens a window of its own; `options` are the browser's (viewport, color_scheme, java_script_enabled)."""
     contexts: list[BrowserContext] = []
 
     async def make(**options: Any) -> Page:
-        own = str(house.make_url("/"))
+        own = str(application.make_url("/"))
         context = await chromium.new_context(base_url=own, **{"viewport": {"width": 1280, "height": 800}, **options})
         watch(context, own, complaints)
         contexts.append(context)

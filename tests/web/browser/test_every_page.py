@@ -16,7 +16,7 @@ from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
 from tests.web.browser.studio import furnish
 from tests.web.test_pages import filled
 
-PAGES = [page for page in views.everything() if page.method == "GET" and page.path.startswith("/app/")]
+PAGES = [page for page in views.list_pages() if page.method == "GET" and page.path.startswith("/app/")]
 OUTSIDE = [page for page in PAGES if page.access.audience == "public"]
 INSIDE = [page for page in PAGES if page.access.audience != "public" and page.template]
 LOOKS: dict[str, dict[str, Any]] = {

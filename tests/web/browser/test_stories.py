@@ -136,7 +136,7 @@ async def test_all_of_it_works_without_a_script(open_page: OpenPage, coach: Coac
 
 
 async def test_an_assistant_is_let_in_and_disconnected(
-    open_page: OpenPage, house: TestServer, coach: CoachClient, complaints: list[str]
+    open_page: OpenPage, application: TestServer, coach: CoachClient, complaints: list[str]
 ) -> None:
     """The page of consent in a real browser, whose policy must let it lead to the assistant's address."""
     page = await open_page()
@@ -145,7 +145,7 @@ async def test_an_assistant_is_let_in_and_disconnected(
         await route.fulfill(status=200, content_type="text/html", body="<title>Back at the assistant</title>")
 
     await page.context.route(f"{CALLBACK}*", callback)
-    async with Knocker(house, {}) as knocker:
+    async with Knocker(application, {}) as knocker:
         claude = await register(knocker)
         await page.goto(claude.question())
         await page.get_by_label("E-mail").fill(str(coach.ctx.caller.email))

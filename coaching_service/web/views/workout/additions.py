@@ -26,8 +26,8 @@ from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.item_schemas import NEW_ITEM, NewReminderFields, NewTaskFields
 from coaching_service.training.workouts.owners import Owner
 from coaching_service.training.workouts.set_schemas import MAX_SETS, RepsLoadSet
-from coaching_service.web.pages import Go
-from coaching_service.web.searching import Keywords
+from coaching_service.web.pages import Redirect
+from coaching_service.web.search_fields import Keywords
 from coaching_service.web.views.items import described
 from coaching_service.web.views.workout import circuits
 from coaching_service.web.views.workout.kind import BLOCK, Handler, Kind
@@ -99,7 +99,7 @@ def _declare_exercises(kind: Kind, workout_page: Handler) -> None:
     )
     async def add_exercise(
         ctx: Context, block_id: ObjectId, query: dict[str, Any], form: dict[str, Any], **owner: ObjectId
-    ) -> Go:
+    ) -> Redirect:
         """Put an exercise at the end of a workout, or of a circuit in it."""
         plan_owner, here = kind.owner_of(owner), kind.address(owner, block_id)
         exercise_id, sets, chosen = str(form["exerciseId"]), _sets(form), form["circuit"]
@@ -110,20 +110,22 @@ def _declare_exercises(kind: Kind, workout_page: Handler) -> None:
         if chosen == _NEW_CIRCUIT:
             new = {"type": "CIRCUIT", "circuitName": "Circuit", "rounds": 3, "circuitExercises": [entry]}
             made = await item_service.add_item(ctx, plan_owner, block_id, NEW_ITEM.load(new))
-            return Go(f"{here}/items/{made['_id']}", "The circuit is made. What is it called, and how many rounds?")
+            return Redirect(
+                f"{here}/items/{made['_id']}", "The circuit is made. What is it called, and how many rounds?"
+            )
         block = await workouts.read(ctx, plan_owner, block_id)
         circuit = next((item for item in circuits.of(block) if str(item["_id"]) == chosen), None)
         if circuit is None:
             raise NotFound("circuit")
         await circuits.rewrite(ctx, plan_owner, block, circuit, [*circuits.as_sent(circuit), entry])
-        return Go(more_of(here, query), f"It is added to {circuit['circuitName']}.")
+        return Redirect(more_of(here, query), f"It is added to {circuit['circuitName']}.")
 
 
 def _declare_others(kind: Kind, workout_page: Handler) -> None:
     """Each kind of item but exercises: where its form goes, the form, and the item as it is sent."""
 
     def declare_one(path: str, name: str, form: Schema, item_of: Callable[[Document], Document]) -> None:
-        async def add(ctx: Context, block_id: ObjectId, form: dict[str, Any], **owner: ObjectId) -> Go:
+        async def add(ctx: Context, block_id: ObjectId, form: dict[str, Any], **owner: ObjectId) -> Redirect:
             here = f"{kind.address(owner, block_id)}#more"
             return await _added(ctx, kind.owner_of(owner), here, block_id, item_of(form))
 
@@ -144,10 +146,10 @@ def _declare_others(kind: Kind, workout_page: Handler) -> None:
     )
 
 
-async def _added(ctx: Context, plan_owner: Owner, here: str, block_id: ObjectId, item: Document) -> Go:
+async def _added(ctx: Context, plan_owner: Owner, here: str, block_id: ObjectId, item: Document) -> Redirect:
     """Put an item, as it is sent, at the end of a workout, and go to the address `here`."""
     stored = await item_service.add_item(ctx, plan_owner, block_id, NEW_ITEM.load(item))
-    return Go(here, f"{described(stored, ctx.caller.company.load_unit)['title']} is added.")
+    return Redirect(here, f"{described(stored, ctx.caller.company.load_unit)['title']} is added.")
 
 
 def _sets(form: Document) -> list[Document]:

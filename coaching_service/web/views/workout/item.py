@@ -14,7 +14,7 @@ from coaching_service.core.validation import Identifier, Input, Integer
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training.workouts import item_service, items
 from coaching_service.training.workouts import service as workouts
-from coaching_service.web.pages import Go
+from coaching_service.web.pages import Redirect
 from coaching_service.web.views.done import done
 from coaching_service.web.views.events import KINDS
 from coaching_service.web.views.items import described
@@ -37,13 +37,15 @@ def declare(kind: Kind, workout_page: Handler) -> None:
     @kind.pages.post(f"{ITEM}/move", access=edit, form=_Move(), on=workout_page)
     async def place_item(
         ctx: Context, block_id: ObjectId, witem_id: ObjectId, form: dict[str, Any], **owner: ObjectId
-    ) -> Go:
+    ) -> Redirect:
         """Move an item to a place in this or another workout, and go there."""
         source = {"wblockId": block_id, "witemId": witem_id}
         target = {"wblockId": form["target"], "index": form["place"] - 1}
         block = await item_service.move_item(ctx, kind.owner_of(owner), source, target)
         here = block["_id"] == block_id
-        return Go(kind.address(owner, block["_id"]), "It is moved." if here else f"It is moved to {block['name']}.")
+        return Redirect(
+            kind.address(owner, block["_id"]), "It is moved." if here else f"It is moved to {block['name']}."
+        )
 
     @kind.pages.get(f"{ITEM}/delete", access=edit, template="workout/delete_item.html")
     async def delete_item_page(ctx: Context, block_id: ObjectId, witem_id: ObjectId, **owner: ObjectId) -> Document:
@@ -62,11 +64,11 @@ def declare(kind: Kind, workout_page: Handler) -> None:
     @kind.pages.post(f"{ITEM}/delete", access=edit, form=_Removal(), on=delete_item_page)
     async def delete_item(
         ctx: Context, block_id: ObjectId, witem_id: ObjectId, form: dict[str, Any], **owner: ObjectId
-    ) -> Go:
+    ) -> Redirect:
         """Take an item out of a workout; one with a log only after its coach has seen what goes with it."""
         plan_owner, here = kind.owner_of(owner), kind.address(owner, block_id)
         block = await workouts.read(ctx, plan_owner, block_id)
         if items.is_recorded(block["items"][items.find(block["items"], witem_id)]) and not form["confirmed"]:
-            return Go(f"{here}/items/{witem_id}/delete")
+            return Redirect(f"{here}/items/{witem_id}/delete")
         await item_service.remove_item(ctx, plan_owner, block_id, witem_id)
-        return Go(here, "The item is removed.")
+        return Redirect(here, "The item is removed.")

@@ -16,8 +16,8 @@ from coaching_service.library.forms.schemas import QUESTION_TYPES
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.schemas import ITEM_LOG, BlockLog, CircuitDone, ExerciseDone, TaskDone
 from coaching_service.training.workouts import items
-from coaching_service.web.forms import spelled
-from coaching_service.web.pages import Go
+from coaching_service.web.forms import parse_value
+from coaching_service.web.pages import Redirect
 from coaching_service.web.views.items import described
 from coaching_service.web.views.workout.kind import BLOCK, ITEM, Handler, Kind
 from coaching_service.web.views.workout.rows_done import AMOUNTS, rows_done
@@ -72,10 +72,10 @@ def _declare_session(kind: Kind) -> None:
         return {**shown, "version": shown["block"]["version"]}
 
     @kind.pages.post(f"{BLOCK}/log", access=coach(kind.edit), form=BlockLog(), on=session_page)
-    async def log_session(ctx: Context, customer_id: ObjectId, block_id: ObjectId, form: dict[str, Any]) -> Go:
+    async def log_session(ctx: Context, customer_id: ObjectId, block_id: ObjectId, form: dict[str, Any]) -> Redirect:
         """Keep how the session went."""
         await logs.log_block(ctx, customer_id, block_id, form)
-        return Go(kind.address({"customer_id": customer_id}, block_id), "How it went is kept.")
+        return Redirect(kind.address({"customer_id": customer_id}, block_id), "How it went is kept.")
 
 
 def _declare_page(kind: Kind) -> Handler:
@@ -101,10 +101,10 @@ def _declare_page(kind: Kind) -> Handler:
         }
 
     @kind.pages.post(f"{_LOG}/undo", access=coach(kind.edit), on=log_page)
-    async def take_back(ctx: Context, customer_id: ObjectId, block_id: ObjectId, witem_id: ObjectId) -> Go:
+    async def take_back(ctx: Context, customer_id: ObjectId, block_id: ObjectId, witem_id: ObjectId) -> Redirect:
         """Take back all that was recorded of an item, and what followed from it."""
         await logs.log_item(ctx, customer_id, block_id, witem_id, ITEM_LOG.load({"isCompleted": False}))
-        return Go(kind.address({"customer_id": customer_id}, block_id), "What was recorded is taken back.")
+        return Redirect(kind.address({"customer_id": customer_id}, block_id), "What was recorded is taken back.")
 
     return log_page
 
@@ -126,10 +126,10 @@ def _declare_form(kind: Kind, page: Handler, name: str, schema: Schema) -> None:
 
     async def log(
         ctx: Context, customer_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: dict[str, Any]
-    ) -> Go:
+    ) -> Redirect:
         """Keep what was done of an item."""
         await logs.log_item(ctx, customer_id, block_id, witem_id, ITEM_LOG.load(_as_sent(form)))
-        return Go(kind.address({"customer_id": customer_id}, block_id), "What was done is kept.")
+        return Redirect(kind.address({"customer_id": customer_id}, block_id), "What was done is kept.")
 
     log.__name__ = f"log_{name}"
     kind.pages.post(f"{_LOG}/{name}", access=coach(kind.edit), form=schema, on=page)(log)
@@ -166,4 +166,4 @@ def _answer(sent: Document) -> Any:
     if not sent["value"]:
         return None
     kinds: dict[str, fields.Field[Any]] = {"number": Number(), "rating": Integer()}
-    return spelled(kinds[sent["type"]], sent["value"]) if sent["type"] in kinds else sent["value"]
+    return parse_value(kinds[sent["type"]], sent["value"]) if sent["type"] in kinds else sent["value"]

@@ -11,7 +11,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Input, Text, patch_of
 from coaching_service.training.workouts import items
 from coaching_service.training.workouts import service as workouts
-from coaching_service.web.pages import Go
+from coaching_service.web.pages import Redirect
 from coaching_service.web.views.done import done
 from coaching_service.web.views.items import described
 from coaching_service.web.views.workout import circuits
@@ -59,21 +59,21 @@ def _declare_changes(kind: Kind, workout_page: Handler) -> None:
     change = patch_of(_Named, kind.place, name="WorkoutForm")
 
     @kind.pages.post(BLOCK, access=edit, form=change, on=workout_page)
-    async def change_workout(ctx: Context, block_id: ObjectId, form: dict[str, Any], **owner: ObjectId) -> Go:
+    async def change_workout(ctx: Context, block_id: ObjectId, form: dict[str, Any], **owner: ObjectId) -> Redirect:
         """Name a workout anew, or put it on another day."""
         plan_owner = kind.owner_of(owner)
         before = await workouts.read(ctx, plan_owner, block_id)
         if form.get(plan_owner.slot) == before[plan_owner.slot]:
             del form[plan_owner.slot]  # its place on the day stays
         await workouts.change(ctx, plan_owner, block_id, form)
-        return Go(kind.address(owner, block_id), "The changes are kept.")
+        return Redirect(kind.address(owner, block_id), "The changes are kept.")
 
     @kind.pages.post(f"{BLOCK}/copy", access=edit, form=kind.place(), on=workout_page)
-    async def copy_workout(ctx: Context, block_id: ObjectId, form: dict[str, Any], **owner: ObjectId) -> Go:
+    async def copy_workout(ctx: Context, block_id: ObjectId, form: dict[str, Any], **owner: ObjectId) -> Redirect:
         """The same plan on another day."""
         (identifier,), (when,) = owner.values(), form.values()
         block = await workouts.copy(ctx, kind.owner_of(owner), block_id, when)
-        return Go(kind.seen(identifier, block), f"{block['name']} is copied.")
+        return Redirect(kind.seen(identifier, block), f"{block['name']} is copied.")
 
     @kind.pages.get(f"{BLOCK}/delete", access=edit, template="workout/delete.html")
     async def delete_workout_page(ctx: Context, block_id: ObjectId, **owner: ObjectId) -> Document:
@@ -82,9 +82,9 @@ def _declare_changes(kind: Kind, workout_page: Handler) -> None:
         return {**shown, "recorded": sum(map(items.is_recorded, shown["block"]["items"]))}
 
     @kind.pages.post(f"{BLOCK}/delete", access=edit, on=delete_workout_page)
-    async def delete_workout(ctx: Context, block_id: ObjectId, **owner: ObjectId) -> Go:
+    async def delete_workout(ctx: Context, block_id: ObjectId, **owner: ObjectId) -> Redirect:
         """Delete a workout with its items."""
         (identifier,) = owner.values()
         block = await workouts.read(ctx, kind.owner_of(owner), block_id)
         await workouts.remove(ctx, kind.owner_of(owner), block_id)
-        return Go(kind.seen(identifier, block), f"{block['name']} is deleted.")
+        return Redirect(kind.seen(identifier, block), f"{block['name']} is deleted.")

@@ -17,7 +17,7 @@ from coaching_service.training.workouts import item_service, items
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.item_schemas import ITEM_CHANGE, NewReminderFields, NewTaskFields
 from coaching_service.training.workouts.set_schemas import MAX_SETS
-from coaching_service.web.pages import Go
+from coaching_service.web.pages import Redirect
 from coaching_service.web.views.items import described, planned_lines
 from coaching_service.web.views.workout import circuits
 from coaching_service.web.views.workout.kind import ITEM, Handler, Kind
@@ -89,10 +89,10 @@ def _declare_item_changes(kind: Kind, item_page: Handler) -> None:
     def declare_one(path: str, name: str, schema: Schema, change_of: Callable[[Document], Document]) -> None:
         async def change(
             ctx: Context, block_id: ObjectId, witem_id: ObjectId, form: dict[str, Any], **owner: ObjectId
-        ) -> Go:
+        ) -> Redirect:
             asked = ITEM_CHANGE.load(change_of(form) | {"version": form["version"]})
             await item_service.change_item(ctx, kind.owner_of(owner), block_id, witem_id, asked)
-            return Go(kind.address(owner, block_id), "The changes are kept.")
+            return Redirect(kind.address(owner, block_id), "The changes are kept.")
 
         change.__name__ = name
         kind.pages.post(f"{ITEM}/{path}", access=coach(kind.edit), form=schema, on=item_page)(change)
@@ -143,20 +143,20 @@ def _declare_entry(kind: Kind, item_page: Handler) -> None:
         exercise_id: ObjectId,
         form: dict[str, Any],
         **owner: ObjectId,
-    ) -> Go:
+    ) -> Redirect:
         """Change the sets of an exercise in a circuit, and what is said of it."""
         sets = planned_sets(form["sets"])
         entry = {"exerciseId": str(exercise_id), "sets": sets, "instructions": form["instructions"]}
         there = await rewritten(ctx, owner, (block_id, witem_id, exercise_id), [entry], form["version"])
-        return Go(there, "The changes are kept.")
+        return Redirect(there, "The changes are kept.")
 
     @kind.pages.post(f"{_ENTRY}/remove", access=edit, on=item_page)
     async def remove_entry(
         ctx: Context, block_id: ObjectId, witem_id: ObjectId, exercise_id: ObjectId, **owner: ObjectId
-    ) -> Go:
+    ) -> Redirect:
         """Take an exercise out of a circuit; what was logged of it stays."""
         there = await rewritten(ctx, owner, (block_id, witem_id, exercise_id), [], None)
-        return Go(there, "The exercise is taken out.")
+        return Redirect(there, "The exercise is taken out.")
 
     async def rewritten(
         ctx: Context,

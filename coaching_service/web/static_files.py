@@ -13,7 +13,7 @@ PREFIX = "/app/static/"
 _FOR_LONG = "public, max-age=31536000, immutable"
 _KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 # One stylesheet is served; it is kept in parts that can be read.
-_PARTS = {"style.css": ("base.css", "parts.css", "charts.css"), "app.js": ("app.js",), "icon.svg": ("icon.svg",)}
+_PARTS = {"style.css": ("base.css", "components.css", "charts.css"), "app.js": ("app.js",), "icon.svg": ("icon.svg",)}
 
 
 @cache
@@ -23,7 +23,7 @@ def _content(name: str) -> bytes:
 
 
 @cache
-def address(name: str) -> str:
+def url_of(name: str) -> str:
     """Where `style.css`, `app.js` or `icon.svg` is served."""
     stem, _, ending = name.partition(".")
     return f"{PREFIX}{stem}.{hashlib.sha256(_content(name)).hexdigest()[:12]}.{ending}"
@@ -31,7 +31,7 @@ def address(name: str) -> str:
 
 def routes() -> list[web.RouteDef]:
     """What to serve."""
-    return [web.get(address(name), _serve(name)) for name in _PARTS]
+    return [web.get(url_of(name), _serve(name)) for name in _PARTS]
 
 
 def _serve(name: str) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:

@@ -14,14 +14,14 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.validation import Input
 from coaching_service.people.sessions import web_sessions
 from coaching_service.people.sessions.schemas import Credentials
-from coaching_service.web.forms import Sent, load
-from coaching_service.web.once import ONCE_FIELD
+from coaching_service.web.form_idempotency import SUBMISSION_FIELD
+from coaching_service.web.forms import FormData, load
 
-FORM, TEMPLATE = "ended", "entry/ended.html"
+FORM, TEMPLATE = "ended", "sign_in/session_expired.html"
 BACK = "You are signed in again. Nothing was changed yet: look at what you typed, and send it."
 STALE = "This page was out of date, so nothing was changed. Look at what you typed, and send it once more."
 _PREFIX = f"{FORM}."
-_NEVER_KEPT = ("password", "currentPassword", ONCE_FIELD)
+_NEVER_KEPT = ("password", "currentPassword", SUBMISSION_FIELD)
 
 
 class _Entry(Input):
@@ -31,18 +31,18 @@ class _Entry(Input):
 ENTRY = _Entry()
 
 
-def typed_of(sent: Sent) -> Sent:
+def typed_of(sent: FormData) -> FormData:
     """What was typed into the form itself, passwords left out."""
     kept = [(n, value) for n, value in sent.items() if n not in _NEVER_KEPT and not n.startswith(_PREFIX)]
     return MultiDict(kept)
 
 
-def entry_of(sent: Sent) -> Sent:
+def entry_of(sent: FormData) -> FormData:
     """What was typed to sign in again; empty when nobody was asked yet."""
     return MultiDict([(name, value) for name, value in sent.items() if name.startswith(_PREFIX)])
 
 
-async def sign_in(ctx: Context, entry: Sent) -> str:
+async def sign_in(ctx: Context, entry: FormData) -> str:
     """The token of a new session. Raises ValidationError, and what browser.sign_in does."""
     credentials = load(ENTRY, entry)["ended"]
     return await web_sessions.sign_in(ctx, credentials["email"], credentials["password"])

@@ -8,18 +8,20 @@ from typing import Any
 from aiohttp import web
 
 from coaching_service.core.http.middleware import REQUEST_ID
-from coaching_service.web import drawing
-from coaching_service.web.failures import known
-from coaching_service.web.pages import Working
-from coaching_service.web.visits import Visit
+from coaching_service.web import rendering
+from coaching_service.web.browser_sessions import BrowserSession
+from coaching_service.web.error_pages import to_service_error
+from coaching_service.web.pages import StreamedTask
 
 _PLACE = "<!--progress-->"
 _STEPS = 50
 
 
-async def work(request: web.Request, visit: Visit, working: Working) -> web.StreamResponse:
+async def work(request: web.Request, browser_session: BrowserSession, working: StreamedTask) -> web.StreamResponse:
     """Do the work; after each step another line of the page says how far it is. It goes on if nobody looks any more."""
-    drawn = drawing.draw(request, visit, working.template, working.variables | {"total": working.total})
+    drawn = rendering.render_page(
+        request, browser_session, working.template, working.variables | {"total": working.total}
+    )
     before, _, after = (drawn.text or "").partition(_PLACE)
     headers = {**drawn.headers, "X-Request-Id": request[REQUEST_ID], "Server": "coaching-service"}
     headers.pop("Content-Length", None)
@@ -32,7 +34,7 @@ async def work(request: web.Request, visit: Visit, working: Working) -> web.Stre
             await response.write(part)
 
     def line(done: int) -> bytes:
-        return drawing.draw_part(request, "progress.html", {"done": done, "total": working.total})
+        return rendering.render_fragment(request, "progress.html", {"done": done, "total": working.total})
 
     async def told(result: Any) -> None:
         nonlocal told_at
@@ -42,12 +44,12 @@ async def work(request: web.Request, visit: Visit, working: Working) -> web.Stre
             await say(line(done))
 
     await say(before.encode() + line(0))
-    variables: dict[str, Any] = {**working.variables, "back": working.back, "error": None, "result": None}
+    variables: dict[str, Any] = {**working.variables, "back": working.return_url, "error": None, "result": None}
     try:
         variables["result"] = await working.work(told)
     except Exception as error:  # noqa: BLE001 - the page has begun: what went wrong is told on it
-        variables["error"] = known(request, error).message
-    end = drawing.draw_part(request, "result.html", variables)
+        variables["error"] = to_service_error(request, error).message
+    end = rendering.render_fragment(request, "result.html", variables)
     await say((line(working.total) if variables["result"] else b"") + end + after.encode())
     with suppress(ConnectionError):
         await response.write_eof()

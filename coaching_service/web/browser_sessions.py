@@ -19,22 +19,22 @@ CSRF_FIELD = "csrf"
 _LOCAL = re.compile(r"/(app|oauth)([/?][!-\[\]-~]*)?", re.ASCII)
 
 
-class FromElsewhere(Forbidden):
+class CrossSiteForm(Forbidden):
     """A form that another site's page sent."""
 
     def __init__(self) -> None:
         super().__init__("This form was sent from another site, so nothing was done.")
 
 
-class OutOfDate(Forbidden):
-    """A form whose token is not this visit's: the session behind it has ended, or another has begun."""
+class StaleForm(Forbidden):
+    """A form whose token is not this browser_session's: the session behind it has ended, or another has begun."""
 
     def __init__(self) -> None:
         super().__init__("This page was out of date, so nothing was changed.")
 
 
 @dataclass
-class Visit:
+class BrowserSession:
     """One request of a browser: its cookies, and the coach behind them, if any.
 
     A form's token is a signature of a secret that only this browser's cookie holds: the session's token, or before
@@ -48,7 +48,7 @@ class Visit:
     is_new: bool
 
     @classmethod
-    async def of(cls, services: Services, request: web.Request) -> Visit:
+    async def from_request(cls, services: Services, request: web.Request) -> BrowserSession:
         """What a request's cookies say."""
         session = request.cookies.get(cookie_name(services, "session"))
         principal = await web_sessions.find_principal(services, session) if session else None
@@ -56,24 +56,24 @@ class Visit:
         return cls(services, session, principal, visitor or new_token(), is_new=not visitor)
 
     @classmethod
-    def unknown(cls, services: Services) -> Visit:
-        """A visit of which nothing is known, as when the database cannot be asked."""
+    def anonymous(cls, services: Services) -> BrowserSession:
+        """A browser_session of which nothing is known, as when the database cannot be asked."""
         return cls(services, None, None, new_token(), is_new=False)
 
-    async def signed_in(self, session: str) -> Visit:
+    async def signed_in(self, session: str) -> BrowserSession:
         """The same browser with a session that has just begun."""
         return replace(self, session=session, principal=await web_sessions.find_principal(self.services, session))
 
     @property
     def csrf(self) -> str:
-        """What every form of this visit carries."""
+        """What every form of this browser_session carries."""
         return self.services.vault.sign(self._bound)
 
     @property
     def _bound(self) -> str:
         return f"form of session:{self.session}" if self.principal else f"form of visitor:{self.visitor}"
 
-    def from_us(self, request: web.Request) -> bool | None:
+    def is_same_site(self, request: web.Request) -> bool | None:
         """Whether a form was sent from a page of ours; None when the browser does not tell."""
         site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
         if site is not None:
@@ -82,19 +82,19 @@ class Visit:
             return urlsplit(origin).netloc in (request.host, urlsplit(self.services.base_url).netloc)
         return None
 
-    def require_own_form(self, request: web.Request, token: str) -> None:
-        """Raise FromElsewhere unless a form was sent from a page of ours, OutOfDate unless it was in this visit."""
-        if self.from_us(request) is False:
-            raise FromElsewhere()
-        if not self.owns(token):
-            raise OutOfDate()
+    def check_form_token(self, request: web.Request, token: str) -> None:
+        """Raises CrossSiteForm for a form of another site, StaleForm for an old token."""
+        if self.is_same_site(request) is False:
+            raise CrossSiteForm()
+        if not self.accepts(token):
+            raise StaleForm()
 
-    def owns(self, token: str) -> bool:
-        """Whether this is the token of a form drawn for this visit."""
+    def accepts(self, token: str) -> bool:
+        """Whether this is the token of a form drawn for this browser_session."""
         return self.services.vault.verify_signature(self._bound, token)
 
-    def dress(self, response: web.StreamResponse, *, session: str | None = None, ends: bool = False) -> None:
-        """Give a response the cookies of this visit; `session` begins one, `ends` ends it."""
+    def set_cookies(self, response: web.StreamResponse, *, session: str | None = None, ends: bool = False) -> None:
+        """Give a response the cookies of this browser_session; `session` begins one, `ends` ends it."""
         if session is not None:
             self._set(response, "session", session, int(web_sessions.LIVES.total_seconds()))
         elif ends or (self.session and self.principal is None):
@@ -102,19 +102,19 @@ class Visit:
         if self.is_new and self.principal is None:
             self._set(response, "visitor", self.visitor, None)
 
-    def leave_notice(self, response: web.StreamResponse, notice: str) -> None:
+    def set_notice(self, response: web.StreamResponse, notice: str) -> None:
         """Leave a sentence for the next page."""
         text = base64.urlsafe_b64encode(notice.encode()).decode()
         self._set(response, "notice", f"{text}.{self.services.vault.sign(f'notice:{text}')}", 60)
 
-    def take_notice(self, request: web.Request) -> str:
+    def read_notice(self, request: web.Request) -> str:
         """The sentence that was left for this page, or an empty one."""
         text, _, signature = request.cookies.get(cookie_name(self.services, "notice"), "").partition(".")
         if not text or not self.services.vault.verify_signature(f"notice:{text}", signature):
             return ""
         return base64.urlsafe_b64decode(text).decode()
 
-    def drop_notice(self, response: web.StreamResponse) -> None:
+    def clear_notice(self, response: web.StreamResponse) -> None:
         """Forget it: it is read once."""
         self._drop(response, "notice")
 

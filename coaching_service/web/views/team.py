@@ -12,7 +12,7 @@ from coaching_service.core.validation import Choice, Version
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
 from coaching_service.people.team.schemas import SCOPES, NewEmployee, Permissions
-from coaching_service.web.pages import Go, Pages
+from coaching_service.web.pages import Pages, Redirect
 
 pages = Pages("/app/settings/team")
 _OFFERED = {"areas": [area.name for area in AREAS], "actions": ACTIONS}
@@ -37,10 +37,10 @@ async def new_employee_page(_: Context) -> dict[str, Any]:
 
 
 @pages.post("/new", access=owner_session(), form=NewEmployee(), on=new_employee_page)
-async def new_employee(ctx: Context, form: dict[str, Any]) -> Go:
+async def new_employee(ctx: Context, form: dict[str, Any]) -> Redirect:
     """Add somebody; a mail asks them to set a password."""
     await team.create_employee(ctx, form["name"], form["email"], form["permissions"], form["customersScope"])
-    return Go("/app/settings/team", f"{form['name']} is on the team. A mail with a link is on its way.")
+    return Redirect("/app/settings/team", f"{form['name']} is on the team. A mail with a link is on its way.")
 
 
 @pages.get("/{employeeId}", access=owner_session(), template="settings/employee.html")
@@ -51,10 +51,10 @@ async def employee_page(ctx: Context, employee_id: ObjectId) -> dict[str, Any]:
 
 
 @pages.post("/{employeeId}", access=owner_session(), form=_Change(), on=employee_page)
-async def change_employee(ctx: Context, employee_id: ObjectId, form: dict[str, Any]) -> Go:
+async def change_employee(ctx: Context, employee_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Change what somebody may do; it holds from their next request."""
     await team.update_employee(ctx, employee_id, form)
-    return Go("/app/settings/team", f"{form['name']} is changed.")
+    return Redirect("/app/settings/team", f"{form['name']} is changed.")
 
 
 @pages.get("/{employeeId}/delete", access=owner_session(), template="settings/delete_employee.html")
@@ -66,8 +66,8 @@ async def delete_employee_page(ctx: Context, employee_id: ObjectId) -> dict[str,
 
 
 @pages.post("/{employeeId}/delete", access=owner_session(), on=delete_employee_page)
-async def delete_employee(ctx: Context, employee_id: ObjectId) -> Go:
+async def delete_employee(ctx: Context, employee_id: ObjectId) -> Redirect:
     """Remove somebody: signed out at once, their clients are nobody's."""
     employee = await team.get_employee(ctx, employee_id)
     await team.remove_employee(ctx, employee_id)
-    return Go("/app/settings/team", f"{employee['name']} is removed.")
+    return Redirect("/app/settings/team", f"{employee['name']} is removed.")

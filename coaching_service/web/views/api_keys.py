@@ -17,7 +17,7 @@ from coaching_service.core.validation import Boolean, Date, Input, Text
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.team import service as team
 from coaching_service.people.team.schemas import Permissions
-from coaching_service.web.pages import Go, Pages, Show
+from coaching_service.web.pages import Pages, Redirect, Render
 
 pages = Pages("/app/settings/api-keys")
 _A_MOMENT = timedelta(milliseconds=1)
@@ -31,7 +31,7 @@ class _NewKey(Input):
     expires = Date(allow_none=True, load_default=None)
 
 
-@pages.get("", access=session_only(), template="settings/keys.html")
+@pages.get("", access=session_only(), template="settings/api_keys.html")
 async def keys_page(ctx: Context) -> dict[str, Any]:
     """The keys of the coach; for the owner, all of the company's."""
     keys, coaches = await gather_reads(ctx, api_keys.list_keys(ctx), team.list_coaches(ctx))
@@ -50,7 +50,7 @@ async def keys_page(ctx: Context) -> dict[str, Any]:
 
 
 @pages.post("", access=session_only(), form=_NewKey(), on=keys_page)
-async def create_key(ctx: Context, form: dict[str, Any]) -> Show:
+async def create_key(ctx: Context, form: dict[str, Any]) -> Render:
     """A new key; its secret is shown at once."""
     if not set(form["permissions"]) <= ctx.caller.permissions:
         raise BadRequest(["permissions must be among your own"])
@@ -61,29 +61,29 @@ async def create_key(ctx: Context, form: dict[str, Any]) -> Show:
     }
     key = await api_keys.create(ctx, form["name"], restrictions)
     again = f"{key['name']} is made already. Show, beside it, shows its secret."
-    return Show({"shown": {"name": key["name"], "key": key["key"], "fresh": True}}, again)
+    return Render({"shown": {"name": key["name"], "key": key["key"], "fresh": True}}, again)
 
 
 @pages.post("/{keyId}/reveal", access=session_only(), on=keys_page)
-async def reveal_key(ctx: Context, key_id: ObjectId) -> Show:
+async def reveal_key(ctx: Context, key_id: ObjectId) -> Render:
     """Show a key's secret again; that it was read is recorded."""
     key = await _one(ctx, key_id)
     shown = {"name": key["name"], "key": await api_keys.reveal(ctx, key_id), "fresh": False}
-    return Show({"shown": shown}, "To see a key once more, press Show beside it.")
+    return Render({"shown": shown}, "To see a key once more, press Show beside it.")
 
 
-@pages.get("/{keyId}/delete", access=session_only(), template="settings/delete_key.html")
+@pages.get("/{keyId}/delete", access=session_only(), template="settings/delete_api_key.html")
 async def delete_key_page(ctx: Context, key_id: ObjectId) -> dict[str, Any]:
     """What stops with a key."""
     return {"key": await _one(ctx, key_id)}
 
 
 @pages.post("/{keyId}/delete", access=session_only(), on=delete_key_page)
-async def delete_key(ctx: Context, key_id: ObjectId) -> Go:
+async def delete_key(ctx: Context, key_id: ObjectId) -> Redirect:
     """Delete a key: it fails on its next request."""
     key = await _one(ctx, key_id)
     await api_keys.revoke(ctx, key_id)
-    return Go("/app/settings/api-keys", f"{key['name']} is deleted. It is refused from now on.")
+    return Redirect("/app/settings/api-keys", f"{key['name']} is deleted. It is refused from now on.")
 
 
 def _end_of(ctx: Context, day: str) -> datetime:

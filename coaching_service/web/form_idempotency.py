@@ -19,20 +19,20 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Forbidden, NotFound
 from coaching_service.core.idempotency import Claim, RequestInProgress, StoredResponse
 from coaching_service.core.ids import ObjectId
-from coaching_service.web.forms import Sent
-from coaching_service.web.pages import Go, Page, Show
+from coaching_service.web.forms import FormData
+from coaching_service.web.pages import Page, Redirect, Render
 
-ONCE_FIELD = "once"
+SUBMISSION_FIELD = "submission"
 _AGAIN = "It was sent twice, and done once."
 _PATIENCE, _LOOK_EVERY = 5.0, 0.1
 
 
-def claim_of(ctx: Context, request: web.Request, sent: Sent, file: str) -> Claim | None:
+def claim_of(ctx: Context, request: web.Request, sent: FormData, file: str) -> Claim | None:
     """What stands for this form as it was filled in, whose token is taken out of `sent`; None without a token.
 
     `file`: the hash of the file in it, or empty.
     """
-    token = sent.popall(ONCE_FIELD, [""])[0]
+    token = sent.popall(SUBMISSION_FIELD, [""])[0]
     if not token or ctx.principal is None:
         return None
     whole = orjson.dumps([str(ctx.caller.id), token, request.path_qs, list(sent.items()), file])
@@ -50,17 +50,17 @@ async def done(ctx: Context, claim: Claim, page: Page, standing: str, arguments:
         nonlocal begun, first
         begun = True
         first = await page.handler(tx, **copy.deepcopy(arguments))  # run again when the transaction collides
-        if isinstance(first, Show):
-            return _kept(standing, first.again), None
-        return _kept(first.to, _AGAIN if page.erases else f"{first.notice} {_AGAIN}"), first.about
+        if isinstance(first, Render):
+            return _kept(standing, first.repeat_notice), None
+        return _kept(first.location, _AGAIN if page.deletes_customer else f"{first.notice} {_AGAIN}"), first.customer_id
 
     try:
-        kept = await _claimed(ctx, claim, None if page.erases else arguments.get("customer_id"), work)
+        kept = await _claimed(ctx, claim, None if page.deletes_customer else arguments.get("customer_id"), work)
     except (Forbidden, NotFound):
         if begun:
             raise
-        return Go("/app", _AGAIN)  # the client it was about has gone, it may be by this form
-    return Go(**orjson.loads(kept.body)) if kept.replayed else first
+        return Redirect("/app", _AGAIN)  # the client it was about has gone, it may be by this form
+    return Redirect(**orjson.loads(kept.body)) if kept.replayed else first
 
 
 async def is_first(ctx: Context, claim: Claim) -> bool:
@@ -87,4 +87,4 @@ async def _claimed(ctx: Context, claim: Claim, about: ObjectId | None, work: Any
 
 
 def _kept(to: str, notice: str) -> StoredResponse:
-    return StoredResponse(303, orjson.dumps({"to": to, "notice": notice.strip()}))
+    return StoredResponse(303, orjson.dumps({"location": to, "notice": notice.strip()}))

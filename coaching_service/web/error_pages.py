@@ -12,7 +12,7 @@ from coaching_service.core.http.middleware import REQUEST_ID
 log = structlog.get_logger("coaching_service.web")
 
 
-def known(request: web.Request, error: Exception) -> ServiceError:
+def to_service_error(request: web.Request, error: Exception) -> ServiceError:
     """The error a visitor is told; what was not foreseen is logged, and told as no more than that.
 
     What REST has to answer with a documented 500 is a bad request here, as it is one.

@@ -31,13 +31,13 @@ from coaching_service.core.http.request_parsing import is_disconnected, network_
 from coaching_service.core.http.uploads import Upload
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
-from coaching_service.web import drawing, ended, once, statics, uploads, views
-from coaching_service.web.failures import known
-from coaching_service.web.forms import Sent, Typed, field_names, load, wrong
-from coaching_service.web.leading import go, led, sign_in_first
-from coaching_service.web.pages import Go, Page, Show, Working
-from coaching_service.web.visits import CSRF_FIELD, OutOfDate, Visit
-from coaching_service.web.working import work
+from coaching_service.web import form_idempotency, reauthentication, rendering, static_files, uploads, views
+from coaching_service.web.browser_sessions import CSRF_FIELD, BrowserSession, StaleForm
+from coaching_service.web.error_pages import to_service_error
+from coaching_service.web.forms import FormData, FormState, field_names, load, wrong
+from coaching_service.web.pages import Page, Redirect, Render, StreamedTask
+from coaching_service.web.redirects import redirect, redirect_to_sign_in, see_other
+from coaching_service.web.streamed_tasks import work
 
 _ANSWERED = "You have answered this already. If the program is still waiting, answer once more."
 _BEGUN = "That was sent already, and is not begun again. To do it once more, choose the clients anew."
@@ -49,20 +49,20 @@ _FORM_ERRORS = (BadRequest, Conflict, LegacyFailure, NotFound, SignInRejected, T
 
 def mount(app: web.Application, server: Server) -> None:
     """Serve every page on `app`; what is under /app and is none of them is told so by a page."""
-    drawing.prepare(app, server.limits)
-    app.add_routes(statics.routes())
-    declared = views.everything()
-    house = _House(server, {page.handler: page for page in declared if page.method == "GET"})
+    rendering.configure_templates(app, server.limits)
+    app.add_routes(static_files.routes())
+    declared = views.list_pages()
+    application = WebApplication(server, {page.handler: page for page in declared if page.method == "GET"})
     for page in declared:
         add = app.router.add_get if page.method == "GET" else app.router.add_post
-        add(page.pattern, house.handler(page))
+        add(page.pattern, application.handler(page))
     for pattern in {page.pattern for page in declared}:
-        app.router.add_route("*", pattern, house.refusal([page for page in declared if page.pattern == pattern]))
-    app.router.add_route("*", "/app/{rest:.*}", house.refusal([]))
-    app.router.add_get("/", house.root)
+        app.router.add_route("*", pattern, application.refusal([page for page in declared if page.pattern == pattern]))
+    app.router.add_route("*", "/app/{rest:.*}", application.refusal([]))
+    app.router.add_get("/", application.root)
 
 
-class _House:
+class WebApplication:
     """What every page is served with."""
 
     def __init__(self, server: Server, shown: dict[Any, Page]) -> None:
@@ -72,16 +72,16 @@ class _House:
         """The aiohttp handler of one declared page."""
 
         async def handle(request: web.Request) -> web.StreamResponse:
-            visit = Visit.unknown(self.server.services)
+            browser_session = BrowserSession.anonymous(self.server.services)
             try:
-                visit = await Visit.of(self.server.services, request)
-                return await self._serve(page, request, visit)
+                browser_session = await BrowserSession.from_request(self.server.services, request)
+                return await self._serve(page, request, browser_session)
             except Unauthorized:
-                return sign_in_first(request, visit)
+                return redirect_to_sign_in(request, browser_session)
             except ClientDisconnected:
                 raise
             except Exception as error:  # noqa: BLE001 - every failure becomes a page here, and only here
-                return drawing.draw_error(request, visit, known(request, error))
+                return rendering.render_error(request, browser_session, to_service_error(request, error))
 
         return handle
 
@@ -95,13 +95,13 @@ class _House:
             reads = request.method in ("GET", "HEAD")
             if reads and here:
                 query = request.rel_url.raw_query_string
-                return led(self._standing(here[0], request) + (f"?{query}" if query else ""))
+                return see_other(self._standing(here[0], request) + (f"?{query}" if query else ""))
             if reads and request.path.endswith("/"):
-                return led(request.path.rstrip("/"))
-            visit = await Visit.of(self.server.services, request)
+                return see_other(request.path.rstrip("/"))
+            browser_session = await BrowserSession.from_request(self.server.services, request)
             what = f"Cannot {request.method} {request.path}"
             error = MethodNotAllowed(what, {"Allow": allowed}) if methods else NotFound(what)
-            return drawing.draw_error(request, visit, error)
+            return rendering.render_error(request, browser_session, error)
 
         return refuse
 
@@ -113,109 +113,133 @@ class _House:
         """A browser at the bare address is led to the application; anybody else finds nothing there."""
         if "text/html" not in request.headers.get("Accept", ""):
             raise web.HTTPNotFound
-        return led("/app")
+        return see_other("/app")
 
-    async def _serve(self, page: Page, request: web.Request, visit: Visit) -> web.StreamResponse:
-        ctx = self._context(request, visit)
+    async def _serve(self, page: Page, request: web.Request, browser_session: BrowserSession) -> web.StreamResponse:
+        ctx = self._context(request, browser_session)
         if page.access.audience != "public":
-            if visit.principal is None:
-                return await self._ended(page, request, visit, ctx)
-            request[PRINCIPAL] = visit.principal
+            if browser_session.principal is None:
+                return await self._ended(page, request, browser_session, ctx)
+            request[PRINCIPAL] = browser_session.principal
         if page.method == "GET":
-            return await self._page(page, request, visit, ctx)
-        check(page.access, visit.principal, writes=True)
+            return await self._page(page, request, browser_session, ctx)
+        check(page.access, browser_session.principal, writes=True)
         sent, upload = await uploads.received(page, request, self.server.limits)
         with closing(upload):
             try:
-                visit.require_own_form(request, sent.popall(CSRF_FIELD, [""])[0])
-            except OutOfDate:
-                return await self._out_of_date(page, request, visit, ctx, sent)
-            return await self._form(page, request, visit, ctx, sent, upload)
+                browser_session.check_form_token(request, sent.popall(CSRF_FIELD, [""])[0])
+            except StaleForm:
+                return await self._out_of_date(page, request, browser_session, ctx, sent)
+            return await self._form(page, request, browser_session, ctx, sent, upload)
 
-    def _context(self, request: web.Request, visit: Visit) -> Context:
+    def _context(self, request: web.Request, browser_session: BrowserSession) -> Context:
         return Context(
             self.server.services,
-            visit.principal,
+            browser_session.principal,
             request_id=request[REQUEST_ID],
             network_address=network_address(request, self.server.proxies),
             is_disconnected=partial(is_disconnected, request),
         )
 
-    async def _ended(self, page: Page, request: web.Request, visit: Visit, ctx: Context) -> web.StreamResponse:
+    async def _ended(
+        self, page: Page, request: web.Request, browser_session: BrowserSession, ctx: Context
+    ) -> web.StreamResponse:
         """A form after its session: who sent it signs in on the spot, and finds the form as they left it, unsent."""
-        if page.on is None or visit.from_us(request) is not True:
+        if page.on is None or browser_session.is_same_site(request) is not True:
             raise Unauthorized()
         sent, _ = await uploads.received(page, request, None)
-        entry, typed = ended.entry_of(sent), ended.typed_of(sent)
-        if not entry or not visit.owns(typed.popall(CSRF_FIELD, [""])[0]):
-            return self._sign_in_again(request, visit, typed, Typed(ended.FORM))
+        entry, typed = reauthentication.entry_of(sent), reauthentication.typed_of(sent)
+        if not entry or not browser_session.accepts(typed.popall(CSRF_FIELD, [""])[0]):
+            return self._sign_in_again(request, browser_session, typed, FormState(reauthentication.FORM))
         try:
-            session = await ended.sign_in(ctx, entry)
+            session = await reauthentication.sign_in(ctx, entry)
         except (ValidationError, *_FORM_ERRORS) as error:
             return self._sign_in_again(
-                request, visit, typed, *_not_accepted(ended.FORM, entry, error, field_names(ended.ENTRY))
+                request,
+                browser_session,
+                typed,
+                *_not_accepted(reauthentication.FORM, entry, error, field_names(reauthentication.ENTRY)),
             )
-        visit = await visit.signed_in(session)
-        filled = Typed(page.name, typed, general=[ended.BACK])
+        browser_session = await browser_session.signed_in(session)
+        filled = FormState(page.name, typed, form_errors=[reauthentication.BACK])
         try:
-            shown = await self._page(self.shown[page.on], request, visit, self._context(request, visit), filled)
+            shown = await self._page(
+                self.shown[page.on], request, browser_session, self._context(request, browser_session), filled
+            )
         except ServiceError as error:
-            shown = drawing.draw_error(request, visit, error)
-        visit.dress(shown, session=session)
+            shown = rendering.render_error(request, browser_session, error)
+        browser_session.set_cookies(shown, session=session)
         return shown
 
     @staticmethod
     def _sign_in_again(
-        request: web.Request, visit: Visit, kept: Sent, typed: Typed, status: int = Unauthorized.status
+        request: web.Request,
+        browser_session: BrowserSession,
+        kept: FormData,
+        typed: FormState,
+        status: int = Unauthorized.status,
     ) -> web.Response:
         kept.popall(CSRF_FIELD, None)
-        return drawing.draw(request, visit, ended.TEMPLATE, {"kept": list(kept.items())}, typed=typed, status=status)
+        return rendering.render_page(
+            request,
+            browser_session,
+            reauthentication.TEMPLATE,
+            {"kept": list(kept.items())},
+            typed=typed,
+            status=status,
+        )
 
     async def _out_of_date(
-        self, page: Page, request: web.Request, visit: Visit, ctx: Context, sent: Sent
+        self, page: Page, request: web.Request, browser_session: BrowserSession, ctx: Context, sent: FormData
     ) -> web.StreamResponse:
-        """A form of another visit of this browser's: shown again as it was typed."""
-        if visit.from_us(request) is not True:
-            raise OutOfDate()
+        """A form of another browser_session of this browser's: shown again as it was typed."""
+        if browser_session.is_same_site(request) is not True:
+            raise StaleForm()
         if page.on is None:
-            return led("/app")
-        typed = Typed(page.name, ended.typed_of(sent), general=[ended.STALE])
-        return await self._page(self.shown[page.on], request, visit, ctx, typed, status=OutOfDate.status)
+            return see_other("/app")
+        typed = FormState(page.name, reauthentication.typed_of(sent), form_errors=[reauthentication.STALE])
+        return await self._page(self.shown[page.on], request, browser_session, ctx, typed, status=StaleForm.status)
 
     async def _page(
         self,
         page: Page,
         request: web.Request,
-        visit: Visit,
+        browser_session: BrowserSession,
         ctx: Context,
-        typed: Typed | None = None,
+        typed: FormState | None = None,
         more: dict[str, Any] | None = None,
         status: int = 200,
     ) -> web.StreamResponse:
-        check(page.access, visit.principal, writes=False)
+        check(page.access, browser_session.principal, writes=False)
         async with self.server.lane(page.lane):
             answer = await page.handler(ctx, **self._arguments(page, request))
         if isinstance(answer, web.StreamResponse):
             return answer
-        if isinstance(answer, Go):
-            return go(visit, answer)
+        if isinstance(answer, Redirect):
+            return redirect(browser_session, answer)
         if typed is not None and "version" in answer:
             typed.against(answer["version"])
-        return drawing.draw(
+        return rendering.render_page(
             request,
-            visit,
+            browser_session,
             page.template,
             answer | (more or {}),
             typed=typed,
             status=status,
-            leads_away=page.leads_away,
+            external_redirect=page.external_redirect,
         )
 
     async def _form(
-        self, page: Page, request: web.Request, visit: Visit, ctx: Context, sent: Sent, upload: Upload
+        self,
+        page: Page,
+        request: web.Request,
+        browser_session: BrowserSession,
+        ctx: Context,
+        sent: FormData,
+        upload: Upload,
     ) -> web.StreamResponse:
-        once_only = page.leads_away or (page.access.audience != "public" and not page.repeatable)
-        claim = once.claim_of(ctx, request, sent, upload.sha256) if once_only else None
+        once_only = page.external_redirect or (page.access.audience != "public" and not page.idempotent)
+        claim = form_idempotency.claim_of(ctx, request, sent, upload.sha256) if once_only else None
         try:
             arguments = self._arguments(page, request)
             if page.schema is not None:
@@ -226,38 +250,38 @@ class _House:
         except (ValidationError, *_FORM_ERRORS) as failure:
             if page.on is None or (isinstance(failure, NotFound) and page.form is None):
                 raise
-            error = failure if isinstance(failure, ValidationError) else known(request, failure)
+            error = failure if isinstance(failure, ValidationError) else to_service_error(request, failure)
             typed, status = _not_accepted(page.name, sent, error, _fields_of(page))
-            shown = await self._page(self.shown[page.on], request, visit, ctx, typed, status=status)
+            shown = await self._page(self.shown[page.on], request, browser_session, ctx, typed, status=status)
             if isinstance(error, ServiceError):
                 shown.headers.update(error.headers)
             return shown
-        if isinstance(answer, Working):
-            if claim is not None and not await once.is_first(ctx, claim):
-                return go(visit, Go(answer.back, _BEGUN))
+        if isinstance(answer, StreamedTask):
+            if claim is not None and not await form_idempotency.is_first(ctx, claim):
+                return redirect(browser_session, Redirect(answer.return_url, _BEGUN))
             async with self.server.lane(page.lane):
-                return await work(request, visit, answer)
-        return await self._answered(page, request, visit, ctx, answer)
+                return await work(request, browser_session, answer)
+        return await self._respond(page, request, browser_session, ctx, answer)
 
     async def _done(
         self, page: Page, request: web.Request, ctx: Context, arguments: dict[str, Any], claim: Claim | None
     ) -> Any:
-        if claim is not None and page.leads_away and not await once.is_first(ctx, claim):
+        if claim is not None and page.external_redirect and not await form_idempotency.is_first(ctx, claim):
             raise Conflict(_ANSWERED)  # where the first time led is of use once only
-        if claim is None or page.on is None or page.lane != "database" or page.leads_away:
+        if claim is None or page.on is None or page.lane != "database" or page.external_redirect:
             return await page.handler(ctx, **arguments)
-        return await once.done(ctx, claim, page, self._standing(page, request), arguments)
+        return await form_idempotency.done(ctx, claim, page, self._standing(page, request), arguments)
 
-    async def _answered(
-        self, page: Page, request: web.Request, visit: Visit, ctx: Context, answer: Any
+    async def _respond(
+        self, page: Page, request: web.Request, browser_session: BrowserSession, ctx: Context, answer: Any
     ) -> web.StreamResponse:
         if isinstance(answer, web.StreamResponse):
             return answer
-        if isinstance(answer, Go):
-            return go(visit, answer)
-        if isinstance(answer, Show) and page.on is not None:
-            return await self._page(self.shown[page.on], request, visit, ctx, more=answer.variables)
-        raise TypeError(f"{page.path}: a form answers Go, Show or Working")
+        if isinstance(answer, Redirect):
+            return redirect(browser_session, answer)
+        if isinstance(answer, Render) and page.on is not None:
+            return await self._page(self.shown[page.on], request, browser_session, ctx, more=answer.variables)
+        raise TypeError(f"{page.path}: a form answers Redirect, Render or StreamedTask")
 
     @staticmethod
     def _arguments(page: Page, request: web.Request) -> dict[str, Any]:
@@ -271,7 +295,7 @@ class _House:
                 arguments["query"] = load(page.query, request.query)
             except ValidationError:
                 arguments["query"] = load(page.query, {})
-        if page.takes_request:
+        if page.with_request:
             arguments["request"] = request
         return arguments
 
@@ -280,7 +304,9 @@ def _fields_of(page: Page) -> set[str]:
     return field_names(page.schema) | ({page.upload.file} if page.upload else set())
 
 
-def _not_accepted(name: str, sent: Sent, error: ValidationError | ServiceError, known: set[str]) -> tuple[Typed, int]:
+def _not_accepted(
+    name: str, sent: FormData, error: ValidationError | ServiceError, known: set[str]
+) -> tuple[FormState, int]:
     """A form that was not accepted, and the status of the page that says so."""
     if isinstance(error, ServiceError):
         return wrong(name, sent, _told(error), known), error.status

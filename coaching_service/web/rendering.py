@@ -17,9 +17,9 @@ from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.errors import ServiceError
 from coaching_service.core.http.handlers import UploadLimits
 from coaching_service.core.validation import TIMEZONES
-from coaching_service.web import statics
-from coaching_service.web.forms import Typed
-from coaching_service.web.visits import FromElsewhere, OutOfDate, Visit, is_secure
+from coaching_service.web import static_files
+from coaching_service.web.browser_sessions import BrowserSession, CrossSiteForm, StaleForm, is_secure
+from coaching_service.web.forms import FormState
 
 _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
@@ -36,7 +36,7 @@ _HEADERS = {
 }
 
 
-def prepare(app: web.Application, limits: UploadLimits) -> None:
+def configure_templates(app: web.Application, limits: UploadLimits) -> None:
     """Make `app` able to draw pages; `limits` are told beside files."""
     aiohttp_jinja2.setup(
         app,
@@ -47,68 +47,72 @@ def prepare(app: web.Application, limits: UploadLimits) -> None:
         auto_reload=False,
         default_helpers=False,
         filters=_FILTERS,
-    ).globals.update(static=statics.address, new_token=new_token, zones=_ZONES, limits=limits)
+    ).globals.update(static=static_files.url_of, new_token=new_token, zones=_ZONES, limits=limits)
 
 
-def policy(visit: Visit, *, leads_away: bool) -> str:
-    """The Content-Security-Policy of a page. `leads_away`: its forms may lead to another site, or to a program on the
-    visitor's machine (by plain http), through a redirect."""
-    if leads_away:
+def policy(browser_session: BrowserSession, *, external_redirect: bool) -> str:
+    """Return the Content-Security-Policy of a page.
+
+    `external_redirect`: its forms may redirect to another site, or to an application on the user's device by http.
+    """
+    if external_redirect:
         return _POLICY
-    return f"{_POLICY}; form-action 'self'" + ("; upgrade-insecure-requests" if is_secure(visit.services) else "")
+    return f"{_POLICY}; form-action 'self'" + (
+        "; upgrade-insecure-requests" if is_secure(browser_session.services) else ""
+    )
 
 
-def draw(
+def render_page(
     request: web.Request,
-    visit: Visit,
+    browser_session: BrowserSession,
     template: str,
     variables: Mapping[str, Any],
     *,
-    typed: Typed | None = None,
+    typed: FormState | None = None,
     status: int = 200,
-    leads_away: bool = False,
+    external_redirect: bool = False,
 ) -> web.Response:
     """A page of the application, in the layout, for whoever visits.
 
     Templates also have `who` (the coach, or None), `csrf`, `path`, `notice`, `may(permission)`, and `form(name)`:
     what was typed into the form of that name if it was not accepted, else an empty one.
     """
-    notice = visit.take_notice(request)
-    who = visit.principal
+    notice = browser_session.read_notice(request)
+    who = browser_session.principal
     known = {
-        "who": who,
-        "csrf": visit.csrf,
+        "current_user": who,
+        "csrf_token": browser_session.csrf,
         "path": request.path,
-        "path_qs": request.path_qs,
+        "path_with_query": request.path_qs,
         "notice": notice,
-        "may": lambda permission: who is not None and permission in who.permissions,
-        "form": lambda name: typed if typed is not None and typed.name == name else Typed(name),
-        "typed": typed,
+        "can": lambda permission: who is not None and permission in who.permissions,
+        "form": lambda name: typed if typed is not None and typed.name == name else FormState(name),
+        "submitted_form": typed,
     }
     response = aiohttp_jinja2.render_template(template, request, known | dict(variables), status=status)
     response.headers.update(_HEADERS)
-    response.headers["Content-Security-Policy"] = policy(visit, leads_away=leads_away)
-    visit.dress(response)
+    response.headers["Content-Security-Policy"] = policy(browser_session, external_redirect=external_redirect)
+    browser_session.set_cookies(response)
     if notice:
-        visit.drop_notice(response)
+        browser_session.clear_notice(response)
     return response
 
 
-def draw_part(request: web.Request, template: str, variables: Mapping[str, Any]) -> bytes:
+def render_fragment(request: web.Request, template: str, variables: Mapping[str, Any]) -> bytes:
     """A piece of a page, without the layout."""
     return aiohttp_jinja2.render_string(template, request, variables).encode()
 
 
 _ZONES = sorted(name for name in TIMEZONES if name.partition("/")[0] in _PARTS_OF_THE_WORLD)
 _ADVICE: dict[Any, tuple[str, str]] = {
-    OutOfDate: ("Send it once more", "Open the page again and send the form from there. Cookies must be allowed."),
-    FromElsewhere: ("That came from another site", "If it was you, open the page here and send the form from there."),
+    StaleForm: ("Send it once more", "Open the page again and send the form from there. Cookies must be allowed."),
+    CrossSiteForm: ("That came from another site", "If it was you, open the page here and send the form from there."),
     401: ("Sign in first", "Your session has ended."),
     403: ("This is not for you", "Ask the owner of your company for the permission, or go back."),
     404: ("Nothing is here", "It may have been deleted, or the address is mistyped."),
-    405: ("That is not how this page is used", "Go back and use the page's own buttons."),
+    405: ("That is not how this page is used", "Redirect back and use the page's own buttons."),
     408: ("That took too long", "Check your connection and send it again."),
-    409: ("Somebody was faster", "Go back, load the page again, and repeat your change."),
+    409: ("Somebody was faster", "Redirect back, load the page again, and repeat your change."),
     413: ("That is too much at once", "Send less in one go."),
     429: ("Slow down", "There were too many attempts."),
     503: ("Back in a moment", "The database cannot be reached. Nothing was lost; try again shortly."),
@@ -123,21 +127,21 @@ _NO_COACH = (
 _PERMISSION = re.compile(r"\b[a-z]+\.(view|create|edit|delete)\b")
 
 
-def draw_error(request: web.Request, visit: Visit, error: ServiceError) -> web.Response:
+def render_error(request: web.Request, browser_session: BrowserSession, error: ServiceError) -> web.Response:
     """The page of a failure: what happened, and what to do next."""
     title, advice = _ADVICE.get(
         type(error) if type(error) in _ADVICE else error.status,
         ("Something went wrong", "It is our mistake. Try again; if it stays, tell us when it happened."),
     )
-    if error.status == 403 and visit.principal is None:
+    if error.status == 403 and browser_session.principal is None:
         title, advice = _ADVICE.get(type(error), _NO_COACH)
     if error.status == 400:
-        title, advice = "That could not be read", "Go back and try again."
+        title, advice = "That could not be read", "Redirect back and try again."
     sentences = [error.message] if isinstance(error.message, str) else error.message
     told = [_PERMISSION.sub(lambda name: f"“{_permission(name[0])}”", each) for each in sentences]
     told = told if error.status not in (404, 405, 500) else []
     variables = {"title": title, "advice": advice, "sentences": told, "status": error.status}
-    response = draw(request, visit, "error.html", variables, status=error.status)
+    response = render_page(request, browser_session, "error.html", variables, status=error.status)
     response.headers.update(error.headers)
     return response
 
@@ -155,7 +159,7 @@ def _moment(context: jinja2.runtime.Context, value: datetime | None) -> str:
     """A stored time as `2 Mar 2026, 09:30 CET`: where the page's client is, else the company."""
     if value is None:
         return "–"
-    who, client = context.get("who"), context.get("customer") or {}
+    who, client = context.get("current_user"), context.get("customer") or {}
     zone = client.get("timezone") or (who.company.timezone if who is not None else "UTC")
     at = value.replace(tzinfo=UTC).astimezone(ZoneInfo(zone))
     return f"{at.day} {at:%b %Y, %H:%M %Z}"
@@ -169,14 +173,14 @@ def _number(value: float | None, unit: str = "") -> str:
     return f"{text} {unit}".rstrip()
 
 
-def size(count: int) -> str:
+def file_size(count: int) -> str:
     """A number of bytes: `40 bytes`, `1.2 kB`, `3.4 MB`."""
     if count < 1_000:
-        return counted(count, "byte")
+        return quantity(count, "byte")
     return _number(round(count / 1e6, 1), "MB") if count >= 1_000_000 else _number(round(count / 1e3, 1), "kB")
 
 
-def counted(count: int, one: str) -> str:
+def quantity(count: int, one: str) -> str:
     """So many of them: `1 workout`, `2 workouts`."""
     return f"{count:,} {one}{'' if count == 1 else 's'}"
 
@@ -208,14 +212,14 @@ def _local(address: str) -> str:
 
 
 _FILTERS: dict[str, Any] = {
-    "day": _day,
-    "moment": _moment,
-    "counted": counted,
-    "size": size,
+    "date": _day,
+    "datetime": _moment,
+    "quantity": quantity,
+    "file_size": file_size,
     "number": _number,
-    "options": _options,
-    "worded": _worded,
-    "local": _local,
-    "area": _area,
-    "permission": _permission,
+    "document_options": _options,
+    "word_options": _worded,
+    "relative_url": _local,
+    "permission_area": _area,
+    "permission_label": _permission,
 }
