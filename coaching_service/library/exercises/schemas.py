@@ -46,7 +46,7 @@ class MuscleRole(Input):
     role = Choice(*ROLES, load_default="primary")
 
 
-class NewMedium(Input):
+class NewExerciseMedia(Input):
     """A picture or film of an exercise, somewhere on the web."""
 
     type = Choice("image", "video", required=True)
@@ -67,7 +67,7 @@ class NewExercise(Input):
     tags = StringList(load_default=list)
     muscleGroups = ListOf(fields.Nested(MuscleRole), maximum=23, allow_none=True, load_default=list)
     equipment = Text(allow_none=True, load_default=None)
-    media = ListOf(fields.Nested(NewMedium), maximum=20, allow_none=True, load_default=list)
+    media = ListOf(fields.Nested(NewExerciseMedia), maximum=20, allow_none=True, load_default=list)
 
 
 class MuscleGroup(Output):
@@ -83,7 +83,7 @@ class TrainedMuscle(MuscleGroup):
     role = Choice(*ROLES)
 
 
-class Medium(Output):
+class ExerciseMedia(Output):
     """A picture or film of an exercise."""
 
     type = Choice("image", "video")
@@ -105,7 +105,7 @@ class Exercise(Output):
     tags = fields.List(fields.String())
     muscleGroups = fields.List(fields.Nested(TrainedMuscle))
     equipment = fields.String(allow_none=True)
-    media = fields.List(fields.Nested(Medium))
+    media = fields.List(fields.Nested(ExerciseMedia))
     image = fields.Url(allow_none=True)
     thumbnail = fields.Url(allow_none=True)
     libraryId = Identifier()

@@ -13,12 +13,12 @@ from coaching_service.core.http.routes import Routes
 from coaching_service.core.idempotency import Claim
 from coaching_service.lifecycle.customer_bulk import service
 from coaching_service.lifecycle.customer_bulk.schemas import (
+    BulkGroupsChange,
+    BulkMetricsSetAssignment,
+    BulkProgramAssignment,
     BulkResult,
-    GroupsChange,
-    MetricsSetAssignment,
-    ProgramAssignment,
-    Selection,
-    TrainerChange,
+    BulkTrainerAssignment,
+    CustomerSelection,
 )
 
 routes = Routes("/coach/customers/bulk", tag="Bulk")
@@ -28,25 +28,27 @@ _IDS = {"ids": ["66f0c0ffee0000000000abcd", "66f0c0ffee0000000000abce"]}
 _FILTER = {"filter": {"archived": False, "groups": ["Morning"]}, "excludeIds": ["66f0c0ffee0000000000abcd"]}
 
 
-@_bulk("/archive", access=coach(CUSTOMERS.EDIT), body=Selection(), example=_IDS)
+@_bulk("/archive", access=coach(CUSTOMERS.EDIT), body=CustomerSelection(), example=_IDS)
 async def bulk_archive_customers(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     """Archive clients."""
     return await service.archive(ctx, body, archived=True)
 
 
-@_bulk("/unarchive", access=coach(CUSTOMERS.EDIT), body=Selection(), example=_IDS)
+@_bulk("/unarchive", access=coach(CUSTOMERS.EDIT), body=CustomerSelection(), example=_IDS)
 async def bulk_unarchive_customers(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     """Restore archived clients."""
     return await service.archive(ctx, body, archived=False)
 
 
-@_bulk("/groups-add", access=coach(CUSTOMERS.EDIT), body=GroupsChange(), example={**_FILTER, "groups": ["Spring"]})
+@_bulk("/groups-add", access=coach(CUSTOMERS.EDIT), body=BulkGroupsChange(), example={**_FILTER, "groups": ["Spring"]})
 async def bulk_add_groups(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     """Put clients into groups."""
     return await service.add_groups(ctx, body, body["groups"])
 
 
-@_bulk("/groups-remove", access=coach(CUSTOMERS.EDIT), body=GroupsChange(), example={**_FILTER, "groups": ["Winter"]})
+@_bulk(
+    "/groups-remove", access=coach(CUSTOMERS.EDIT), body=BulkGroupsChange(), example={**_FILTER, "groups": ["Winter"]}
+)
 async def bulk_remove_groups(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     """Take clients out of groups."""
     return await service.remove_groups(ctx, body, body["groups"])
@@ -55,7 +57,7 @@ async def bulk_remove_groups(ctx: Context, body: dict[str, Any]) -> dict[str, An
 @_bulk(
     "/assign-trainer",
     access=coach(CUSTOMERS.EDIT),
-    body=TrainerChange(),
+    body=BulkTrainerAssignment(),
     errors=(NotFound,),
     example={**_IDS, "coachId": None},
 )
@@ -70,7 +72,7 @@ async def bulk_assign_trainer(ctx: Context, body: dict[str, Any]) -> dict[str, A
 @_bulk(
     "/assign-program",
     access=coach(CUSTOMERS.EDIT),
-    body=ProgramAssignment(),
+    body=BulkProgramAssignment(),
     errors=(NotFound,),
     idempotent=True,
     stepwise=True,
@@ -87,7 +89,7 @@ async def bulk_assign_program(ctx: Context, body: dict[str, Any], claim: Claim |
 @_bulk(
     "/assign-metrics-set",
     access=coach(METRICS.EDIT),
-    body=MetricsSetAssignment(),
+    body=BulkMetricsSetAssignment(),
     errors=(NotFound,),
     example={**_IDS, "metricsSetId": "66f0c0ffee0000000000abcd"},
 )
@@ -96,7 +98,7 @@ async def bulk_assign_metrics_set(ctx: Context, body: dict[str, Any]) -> dict[st
     return await service.assign_metrics_set(ctx, body, body["metricsSetId"])
 
 
-@_bulk("/delete", access=coach(CUSTOMERS.DELETE), body=Selection(), example=_IDS)
+@_bulk("/delete", access=coach(CUSTOMERS.DELETE), body=CustomerSelection(), example=_IDS)
 async def bulk_delete_customers(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     """Erase clients.
 

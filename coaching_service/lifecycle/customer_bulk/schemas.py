@@ -27,7 +27,7 @@ class TrainerOrNone(Identifier):
         return None if value == NO_TRAINER else super()._deserialize(value, attr, data, **kwargs)
 
 
-class SelectionFilter(Strict):
+class CustomerFilter(Strict):
     """Clients by what they have in common; an empty list or text asks for nothing in particular."""
 
     archived = Boolean(required=True)
@@ -36,11 +36,11 @@ class SelectionFilter(Strict):
     assignedTo = ListOf(TrainerOrNone(), maximum=1_000)
 
 
-class Selection(Strict):
+class CustomerSelection(Strict):
     """Which clients: `ids`, or `filter` with optional `excludeIds`. `dryRun` writes nothing."""
 
     ids = ListOf(Identifier(), maximum=MAXIMUM)
-    filter = fields.Nested(SelectionFilter)
+    filter = fields.Nested(CustomerFilter)
     excludeIds = ListOf(Identifier(), maximum=MAXIMUM)
     dryRun = Boolean(load_default=False)
 
@@ -53,7 +53,7 @@ class Selection(Strict):
             raise ValidationError("may accompany filter only", "excludeIds")
 
 
-class GroupsChange(Selection):
+class BulkGroupsChange(CustomerSelection):
     """Groups to add or to remove."""
 
     groups = StringList(required=True, allow_none=False)
@@ -65,26 +65,26 @@ class GroupsChange(Selection):
             raise ValidationError("should not be empty", "groups")
 
 
-class TrainerChange(Selection):
+class BulkTrainerAssignment(CustomerSelection):
     """The coach to assign; null: nobody."""
 
     coachId = Identifier(required=True, allow_none=True)
 
 
-class ProgramAssignment(Selection):
+class BulkProgramAssignment(CustomerSelection):
     """The program to assign, and the date of its first day."""
 
     programId = Identifier(required=True)
     startDate = Date(required=True)
 
 
-class MetricsSetAssignment(Selection):
+class BulkMetricsSetAssignment(CustomerSelection):
     """The metric set to assign."""
 
     metricsSetId = Identifier(required=True)
 
 
-class Failure(Output):
+class BulkFailure(Output):
     """A client to whom nothing happened, and why."""
 
     customerId = Identifier()
@@ -97,4 +97,4 @@ class BulkResult(Output):
 
     requested = fields.Integer(metadata={"description": "Distinct clients asked for."})
     ok = fields.Integer(metadata={"description": "Clients it holds for now (or would, in a dry run)."})
-    failed = fields.List(fields.Nested(Failure))
+    failed = fields.List(fields.Nested(BulkFailure))

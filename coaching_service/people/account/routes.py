@@ -10,12 +10,12 @@ from coaching_service.core.errors import TooManyRequests
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.validation import patch_of
 from coaching_service.people.account import service
-from coaching_service.people.account.schemas import Account, AccountDetails, AccountErasure, Me
+from coaching_service.people.account.schemas import Account, AccountDetails, AccountErasure, CurrentUser
 
 routes = Routes("", tag="Account")
 
 
-@routes.get("/me", access=anyone(), returns=Me)
+@routes.get("/me", access=anyone(), returns=CurrentUser)
 async def get_me(ctx: Context) -> dict[str, Any]:
     """Who am I.
 

@@ -7,7 +7,7 @@ from marshmallow import fields
 from coaching_service.core.validation import Choice, DateTime, Email, Identifier, Input, Output, Text, Timezone
 
 
-class Me(Output):
+class CurrentUser(Output):
     """The one asking."""
 
     _id = Identifier()

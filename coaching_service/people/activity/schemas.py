@@ -27,7 +27,7 @@ class FeedQuery(Input):
     limit = QueryInteger(minimum=1, maximum=100, required=True)
 
 
-class Event(Output):
+class ActivityEvent(Output):
     """Something that happened with a client; `data` says to what."""
 
     _id = Identifier()

@@ -23,7 +23,7 @@ class DateTimeInput(fields.Field[datetime]):
         return utc.replace(tzinfo=None, microsecond=utc.microsecond // 1000 * 1000)
 
 
-class NewRestrictions(Input):
+class NewApiKeyRestrictions(Input):
     """What a key may not do although its maker may."""
 
     readOnly = Boolean(load_default=False)
@@ -35,10 +35,10 @@ class NewApiKey(Input):
     """A key to create."""
 
     name = Text(required=True)
-    restrictions = fields.Nested(NewRestrictions, allow_none=True, load_default=None)
+    restrictions = fields.Nested(NewApiKeyRestrictions, allow_none=True, load_default=None)
 
 
-class Restrictions(Output):
+class ApiKeyRestrictions(Output):
     """What a key may not do although its maker may; null: no restriction."""
 
     readOnly = fields.Boolean()
@@ -54,7 +54,7 @@ class ApiKey(Output):
     name = fields.String()
     prefix = fields.String()
     lastFour = fields.String()
-    restrictions = fields.Nested(Restrictions)
+    restrictions = fields.Nested(ApiKeyRestrictions)
     lastUsedAt = DateTime(allow_none=True)
     createdAt = DateTime()
     updatedAt = DateTime()

@@ -13,7 +13,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.customer_access import service
 from coaching_service.people.customer_access.schemas import CustomerPassword, FirstAccess
 from coaching_service.people.customers.schemas import Customer
-from coaching_service.people.sessions.schemas import AccessToken, Confirmation, Tokens
+from coaching_service.people.sessions.schemas import AccessToken, Confirmation, SessionTokens
 
 routes = Routes("", tag="Client access")
 
@@ -24,7 +24,7 @@ routes = Routes("", tag="Client access")
     access=public(),
     status=200,
     body=FirstAccess(),
-    returns=Tokens,
+    returns=SessionTokens,
     errors=(SignInRejected, Conflict),
     example={"token": "1f0c0ffe-0000-4000-8000-00000000abcd", "password": "correct horse battery staple"},
 )

@@ -20,9 +20,9 @@ from coaching_service.people.customers.schemas import (
     CreatedCustomer,
     Customer,
     CustomerDetails,
+    CustomerGroup,
     CustomerQuery,
     CustomerReference,
-    Group,
     NewCustomer,
     NoFormFields,
 )
@@ -73,7 +73,7 @@ async def create_customer(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     return await service.create(ctx, body, send_invitation=body["sendInvitation"])
 
 
-@routes.get("/groups", access=coach(CUSTOMERS.VIEW), returns=list_of(Group))
+@routes.get("/groups", access=coach(CUSTOMERS.VIEW), returns=list_of(CustomerGroup))
 async def list_customer_groups(ctx: Context) -> list[dict[str, Any]]:
     """List the groups in use.
 

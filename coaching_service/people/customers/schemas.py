@@ -123,7 +123,7 @@ class CreatedCustomer(Customer):
     firstAccessToken = fields.UUID()
 
 
-class Group(Output):
+class CustomerGroup(Output):
     """A group in use and how many clients, archived ones included, are in it."""
 
     name = fields.String()

@@ -15,8 +15,8 @@ from coaching_service.people.sessions.schemas import (
     ForgottenPassword,
     PasswordReset,
     RefreshToken,
+    SessionTokens,
     SignUp,
-    Tokens,
 )
 
 routes = Routes("/auth", tag="Sessions")
@@ -29,7 +29,7 @@ _PASSWORD = "correct horse battery staple"  # noqa: S105 - the document's exampl
     lane="own",
     access=public(),
     body=SignUp(),
-    returns=Tokens,
+    returns=SessionTokens,
     errors=(Forbidden, Conflict, TooManyRequests),
     example={"companyName": "My Gym", "name": "Ana", "email": "ana@example.com", "password": _PASSWORD},
 )
@@ -48,7 +48,7 @@ async def sign_up(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     access=public(),
     status=200,
     body=Credentials(),
-    returns=Tokens,
+    returns=SessionTokens,
     errors=(SignInRejected, TooManyRequests),
     example={"email": "ana@example.com", "password": _PASSWORD},
 )
@@ -65,7 +65,7 @@ async def sign_in(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     access=public(),
     status=200,
     body=RefreshToken(),
-    returns=Tokens,
+    returns=SessionTokens,
     errors=(SignInRejected,),
     example={"refreshToken": "the one you were given last"},
 )

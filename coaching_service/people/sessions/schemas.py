@@ -69,7 +69,7 @@ class PasswordChange(Input):
     password = NewPassword(required=True)
 
 
-class Tokens(Output):
+class SessionTokens(Output):
     """A session: `accessToken` goes into `Authorization: Bearer`, `expiresIn` counts seconds."""
 
     accessToken = fields.String()

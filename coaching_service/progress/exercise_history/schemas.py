@@ -17,7 +17,7 @@ class HistoryQuery(PageQuery):
     includeIncomplete = QueryBoolean(load_default=False)
 
 
-class Estimate(Output):
+class OneRepMaxEstimate(Output):
     """An estimated one-repetition maximum, in the session's `loadUnit`."""
 
     value = fields.Float()
@@ -42,7 +42,7 @@ class ExerciseSession(Output):
         metadata={"description": "Highest estimated 1RM, else highest load, else most reps; no warm-up."},
     )
     estimatedOneRepMax = fields.Nested(
-        Estimate,
+        OneRepMaxEstimate,
         allow_none=True,
         metadata={"description": "The highest of its sets, that of `bestSet`; none above 12 reps."},
     )

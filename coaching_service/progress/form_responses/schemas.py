@@ -25,7 +25,7 @@ class OpenRange(Input):
             raise ValidationError("must not be before from", "to")
 
 
-class AnswerGiven(Output):
+class FormResponseAnswer(Output):
     """An answer with its question as it was worded then."""
 
     questionId = Identifier()
@@ -40,7 +40,7 @@ class FormResponse(Output):
     formId = Identifier(allow_none=True, metadata={"description": "null: the form was made for this item."})
     formName = fields.String()
     date = Date()
-    answers = fields.List(fields.Nested(AnswerGiven))
+    answers = fields.List(fields.Nested(FormResponseAnswer))
     createdAt = DateTime()
     updatedAt = DateTime()
     version = fields.Integer()

@@ -12,8 +12,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import DateRange
 from coaching_service.core.variants import DeferredChange
 from coaching_service.progress.logs import service
-from coaching_service.progress.logs.schemas import ITEM_LOG, BlockLog
-from coaching_service.training.workouts.schemas import Block, item_answer
+from coaching_service.progress.logs.schemas import ITEM_LOG, WorkoutBlockLog
+from coaching_service.training.workouts.schemas import WorkoutBlock, item_answer
 
 routes = Routes("/coach/customers/{customerId}/wblocks/{wblockId}", tag="Logs")
 
@@ -35,7 +35,7 @@ async def log_workout_item(
     return await service.log_item(ctx, customer_id, wblock_id, witem_id, body)
 
 
-@routes.put("/log", access=coach(CUSTOMERS.EDIT), body=BlockLog(), returns=Block, example=_BLOCK_EXAMPLE)
+@routes.put("/log", access=coach(CUSTOMERS.EDIT), body=WorkoutBlockLog(), returns=WorkoutBlock, example=_BLOCK_EXAMPLE)
 async def log_workout_block(
     ctx: Context, customer_id: ObjectId, wblock_id: ObjectId, body: dict[str, Any]
 ) -> dict[str, Any]:
@@ -46,7 +46,7 @@ async def log_workout_block(
 own_routes = Routes("/customer", tag="The client's own")
 
 
-@own_routes.get("/wblock", access=customer(), query=DateRange(), returns=list_of(Block))
+@own_routes.get("/wblock", access=customer(), query=DateRange(), returns=list_of(WorkoutBlock))
 async def list_own_workout_blocks(ctx: Context, query: dict[str, Any]) -> list[dict[str, Any]]:
     """Read my calendar.
 
@@ -69,7 +69,9 @@ async def log_own_workout_item(
     return await service.log_item(ctx, ctx.caller.id, wblock_id, witem_id, body)
 
 
-@own_routes.put("/wblocks/{wblockId}/log", access=customer(), body=BlockLog(), returns=Block, example=_BLOCK_EXAMPLE)
+@own_routes.put(
+    "/wblocks/{wblockId}/log", access=customer(), body=WorkoutBlockLog(), returns=WorkoutBlock, example=_BLOCK_EXAMPLE
+)
 async def log_own_workout_block(ctx: Context, wblock_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
     """Record how a session of mine was."""
     return await service.log_block(ctx, ctx.caller.id, wblock_id, body)

@@ -26,7 +26,7 @@ def _amount(maximum: float) -> Number:
     return Number(minimum=0, maximum=maximum, allow_none=True, load_default=None)
 
 
-class CustomerSetDone(Input):
+class NewCustomerSet(Input):
     """A set as the client did it."""
 
     index = Integer(
@@ -43,7 +43,7 @@ class CustomerSetDone(Input):
     isCompleted = Boolean(load_default=True)
 
 
-class CircuitSetDone(CustomerSetDone):
+class NewCircuitCustomerSet(NewCustomerSet):
     """A set of a circuit as the client did it."""
 
     exerciseId = Identifier(required=True)
@@ -66,7 +66,7 @@ class SetsDone(ListOf):
         return numbered
 
 
-class TaskDone(Input):
+class TaskItemLog(Input):
     """What was done: of a task or a reminder no more than that."""
 
     isCompleted = Boolean(load_default=True, metadata={"description": "false takes back what was logged."})
@@ -74,32 +74,32 @@ class TaskDone(Input):
     version = Version()
 
 
-class ExerciseDone(TaskDone):
+class ExerciseItemLog(TaskItemLog):
     """What was done of an exercise."""
 
-    customerSets = SetsDone(fields.Nested(CustomerSetDone), maximum=200, allow_none=True, load_default=list)
+    customerSets = SetsDone(fields.Nested(NewCustomerSet), maximum=200, allow_none=True, load_default=list)
 
 
-class CircuitDone(TaskDone):
+class CircuitItemLog(TaskItemLog):
     """What was done of a circuit."""
 
-    customerSets = SetsDone(fields.Nested(CircuitSetDone), maximum=2_000, allow_none=True, load_default=list)
+    customerSets = SetsDone(fields.Nested(NewCircuitCustomerSet), maximum=2_000, allow_none=True, load_default=list)
 
 
-class AnswerSent(Input):
+class NewFormAnswer(Input):
     """An answer; null is none."""
 
     questionId = Identifier(required=True)
     value = fields.Raw(allow_none=True, required=True)
 
 
-class FormDone(TaskDone):
+class FormItemLog(TaskItemLog):
     """What was answered."""
 
-    answers = ListOf(fields.Nested(AnswerSent), allow_none=True, load_default=list)
+    answers = ListOf(fields.Nested(NewFormAnswer), allow_none=True, load_default=list)
 
 
-class ValueSent(Input):
+class NewMetricValue(Input):
     """A metric's value."""
 
     metricId = Identifier(required=True)
@@ -116,25 +116,25 @@ class ValuesSent(ListOf):
         return sent
 
 
-class MetricsDone(TaskDone):
+class MetricsItemLog(TaskItemLog):
     """What was measured."""
 
-    values = ValuesSent(fields.Nested(ValueSent), allow_none=True, load_default=list)
+    values = ValuesSent(fields.Nested(NewMetricValue), allow_none=True, load_default=list)
 
 
 ITEM_LOG = ChangeByStoredType(
     {
-        "EXERCISE": ExerciseDone(),
-        "CIRCUIT": CircuitDone(),
-        "TASK": TaskDone(),
-        "FORM": FormDone(),
-        "METRICS": MetricsDone(),
-        "REMINDER": TaskDone(),
+        "EXERCISE": ExerciseItemLog(),
+        "CIRCUIT": CircuitItemLog(),
+        "TASK": TaskItemLog(),
+        "FORM": FormItemLog(),
+        "METRICS": MetricsItemLog(),
+        "REMINDER": TaskItemLog(),
     }
 )
 
 
-class BlockLog(Input):
+class WorkoutBlockLog(Input):
     """What was noted of a session."""
 
     durationMinutes = Number(minimum=0, maximum=1_440, allow_none=True, load_default=None)

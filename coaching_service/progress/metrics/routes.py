@@ -13,10 +13,10 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.progress.metrics import service
 from coaching_service.progress.metrics.schemas import (
     AssignedMetricsSet,
-    Entry,
-    HistoryEntry,
+    MetricEntry,
+    MetricHistoryEntry,
     MetricsSetReference,
-    NewEntry,
+    NewMetricEntry,
 )
 
 routes = Routes("/coach/customers/{customerId}/metrics-sets", tag="Metrics")
@@ -59,8 +59,8 @@ async def unassign_metrics_set(ctx: Context, customer_id: ObjectId, metrics_set_
 @routes.post(
     "/{metricsSetId}/entries",
     access=coach(METRICS.EDIT),
-    body=NewEntry(),
-    returns=Entry,
+    body=NewMetricEntry(),
+    returns=MetricEntry,
     errors=(LegacyFailure, Conflict),
     example={"metricId": "66f0c0ffee0000000000abcd", "date": "2026-03-02", "value": 72.5},
 )
@@ -77,7 +77,7 @@ async def record_metric_value(
 @routes.get(
     "/{metricsSetId}/metrics/{metricId}/history",
     access=coach(METRICS.VIEW),
-    returns=list_of(HistoryEntry),
+    returns=list_of(MetricHistoryEntry),
     errors=(LegacyFailure,),
 )
 async def list_metric_history(

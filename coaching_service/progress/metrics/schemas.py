@@ -14,7 +14,7 @@ class MetricsSetReference(Input):
     metricsSetId = Identifier(required=True)
 
 
-class NewEntry(Input):
+class NewMetricEntry(Input):
     """A value to record."""
 
     metricId = Identifier(required=True)
@@ -49,7 +49,7 @@ class AssignedMetricsSet(Output):
     version = fields.Integer()
 
 
-class Entry(Output):
+class MetricEntry(Output):
     """A value as it was recorded."""
 
     _id = Identifier()
@@ -62,7 +62,7 @@ class Entry(Output):
     version = fields.Integer()
 
 
-class HistoryEntry(Output):
+class MetricHistoryEntry(Output):
     """A value on a date."""
 
     date = Date()

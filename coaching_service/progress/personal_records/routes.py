@@ -12,7 +12,7 @@ from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
 from coaching_service.progress.personal_records import service
-from coaching_service.progress.personal_records.schemas import NewRecord, PersonalRecord, RecordDetails
+from coaching_service.progress.personal_records.schemas import NewPersonalRecord, PersonalRecord, RecordDetails
 
 routes = Routes("/coach/customers/{customerId}/personal-records", tag="Personal records")
 
@@ -32,7 +32,7 @@ async def list_personal_records(ctx: Context, customer_id: ObjectId) -> list[dic
 @routes.post(
     "",
     access=coach(CUSTOMERS.EDIT),
-    body=NewRecord(),
+    body=NewPersonalRecord(),
     returns=PersonalRecord,
     errors=(NotFound,),
     example={
@@ -51,7 +51,7 @@ async def create_personal_record(ctx: Context, customer_id: ObjectId, body: dict
 @routes.patch(
     "/{recordId}",
     access=coach(CUSTOMERS.EDIT),
-    body=patch_of(RecordDetails, name="RecordChange"),
+    body=patch_of(RecordDetails, name="PersonalRecordChange"),
     returns=PersonalRecord,
     errors=(LegacyFailure, Conflict),
     malformed=_MALFORMED,

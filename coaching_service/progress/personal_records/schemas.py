@@ -16,7 +16,7 @@ class RecordDetails(Input):
     date = Date(required=True)
 
 
-class NewRecord(RecordDetails):
+class NewPersonalRecord(RecordDetails):
     """A record to type in."""
 
     exerciseId = Identifier(required=True)

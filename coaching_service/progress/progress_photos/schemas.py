@@ -46,7 +46,7 @@ class PhotoReplacement(Input):
     imageSideIndex = _side()
 
 
-class Sides(Output):
+class ProgressPhotoSides(Output):
     """The photos of a date; null where there is none. Links expire after two hours."""
 
     frontKey = fields.String(allow_none=True)
@@ -66,6 +66,6 @@ class ProgressPhoto(Output):
     _id = Identifier()
     customerId = Identifier()
     createdAt = Date(metadata={"description": "The date the photos were taken on."})
-    photos = fields.Nested(Sides)
+    photos = fields.Nested(ProgressPhotoSides)
     updatedAt = DateTime()
     version = fields.Integer()

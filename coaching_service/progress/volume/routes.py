@@ -11,12 +11,12 @@ from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import DateRange
 from coaching_service.progress.volume import service
-from coaching_service.progress.volume.schemas import Volume
+from coaching_service.progress.volume.schemas import MuscleGroupVolume
 
 routes = Routes("/coach/customers/{customerId}/musclegroups/volume", tag="Volume")
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), query=DateRange(), returns=Volume)
+@routes.get("", access=coach(CUSTOMERS.VIEW), query=DateRange(), returns=MuscleGroupVolume)
 async def get_muscle_group_volume(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
     """Read which muscles a client trained, and how much.
 

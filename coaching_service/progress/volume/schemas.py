@@ -17,7 +17,7 @@ class MuscleVolume(Output):
     volumeLoad = fields.Float(metadata={"description": "Sum of reps x load, in `loadUnit`."})
 
 
-class Volume(Output):
+class MuscleGroupVolume(Output):
     """What the muscles did in a time."""
 
     startDate = Date()

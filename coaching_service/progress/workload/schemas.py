@@ -14,7 +14,7 @@ class WorkloadQuery(DateRange):
     groupBy = Choice("day", "week", "month", load_default="day")
 
 
-class Period(Output):
+class WorkloadPeriod(Output):
     """What was done in a day, a week (from Monday) or a month."""
 
     date = Date(metadata={"description": "The period's first day."})
@@ -45,4 +45,4 @@ class Workload(Output):
 
     loadUnit = Choice("kg", "lb")
     groupBy = Choice("day", "week", "month")
-    periods = fields.List(fields.Nested(Period))
+    periods = fields.List(fields.Nested(WorkloadPeriod))

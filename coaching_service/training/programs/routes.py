@@ -13,15 +13,15 @@ from coaching_service.core.pagination import Page, page_of
 from coaching_service.core.validation import patch_of
 from coaching_service.training.programs import service
 from coaching_service.training.programs.schemas import (
-    Assigned,
-    Assignment,
-    BasedOn,
     DayRange,
     NewProgram,
+    NewProgramBlock,
     Program,
-    ProgramBlockDetails,
-    ProgramBlockPlace,
+    ProgramAssignment,
+    ProgramAssignmentResult,
+    ProgramBlockCopy,
     ProgramQuery,
+    VersionReference,
 )
 from coaching_service.training.workouts.declaring import Kind, declare_blocks, declare_items
 
@@ -80,7 +80,12 @@ async def delete_program(ctx: Context, program_id: ObjectId) -> None:
 
 
 @routes.put(
-    "/{programId}/archive", access=coach(PROGRAMS.EDIT), body=BasedOn(), body_optional=True, returns=Program, example={}
+    "/{programId}/archive",
+    access=coach(PROGRAMS.EDIT),
+    body=VersionReference(),
+    body_optional=True,
+    returns=Program,
+    example={},
 )
 async def archive_program(ctx: Context, program_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
     """Archive a program.
@@ -93,7 +98,7 @@ async def archive_program(ctx: Context, program_id: ObjectId, body: dict[str, An
 @routes.put(
     "/{programId}/unarchive",
     access=coach(PROGRAMS.EDIT),
-    body=BasedOn(),
+    body=VersionReference(),
     body_optional=True,
     returns=Program,
     example={},
@@ -109,8 +114,8 @@ async def unarchive_program(ctx: Context, program_id: ObjectId, body: dict[str, 
 @routes.post(
     "/{programId}/assign",
     access=coach(CUSTOMERS.EDIT),
-    body=Assignment(),
-    returns=Assigned,
+    body=ProgramAssignment(),
+    returns=ProgramAssignmentResult,
     example={"customerId": "66f0c0ffee0000000000abcd", "startDate": "2026-03-02"},
 )
 async def assign_program(ctx: Context, program_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
@@ -130,9 +135,9 @@ _PROGRAM = Kind(
     edit=coach(PROGRAMS.EDIT),
     between=DayRange(),
     when=("startDay", "endDay"),
-    new=ProgramBlockDetails(),
-    change=patch_of(ProgramBlockDetails, name="ProgramBlockChange"),
-    place=ProgramBlockPlace(),
+    new=NewProgramBlock(),
+    change=patch_of(NewProgramBlock, name="ProgramBlockChange"),
+    place=ProgramBlockCopy(),
     example={"name": "Full body A", "day": 1},
 )
 declare_blocks(block_routes, _PROGRAM)

@@ -41,7 +41,7 @@ class NewProgram(Input):
     tags = StringList(load_default=list)
 
 
-class BasedOn(Input):
+class VersionReference(Input):
     """The version that a change without any other content was based on."""
 
     version = Version()
@@ -76,26 +76,26 @@ class DayRange(Input):
             raise ValidationError("must not be before startDay", "endDay")
 
 
-class ProgramBlockPlace(Input):
+class ProgramBlockCopy(Input):
     """Where a copy goes."""
 
     day = Integer(minimum=1, maximum=LAST_DAY, required=True)
 
 
-class Assignment(Input):
+class ProgramAssignment(Input):
     """Whom a program is assigned to, and when its first day is."""
 
     customerId = Identifier(required=True)
     startDate = Date(required=True)
 
 
-class Assigned(Output):
+class ProgramAssignmentResult(Output):
     """How many blocks were put onto the calendar."""
 
     blocks = fields.Integer()
 
 
-class ProgramBlockDetails(Input):
+class NewProgramBlock(Input):
     """What a coach says of a workout block of a program."""
 
     name = Text(required=True)

@@ -12,13 +12,18 @@ from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
 from coaching_service.training.templates import service
-from coaching_service.training.templates.schemas import Application, NewTemplate, Template, TemplateQuery
-from coaching_service.training.workouts.schemas import Block
+from coaching_service.training.templates.schemas import (
+    NewWorkoutTemplate,
+    TemplateApplication,
+    TemplateQuery,
+    WorkoutTemplate,
+)
+from coaching_service.training.workouts.schemas import WorkoutBlock
 
 routes = Routes("/coach/workout-templates", tag="Workout templates")
 
 
-@routes.get("", access=coach(PROGRAMS.VIEW), query=TemplateQuery(), returns=list_of(Template))
+@routes.get("", access=coach(PROGRAMS.VIEW), query=TemplateQuery(), returns=list_of(WorkoutTemplate))
 async def list_workout_templates(ctx: Context, query: dict[str, Any]) -> list[dict[str, Any]]:
     """List workout templates by name."""
     return await service.matching(ctx, kind=query.get("type"), tag=query.get("tag"), words=query.get("q", ""))
@@ -27,8 +32,8 @@ async def list_workout_templates(ctx: Context, query: dict[str, Any]) -> list[di
 @routes.post(
     "",
     access=coach(PROGRAMS.CREATE),
-    body=NewTemplate(),
-    returns=Template,
+    body=NewWorkoutTemplate(),
+    returns=WorkoutTemplate,
     errors=(NotFound,),
     example={
         "name": "Morning mobility",
@@ -42,7 +47,7 @@ async def create_workout_template(ctx: Context, body: dict[str, Any]) -> dict[st
     return await service.create(ctx, body)
 
 
-@routes.get("/{templateId}", access=coach(PROGRAMS.VIEW), returns=Template)
+@routes.get("/{templateId}", access=coach(PROGRAMS.VIEW), returns=WorkoutTemplate)
 async def get_workout_template(ctx: Context, template_id: ObjectId) -> dict[str, Any]:
     """Read a workout template."""
     return await service.read(ctx, template_id)
@@ -51,8 +56,8 @@ async def get_workout_template(ctx: Context, template_id: ObjectId) -> dict[str,
 @routes.patch(
     "/{templateId}",
     access=coach(PROGRAMS.EDIT),
-    body=patch_of(NewTemplate, name="TemplateChange"),
-    returns=Template,
+    body=patch_of(NewWorkoutTemplate, name="WorkoutTemplateChange"),
+    returns=WorkoutTemplate,
     example={"tags": ["short", "home"], "version": 0},
 )
 async def update_workout_template(ctx: Context, template_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
@@ -75,8 +80,8 @@ async def delete_workout_template(ctx: Context, template_id: ObjectId) -> None:
 @routes.post(
     "/{templateId}/apply",
     access=coach(CUSTOMERS.EDIT),
-    body=Application(),
-    returns=Block,
+    body=TemplateApplication(),
+    returns=WorkoutBlock,
     example={"customerId": "66f0c0ffee0000000000abcd", "date": "2026-03-02"},
 )
 async def apply_workout_template(ctx: Context, template_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:

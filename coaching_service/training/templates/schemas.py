@@ -18,7 +18,7 @@ class TemplateQuery(Input):
     q = fields.String(metadata={"description": "Every word must occur in name or tags."})
 
 
-class NewTemplate(Input):
+class NewWorkoutTemplate(Input):
     """A template to create."""
 
     name = Text(required=True)
@@ -27,7 +27,7 @@ class NewTemplate(Input):
     items = ListOf(NEW_ITEM, maximum=MAX_ITEMS, load_default=list)
 
 
-class Template(Output):
+class WorkoutTemplate(Output):
     """A workout to be put onto any calendar."""
 
     _id = Identifier()
@@ -40,7 +40,7 @@ class Template(Output):
     version = fields.Integer()
 
 
-class Application(Input):
+class TemplateApplication(Input):
     """Onto whose calendar a template goes, and when."""
 
     customerId = Identifier(required=True)

@@ -17,7 +17,7 @@ from coaching_service.core.variants import DeferredChange
 from coaching_service.training.workouts import item_service, service
 from coaching_service.training.workouts.item_schemas import ITEM_CHANGE, NEW_ITEM
 from coaching_service.training.workouts.owners import Owner
-from coaching_service.training.workouts.schemas import Block, Move, item_answer
+from coaching_service.training.workouts.schemas import ItemMove, WorkoutBlock, item_answer
 
 ITEM_EXAMPLE = {
     "type": "EXERCISE",
@@ -57,7 +57,11 @@ def declare_blocks(routes: Routes, kind: Kind) -> None:
     first, last = kind.when
 
     @routes.get(
-        "/wblock", operation_id=f"list{kind.noun}Blocks", access=kind.view, query=kind.between, returns=list_of(Block)
+        "/wblock",
+        operation_id=f"list{kind.noun}Blocks",
+        access=kind.view,
+        query=kind.between,
+        returns=list_of(WorkoutBlock),
     )
     async def list_blocks(ctx: Context, query: dict[str, Any], **owner: ObjectId) -> list[dict[str, Any]]:
         """Read the calendar.
@@ -71,14 +75,14 @@ def declare_blocks(routes: Routes, kind: Kind) -> None:
         operation_id=f"create{kind.noun}Block",
         access=kind.edit,
         body=kind.new,
-        returns=Block,
+        returns=WorkoutBlock,
         example=kind.example,
     )
     async def create_block(ctx: Context, body: dict[str, Any], **owner: ObjectId) -> dict[str, Any]:
         """Schedule a workout block."""
         return await service.create(ctx, kind.owner_of(owner), body)
 
-    @routes.get("/wblocks/{wblockId}", operation_id=f"get{kind.noun}Block", access=kind.view, returns=Block)
+    @routes.get("/wblocks/{wblockId}", operation_id=f"get{kind.noun}Block", access=kind.view, returns=WorkoutBlock)
     async def get_block(ctx: Context, wblock_id: ObjectId, **owner: ObjectId) -> dict[str, Any]:
         """Read a workout block with its items."""
         return await service.read(ctx, kind.owner_of(owner), wblock_id)
@@ -88,7 +92,7 @@ def declare_blocks(routes: Routes, kind: Kind) -> None:
         operation_id=f"update{kind.noun}Block",
         access=kind.edit,
         body=kind.change,
-        returns=Block,
+        returns=WorkoutBlock,
         example={"name": "Upper body", "version": 0},
     )
     async def update_block(
@@ -110,7 +114,7 @@ def declare_blocks(routes: Routes, kind: Kind) -> None:
         operation_id=f"copy{kind.noun}Block",
         access=kind.edit,
         body=kind.place,
-        returns=Block,
+        returns=WorkoutBlock,
         example={name: value for name, value in kind.example.items() if name != "name"},
     )
     async def copy_block(ctx: Context, wblock_id: ObjectId, body: dict[str, Any], **owner: ObjectId) -> dict[str, Any]:
@@ -166,8 +170,8 @@ def declare_items(routes: Routes, kind: Kind) -> None:
         "/witems/move",
         operation_id=f"move{kind.noun}Item",
         access=kind.edit,
-        body=Move(),
-        returns=Block,
+        body=ItemMove(),
+        returns=WorkoutBlock,
         errors=(Conflict, LegacyFailure),
         example={
             "source": {"wblockId": "66f0c0ffee0000000000abcd", "witemId": "66f0c0ffee0000000000abce"},

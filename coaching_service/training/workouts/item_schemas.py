@@ -61,7 +61,7 @@ class TaskItemDetails(Input):
     taskFields = fields.Nested(NewTaskFields, required=True)
 
 
-class NewFormReference(Input):
+class NewWorkoutForm(Input):
     """A form of the library, or one made for this item."""
 
     formId = Identifier(allow_none=True)
@@ -81,7 +81,7 @@ class NewFormReference(Input):
 class FormItemDetails(Input):
     """A form to fill in."""
 
-    form = fields.Nested(NewFormReference, required=True)
+    form = fields.Nested(NewWorkoutForm, required=True)
 
 
 class NewMetricsFields(Input):

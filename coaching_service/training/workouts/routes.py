@@ -14,7 +14,12 @@ from coaching_service.core.validation import patch_of
 from coaching_service.training.workouts import service
 from coaching_service.training.workouts.declaring import Kind, declare_blocks, declare_items
 from coaching_service.training.workouts.owners import ClientCalendar
-from coaching_service.training.workouts.schemas import BlockDetails, BlockPlace, Shift, Shifted
+from coaching_service.training.workouts.schemas import (
+    NewWorkoutBlock,
+    WorkoutBlockCopy,
+    WorkoutBlockShift,
+    WorkoutBlockShiftResult,
+)
 
 routes = Routes("/coach/customers/{customerId}", tag="Workouts")
 
@@ -25,9 +30,9 @@ _CLIENT = Kind(
     edit=coach(CUSTOMERS.EDIT),
     between=DateRange(),
     when=("startDate", "endDate"),
-    new=BlockDetails(),
-    change=patch_of(BlockDetails, name="BlockChange"),
-    place=BlockPlace(),
+    new=NewWorkoutBlock(),
+    change=patch_of(NewWorkoutBlock, name="WorkoutBlockChange"),
+    place=WorkoutBlockCopy(),
     example={"name": "Lower body", "date": "2026-03-02"},
 )
 declare_blocks(routes, _CLIENT)
@@ -38,8 +43,8 @@ declare_items(routes, _CLIENT)
     "/wblocks/shift",
     access=coach(CUSTOMERS.EDIT),
     status=200,
-    body=Shift(),
-    returns=Shifted,
+    body=WorkoutBlockShift(),
+    returns=WorkoutBlockShiftResult,
     example={"from": "2026-03-02", "days": 7},
 )
 async def shift_workout_blocks(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:

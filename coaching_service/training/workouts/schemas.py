@@ -22,7 +22,7 @@ from coaching_service.library.metric_sets.schemas import Metric
 from coaching_service.training.workouts.set_schemas import planned_set_answer
 
 
-class BlockDetails(Input):
+class NewWorkoutBlock(Input):
     """What a coach says of a workout block on a client's calendar."""
 
     name = Text(required=True)
@@ -30,13 +30,13 @@ class BlockDetails(Input):
     isRest = Boolean(load_default=False, metadata={"description": "A day of rest, with nothing to do."})
 
 
-class BlockPlace(Input):
+class WorkoutBlockCopy(Input):
     """Where a copy goes."""
 
     date = Date(required=True)
 
 
-class Shift(Input):
+class WorkoutBlockShift(Input):
     """Which blocks to shift, and how far."""
 
     class Meta(Input.Meta):
@@ -45,35 +45,35 @@ class Shift(Input):
     days = Integer(minimum=-3_660, maximum=3_660, required=True)
 
 
-class Shifted(Output):
+class WorkoutBlockShiftResult(Output):
     """How many blocks were shifted."""
 
     shifted = fields.Integer()
 
 
-class MoveSource(Input):
+class ItemMoveSource(Input):
     """Where an item is."""
 
     wblockId = Identifier(required=True)
     witemId = Identifier(required=True)
 
 
-class MoveTarget(Input):
+class ItemMoveTarget(Input):
     """Where an item goes: `index` from 0; past the end is the end."""
 
     wblockId = Identifier(required=True)
     index = Integer(minimum=0, required=True)
 
 
-class Move(Input):
+class ItemMove(Input):
     """An item's move. Without `source` or `target` it is the documented 500."""
 
-    source = fields.Nested(MoveSource, allow_none=True, load_default=None)
-    target = fields.Nested(MoveTarget, allow_none=True, load_default=None)
+    source = fields.Nested(ItemMoveSource, allow_none=True, load_default=None)
+    target = fields.Nested(ItemMoveTarget, allow_none=True, load_default=None)
     version = Version()
 
 
-class ExerciseName(Output):
+class ExerciseSummary(Output):
     """An exercise as it is called."""
 
     _id = Identifier()
@@ -112,7 +112,7 @@ class ExerciseItem(_Item):
 
     type = Choice("EXERCISE")
     exerciseId = Identifier()
-    exercise = fields.Nested(ExerciseName)
+    exercise = fields.Nested(ExerciseSummary)
     exerciseSets = fields.List(planned_set_answer())
     exerciseInstructions = fields.String(allow_none=True)
     customerSets = fields.List(fields.Nested(CustomerSet))
@@ -123,7 +123,7 @@ class CircuitExercise(Output):
     """An exercise of a circuit."""
 
     exerciseId = Identifier()
-    exercise = fields.Nested(ExerciseName)
+    exercise = fields.Nested(ExerciseSummary)
     sets = fields.List(planned_set_answer())
     instructions = fields.String(allow_none=True)
 
@@ -152,7 +152,7 @@ class TaskItem(_Item):
     taskFields = fields.Nested(TaskFields)
 
 
-class ItemForm(Output):
+class WorkoutForm(Output):
     """The form as it was scheduled; `formId` is null when it was made for this item."""
 
     formId = Identifier(allow_none=True)
@@ -171,7 +171,7 @@ class FormItem(_Item):
     """A form to fill in."""
 
     type = Choice("FORM")
-    form = fields.Nested(ItemForm)
+    form = fields.Nested(WorkoutForm)
     answers = fields.List(fields.Nested(FormAnswer))
 
 
@@ -227,7 +227,7 @@ def item_answer() -> Variant:
     return Variant(_ITEMS)
 
 
-class Block(Output):
+class WorkoutBlock(Output):
     """A workout block with its items in order."""
 
     _id = Identifier()

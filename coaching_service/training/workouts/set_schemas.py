@@ -140,7 +140,7 @@ class SetVariable(Output):
 def _read(schema: type[Schema]) -> type[Schema]:
     """The schema of a planned set in an answer: all its fields, and the variables derived from them."""
     extra = {"variables": fields.List(fields.Nested(SetVariable))}
-    built: type[Schema] = type(f"Read{schema.__name__}", (Output, schema), extra)
+    built: type[Schema] = type(f"Planned{schema.__name__}", (Output, schema), extra)
     return built
 
 

@@ -9,7 +9,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.owners import ClientCalendar
-from coaching_service.training.workouts.schemas import BlockPlace
+from coaching_service.training.workouts.schemas import WorkoutBlockCopy
 from coaching_service.web.pages import Pages
 from coaching_service.web.views.customer import days_of_week, head, week_of
 from coaching_service.web.views.workout import Kind, declare, log
@@ -34,7 +34,7 @@ _CALENDAR = Kind(
     edit=CUSTOMERS.EDIT,
     frame="customer/frame.html",
     top=_top,
-    place=BlockPlace,
+    place=WorkoutBlockCopy,
     near=_near,
     seen=lambda customer_id, block: week_of(customer_id, block["date"]),
 )

@@ -20,7 +20,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts import item_service
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.owners import ClientCalendar
-from coaching_service.training.workouts.schemas import BlockDetails
+from coaching_service.training.workouts.schemas import NewWorkoutBlock
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.items import described
 
@@ -54,7 +54,7 @@ class NamedUnlessRest(Input):
             raise ValidationError("should not be empty", "name")
 
 
-class _NewBlock(NamedUnlessRest, BlockDetails):
+class _NewBlock(NamedUnlessRest, NewWorkoutBlock):
     """A workout of a client's, or a day of rest."""
 
 

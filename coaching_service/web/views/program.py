@@ -12,7 +12,7 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
 from coaching_service.training.programs import service as programs
-from coaching_service.training.programs.schemas import LAST_DAY, NewProgram, ProgramBlockDetails, ProgramBlockPlace
+from coaching_service.training.programs.schemas import LAST_DAY, NewProgram, NewProgramBlock, ProgramBlockCopy
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.workouts import service as workouts
 from coaching_service.web.pages import Pages, Redirect
@@ -24,7 +24,7 @@ pages = Pages("/app/programs/{programId}")
 _CHANGE = patch_of(NewProgram, name="ProgramForm")
 
 
-class _NewBlock(NamedUnlessRest, ProgramBlockDetails):
+class _NewBlock(NamedUnlessRest, NewProgramBlock):
     """A workout of a program, or a day of rest."""
 
 
@@ -40,7 +40,7 @@ declare(
         edit=PROGRAMS.EDIT,
         frame="library/program_layout.html",
         top=_top,
-        place=ProgramBlockPlace,
+        place=ProgramBlockCopy,
         near=lambda _: (1, LAST_DAY),
         seen=lambda program_id, _: f"/app/programs/{program_id}",
     )

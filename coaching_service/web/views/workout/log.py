@@ -14,7 +14,13 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import TEXT_LENGTH, Choice, Identifier, Input, Integer, ListOf, Number, Text
 from coaching_service.library.forms.schemas import QUESTION_TYPES
 from coaching_service.progress.logs import service as logs
-from coaching_service.progress.logs.schemas import ITEM_LOG, BlockLog, CircuitDone, ExerciseDone, TaskDone
+from coaching_service.progress.logs.schemas import (
+    ITEM_LOG,
+    CircuitItemLog,
+    ExerciseItemLog,
+    TaskItemLog,
+    WorkoutBlockLog,
+)
 from coaching_service.training.workouts import items
 from coaching_service.web.forms import parse_value
 from coaching_service.web.pages import Redirect
@@ -31,7 +37,7 @@ class _Value(Input):
     value = Number(minimum=-1e12, allow_none=True, load_default=None)
 
 
-class _MetricsDone(TaskDone):
+class _MetricsDone(TaskItemLog):
     values = ListOf(fields.Nested(_Value), load_default=list)
 
 
@@ -43,7 +49,7 @@ class _Answer(Input):
     chosen = ListOf(Text(max_length=1_000), load_default=list)
 
 
-class _FormDone(TaskDone):
+class _FormDone(TaskItemLog):
     answers = ListOf(fields.Nested(_Answer), load_default=list)
 
     @validates_schema
@@ -58,7 +64,7 @@ def declare(kind: Kind) -> None:
     """Declare the pages on which a coach writes down what a client did."""
     _declare_session(kind)
     page = _declare_page(kind)
-    for name, form in (("exercise", ExerciseDone()), ("circuit", CircuitDone()), ("task", TaskDone())):
+    for name, form in (("exercise", ExerciseItemLog()), ("circuit", CircuitItemLog()), ("task", TaskItemLog())):
         _declare_form(kind, page, name, form)
     _declare_form(kind, page, "metrics", _MetricsDone())
     _declare_form(kind, page, "form", _FormDone())
@@ -71,7 +77,7 @@ def _declare_session(kind: Kind) -> None:
         shown = await kind.page(ctx, {"customer_id": customer_id}, block_id)
         return {**shown, "version": shown["block"]["version"]}
 
-    @kind.pages.post(f"{BLOCK}/log", access=coach(kind.edit), form=BlockLog(), on=session_page)
+    @kind.pages.post(f"{BLOCK}/log", access=coach(kind.edit), form=WorkoutBlockLog(), on=session_page)
     async def log_session(ctx: Context, customer_id: ObjectId, block_id: ObjectId, form: dict[str, Any]) -> Redirect:
         """Keep how the session went."""
         await logs.log_block(ctx, customer_id, block_id, form)
