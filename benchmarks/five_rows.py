@@ -31,7 +31,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.mail import FolderMailSender
 from coaching_service.core.mcp.arguments import Arguments
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.mcp.door import McpEndpoint
+from coaching_service.mcp.endpoint import McpEndpoint
 from coaching_service.mcp.server import make_server
 
 KEY = "cs_ak_five_rows"

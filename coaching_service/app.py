@@ -1,4 +1,4 @@
-"""The aiohttp application: middlewares, the features' routes, the operators' doors, and what runs beside them."""
+"""The aiohttp application: middlewares, the features' routes, the operator endpoints and the background worker."""
 
 from __future__ import annotations
 
@@ -11,53 +11,53 @@ from coaching_service import features
 from coaching_service import web as coach_application
 from coaching_service.authentication import authenticate, authenticate_assistant
 from coaching_service.core.database.context import Services
-from coaching_service.core.http.handlers import Server, UploadLimits, mount
+from coaching_service.core.http.handlers import HandlerDependencies, UploadLimits, mount
 from coaching_service.core.http.middleware import HttpMetrics, request_middleware
 from coaching_service.core.http.operator_endpoints import OperatorEndpoints
 from coaching_service.core.http.routes import routes_of
 from coaching_service.core.jobs import queue
 from coaching_service.core.mcp.tools import tools_of
-from coaching_service.mcp.door import McpEndpoint
+from coaching_service.mcp.endpoint import McpEndpoint
 from coaching_service.mcp.server import make_server
 from coaching_service.oauth.endpoints import Endpoints
 from coaching_service.settings import Settings
 
 SERVICES = web.AppKey("services", Services)
-_SLOW_AT_ONCE = 2
-_PIECES_AT_ONCE = 4
-MEASURES = web.AppKey("measures", HttpMetrics)
+_BULK_CONCURRENCY = 2
+_DOWNLOAD_CONCURRENCY = 4
+HTTP_METRICS = web.AppKey("metrics", HttpMetrics)
 
 
 def create_app(settings: Settings, services: Services) -> web.Application:
-    """The application on `services`; it does background work while it runs."""
-    measures = HttpMetrics()
-    app = web.Application(middlewares=[request_middleware(measures)])
+    """The application on `services`; the background worker runs while it does."""
+    metrics = HttpMetrics()
+    app = web.Application(middlewares=[request_middleware(metrics)])
     app[SERVICES] = services
-    app[MEASURES] = measures
-    server = Server(
+    app[HTTP_METRICS] = metrics
+    dependencies = HandlerDependencies(
         services,
         authenticate,
         asyncio.Semaphore(settings.database_concurrency),
-        asyncio.Semaphore(_SLOW_AT_ONCE),
-        asyncio.Semaphore(_PIECES_AT_ONCE),
+        asyncio.Semaphore(_BULK_CONCURRENCY),
+        asyncio.Semaphore(_DOWNLOAD_CONCURRENCY),
         settings.max_body_bytes,
         settings.trusted_proxies,
         UploadLimits(settings.max_photo_bytes, settings.max_plan_bytes, settings.max_photo_pixels),
     )
     routes = routes_of(features.ROUTES)
-    mount(app, routes, server)
-    doors = OperatorEndpoints(services, routes, features.TAGS)
-    app.add_routes(doors.routes(measures, with_metrics=settings.metrics_port is None))
-    app.add_routes(_assistants_door(settings, services, server).routes())
+    mount(app, routes, dependencies)
+    operator_endpoints = OperatorEndpoints(services, routes, features.TAGS)
+    app.add_routes(operator_endpoints.routes(metrics, with_metrics=settings.metrics_port is None))
+    app.add_routes(_mcp_endpoint(settings, services, dependencies).routes())
     app.add_routes(Endpoints(services, settings.trusted_proxies).routes())
-    coach_application.mount(app, server)
+    coach_application.mount(app, dependencies)
     app.cleanup_ctx.append(_background(services))
     return app
 
 
-def _assistants_door(settings: Settings, services: Services, server: Server) -> McpEndpoint:
+def _mcp_endpoint(settings: Settings, services: Services, dependencies: HandlerDependencies) -> McpEndpoint:
     return McpEndpoint(
-        make_server(tools_of(features.TOOLS), server.gate),
+        make_server(tools_of(features.TOOLS), dependencies.database_semaphore),
         services,
         authenticate_assistant,
         settings.max_body_bytes,

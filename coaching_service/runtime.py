@@ -14,7 +14,7 @@ import structlog
 from aiohttp import web
 
 from coaching_service import subscriptions
-from coaching_service.app import MEASURES, create_app
+from coaching_service.app import HTTP_METRICS, create_app
 from coaching_service.core.database.connection import connect, database, ensure_indexes, supports_transactions
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
@@ -66,7 +66,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
     try:
         yield services
     finally:
-        services.pictures.close()
+        services.image_processor.close()
         client.close()
 
 
@@ -122,7 +122,7 @@ async def serve(settings: Settings, bound: socket.socket, started: Callable[[Ser
         await web.SockSite(runner, bound).start()
         if settings.metrics_port is not None:
             beside = web.Application()
-            beside.router.add_get("/metrics", metrics_handler(app[MEASURES]))
+            beside.router.add_get("/metrics", metrics_handler(app[HTTP_METRICS]))
             try:
                 await web.TCPSite(await _running(stack, beside, settings), settings.host, settings.metrics_port).start()
             except OSError as error:

@@ -201,7 +201,7 @@ async def other_company(new_company: NewCompany) -> CoachClient:
 
 
 @pytest.fixture
-async def nobody(server: TestServer) -> AsyncIterator[CoachClient]:
+async def anonymous(server: TestServer) -> AsyncIterator[CoachClient]:
     """Somebody without a credential."""
     client = CoachClient(server, None, None)
     yield client

@@ -49,7 +49,7 @@ async def test_the_unit_of_load_stays_once_a_load_is_stored(coach: CoachClient) 
 
 
 async def test_erasing_the_company_locks_it_at_once_and_removes_everything(
-    coach: CoachClient, other_company: CoachClient, interactive: CoachClient, nobody: CoachClient
+    coach: CoachClient, other_company: CoachClient, interactive: CoachClient, anonymous: CoachClient
 ) -> None:
     ana = await coach.create_customer("Ana", email="ana@example.com")
     await coach.schedule(ana)
@@ -63,7 +63,7 @@ async def test_erasing_the_company_locks_it_at_once_and_removes_everything(
 
     for somebody in (coach, interactive, client):
         (await somebody.get("/me")).refused(401)
-    (await nobody.post("/auth/login", {"email": email, "password": PASSWORD})).refused(401)
+    (await anonymous.post("/auth/login", {"email": email, "password": PASSWORD})).refused(401)
 
     async def left() -> list[str]:
         db = coach.ctx.db

@@ -42,7 +42,7 @@ async def nobody_has_failed_yet(coach: CoachClient) -> None:
 
 @pytest.mark.parametrize("way", ["first access", "sign-in", "impersonation"])
 async def test_whoever_comes_in_as_the_client_reads_and_logs(
-    coach: CoachClient, interactive: CoachClient, nobody: CoachClient, way: str
+    coach: CoachClient, interactive: CoachClient, anonymous: CoachClient, way: str
 ) -> None:
     """Issue 5: a client's session (first access, sign-in, impersonation) reads its own visible calendar, logs its
     items and blocks."""
@@ -53,10 +53,10 @@ async def test_whoever_comes_in_as_the_client_reads_and_logs(
         tokens = (await interactive.post(client_path(ana, "impersonate"))).ok()
     else:
         first = {"token": ana["firstAccessToken"], "password": PASSWORD}
-        tokens = (await nobody.post("/auth/first-access", first)).ok()
+        tokens = (await anonymous.post("/auth/first-access", first)).ok()
     if way == "sign-in":
-        tokens = (await nobody.post("/auth/login", {"email": email, "password": PASSWORD})).ok()
-    client = nobody.with_bearer(tokens["accessToken"])
+        tokens = (await anonymous.post("/auth/login", {"email": email, "password": PASSWORD})).ok()
+    client = anonymous.with_bearer(tokens["accessToken"])
 
     assert await mine(client) == [block]
     logged = (await own_log(client, block, block["items"][0], comment="easy")).ok()
@@ -145,7 +145,7 @@ async def test_a_client_s_own_hidden_days_hide_nothing_from_others(coach: CoachC
 
 @pytest.mark.parametrize("who", ["key", "session"])
 async def test_the_client_s_doors_are_closed_to_coaches(
-    coach: CoachClient, interactive: CoachClient, nobody: CoachClient, who: str
+    coach: CoachClient, interactive: CoachClient, anonymous: CoachClient, who: str
 ) -> None:
     ana = await coach.create_customer()
     block = await block_with(coach, ana, task())
@@ -157,7 +157,7 @@ async def test_the_client_s_doors_are_closed_to_coaches(
         await own_log(caller, block, block["items"][0]),
     ):
         assert refused.refused(403, "client")["error"] == "Forbidden"
-    (await nobody.get("/customer/wblock", startDate=MONDAY, endDate=SUNDAY)).refused(401)
+    (await anonymous.get("/customer/wblock", startDate=MONDAY, endDate=SUNDAY)).refused(401)
     assert await read(coach, block) == block
 
 

@@ -142,7 +142,7 @@ async def test_a_malformed_identifier_names_its_parameter(coach: CoachClient, ma
     (await coach.get(f"/exercises/{malformed}")).refused(400, "exerciseId")
 
 
-async def test_every_response_has_a_request_id(coach: CoachClient, nobody: CoachClient) -> None:
+async def test_every_response_has_a_request_id(coach: CoachClient, anonymous: CoachClient) -> None:
     """Contract 1: the caller's if it is 1 to 128 of `[A-Za-z0-9._-]`."""
 
     async def request_id(sent: str) -> str:
@@ -153,7 +153,7 @@ async def test_every_response_has_a_request_id(coach: CoachClient, nobody: Coach
     assert await request_id("x" * 128) == "x" * 128
     for invalid in ("x" * 129, "a b", "a;b", "é", ""):
         assert re.fullmatch(r"[0-9a-f]{32}", await request_id(invalid))
-    for reply in (await nobody.get("/me"), await nobody.get("/nowhere"), await nobody.get("/healthz")):
+    for reply in (await anonymous.get("/me"), await anonymous.get("/nowhere"), await anonymous.get("/healthz")):
         assert reply.headers["X-Request-Id"]
 
 

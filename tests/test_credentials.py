@@ -9,16 +9,16 @@ from coaching_service.people.api_keys import service as api_keys
 from tests.client import CoachClient, Reply
 
 
-async def test_without_a_credential(nobody: CoachClient) -> None:
+async def test_without_a_credential(anonymous: CoachClient) -> None:
     """Specification 7: 401 with `{statusCode: 401, message: "Unauthorized"}`."""
     for path in ("/me", "/coach/customers", "/exercises/unified"):
-        assert (await nobody.get(path)).refused(401) == {"statusCode": 401, "message": "Unauthorized"}
+        assert (await anonymous.get(path)).refused(401) == {"statusCode": 401, "message": "Unauthorized"}
 
 
-async def test_with_an_invalid_key(nobody: CoachClient) -> None:
+async def test_with_an_invalid_key(anonymous: CoachClient) -> None:
     """Specification 7: 401 with `{message: "Invalid API key"}`."""
     for key in ("x", "cs_ak_" + "A" * 43, "é", "$ne"):
-        reply = await nobody.send("GET", "/me", headers={"X-API-Key": key})
+        reply = await anonymous.send("GET", "/me", headers={"X-API-Key": key})
         assert reply.refused(401) == {"message": "Invalid API key"}
 
 
@@ -54,10 +54,10 @@ async def test_a_deleted_key_or_coach_or_company_fails_on_the_next_request(coach
         (await coach.get("/me")).ok()
 
 
-async def test_restrictions_narrow_a_key(coach: CoachClient, nobody: CoachClient) -> None:
+async def test_restrictions_narrow_a_key(coach: CoachClient, anonymous: CoachClient) -> None:
     async def with_key(restrictions: dict[str, object], method: str = "GET", path: str = "/me") -> Reply:
         key = (await api_keys.create(coach.ctx, "Narrow", restrictions))["key"]
-        return await nobody.send(
+        return await anonymous.send(
             method, path, headers={"X-API-Key": key}, json={"name": "A"} if method == "POST" else None
         )
 

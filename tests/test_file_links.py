@@ -42,9 +42,9 @@ async def link(coach: CoachClient, ana: str) -> str:
 
 
 async def test_a_link_needs_no_credential_and_ends_after_two_hours(
-    coach: CoachClient, nobody: CoachClient, link: str
+    coach: CoachClient, anonymous: CoachClient, link: str
 ) -> None:
-    reply = await nobody.get(link)
+    reply = await anonymous.get(link)
     assert (reply.status, reply.raw) == (200, LONG)
     assert reply.headers["X-Content-Type-Options"] == "nosniff"
     assert "sandbox" in reply.headers["Content-Security-Policy"]
@@ -57,7 +57,7 @@ async def test_a_link_needs_no_credential_and_ends_after_two_hours(
     past = int(query["expires"][0]) - 7300
     file_id = urlsplit(link).path.rpartition("/")[2]
     signature = coach.ctx.services.vault.sign(f"file:{file_id}:{past}")
-    (await nobody.get(f"/files/{file_id}?expires={past}&signature={signature}")).refused(403)
+    (await anonymous.get(f"/files/{file_id}?expires={past}&signature={signature}")).refused(403)
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,9 @@ async def test_a_link_needs_no_credential_and_ends_after_two_hours(
         lambda link: re.sub(r"/files/\w{23}", "/files/0123456789abcdef0123456", link),
     ],
 )
-async def test_a_link_that_is_not_ours_is_refused(nobody: CoachClient, link: str, change: Any) -> None:
+async def test_a_link_that_is_not_ours_is_refused(anonymous: CoachClient, link: str, change: Any) -> None:
     """Contract 7: a bad or expired signature is 403."""
-    (await nobody.get(change(link))).refused(403)
+    (await anonymous.get(change(link))).refused(403)
 
 
 @pytest.mark.parametrize(
@@ -90,20 +90,20 @@ async def test_a_link_that_is_not_ours_is_refused(nobody: CoachClient, link: str
         ("Bytes=-99999999", 0, None),
     ],
 )
-async def test_parts_are_answered(nobody: CoachClient, link: str, asked: str, start: int, end: int | None) -> None:
-    reply = await nobody.send("GET", link, headers={"Range": asked})
+async def test_parts_are_answered(anonymous: CoachClient, link: str, asked: str, start: int, end: int | None) -> None:
+    reply = await anonymous.send("GET", link, headers={"Range": asked})
     wanted = LONG[start:end]
     first = start % len(LONG)
     assert (reply.status, reply.raw) == (206, wanted)
     assert reply.headers["Content-Range"] == f"bytes {first}-{first + len(wanted) - 1}/{len(LONG)}"
 
 
-async def test_other_ranges_and_known_versions(nobody: CoachClient, link: str) -> None:
-    whole = await nobody.get(link)
+async def test_other_ranges_and_known_versions(anonymous: CoachClient, link: str) -> None:
+    whole = await anonymous.get(link)
     tag = whole.headers["ETag"]
 
     async def with_headers(**headers: str) -> Any:
-        return await nobody.send("GET", link, headers={name.replace("_", "-"): v for name, v in headers.items()})
+        return await anonymous.send("GET", link, headers={name.replace("_", "-"): v for name, v in headers.items()})
 
     for several in ("bytes=0-1,5-6", "lines=1-2", "bytes=-", "bytes=5-4x"):
         assert (await with_headers(Range=several)).raw == LONG
@@ -111,7 +111,7 @@ async def test_other_ranges_and_known_versions(nobody: CoachClient, link: str) -
     assert (await with_headers(If_None_Match=tag)).status == 304
     assert (await with_headers(Range="bytes=0-4", If_Range=tag)).raw == LONG[:5]
     assert (await with_headers(Range="bytes=0-4", If_Range='"old"')).raw == LONG
-    head = await nobody.send("HEAD", link)
+    head = await anonymous.send("HEAD", link)
     assert (head.status, head.raw, head.headers["Content-Length"]) == (200, b"", str(len(LONG)))
 
 
@@ -240,4 +240,4 @@ def test_a_signature_is_bound_to_file_and_time(coach: CoachClient) -> None:
     assert url is not None
     assert links.file_url(services, None) is None
     query = parse_qs(urlsplit(url).query)
-    assert not links.is_valid(services, ObjectId(), int(query["expires"][0]), query["signature"][0])
+    assert not links.is_valid_link(services, ObjectId(), int(query["expires"][0]), query["signature"][0])

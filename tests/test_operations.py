@@ -24,9 +24,9 @@ from coaching_service.settings import Settings
 from tests.client import CoachClient, document
 
 
-async def test_health_and_readiness(nobody: CoachClient) -> None:
-    assert (await nobody.get("/healthz")).ok() == {"status": "ok"}
-    assert (await nobody.get("/readyz")).ok() == {"status": "ready"}
+async def test_health_and_readiness(anonymous: CoachClient) -> None:
+    assert (await anonymous.get("/healthz")).ok() == {"status": "ok"}
+    assert (await anonymous.get("/readyz")).ok() == {"status": "ready"}
 
 
 async def test_a_service_without_its_indexes_is_not_ready(settings: Settings) -> None:
@@ -34,12 +34,12 @@ async def test_a_service_without_its_indexes_is_not_ready(settings: Settings) ->
         settings.model_copy(update={"mongodb_database": f"{settings.mongodb_database}_bare"})
     ) as bare:
         async with TestServer(create_app(settings, bare)) as server:
-            nobody = CoachClient(server, None, None)
-            error = (await nobody.get("/readyz")).refused(503, "ensure-indexes")
+            anonymous = CoachClient(server, None, None)
+            error = (await anonymous.get("/readyz")).refused(503, "ensure-indexes")
             assert error["error"] == "Service Unavailable"
             await runtime.make_indexes(bare)
-            assert (await nobody.get("/readyz")).ok() == {"status": "ready"}
-            await nobody.close()
+            assert (await anonymous.get("/readyz")).ok() == {"status": "ready"}
+            await anonymous.close()
         await bare.db.client.drop_database(bare.db.name)
 
 
@@ -99,12 +99,12 @@ async def test_a_database_that_never_answers_is_not_waited_for(
             await somebody.close()
 
 
-async def test_metrics_count_requests_by_route_and_never_by_path(coach: CoachClient, nobody: CoachClient) -> None:
+async def test_metrics_count_requests_by_route_and_never_by_path(coach: CoachClient, anonymous: CoachClient) -> None:
     ana = await coach.create_customer()
     await coach.get(f"/coach/customers/{ana['_id']}")
-    await nobody.send("PROPFIND", "/teapot/1234")
+    await anonymous.send("PROPFIND", "/teapot/1234")
 
-    text = (await nobody.get("/metrics")).raw.decode()
+    text = (await anonymous.get("/metrics")).raw.decode()
 
     assert 'http_requests_total{method="GET",route="/coach/customers/{customerId}",status="200"}' in text
     assert ana["_id"] not in text
@@ -114,17 +114,17 @@ async def test_metrics_count_requests_by_route_and_never_by_path(coach: CoachCli
 
 async def test_metrics_may_have_a_port_of_their_own(settings: Settings, services: Services) -> None:
     async with TestServer(create_app(settings.model_copy(update={"metrics_port": 9}), services)) as server:
-        nobody = CoachClient(server, None, None)
-        (await nobody.get("/metrics")).refused(404)
-        await nobody.close()
+        anonymous = CoachClient(server, None, None)
+        (await anonymous.get("/metrics")).refused(404)
+        await anonymous.close()
 
 
-async def test_the_document_is_what_is_served(nobody: CoachClient) -> None:
-    assert (await nobody.get("/swagger-json")).ok() == document()
+async def test_the_document_is_what_is_served(anonymous: CoachClient) -> None:
+    assert (await anonymous.get("/swagger-json")).ok() == document()
 
 
-async def test_the_documentation_page_needs_nothing_from_elsewhere(nobody: CoachClient) -> None:
-    page = await nobody.get("/docs")
+async def test_the_documentation_page_needs_nothing_from_elsewhere(anonymous: CoachClient) -> None:
+    page = await anonymous.get("/docs")
     text = page.raw.decode()
 
     assert page.headers["Content-Type"].startswith("text/html")
@@ -134,4 +134,4 @@ async def test_the_documentation_page_needs_nothing_from_elsewhere(nobody: Coach
     assert 'href="http' not in text
     for path in document()["paths"]:
         assert path in text
-    (await nobody.get("/docs/docs.css")).ok()
+    (await anonymous.get("/docs/docs.css")).ok()

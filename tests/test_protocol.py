@@ -55,7 +55,7 @@ async def say(port: int, text: bytes) -> tuple[bytes, bytes]:
         b"GET /hello HTTP/1.1\r\nHost: x\r\nConnection: close\r\nExpect: " + KEY.encode() + b"\r\n\r\n",
     ],
 )
-async def test_broken_http_is_refused_in_our_shape(port: int, broken: bytes) -> None:
+async def test_malformed_http_gets_the_service_error_shape(port: int, broken: bytes) -> None:
     head, body = await say(port, broken)
 
     status = int(head.split()[1])
@@ -67,7 +67,7 @@ async def test_broken_http_is_refused_in_our_shape(port: int, broken: bytes) -> 
     assert b"aiohttp" not in body
 
 
-async def test_good_http_is_answered(port: int) -> None:
+async def test_valid_http_is_answered(port: int) -> None:
     head, body = await say(port, b"GET /hello HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 200")
     assert body == b"hello"

@@ -113,7 +113,7 @@ def log(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 
 async def test_no_answer_and_no_log_line_holds_a_secret(
-    coach: CoachClient, nobody: CoachClient, settings: Settings, log: io.BytesIO
+    coach: CoachClient, anonymous: CoachClient, settings: Settings, log: io.BytesIO
 ) -> None:
     """Issue: no answer, log line or error holds a password, hash, key (but for create and reveal), token or master key."""
     world = await make_world(coach)
@@ -122,15 +122,15 @@ async def test_no_answer_and_no_log_line_holds_a_secret(
     for route in sorted(routes_of(features.ROUTES), key=lambda route: route.method == "DELETE"):
         if route.path in ("/coach/account", "/auth/logout") and route.method != "GET":
             continue
-        for speaker in (coach, nobody):
+        for speaker in (coach, anonymous):
             reply = (
                 await call(speaker, route, fill_path(route, world), world)
                 if speaker is coach
                 else await _bare(speaker, route)
             )
             answers.append((f"{route.method} {route.path}", reply.raw))
-    await nobody.post("/auth/login", {"email": email, "password": "a wrong password"})
-    await nobody.post("/auth/login", {"email": coach.ctx.caller.email, "password": PASSWORD})
+    await anonymous.post("/auth/login", {"email": email, "password": "a wrong password"})
+    await anonymous.post("/auth/login", {"email": coach.ctx.caller.email, "password": PASSWORD})
 
     stored = await _stored_secrets(coach)
     secrets_of_ours = {*stored, *settings.secret_keys, "argon2id"}
@@ -167,8 +167,8 @@ async def test_how_the_database_is_reached_is_told_to_the_log_alone(settings: Se
     assert b"hunter2" not in log.getvalue()
 
 
-async def _bare(nobody: CoachClient, route: Any) -> Any:
-    return await nobody.send(route.method, fill_path(route, {}), json=route.example or {})
+async def _bare(anonymous: CoachClient, route: Any) -> Any:
+    return await anonymous.send(route.method, fill_path(route, {}), json=route.example or {})
 
 
 async def _stored_secrets(coach: CoachClient) -> set[str]:

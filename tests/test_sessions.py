@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from coaching_service.app import MEASURES, SERVICES
+from coaching_service.app import HTTP_METRICS, SERVICES
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.settings import Settings
@@ -21,8 +21,8 @@ from tests.conftest import PASSWORD, AsServed
 from tests.reliability.service import until
 
 
-async def sign_in(nobody: CoachClient, email: str, password: str = PASSWORD) -> Any:
-    return await nobody.post("/auth/login", {"email": email, "password": password})
+async def sign_in(anonymous: CoachClient, email: str, password: str = PASSWORD) -> Any:
+    return await anonymous.post("/auth/login", {"email": email, "password": password})
 
 
 def address(coach: CoachClient) -> str:
@@ -41,41 +41,43 @@ async def nobody_has_failed_yet(coach: CoachClient) -> AsyncIterator[None]:
     await forgive_everybody(coach)
 
 
-async def test_a_company_signs_up_and_its_owner_is_in(nobody: CoachClient) -> None:
+async def test_a_company_signs_up_and_its_owner_is_in(anonymous: CoachClient) -> None:
     email = "new.owner@signup.test"
     body = {"companyName": "New Gym", "name": "Nora", "email": email, "password": PASSWORD}
-    tokens = (await nobody.post("/auth/register", body)).ok(201)
+    tokens = (await anonymous.post("/auth/register", body)).ok(201)
 
-    owner = nobody.with_bearer(tokens["accessToken"])
+    owner = anonymous.with_bearer(tokens["accessToken"])
     me = (await owner.get("/me")).ok()
     assert (me["role"], me["via"], me["email"]) == ("OWNER", "session", email)
     assert (tokens["tokenType"], tokens["expiresIn"]) == ("Bearer", 3600)
     assert (await owner.customers())["totalDocs"] == 0, "a new company has no clients"
     assert (await owner.get("/coach/account")).ok()["companyName"] == "New Gym"
-    (await nobody.post("/auth/register", body | {"email": email.upper()})).refused(409)
-    (await nobody.post("/auth/register", body | {"email": "x@y.test", "password": " " * 12})).refused(400, "password")
-    (await nobody.post("/auth/register", body | {"email": "x@y.test", "password": "short"})).refused(
+    (await anonymous.post("/auth/register", body | {"email": email.upper()})).refused(409)
+    (await anonymous.post("/auth/register", body | {"email": "x@y.test", "password": " " * 12})).refused(
+        400, "password"
+    )
+    (await anonymous.post("/auth/register", body | {"email": "x@y.test", "password": "short"})).refused(
         400, "password", "12"
     )
 
 
-async def test_signing_in_and_out(coach: CoachClient, nobody: CoachClient) -> None:
-    tokens = (await sign_in(nobody, address(coach).upper())).ok()
-    session = nobody.with_bearer(tokens["accessToken"])
+async def test_signing_in_and_out(coach: CoachClient, anonymous: CoachClient) -> None:
+    tokens = (await sign_in(anonymous, address(coach).upper())).ok()
+    session = anonymous.with_bearer(tokens["accessToken"])
     assert (await session.get("/me")).ok()["_id"] == str(coach.ctx.caller.id)
 
     (await session.post("/auth/logout")).ok()
 
     assert (await session.get("/me")).refused(401) == {"statusCode": 401, "message": "Unauthorized"}
-    (await nobody.post("/auth/refresh", {"refreshToken": tokens["refreshToken"]})).refused(401)
+    (await anonymous.post("/auth/refresh", {"refreshToken": tokens["refreshToken"]})).refused(401)
     (await coach.post("/auth/logout")).refused(403)
 
 
 async def test_an_unknown_address_and_a_wrong_password_are_answered_alike(
-    coach: CoachClient, nobody: CoachClient
+    coach: CoachClient, anonymous: CoachClient
 ) -> None:
-    wrong = (await sign_in(nobody, address(coach), "not this one, sorry")).refused(401)
-    unknown = (await sign_in(nobody, "nobody@nowhere.test")).refused(401)
+    wrong = (await sign_in(anonymous, address(coach), "not this one, sorry")).refused(401)
+    unknown = (await sign_in(anonymous, "nobody@nowhere.test")).refused(401)
     assert wrong == unknown
     assert set(wrong) == {"statusCode", "message", "error", "code"}
 
@@ -84,7 +86,7 @@ async def test_whoever_hangs_up_while_waiting_in_line_is_not_looked_at(coach: Co
     """Sign-ins wait for one another; what nobody waits for any more makes nobody wait, and is no failure."""
     body = json.dumps({"email": address(coach), "password": "wrong password"})
     head = f"POST /auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
-    line, registry = as_served.app[SERVICES].sign_in_lock, as_served.app[MEASURES].registry
+    line, registry = as_served.app[SERVICES].sign_in_lock, as_served.app[HTTP_METRICS].registry
     async with line:  # somebody else is being looked at
         _, writer = await asyncio.open_connection(as_served.host, as_served.port)
         writer.write(f"{head}\r\n\r\n{body}".encode())
@@ -98,97 +100,97 @@ async def test_whoever_hangs_up_while_waiting_in_line_is_not_looked_at(coach: Co
     assert await coach.ctx.db["rateCounters"].count_documents({}) == 0
 
 
-async def test_from_the_sixth_failure_an_account_has_to_wait(coach: CoachClient, nobody: CoachClient) -> None:
+async def test_from_the_sixth_failure_an_account_has_to_wait(coach: CoachClient, anonymous: CoachClient) -> None:
     """Contract 2: from the 6th failure of an account in 15 minutes 429 with `Retry-After`; a success clears it."""
     email = address(coach)
     for _ in range(4):
-        (await sign_in(nobody, email, "wrong password")).refused(401)
-    (await sign_in(nobody, email)).ok()
+        (await sign_in(anonymous, email, "wrong password")).refused(401)
+    (await sign_in(anonymous, email)).ok()
     for _ in range(5):
-        (await sign_in(nobody, email, "wrong password")).refused(401)
-    sixth = await sign_in(nobody, email, "wrong password")
+        (await sign_in(anonymous, email, "wrong password")).refused(401)
+    sixth = await sign_in(anonymous, email, "wrong password")
     sixth.refused(429)
     assert 0 < int(sixth.headers["Retry-After"]) <= 901
-    (await sign_in(nobody, email)).refused(429), "not even the right one"
+    (await sign_in(anonymous, email)).refused(429), "not even the right one"
 
     await coach.ctx.db["rateCounters"].update_many({}, {"$set": {"until": now() - timedelta(seconds=1)}})
-    (await sign_in(nobody, email)).ok()
+    (await sign_in(anonymous, email)).ok()
 
 
-async def test_guesses_made_at_the_same_time_count_too(coach: CoachClient, nobody: CoachClient) -> None:
-    replies = await asyncio.gather(*(sign_in(nobody, address(coach), f"guess number {n}") for n in range(12)))
+async def test_guesses_made_at_the_same_time_count_too(coach: CoachClient, anonymous: CoachClient) -> None:
+    replies = await asyncio.gather(*(sign_in(anonymous, address(coach), f"guess number {n}") for n in range(12)))
     assert sorted(reply.status for reply in replies) == [401] * 5 + [429] * 7
 
 
-async def test_many_may_sign_in_at_the_same_time(coach: CoachClient, nobody: CoachClient) -> None:
-    replies = await asyncio.gather(*(sign_in(nobody, address(coach)) for _ in range(20)))
+async def test_many_may_sign_in_at_the_same_time(coach: CoachClient, anonymous: CoachClient) -> None:
+    replies = await asyncio.gather(*(sign_in(anonymous, address(coach)) for _ in range(20)))
     assert [reply.status for reply in replies] == [200] * 20
 
 
 async def test_from_the_thirtieth_failure_a_network_address_has_to_wait(
-    coach: CoachClient, nobody: CoachClient
+    coach: CoachClient, anonymous: CoachClient
 ) -> None:
     for number in range(29):
-        (await sign_in(nobody, f"nobody{number}@nowhere.test", "x")).refused(401)
-    (await sign_in(nobody, "nobody29@nowhere.test", "x")).refused(429)
-    (await sign_in(nobody, address(coach))).refused(429)
+        (await sign_in(anonymous, f"nobody{number}@nowhere.test", "x")).refused(401)
+    (await sign_in(anonymous, "nobody29@nowhere.test", "x")).refused(429)
+    (await sign_in(anonymous, address(coach))).refused(429)
     await forgive_everybody(coach)
     for _ in range(35):
-        (await sign_in(nobody, address(coach))).ok()
+        (await sign_in(anonymous, address(coach))).ok()
 
 
-async def test_a_network_address_forgets_only_so_many_passwords(coach: CoachClient, nobody: CoachClient) -> None:
+async def test_a_network_address_forgets_only_so_many_passwords(coach: CoachClient, anonymous: CoachClient) -> None:
     """Anybody may ask, and each time the service has work to do."""
     for number in range(20):
-        (await nobody.post("/auth/password/forgot", {"email": f"nobody{number}@nowhere.test"})).ok()
-    known = await nobody.post("/auth/password/forgot", {"email": address(coach)})
-    unknown = await nobody.post("/auth/password/forgot", {"email": "one.too.many@nowhere.test"})
+        (await anonymous.post("/auth/password/forgot", {"email": f"nobody{number}@nowhere.test"})).ok()
+    known = await anonymous.post("/auth/password/forgot", {"email": address(coach)})
+    unknown = await anonymous.post("/auth/password/forgot", {"email": "one.too.many@nowhere.test"})
     assert known.refused(429) == unknown.refused(429)
     assert 0 < int(unknown.headers["Retry-After"]) <= 901
-    (await sign_in(nobody, address(coach))).ok()
+    (await sign_in(anonymous, address(coach))).ok()
 
 
-async def test_a_network_address_signs_up_only_so_many_companies(coach: CoachClient, nobody: CoachClient) -> None:
+async def test_a_network_address_signs_up_only_so_many_companies(coach: CoachClient, anonymous: CoachClient) -> None:
     """Also those that are refused count: each could ask whether an address signs in."""
     body = {"companyName": "Gym", "name": "Nora", "email": address(coach), "password": PASSWORD}
-    replies = await asyncio.gather(*(nobody.post("/auth/register", body) for _ in range(32)))
+    replies = await asyncio.gather(*(anonymous.post("/auth/register", body) for _ in range(32)))
     assert sorted(reply.status for reply in replies) == [409] * 30 + [429] * 2
-    late = await nobody.post("/auth/register", body | {"email": f"late@{coach.ctx.company_id}.test"})
+    late = await anonymous.post("/auth/register", body | {"email": f"late@{coach.ctx.company_id}.test"})
     late.refused(429)
     assert 0 < int(late.headers["Retry-After"]) <= 901
 
 
-async def test_a_session_is_renewed_and_a_spent_token_ends_it(coach: CoachClient, nobody: CoachClient) -> None:
+async def test_a_session_is_renewed_and_a_spent_token_ends_it(coach: CoachClient, anonymous: CoachClient) -> None:
     """Contract 2: rotation; use of a spent refresh token is 401 and revokes the whole family at once."""
-    first = (await sign_in(nobody, address(coach))).ok()
-    second = (await nobody.post("/auth/refresh", {"refreshToken": first["refreshToken"]})).ok()
+    first = (await sign_in(anonymous, address(coach))).ok()
+    second = (await anonymous.post("/auth/refresh", {"refreshToken": first["refreshToken"]})).ok()
     assert second["refreshToken"] != first["refreshToken"]
     for tokens in (first, second):
-        (await nobody.with_bearer(tokens["accessToken"]).get("/me")).ok()
+        (await anonymous.with_bearer(tokens["accessToken"]).get("/me")).ok()
 
-    (await nobody.post("/auth/refresh", {"refreshToken": first["refreshToken"]})).refused(401)
+    (await anonymous.post("/auth/refresh", {"refreshToken": first["refreshToken"]})).refused(401)
 
-    (await nobody.post("/auth/refresh", {"refreshToken": second["refreshToken"]})).refused(401)
+    (await anonymous.post("/auth/refresh", {"refreshToken": second["refreshToken"]})).refused(401)
     for tokens in (first, second):
-        (await nobody.with_bearer(tokens["accessToken"]).get("/me")).refused(401)
+        (await anonymous.with_bearer(tokens["accessToken"]).get("/me")).refused(401)
 
 
 @pytest.mark.parametrize("token", ["", "x", ".", "a.b", "é", "\u0000"])
-async def test_a_made_up_refresh_token_is_refused(nobody: CoachClient, token: str) -> None:
-    reply = await nobody.post("/auth/refresh", {"refreshToken": token})
+async def test_a_made_up_refresh_token_is_refused(anonymous: CoachClient, token: str) -> None:
+    reply = await anonymous.post("/auth/refresh", {"refreshToken": token})
     assert reply.status in (400, 401)
 
 
-async def test_an_access_token_ends_after_its_time(coach: CoachClient, nobody: CoachClient) -> None:
-    tokens = (await sign_in(nobody, address(coach))).ok()
+async def test_an_access_token_ends_after_its_time(coach: CoachClient, anonymous: CoachClient) -> None:
+    tokens = (await sign_in(anonymous, address(coach))).ok()
     past = now() - timedelta(seconds=1)
     await coach.ctx.db["sessions"].update_many({"companyId": coach.ctx.company_id}, {"$set": {"access.0.until": past}})
-    (await nobody.with_bearer(tokens["accessToken"]).get("/me")).refused(401)
-    (await nobody.post("/auth/refresh", {"refreshToken": tokens["refreshToken"]})).ok()
+    (await anonymous.with_bearer(tokens["accessToken"]).get("/me")).refused(401)
+    (await anonymous.post("/auth/refresh", {"refreshToken": tokens["refreshToken"]})).ok()
 
 
-async def test_tokens_are_stored_only_as_hashes(coach: CoachClient, nobody: CoachClient) -> None:
-    tokens = (await sign_in(nobody, address(coach))).ok()
+async def test_tokens_are_stored_only_as_hashes(coach: CoachClient, anonymous: CoachClient) -> None:
+    tokens = (await sign_in(anonymous, address(coach))).ok()
     stored = repr(await coach.ctx.db["sessions"].find({"companyId": coach.ctx.company_id}).to_list(None))
     family, secret = tokens["refreshToken"].split(".")
     for part in (tokens["accessToken"], family, secret):
@@ -212,38 +214,38 @@ async def mailed_token(settings: Settings, email: str) -> str:
 
 
 async def test_a_forgotten_password_is_replaced_once(
-    coach: CoachClient, nobody: CoachClient, settings: Settings
+    coach: CoachClient, anonymous: CoachClient, settings: Settings
 ) -> None:
     email, fresh = address(coach), "another long password"
     session = await coach.interactive()
-    asked = (await nobody.post("/auth/password/forgot", {"email": email})).ok()
-    assert (await nobody.post("/auth/password/forgot", {"email": "nobody@nowhere.test"})).ok() == asked
+    asked = (await anonymous.post("/auth/password/forgot", {"email": email})).ok()
+    assert (await anonymous.post("/auth/password/forgot", {"email": "nobody@nowhere.test"})).ok() == asked
     token = await mailed_token(settings, email)
 
-    (await nobody.post("/auth/password/reset", {"token": token, "password": "short"})).refused(400, "password")
-    (await nobody.post("/auth/password/reset", {"token": token, "password": fresh})).ok()
+    (await anonymous.post("/auth/password/reset", {"token": token, "password": "short"})).refused(400, "password")
+    (await anonymous.post("/auth/password/reset", {"token": token, "password": fresh})).ok()
 
     (await session.get("/me")).refused(401), "every session ends"
-    (await sign_in(nobody, email)).refused(401)
-    (await sign_in(nobody, email, fresh)).ok()
-    (await nobody.post("/auth/password/reset", {"token": token, "password": PASSWORD})).refused(401)
-    (await nobody.post("/auth/password/reset", {"token": "made up", "password": PASSWORD})).refused(401)
+    (await sign_in(anonymous, email)).refused(401)
+    (await sign_in(anonymous, email, fresh)).ok()
+    (await anonymous.post("/auth/password/reset", {"token": token, "password": PASSWORD})).refused(401)
+    (await anonymous.post("/auth/password/reset", {"token": "made up", "password": PASSWORD})).refused(401)
 
 
 async def test_the_mail_goes_to_the_address_that_is_stored(
-    coach: CoachClient, nobody: CoachClient, settings: Settings
+    coach: CoachClient, anonymous: CoachClient, settings: Settings
 ) -> None:
-    await nobody.post("/auth/password/forgot", {"email": f" {address(coach).upper()}"})
+    await anonymous.post("/auth/password/forgot", {"email": f" {address(coach).upper()}"})
     assert await mailed_token(settings, address(coach))
 
 
-async def test_an_address_that_only_looks_alike_is_another(coach: CoachClient, nobody: CoachClient) -> None:
+async def test_an_address_that_only_looks_alike_is_another(coach: CoachClient, anonymous: CoachClient) -> None:
     """Case folding takes ß for ss and the Kelvin sign for k: who owns the other address is somebody else."""
     number = coach.ctx.company_id
     known, alike = f"vicky@strasse{number}.test", [f"vicky@straße{number}.test", f"vic\u212ay@strasse{number}.test"]
     company = {"companyName": "Gym", "name": "Vicky", "password": PASSWORD}
-    victim = nobody.with_bearer(
-        (await nobody.post("/auth/register", company | {"email": known})).ok(201)["accessToken"]
+    victim = anonymous.with_bearer(
+        (await anonymous.post("/auth/register", company | {"email": known})).ok(201)["accessToken"]
     )
     victims = {"companyId": ObjectId((await victim.get("/me")).ok()["companyId"])}
     asked = {"kind": "password_forgotten", "arguments.email": {"$in": alike}}
@@ -253,23 +255,23 @@ async def test_an_address_that_only_looks_alike_is_another(coach: CoachClient, n
         return await db["jobs"].find_one(asked) is None
 
     for other in alike:
-        (await sign_in(nobody, other)).refused(401)
-        (await nobody.post("/auth/password/forgot", {"email": other})).ok()
+        (await sign_in(anonymous, other)).refused(401)
+        (await anonymous.post("/auth/password/forgot", {"email": other})).ok()
     await until(looked_for, "the worker has looked for them")
     assert await db["passwordResets"].count_documents(victims) == 0
-    await nobody.post("/auth/password/forgot", {"email": known.upper()})
+    await anonymous.post("/auth/password/forgot", {"email": known.upper()})
     await until(lambda: db["passwordResets"].find_one(victims), "the owner of the address is sent a token")
 
     for other in alike:
-        (await nobody.post("/auth/register", company | {"email": other})).ok(201)
-        (await sign_in(nobody, other)).ok()
+        (await anonymous.post("/auth/register", company | {"email": other})).ok(201)
+        (await sign_in(anonymous, other)).ok()
 
 
 async def test_the_right_to_reset_ends_after_an_hour(
-    coach: CoachClient, nobody: CoachClient, settings: Settings
+    coach: CoachClient, anonymous: CoachClient, settings: Settings
 ) -> None:
-    await nobody.post("/auth/password/forgot", {"email": address(coach)})
+    await anonymous.post("/auth/password/forgot", {"email": address(coach)})
     token = await mailed_token(settings, address(coach))
     old = now() - timedelta(hours=1, seconds=1)
     await coach.ctx.db["passwordResets"].update_many({"companyId": coach.ctx.company_id}, {"$set": {"createdAt": old}})
-    (await nobody.post("/auth/password/reset", {"token": token, "password": PASSWORD})).refused(401)
+    (await anonymous.post("/auth/password/reset", {"token": token, "password": PASSWORD})).refused(401)

@@ -14,8 +14,8 @@ from aiohttp.test_utils import TestServer
 from coaching_service.authentication import authenticate
 from coaching_service.core.auth.access import public
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.http.downloads import Stream
-from coaching_service.core.http.handlers import Server, mount
+from coaching_service.core.http.downloads import Download
+from coaching_service.core.http.handlers import HandlerDependencies, mount
 from coaching_service.core.http.middleware import HttpMetrics, request_middleware
 from coaching_service.core.http.routes import Routes
 
@@ -51,13 +51,13 @@ async def address(services: Services, source: Source) -> AsyncIterator[str]:
     routes = Routes("/download", tag="Files")
 
     @routes.get("", access=public(), returns=bytes)
-    async def download(_: Context) -> Stream:
+    async def download(_: Context) -> Download:
         """Download it."""
-        return Stream("application/octet-stream", "it", source.read)
+        return Download("application/octet-stream", "it", source.read)
 
     app = web.Application(middlewares=[request_middleware(HttpMetrics())])
     gates = [asyncio.Semaphore(number) for number in (8, 2, AT_ONCE)]
-    mount(app, routes.declared, Server(services, authenticate, *gates, body_limit=1))
+    mount(app, routes.declared, HandlerDependencies(services, authenticate, *gates, body_limit=1))
     async with TestServer(app) as server:
         yield str(server.make_url("/download"))
 
@@ -67,14 +67,14 @@ async def whole(http: aiohttp.ClientSession, address: str) -> int:
         return len(await response.read())
 
 
-async def test_many_downloads_are_read_in_turns(address: str, source: Source) -> None:
+async def test_concurrent_downloads_respect_the_limit(address: str, source: Source) -> None:
     async with aiohttp.ClientSession() as http:
         sizes = await asyncio.gather(*(whole(http, address) for _ in range(10)))
     assert sizes == [5 * len(PIECE)] * 10
     assert source.maximum == AT_ONCE
 
 
-async def test_those_who_do_not_read_on_hold_nobody_up(address: str, source: Source) -> None:
+async def test_slow_receivers_do_not_block_other_downloads(address: str, source: Source) -> None:
     source.pieces = 100  # more than any buffer on the way takes
     async with aiohttp.ClientSession() as http, asyncio.timeout(60):
         dawdling = [await http.get(address) for _ in range(AT_ONCE + 1)]

@@ -39,7 +39,7 @@ async def as_eli(coach: CoachClient, eli: dict[str, Any]) -> CoachClient:
     return coach.with_bearer((await sessions.create_session(coach.ctx, eli["_id"], "coach"))["accessToken"])
 
 
-async def test_the_owner_adds_changes_and_removes_employees(interactive: CoachClient, nobody: CoachClient) -> None:
+async def test_the_owner_adds_changes_and_removes_employees(interactive: CoachClient, anonymous: CoachClient) -> None:
     email = f"fay@{interactive.ctx.company_id}.test"
     body = {"name": "Fay", "email": email, "permissions": ["forms.view"], "customersScope": "assigned"}
     fay = (await interactive.post("/coach/employees", body)).ok(201)
@@ -62,7 +62,7 @@ async def test_the_owner_adds_changes_and_removes_employees(interactive: CoachCl
 
 
 async def test_a_welcome_sent_to_the_wrong_address_opens_nothing(
-    interactive: CoachClient, nobody: CoachClient, settings: Settings
+    interactive: CoachClient, anonymous: CoachClient, settings: Settings
 ) -> None:
     wrong, right = (f"{name}@{interactive.ctx.company_id}.test" for name in ("fya", "fay"))
     fay = (await interactive.post("/coach/employees", {"name": "Fay", "email": wrong})).ok(201)
@@ -73,22 +73,22 @@ async def test_a_welcome_sent_to_the_wrong_address_opens_nothing(
     assert await interactive.ctx.db["passwordResets"].count_documents({"subjectId": ObjectId(fay["_id"])}) == 1
     (await interactive.patch(path, {"email": right})).ok()
 
-    (await nobody.post("/auth/password/reset", {"token": astray} | password)).refused(401)
-    (await nobody.post("/auth/password/reset", {"token": await mailed_token(settings, right)} | password)).ok()
-    (await nobody.post("/auth/login", {"email": right} | password)).ok()
+    (await anonymous.post("/auth/password/reset", {"token": astray} | password)).refused(401)
+    (await anonymous.post("/auth/password/reset", {"token": await mailed_token(settings, right)} | password)).ok()
+    (await anonymous.post("/auth/login", {"email": right} | password)).ok()
 
 
 async def test_who_has_a_password_keeps_it_at_another_address(
-    interactive: CoachClient, nobody: CoachClient, eli: dict[str, Any]
+    interactive: CoachClient, anonymous: CoachClient, eli: dict[str, Any]
 ) -> None:
     """But a token that was asked for at the one before is worth nothing any more."""
     token = await identities.create_reset_token(interactive.ctx, eli["_id"], "coach")
     moved = f"moved.{eli['email']}"
     (await interactive.patch(f"/coach/employees/{eli['_id']}", {"email": moved})).ok()
 
-    (await nobody.post("/auth/password/reset", {"token": token, "password": "another long password"})).refused(401)
+    (await anonymous.post("/auth/password/reset", {"token": token, "password": "another long password"})).refused(401)
     assert await interactive.ctx.db["passwordResets"].count_documents({"subjectId": eli["_id"]}) == 0
-    (await nobody.post("/auth/login", {"email": moved, "password": PASSWORD})).ok()
+    (await anonymous.post("/auth/login", {"email": moved, "password": PASSWORD})).ok()
 
 
 async def test_the_team_is_the_owner_s_alone(coach: CoachClient, as_eli: CoachClient) -> None:
@@ -154,7 +154,7 @@ async def test_a_key_never_holds_more_than_its_maker(
 
 
 async def test_a_removed_employee_is_out_at_once(
-    interactive: CoachClient, coach: CoachClient, nobody: CoachClient, as_eli: CoachClient, eli: dict[str, Any]
+    interactive: CoachClient, coach: CoachClient, anonymous: CoachClient, as_eli: CoachClient, eli: dict[str, Any]
 ) -> None:
     key = (await as_eli.post("/coach/api-keys", {"name": "Eli's"})).ok(201)["key"]
     active = await coach.create_customer("Ana", assignedTo=str(eli["_id"]))
@@ -165,7 +165,7 @@ async def test_a_removed_employee_is_out_at_once(
 
     (await as_eli.get("/me")).refused(401)
     (await coach.with_key(key).get("/me")).refused(401)
-    (await nobody.post("/auth/login", {"email": eli["email"], "password": PASSWORD})).refused(401)
+    (await anonymous.post("/auth/login", {"email": eli["email"], "password": PASSWORD})).refused(401)
     for client in (active, archived):
         read = (await coach.get(f"/coach/customers/{client['_id']}")).ok()
         assert read["customerRoleData"]["assignedTo"] is None

@@ -17,7 +17,7 @@ from typing import IO, Any
 from coaching_service.core.errors import BadRequest, Unavailable
 
 JPEG, PNG, WEBP, PDF = "image/jpeg", "image/png", "image/webp", "application/pdf"
-PICTURES = (JPEG, PNG, WEBP)
+IMAGE_TYPES = (JPEG, PNG, WEBP)
 _EXTENSIONS = {JPEG: ".jpg", PNG: ".png", WEBP: ".webp", PDF: ".pdf"}
 
 _FORMATS = {"JPEG": JPEG, "PNG": PNG, "WEBP": WEBP}
@@ -46,7 +46,7 @@ class ValidatedFile:
             self.thumbnail.close()
 
 
-class Pictures:
+class ImageProcessor:
     """The process beside ours in which pictures are decoded, one at a time; it starts with the first one.
 
     A decoded picture takes many times the room of its file, and decoders are where hostile files do their harm: both
@@ -122,7 +122,9 @@ class Pictures:
         self._line = self._process = None
 
 
-async def validate_file(pictures: Pictures, file: IO[bytes], kinds: Sequence[str], max_pixels: int) -> ValidatedFile:
+async def validate_file(
+    images: ImageProcessor, file: IO[bytes], kinds: Sequence[str], max_pixels: int
+) -> ValidatedFile:
     """What `file` is, if it is whole and one of `kinds`; pictures are turned upright and stripped of all metadata.
 
     Raises BadRequest otherwise, with what is asked of the field that held it.
@@ -130,7 +132,7 @@ async def validate_file(pictures: Pictures, file: IO[bytes], kinds: Sequence[str
     head = file.read(1024)
     if PDF in kinds and head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"%PDF-"):
         return _pdf(file)
-    return await pictures.rewrite(file, kinds, max_pixels)
+    return await images.rewrite(file, kinds, max_pixels)
 
 
 def _pdf(file: IO[bytes]) -> ValidatedFile:

@@ -43,11 +43,11 @@ class Text(fields.String):
     """A string, trimmed. `blank=False` refuses one that is empty after trimming; `longest` counts characters."""
 
     def __init__(
-        self, *, max_length: int = NAME_LENGTH, blank: bool = False, trim: bool = True, **options: Any
+        self, *, max_length: int = NAME_LENGTH, allow_blank: bool = False, trim: bool = True, **options: Any
     ) -> None:
-        self.blank, self.trim, self.max_length = blank, trim, max_length
+        self.allow_blank, self.trim, self.max_length = allow_blank, trim, max_length
         options["metadata"] = (
-            {"maxLength": max_length} | ({} if blank else {"minLength": 1}) | options.get("metadata", {})
+            {"maxLength": max_length} | ({} if allow_blank else {"minLength": 1}) | options.get("metadata", {})
         )
         super().__init__(**options)
 
@@ -55,7 +55,7 @@ class Text(fields.String):
         if not isinstance(value, str):
             raise ValidationError("must be a string")
         text = value.strip() if self.trim else value
-        if not text and not self.blank:
+        if not text and not self.allow_blank:
             raise ValidationError("should not be empty")
         if _CONTROL.search(text) or (self.max_length <= NAME_LENGTH and _LINE.search(text)):
             raise ValidationError("must not contain control characters")
@@ -182,9 +182,9 @@ class DateTime(fields.String):
 class Choice(Text):
     """One of a few words."""
 
-    def __init__(self, *words: str, **options: Any) -> None:
-        self.words = words
-        super().__init__(validate=checks.OneOf(words, error=f"must be one of: {', '.join(words)}"), **options)
+    def __init__(self, *choices: str, **options: Any) -> None:
+        self.choices = choices
+        super().__init__(validate=checks.OneOf(choices, error=f"must be one of: {', '.join(choices)}"), **options)
 
 
 class ListOf(fields.List[Any]):

@@ -21,7 +21,7 @@ from mcp.types import (
 from mcp.types import Tool as WireTool
 
 from coaching_service import __version__
-from coaching_service.core.auth.access import refusal
+from coaching_service.core.auth.access import denial_reason
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, Forbidden, LegacyFailure, NotFound, ServiceError, Unavailable
@@ -74,7 +74,7 @@ def make_server(tools: Iterable[Tool], gate: asyncio.Semaphore) -> Server[Any]:
             raise MCPError(code=INVALID_PARAMS, message="Unknown cursor: the list of tools is one page")
         who = _context(request).caller
         return ListToolsResult(
-            tools=[wire for tool, wire in listed if refusal(tool.access, who, writes=tool.writes) is None]
+            tools=[wire for tool, wire in listed if denial_reason(tool.access, who, writes=tool.writes) is None]
         )
 
     async def call_tool(request: Request, params: CallToolRequestParams) -> Result:
@@ -120,7 +120,7 @@ def _wire(tool: Tool) -> WireTool:
 
 async def _call(tool: Tool, ctx: Context, given: Any, gate: asyncio.Semaphore) -> Result:
     """The result of a tool: its answer, or what was wrong and what to do next."""
-    if (reason := refusal(tool.access, ctx.caller, writes=tool.writes)) is not None:
+    if (reason := denial_reason(tool.access, ctx.caller, writes=tool.writes)) is not None:
         return _failed(reason, _MORE_THAN_READING if tool.writes and ctx.caller.read_only else _PERMISSION)
     try:
         arguments = validate_arguments(tool.takes, given)

@@ -11,7 +11,7 @@ import structlog
 from aiohttp import web
 from marshmallow import ValidationError
 
-from coaching_service.core.auth.access import check
+from coaching_service.core.auth.access import check_access
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import (
     BadRequest,
@@ -25,7 +25,7 @@ from coaching_service.core.errors import (
     TooManyRequests,
     Unauthorized,
 )
-from coaching_service.core.http.handlers import Server
+from coaching_service.core.http.handlers import HandlerDependencies
 from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID
 from coaching_service.core.http.request_parsing import is_disconnected, network_address
 from coaching_service.core.http.uploads import Upload
@@ -47,12 +47,12 @@ _AiohttpHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _FORM_ERRORS = (BadRequest, Conflict, LegacyFailure, NotFound, SignInRejected, TooManyRequests)
 
 
-def mount(app: web.Application, server: Server) -> None:
+def mount(app: web.Application, dependencies: HandlerDependencies) -> None:
     """Serve every page on `app`; what is under /app and is none of them is told so by a page."""
-    rendering.configure_templates(app, server.limits)
+    rendering.configure_templates(app, dependencies.limits)
     app.add_routes(static_files.routes())
     declared = views.list_pages()
-    application = WebApplication(server, {page.handler: page for page in declared if page.method == "GET"})
+    application = WebApplication(dependencies, {page.handler: page for page in declared if page.method == "GET"})
     for page in declared:
         add = app.router.add_get if page.method == "GET" else app.router.add_post
         add(page.pattern, application.handler(page))
@@ -65,16 +65,16 @@ def mount(app: web.Application, server: Server) -> None:
 class WebApplication:
     """What every page is served with."""
 
-    def __init__(self, server: Server, shown: dict[Any, Page]) -> None:
-        self.server, self.shown = server, shown
+    def __init__(self, dependencies: HandlerDependencies, shown: dict[Any, Page]) -> None:
+        self.dependencies, self.shown = dependencies, shown
 
     def handler(self, page: Page) -> _AiohttpHandler:
         """The aiohttp handler of one declared page."""
 
         async def handle(request: web.Request) -> web.StreamResponse:
-            browser_session = BrowserSession.anonymous(self.server.services)
+            browser_session = BrowserSession.anonymous(self.dependencies.services)
             try:
-                browser_session = await BrowserSession.from_request(self.server.services, request)
+                browser_session = await BrowserSession.from_request(self.dependencies.services, request)
                 return await self._serve(page, request, browser_session)
             except Unauthorized:
                 return redirect_to_sign_in(request, browser_session)
@@ -98,7 +98,7 @@ class WebApplication:
                 return see_other(self._standing(here[0], request) + (f"?{query}" if query else ""))
             if reads and request.path.endswith("/"):
                 return see_other(request.path.rstrip("/"))
-            browser_session = await BrowserSession.from_request(self.server.services, request)
+            browser_session = await BrowserSession.from_request(self.dependencies.services, request)
             what = f"Cannot {request.method} {request.path}"
             error = MethodNotAllowed(what, {"Allow": allowed}) if methods else NotFound(what)
             return rendering.render_error(request, browser_session, error)
@@ -123,8 +123,8 @@ class WebApplication:
             request[PRINCIPAL] = browser_session.principal
         if page.method == "GET":
             return await self._page(page, request, browser_session, ctx)
-        check(page.access, browser_session.principal, writes=True)
-        sent, upload = await uploads.received(page, request, self.server.limits)
+        check_access(page.access, browser_session.principal, writes=True)
+        sent, upload = await uploads.received(page, request, self.dependencies.limits)
         with closing(upload):
             try:
                 browser_session.check_form_token(request, sent.popall(CSRF_FIELD, [""])[0])
@@ -134,10 +134,10 @@ class WebApplication:
 
     def _context(self, request: web.Request, browser_session: BrowserSession) -> Context:
         return Context(
-            self.server.services,
+            self.dependencies.services,
             browser_session.principal,
             request_id=request[REQUEST_ID],
-            network_address=network_address(request, self.server.proxies),
+            network_address=network_address(request, self.dependencies.proxies),
             is_disconnected=partial(is_disconnected, request),
         )
 
@@ -210,8 +210,8 @@ class WebApplication:
         more: dict[str, Any] | None = None,
         status: int = 200,
     ) -> web.StreamResponse:
-        check(page.access, browser_session.principal, writes=False)
-        async with self.server.lane(page.lane):
+        check_access(page.access, browser_session.principal, writes=False)
+        async with self.dependencies.limiter(page.request_class):
             answer = await page.handler(ctx, **self._arguments(page, request))
         if isinstance(answer, web.StreamResponse):
             return answer
@@ -244,8 +244,8 @@ class WebApplication:
             arguments = self._arguments(page, request)
             if page.schema is not None:
                 arguments["form"] = load(page.schema, sent)
-            with_file = uploads.with_file(page, ctx, upload, arguments, self.server.limits)
-            async with with_file as whole, self.server.lane(page.lane):
+            with_file = uploads.with_file(page, ctx, upload, arguments, self.dependencies.limits)
+            async with with_file as whole, self.dependencies.limiter(page.request_class):
                 answer = await self._done(whole, request, ctx, arguments, claim)
         except (ValidationError, *_FORM_ERRORS) as failure:
             if page.on is None or (isinstance(failure, NotFound) and page.form is None):
@@ -259,7 +259,7 @@ class WebApplication:
         if isinstance(answer, StreamedTask):
             if claim is not None and not await form_idempotency.is_first(ctx, claim):
                 return redirect(browser_session, Redirect(answer.return_url, _BEGUN))
-            async with self.server.lane(page.lane):
+            async with self.dependencies.limiter(page.request_class):
                 return await work(request, browser_session, answer)
         return await self._respond(page, request, browser_session, ctx, answer)
 
@@ -268,7 +268,7 @@ class WebApplication:
     ) -> Any:
         if claim is not None and page.external_redirect and not await form_idempotency.is_first(ctx, claim):
             raise Conflict(_ANSWERED)  # where the first time led is of use once only
-        if claim is None or page.on is None or page.lane != "database" or page.external_redirect:
+        if claim is None or page.on is None or page.request_class != "database" or page.external_redirect:
             return await page.handler(ctx, **arguments)
         return await form_idempotency.done(ctx, claim, page, self._standing(page, request), arguments)
 
@@ -301,7 +301,7 @@ class WebApplication:
 
 
 def _fields_of(page: Page) -> set[str]:
-    return field_names(page.schema) | ({page.upload.file} if page.upload else set())
+    return field_names(page.schema) | ({page.upload.file_field} if page.upload else set())
 
 
 def _not_accepted(

@@ -14,7 +14,7 @@ from multidict import MultiDict
 
 from coaching_service.core.errors import BadRequest, UnsupportedMediaType
 from coaching_service.core.http.request_parsing import read_bytes
-from coaching_service.core.media import PDF, PICTURES
+from coaching_service.core.media import IMAGE_TYPES, PDF
 from coaching_service.core.validation_messages import body_messages
 
 LIMIT = 131_072  # 10,000 characters, each in the twelve that a browser spells it by
@@ -29,8 +29,8 @@ _IN_A_FORM = {
     "must be the IANA name of a time zone, such as Europe/Madrid": "must be a time zone offered, such as Europe/Madrid",
     "must be a number": "must be a number such as 77.5 or 77,5, without marks between the thousands",
     "must be an integer": "must be a whole number",
-    f"must be one of: {', '.join(PICTURES)}": "must be a picture: JPEG, PNG or WebP",
-    f"must be one of: {', '.join((PDF, *PICTURES))}": "must be a PDF, or a picture: JPEG, PNG or WebP",
+    f"must be one of: {', '.join(IMAGE_TYPES)}": "must be a picture: JPEG, PNG or WebP",
+    f"must be one of: {', '.join((PDF, *IMAGE_TYPES))}": "must be a PDF, or a picture: JPEG, PNG or WebP",
     "must be a whole picture": "This picture could not be read whole: it is cut off or damaged. Choose another copy.",
 }
 _IN_A_COACH_S_WORDS = {

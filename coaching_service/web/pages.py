@@ -22,7 +22,7 @@ from typing import Any, Literal
 from marshmallow import Schema
 
 from coaching_service.core.auth.access import Access
-from coaching_service.core.http.routes import Form, Lane
+from coaching_service.core.http.routes import MultipartBody, RequestClass
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import snake_case
 
@@ -81,8 +81,8 @@ class Page:
     whose variables contain `version` also shows the stored values when another change was saved in the meantime.
 
     `query` and `form` are schema instances; an invalid query is treated as an empty one. A form with a file is a
-    multipart Form as in routes: its handler also receives `file`, which is stored if the handler succeeds.
-    `lane`: as for REST routes; a form in the database lane runs in one transaction.
+    multipart body as in routes: its handler also receives `file`, which is stored if the handler succeeds.
+    `request_class`: as for REST routes; a form of class `database` runs in one transaction.
     `external_redirect`: the form may redirect to another site (OAuth consent), so the policy omits `form-action`.
     `with_request`: the handler also receives `request`.
     `idempotent`: the form may run as often as it is sent; any other runs once (see form_idempotency.py).
@@ -95,9 +95,9 @@ class Page:
     handler: Handler
     template: str = ""
     query: Schema | None = None
-    form: Schema | Form | None = None
+    form: Schema | MultipartBody | None = None
     on: Handler | None = None
-    lane: Lane = "database"
+    request_class: RequestClass = "database"
     external_redirect: bool = False
     with_request: bool = False
     idempotent: bool = False
@@ -110,14 +110,14 @@ class Page:
         return self.handler.__name__
 
     @property
-    def upload(self) -> Form | None:
+    def upload(self) -> MultipartBody | None:
         """The form, if it has a file."""
-        return self.form if isinstance(self.form, Form) else None
+        return self.form if isinstance(self.form, MultipartBody) else None
 
     @property
     def schema(self) -> Schema | None:
         """What the form's text fields are read by."""
-        return self.form.schema if isinstance(self.form, Form) else self.form
+        return self.form.schema if isinstance(self.form, MultipartBody) else self.form
 
     @property
     def pattern(self) -> str:

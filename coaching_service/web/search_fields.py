@@ -12,7 +12,7 @@ class Keywords(Text):
     """Words to search for: cut where they are too long, without control characters, so that no search is dropped."""
 
     def __init__(self) -> None:
-        super().__init__(blank=True, load_default="")
+        super().__init__(allow_blank=True, load_default="")
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         seen = "".join(" " if unicodedata.category(each) == "Cc" else each for each in str(value))

@@ -16,7 +16,7 @@ from multidict import MultiDict
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.handlers import UploadLimits
-from coaching_service.core.http.uploads import Upload, keeping, read_upload, stored
+from coaching_service.core.http.uploads import Upload, attach_file, read_upload, store_upload
 from coaching_service.web.browser_sessions import CSRF_FIELD
 from coaching_service.web.form_idempotency import SUBMISSION_FIELD
 from coaching_service.web.forms import FormData, field_names, read_form
@@ -29,9 +29,9 @@ async def received(page: Page, request: web.Request, limits: UploadLimits | None
     read_upload."""
     if page.upload is None or request.content_type == "application/x-www-form-urlencoded":
         return await read_form(request), Upload()
-    texts = {*field_names(page.schema), CSRF_FIELD, SUBMISSION_FIELD}
-    maximum = limits.bytes_of(page.upload) if limits else 0
-    upload = await read_upload(request, page.upload.file, texts, maximum, patient=True)
+    extra_fields = {*field_names(page.schema), CSRF_FIELD, SUBMISSION_FIELD}
+    maximum = limits.max_bytes(page.upload) if limits else 0
+    upload = await read_upload(request, page.upload, maximum, extra_fields=extra_fields, drain_oversized=True)
     return MultiDict(upload.texts), upload
 
 
@@ -41,17 +41,17 @@ async def with_file(
 ) -> AsyncIterator[Page]:
     """The form with its file stored: `arguments` name it, and the handler keeps it in its own transaction.
 
-    Raises ValidationError, and BadRequest as `stored`, for a file that is not taken.
+    Raises ValidationError, and BadRequest as `store_upload`, for a file that is not taken.
     """
     if page.upload is None:
         yield page
         return
     if upload.too_large:
         raise ValidationError(
-            {page.upload.file: [f"must not be larger than {file_size(limits.bytes_of(page.upload))}"]}
+            {page.upload.file_field: [f"must not be larger than {file_size(limits.max_bytes(page.upload))}"]}
         )
     if upload.file is None:
-        raise ValidationError({page.upload.file: ["must be chosen"]})
-    async with stored(ctx, upload, page.upload, arguments["customer_id"], limits.photo_pixels) as file:
+        raise ValidationError({page.upload.file_field: ["must be chosen"]})
+    async with store_upload(ctx, upload, page.upload, arguments["customer_id"], limits.photo_pixels) as file:
         arguments["file"] = file
-        yield replace(page, handler=keeping(page.handler, file))
+        yield replace(page, handler=attach_file(page.handler, file))

@@ -119,13 +119,13 @@ async def headers(
 
 @pytest.mark.parametrize("credential", [*REFUSED_401, *KEYS, *SESSIONS])
 async def test_every_operation_accepts_only_the_declared_credentials(
-    nobody: CoachClient, headers: dict[str, str], credential: str
+    anonymous: CoachClient, headers: dict[str, str], credential: str
 ) -> None:
     """Identifiers are unknown and bodies malformed: access is checked before either is read."""
     differences = []
     for route in ROUTES:
         path = fill_path(route, dict.fromkeys((wire for wire, _ in route.path_parameters), UNKNOWN))
-        reply = await nobody.send(route.method, path, headers=headers, json={"id": []})
+        reply = await anonymous.send(route.method, path, headers=headers, json={"id": []})
         refusal = expected(route, credential)
         matches = reply.status == refusal if refusal else reply.status not in (401, 403)
         if not matches:

@@ -116,11 +116,11 @@ protected = pytest.mark.parametrize(
 
 
 @protected
-async def test_every_protected_operation_needs_a_credential(nobody: CoachClient, route: Route) -> None:
+async def test_every_protected_operation_needs_a_credential(anonymous: CoachClient, route: Route) -> None:
     """Specification 7: 401 before the identifier or the body is read."""
     path = fill_path(route, dict.fromkeys((wire for wire, _ in route.path_parameters), "malformed"))
-    assert (await nobody.send(route.method, path)).refused(401) == {"statusCode": 401, "message": "Unauthorized"}
-    reply = await nobody.send(route.method, path, headers={"X-API-Key": "cs_ak_wrong"})
+    assert (await anonymous.send(route.method, path)).refused(401) == {"statusCode": 401, "message": "Unauthorized"}
+    reply = await anonymous.send(route.method, path, headers={"X-API-Key": "cs_ak_wrong"})
     assert reply.refused(401) == {"message": "Invalid API key"}
 
 

@@ -10,23 +10,23 @@ from aiohttp.test_utils import TestServer
 from coaching_service.core import rate_limits
 from coaching_service.core.database.context import Services
 from tests.client import CoachClient
-from tests.mcp.door import Knocker
-from tests.mcp.oauth import Program, register, signed_in
+from tests.mcp.http_client import McpHttpClient
+from tests.mcp.oauth import OAuthApplication, register, signed_in
 from tests.web.visitor import Visitor
 
 
 @pytest.fixture
-async def door(house: TestServer, coach: CoachClient) -> AsyncIterator[Knocker]:
+async def mcp(house: TestServer, coach: CoachClient) -> AsyncIterator[McpHttpClient]:
     """POSTs to /mcp with the coach's key."""
-    async with Knocker(house, {"X-API-Key": coach.key or ""}) as knocker:
+    async with McpHttpClient(house, {"X-API-Key": coach.key or ""}) as knocker:
         yield knocker
 
 
 @pytest.fixture
-async def stranger(house: TestServer, services: Services) -> AsyncIterator[Knocker]:
+async def unauthenticated(house: TestServer, services: Services) -> AsyncIterator[McpHttpClient]:
     """POSTs to /mcp without a credential; what other stories registered from here is not counted against it."""
     await rate_limits.forget(services, "register", "127.0.0.1")
-    async with Knocker(house, {}) as knocker:
+    async with McpHttpClient(house, {}) as knocker:
         yield knocker
 
 
@@ -39,7 +39,7 @@ async def browser(house: TestServer, coach: CoachClient) -> AsyncIterator[Visito
 
 
 @pytest.fixture
-async def passer_by(house: TestServer) -> AsyncIterator[Visitor]:
+async def signed_out_browser(house: TestServer) -> AsyncIterator[Visitor]:
     """A browser in which nobody is signed in."""
     visitor = Visitor(house)
     yield visitor
@@ -47,6 +47,6 @@ async def passer_by(house: TestServer) -> AsyncIterator[Visitor]:
 
 
 @pytest.fixture
-async def program(stranger: Knocker) -> Program:
+async def application(unauthenticated: McpHttpClient) -> OAuthApplication:
     """A public client that has registered."""
-    return await register(stranger)
+    return await register(unauthenticated)

@@ -12,17 +12,17 @@ from aiohttp.test_utils import TestServer
 from tests.assistants import pkce
 from tests.client import CoachClient, Reply
 from tests.conftest import PASSWORD
-from tests.mcp.door import Knocker
+from tests.mcp.http_client import McpHttpClient
 from tests.web.visitor import PageSeen, Visitor
 
 CALLBACK = "https://claude.ai/api/mcp/auth_callback"
 
 
 @dataclass
-class Program:
+class OAuthApplication:
     """A registered client with what it remembers of a flow."""
 
-    http: Knocker
+    http: McpHttpClient
     registered: dict[str, Any]
     verifier: str = ""
     state: str = field(default_factory=lambda: secrets.token_urlsafe(8) + "%3A&=+ü")
@@ -32,7 +32,7 @@ class Program:
         """What it wants tokens for."""
         return f"{self.http.base_url}/mcp"
 
-    def question(self, **changed: Any) -> str:
+    def authorize_url(self, **changed: Any) -> str:
         """The address it sends a browser to. None leaves a parameter out, a list sends it several times."""
         self.verifier, challenge = pkce()
         asked = {
@@ -66,11 +66,11 @@ class Program:
         return await self.http.send("POST", path, data=urlencode(sent, doseq=True), headers=form)
 
 
-async def register(http: Knocker, **metadata: Any) -> Program:
+async def register(http: McpHttpClient, **metadata: Any) -> OAuthApplication:
     """A client that has registered, a public one with one address unless the story says otherwise."""
     asked = {"redirect_uris": [CALLBACK], "token_endpoint_auth_method": "none", "client_name": "Claude", **metadata}
     reply = await http.send("POST", "/oauth/register", json=asked)
-    return Program(http, reply.ok(201))
+    return OAuthApplication(http, reply.ok(201))
 
 
 async def signed_in(house: TestServer, coach: CoachClient) -> Visitor:
@@ -80,20 +80,20 @@ async def signed_in(house: TestServer, coach: CoachClient) -> Visitor:
     return visitor
 
 
-async def decided(visitor: Visitor, program: Program, decision: str = "allow", **changed: Any) -> PageSeen:
+async def decide(visitor: Visitor, application: OAuthApplication, decision: str = "allow", **changed: Any) -> PageSeen:
     """What the browser is sent to after the coach has answered the question."""
-    page = (await visitor.get(program.question(**changed))).ok()
+    page = (await visitor.get(application.authorize_url(**changed))).ok()
     return await visitor.submit(page, "/oauth/authorize", follow=False, decision=decision)
 
 
-def answer_in(page: PageSeen) -> dict[str, str]:
+def redirect_query(page: PageSeen) -> dict[str, str]:
     """What the query of a redirect says."""
     assert page.status == 302, f"{page.status}: {page.text[:300]}"
     return {name: values[0] for name, values in parse_qs(urlsplit(page.headers["Location"]).query).items()}
 
 
-async def let_in(visitor: Visitor, program: Program, **changed: Any) -> dict[str, Any]:
+async def approve(visitor: Visitor, application: OAuthApplication, **changed: Any) -> dict[str, Any]:
     """The tokens of a program that the coach has let in."""
-    code = answer_in(await decided(visitor, program, **changed))["code"]
-    tokens: dict[str, Any] = (await program.exchange(code)).ok()
+    code = redirect_query(await decide(visitor, application, **changed))["code"]
+    tokens: dict[str, Any] = (await application.exchange(code)).ok()
     return tokens

@@ -9,7 +9,7 @@ from aiohttp.test_utils import TestServer
 
 from coaching_service.core import rate_limits
 from tests.client import CoachClient
-from tests.mcp.door import Knocker
+from tests.mcp.http_client import McpHttpClient
 from tests.mcp.oauth import CALLBACK, register
 
 BAD_ADDRESSES = [
@@ -47,12 +47,12 @@ BAD_ADDRESSES = [
 
 
 @pytest.mark.parametrize("suffix", ["", "/mcp"])
-async def test_discovery_names_what_there_is_character_by_character(stranger: Knocker, suffix: str) -> None:
-    base = stranger.base_url
-    resource = (await stranger.send("GET", f"/.well-known/oauth-protected-resource{suffix}")).ok()
+async def test_discovery_documents_have_the_exact_urls(unauthenticated: McpHttpClient, suffix: str) -> None:
+    base = unauthenticated.base_url
+    resource = (await unauthenticated.send("GET", f"/.well-known/oauth-protected-resource{suffix}")).ok()
     assert (resource["resource"], resource["authorization_servers"]) == (f"{base}/mcp", [base])
     assert (resource["scopes_supported"], resource["bearer_methods_supported"]) == (["mcp"], ["header"])
-    reply = await stranger.send("GET", f"/.well-known/oauth-authorization-server{suffix}")
+    reply = await unauthenticated.send("GET", f"/.well-known/oauth-authorization-server{suffix}")
     server = reply.ok()
     assert server["issuer"] == base
     assert server["code_challenge_methods_supported"] == ["S256"]
@@ -66,28 +66,28 @@ async def test_discovery_names_what_there_is_character_by_character(stranger: Kn
     assert (reply.headers["Cache-Control"], reply.headers.get("Pragma")) == ("public, max-age=300", None)
 
 
-async def test_pages_of_any_origin_may_register_and_get_tokens_but_not_ask(stranger: Knocker) -> None:
+async def test_cors_allows_registration_and_tokens_but_not_authorization(unauthenticated: McpHttpClient) -> None:
     origin = {"Origin": "http://localhost:6274", "Access-Control-Request-Method": "POST"}
     for path in ("/oauth/register", "/oauth/token", "/oauth/revoke", "/.well-known/oauth-authorization-server"):
-        preflight = await stranger.send("OPTIONS", path, headers=origin)
+        preflight = await unauthenticated.send("OPTIONS", path, headers=origin)
         assert (preflight.status, preflight.headers["Access-Control-Allow-Origin"]) == (204, "*")
-    asked = await stranger.send("OPTIONS", "/oauth/authorize", headers=origin)
+    asked = await unauthenticated.send("OPTIONS", "/oauth/authorize", headers=origin)
     assert "Access-Control-Allow-Origin" not in asked.headers
 
 
-async def test_a_registration_answer_holds_nothing_empty(stranger: Knocker) -> None:
+async def test_registration_response_has_no_empty_members(unauthenticated: McpHttpClient) -> None:
     ours = ["cursor://anysphere.cursor-mcp/oauth/callback", "https://www.cursor.com/agents/mcp/oauth/callback"]
     asked = {"redirect_uris": [*ours, "http://localhost:8787/callback"], "token_endpoint_auth_method": "none"}
-    program = await register(stranger, **asked, client_name="  Cu\trsor\x00 \n", logo_uri=None, contacts=[])
-    assert program.registered["redirect_uris"] == asked["redirect_uris"]
-    assert program.registered["client_name"] == "Cu rsor"
-    assert not program.registered.keys() & {"client_secret", "client_secret_expires_at", "logo_uri"}
-    assert all(program.registered.values())
+    application = await register(unauthenticated, **asked, client_name="  Cu\trsor\x00 \n", logo_uri=None, contacts=[])
+    assert application.registered["redirect_uris"] == asked["redirect_uris"]
+    assert application.registered["client_name"] == "Cu rsor"
+    assert not application.registered.keys() & {"client_secret", "client_secret_expires_at", "logo_uri"}
+    assert all(application.registered.values())
 
 
 @pytest.mark.parametrize("address", BAD_ADDRESSES, ids=lambda address: str(address)[:40])
-async def test_an_address_nobody_should_be_sent_to_is_not_registered(stranger: Knocker, address: Any) -> None:
-    reply = await stranger.send("POST", "/oauth/register", json={"redirect_uris": [CALLBACK, address]})
+async def test_unsafe_redirect_uri_is_rejected(unauthenticated: McpHttpClient, address: Any) -> None:
+    reply = await unauthenticated.send("POST", "/oauth/register", json={"redirect_uris": [CALLBACK, address]})
     assert (reply.status, reply.json["error"]) == (400, "invalid_redirect_uri")
     assert "redirect_uris.1" in reply.json["error_description"]
     assert reply.headers["Cache-Control"] == "no-store"
@@ -112,23 +112,23 @@ async def test_an_address_nobody_should_be_sent_to_is_not_registered(stranger: K
     ],
     ids=str,
 )
-async def test_metadata_that_makes_no_sense_is_not_registered(stranger: Knocker, metadata: Any, error: str) -> None:
-    reply = await stranger.send("POST", "/oauth/register", json=metadata)
+async def test_invalid_client_metadata_is_rejected(unauthenticated: McpHttpClient, metadata: Any, error: str) -> None:
+    reply = await unauthenticated.send("POST", "/oauth/register", json=metadata)
     assert (reply.status, reply.json["error"]) == (400, error)
 
 
-async def test_a_registration_is_json_and_of_bounded_size(stranger: Knocker) -> None:
+async def test_registration_must_be_json_of_limited_size(unauthenticated: McpHttpClient) -> None:
     words = {"Content-Type": "text/plain"}
-    assert (await stranger.send("POST", "/oauth/register", data=b"{}", headers=words)).status == 415
+    assert (await unauthenticated.send("POST", "/oauth/register", data=b"{}", headers=words)).status == 415
     json = {"Content-Type": "application/json"}
-    broken = await stranger.send("POST", "/oauth/register", data=b"{", headers=json)
+    broken = await unauthenticated.send("POST", "/oauth/register", data=b"{", headers=json)
     assert (broken.status, broken.json["error"]) == (400, "invalid_client_metadata")
     large = {"redirect_uris": [CALLBACK], "client_uri": "x" * 70_000}
-    assert (await stranger.send("POST", "/oauth/register", json=large)).status == 413
+    assert (await unauthenticated.send("POST", "/oauth/register", json=large)).status == 413
 
 
-async def test_too_many_registrations_from_one_address_are_slowed_down(house: TestServer, coach: CoachClient) -> None:
-    async with Knocker(house, {}) as http:
+async def test_registrations_are_rate_limited_per_network_address(house: TestServer, coach: CoachClient) -> None:
+    async with McpHttpClient(house, {}) as http:
         for _ in range(600):
             await rate_limits.count(coach.ctx.services, "register", "127.0.0.1")
         reply = await http.send("POST", "/oauth/register", json={"redirect_uris": [CALLBACK]})

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.mcp.door import Knocker
-from tests.mcp.oauth import CALLBACK, Program, answer_in, decided, let_in, register
+from tests.mcp.http_client import McpHttpClient
+from tests.mcp.oauth import CALLBACK, OAuthApplication, approve, decide, redirect_query, register
 from tests.web.visitor import Visitor
 
 
@@ -41,28 +41,28 @@ from tests.web.visitor import Visitor
     ],
     ids=str,
 )
-async def test_the_token_endpoint_refuses_and_the_code_stays_good(
-    browser: Visitor, program: Program, changed: dict[str, Any], status: int, error: str
+async def test_rejected_token_request_does_not_use_up_the_code(
+    browser: Visitor, application: OAuthApplication, changed: dict[str, Any], status: int, error: str
 ) -> None:
-    code = answer_in(await decided(browser, program))["code"]
-    usual = {"grant_type": "authorization_code", "code": code, "code_verifier": program.verifier}
-    reply = await program.post("/oauth/token", **{**usual, "redirect_uri": CALLBACK, **changed})
+    code = redirect_query(await decide(browser, application))["code"]
+    usual = {"grant_type": "authorization_code", "code": code, "code_verifier": application.verifier}
+    reply = await application.post("/oauth/token", **{**usual, "redirect_uri": CALLBACK, **changed})
     assert (reply.status, reply.json["error"]) == (status, error)
     assert reply.headers["Cache-Control"] == "no-store"
     assert code not in reply.raw.decode()
-    assert (await program.exchange(code)).status == 200
+    assert (await application.exchange(code)).status == 200
 
 
-async def test_another_programs_code_and_token_are_nobodys(
-    browser: Visitor, program: Program, stranger: Knocker
+async def test_code_and_token_of_another_application_are_rejected(
+    browser: Visitor, application: OAuthApplication, unauthenticated: McpHttpClient
 ) -> None:
-    another = await register(stranger, client_name="Another")
-    code = answer_in(await decided(browser, program))["code"]
-    another.verifier = program.verifier
+    another = await register(unauthenticated, client_name="Another")
+    code = redirect_query(await decide(browser, application))["code"]
+    another.verifier = application.verifier
     assert (await another.exchange(code)).json["error"] == "invalid_grant"
-    tokens = (await program.exchange(code)).ok()
+    tokens = (await application.exchange(code)).ok()
     assert (await another.renew(tokens["refresh_token"])).json["error"] == "invalid_grant"
-    assert (await program.renew(tokens["refresh_token"])).status == 200
+    assert (await application.renew(tokens["refresh_token"])).status == 200
 
 
 def _basic(identifier: str, secret: str) -> dict[str, str]:
@@ -70,16 +70,18 @@ def _basic(identifier: str, secret: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("method", ["client_secret_basic", "client_secret_post", None])
-async def test_a_program_with_a_secret_has_to_show_it(browser: Visitor, stranger: Knocker, method: str | None) -> None:
+async def test_confidential_application_must_send_its_secret(
+    browser: Visitor, unauthenticated: McpHttpClient, method: str | None
+) -> None:
     asked = {} if method is None else {"token_endpoint_auth_method": method}
-    reply = await stranger.send("POST", "/oauth/register", json={"redirect_uris": [CALLBACK], **asked})
-    program = Program(stranger, reply.ok(201))
-    assert program.registered["token_endpoint_auth_method"] == method or "client_secret_basic"
-    assert program.registered["client_secret_expires_at"] == 0
-    identifier, secret = program.registered["client_id"], program.registered["client_secret"]
-    code = answer_in(await decided(browser, program))["code"]
+    reply = await unauthenticated.send("POST", "/oauth/register", json={"redirect_uris": [CALLBACK], **asked})
+    application = OAuthApplication(unauthenticated, reply.ok(201))
+    assert application.registered["token_endpoint_auth_method"] == method or "client_secret_basic"
+    assert application.registered["client_secret_expires_at"] == 0
+    identifier, secret = application.registered["client_id"], application.registered["client_secret"]
+    code = redirect_query(await decide(browser, application))["code"]
     for wrong in (None, "", "wrong"):
-        refused = await program.exchange(code, client_secret=wrong)
+        refused = await application.exchange(code, client_secret=wrong)
         assert (refused.status, refused.json["error"]) == (401, "invalid_client")
     alone: dict[str, Any] = {"client_id": None, "client_secret": None}
     for header in (
@@ -89,35 +91,37 @@ async def test_a_program_with_a_secret_has_to_show_it(browser: Visitor, stranger
         {"Authorization": "Basic bm9jb2xvbg=="},
         {"Authorization": f"Bearer {secret}"},
     ):
-        refused = await program.exchange(code, headers=header, **alone)
+        refused = await application.exchange(code, headers=header, **alone)
         assert (refused.status, refused.json["error"]) == (401, "invalid_client")
         assert refused.headers["WWW-Authenticate"].startswith("Basic")
     good = _basic(identifier, secret)
-    assert (await program.exchange(code, headers=good)).json["error"] == "invalid_request", "one way only"
-    other = await program.exchange(code, headers=good, client_id="another", client_secret=None)
+    assert (await application.exchange(code, headers=good)).json["error"] == "invalid_request", "one way only"
+    other = await application.exchange(code, headers=good, client_id="another", client_secret=None)
     assert other.json["error"] == "invalid_request"
-    assert (await program.exchange(code, headers=good, **alone)).status == 200
+    assert (await application.exchange(code, headers=good, **alone)).status == 200
 
 
-async def test_forms_are_forms(stranger: Knocker) -> None:
+async def test_token_endpoint_accepts_only_urlencoded_forms(unauthenticated: McpHttpClient) -> None:
     for path in ("/oauth/token", "/oauth/revoke"):
-        assert (await stranger.send("POST", path, json={"grant_type": "authorization_code"})).status == 415
+        assert (await unauthenticated.send("POST", path, json={"grant_type": "authorization_code"})).status == 415
         form = {"Content-Type": "application/x-www-form-urlencoded"}
         for body in (b"a=" + b"x" * 70_000, b"&".join(b"a=1" for _ in range(60)), b"\xff=1"):
-            reply = await stranger.send("POST", path, data=body, headers=form)
+            reply = await unauthenticated.send("POST", path, data=body, headers=form)
             assert reply.status in (400, 401, 413)
             assert reply.json["error"] in ("invalid_request", "invalid_client")
-        assert (await stranger.send("GET", path)).status == 405
+        assert (await unauthenticated.send("GET", path)).status == 405
 
 
-async def test_revocation_needs_a_token_and_a_client_and_minds_no_unknown_one(
-    program: Program, stranger: Knocker
+async def test_revocation_requires_token_and_client_and_ignores_unknown_tokens(
+    application: OAuthApplication, unauthenticated: McpHttpClient
 ) -> None:
-    assert (await program.post("/oauth/revoke")).json["error"] == "invalid_request"
-    assert (await program.post("/oauth/revoke", token="x", client_id="nobody")).status == 401
-    assert (await program.post("/oauth/revoke", token="unknown")).status == 200
+    assert (await application.post("/oauth/revoke")).json["error"] == "invalid_request"
+    assert (await application.post("/oauth/revoke", token="x", client_id="nobody")).status == 401
+    assert (await application.post("/oauth/revoke", token="unknown")).status == 200
 
 
-async def test_a_program_that_takes_no_refresh_token_gets_none(browser: Visitor, stranger: Knocker) -> None:
-    program = await register(stranger, grant_types=["authorization_code"])
-    assert "refresh_token" not in await let_in(browser, program)
+async def test_application_without_refresh_grant_gets_no_refresh_token(
+    browser: Visitor, unauthenticated: McpHttpClient
+) -> None:
+    application = await register(unauthenticated, grant_types=["authorization_code"])
+    assert "refresh_token" not in await approve(browser, application)

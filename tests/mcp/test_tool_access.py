@@ -19,14 +19,14 @@ from tests.assistants import let_in
 from tests.client import MONDAY, UNKNOWN, CoachClient
 from tests.conftest import PASSWORD, NewCompany
 from tests.contract.world import World, make_world
-from tests.mcp.door import Knocker, refused
+from tests.mcp.http_client import McpHttpClient, tool_error
 
 TOOLS = tools_of(features.TOOLS)
 EVERY_TOOL = pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 
 
-async def listed(door: Knocker) -> set[str]:
-    return {tool["name"] for tool in (await door.ask("tools/list")).ok()["result"]["tools"]}
+async def listed(mcp: McpHttpClient) -> set[str]:
+    return {tool["name"] for tool in (await mcp.request("tools/list")).ok()["result"]["tools"]}
 
 
 def arguments(tool: Tool, world: World) -> dict[str, Any]:
@@ -48,18 +48,18 @@ def arguments(tool: Tool, world: World) -> dict[str, Any]:
     return given | ({"task": {"title": "Walk"}} if tool.name == "add_workout_item" else {})
 
 
-async def result(door: Knocker, tool: Tool, world: World) -> dict[str, Any]:
-    return await door.call(tool.name, **arguments(tool, world))
+async def result(mcp: McpHttpClient, tool: Tool, world: World) -> dict[str, Any]:
+    return await mcp.call(tool.name, **arguments(tool, world))
 
 
 @pytest.fixture
 async def with_key(house: TestServer, coach: CoachClient) -> AsyncIterator[Any]:
     """Knocks with a key of the coach's that has these restrictions."""
-    knockers: list[Knocker] = []
+    knockers: list[McpHttpClient] = []
 
-    async def make(**restrictions: Any) -> Knocker:
+    async def make(**restrictions: Any) -> McpHttpClient:
         key = (await api_keys.create(coach.ctx, "Test", restrictions))["key"]
-        knockers.append(Knocker(house, {"X-API-Key": key}))
+        knockers.append(McpHttpClient(house, {"X-API-Key": key}))
         return knockers[-1]
 
     yield make
@@ -67,28 +67,28 @@ async def with_key(house: TestServer, coach: CoachClient) -> AsyncIterator[Any]:
         await knocker.__aexit__()
 
 
-async def test_a_read_only_key_is_shown_and_may_use_only_what_reads(with_key: Any, coach: CoachClient) -> None:
-    door, world = await with_key(readOnly=True), await make_world(coach)
-    assert await listed(door) == {tool.name for tool in TOOLS if not tool.writes}
+async def test_read_only_key_sees_and_calls_only_read_tools(with_key: Any, coach: CoachClient) -> None:
+    mcp, world = await with_key(readOnly=True), await make_world(coach)
+    assert await listed(mcp) == {tool.name for tool in TOOLS if not tool.writes}
     for tool in TOOLS:
-        said = await result(door, tool, world)
+        said = await result(mcp, tool, world)
         assert said.get("isError", False) is tool.writes, tool.name
         if tool.writes:
-            refused(said, "read-only", "a key, for more than reading")
+            tool_error(said, "read-only", "a key, for more than reading")
 
 
-async def test_a_key_is_shown_and_may_use_only_what_it_is_permitted(with_key: Any, coach: CoachClient) -> None:
-    door, world = await with_key(permissions=[CUSTOMERS.VIEW, EXERCISES.VIEW]), await make_world(coach)
+async def test_restricted_key_sees_and_calls_only_permitted_tools(with_key: Any, coach: CoachClient) -> None:
+    mcp, world = await with_key(permissions=[CUSTOMERS.VIEW, EXERCISES.VIEW]), await make_world(coach)
     permitted = {tool.name for tool in TOOLS if set(tool.access.permissions) <= {CUSTOMERS.VIEW, EXERCISES.VIEW}}
-    assert await listed(door) == permitted
+    assert await listed(mcp) == permitted
     for tool in TOOLS:
-        said = await result(door, tool, world)
+        said = await result(mcp, tool, world)
         assert said.get("isError", False) is (tool.name not in permitted), tool.name
         if tool.name not in permitted:
-            assert "reading" not in refused(said, "permission", "Tell the coach: it takes that permission.")
+            assert "reading" not in tool_error(said, "permission", "Tell the coach: it takes that permission.")
 
 
-async def test_every_tool_declares_a_permission(door: Knocker) -> None:
+async def test_every_tool_declares_a_permission(mcp: McpHttpClient) -> None:
     assert all(tool.access.audience == "coach" and tool.access.permissions for tool in TOOLS)
 
 
@@ -104,28 +104,28 @@ async def world(victim: CoachClient) -> World:
 
 
 @EVERY_TOOL
-async def test_the_company_itself_finds_its_own(
+async def test_company_can_read_its_own_records(
     house: TestServer, victim: CoachClient, world: World, tool: Tool
 ) -> None:
-    async with Knocker(house, {"X-API-Key": str(victim.key)}) as door:
-        said = await result(door, tool, world)
+    async with McpHttpClient(house, {"X-API-Key": str(victim.key)}) as mcp:
+        said = await result(mcp, tool, world)
     assert not said.get("isError"), said
 
 
 @EVERY_TOOL
-async def test_nobody_finds_another_companys(door: Knocker, world: World, tool: Tool) -> None:
-    said = await result(door, tool, world)
+async def test_records_of_another_company_are_not_found(mcp: McpHttpClient, world: World, tool: Tool) -> None:
+    said = await result(mcp, tool, world)
     text = said["content"][0]["text"]
     assert not any(identifier in text for identifier in world.values())
     if tool.input_schema.get("required", ["name"]) != ["name"]:
         assert said["isError"]
         assert "not found" in text
-    assert (await door.call(tool.name, **arguments(tool, dict.fromkeys(world, UNKNOWN)))).get("isError") == said.get(
+    assert (await mcp.call(tool.name, **arguments(tool, dict.fromkeys(world, UNKNOWN)))).get("isError") == said.get(
         "isError"
     )
 
 
-async def test_an_employee_is_held_to_the_clients_assigned_to_them(house: TestServer, coach: CoachClient) -> None:
+async def test_employee_is_limited_to_assigned_clients(house: TestServer, coach: CoachClient) -> None:
     email = f"eli-{coach.ctx.company_id}@example.com"
     hired = await team.create_employee(coach.ctx, "Eli", email, [CUSTOMERS.VIEW], "assigned", "no hash")
     mine = await coach.create_customer(name="Mine", assignedTo=str(hired["_id"]))
@@ -133,61 +133,61 @@ async def test_an_employee_is_held_to_the_clients_assigned_to_them(house: TestSe
     eli = await team.load_principal(coach.ctx.services, hired["_id"])
     assert eli is not None
     grant = await let_in(coach.ctx.acting_as(eli))
-    async with Knocker(house, {"Authorization": f"Bearer {grant.tokens.access}"}) as door:
-        found = (await door.call("list_customers"))["structuredContent"]
+    async with McpHttpClient(house, {"Authorization": f"Bearer {grant.tokens.access}"}) as mcp:
+        found = (await mcp.call("list_customers"))["structuredContent"]
         assert [each["_id"] for each in found["docs"]] == [mine["_id"]]
-        said = await door.call("get_workouts", customerId=colleagues["_id"], startDate=MONDAY, endDate=MONDAY)
-        text = refused(said, "assigned to another coach", "Tell the coach", "list_customers")
+        said = await mcp.call("get_workouts", customerId=colleagues["_id"], startDate=MONDAY, endDate=MONDAY)
+        text = tool_error(said, "assigned to another coach", "Tell the coach", "list_customers")
         assert "permission" not in text and "reading" not in text
 
 
-async def test_an_assistant_let_in_to_read_cannot_write(house: TestServer, coach: CoachClient) -> None:
+async def test_read_only_assistant_cannot_write(house: TestServer, coach: CoachClient) -> None:
     grant = await let_in(coach.ctx, read_only=True)
-    async with Knocker(house, {"Authorization": f"Bearer {grant.tokens.access}"}) as door:
-        assert await listed(door) == {tool.name for tool in TOOLS if not tool.writes}
+    async with McpHttpClient(house, {"Authorization": f"Bearer {grant.tokens.access}"}) as mcp:
+        assert await listed(mcp) == {tool.name for tool in TOOLS if not tool.writes}
 
 
-async def test_an_assistants_token_is_no_session(coach: CoachClient) -> None:
+async def test_assistant_token_is_not_a_session(coach: CoachClient) -> None:
     token = (await let_in(coach.ctx)).tokens.access
     (await coach.with_bearer(token).get("/me")).refused(401)
 
 
-async def test_a_removed_employees_assistant_is_out_at_once(house: TestServer, coach: CoachClient) -> None:
+async def test_assistant_of_a_removed_employee_loses_access_at_once(house: TestServer, coach: CoachClient) -> None:
     email = f"eli-{coach.ctx.company_id}@example.com"
     hired = await team.create_employee(coach.ctx, "Eli", email, [CUSTOMERS.VIEW], "all", "no hash")
     eli = await team.load_principal(coach.ctx.services, hired["_id"])
     assert eli is not None
     theirs = await let_in(coach.ctx.acting_as(eli), "Eli's")
-    async with Knocker(house, {"Authorization": f"Bearer {theirs.tokens.access}"}) as door:
-        assert "list_customers" in await listed(door)
+    async with McpHttpClient(house, {"Authorization": f"Bearer {theirs.tokens.access}"}) as mcp:
+        assert "list_customers" in await listed(mcp)
         session = await coach.interactive()
         assert [each["clientName"] for each in (await session.get("/coach/assistants")).ok()] == ["Eli's"]
         (await session.delete(f"/coach/employees/{hired['_id']}")).ok(204)
-        assert (await door.ask("tools/list")).status == 401
+        assert (await mcp.request("tools/list")).status == 401
     assert (await session.get("/coach/assistants")).ok() == []
 
 
-async def test_a_deleted_companys_assistants_are_out_at_once(house: TestServer, new_company: NewCompany) -> None:
+async def test_assistants_of_a_deleted_company_lose_access_at_once(house: TestServer, new_company: NewCompany) -> None:
     company = await new_company()
     grant = await let_in(company.ctx)
-    async with Knocker(house, {"Authorization": f"Bearer {grant.tokens.access}"}) as door:
-        assert (await door.ask("tools/list")).status == 200
+    async with McpHttpClient(house, {"Authorization": f"Bearer {grant.tokens.access}"}) as mcp:
+        assert (await mcp.request("tools/list")).status == 200
         session = await company.interactive()
         (await session.send("DELETE", "/coach/account", json={"password": PASSWORD})).ok(204)
-        assert (await door.ask("tools/list")).status == 401
+        assert (await mcp.request("tools/list")).status == 401
     with pytest.raises(GrantRejected):
         await assistants.refresh_tokens(company.ctx.services, str(grant.tokens.refresh), "a-client")
 
 
-async def test_a_coach_sees_and_ends_their_own_assistants(house: TestServer, coach: CoachClient) -> None:
+async def test_coach_lists_and_revokes_their_own_assistants(house: TestServer, coach: CoachClient) -> None:
     grant = await let_in(coach.ctx, "Claude")
     session = await coach.interactive()
-    async with Knocker(house, {"Authorization": f"Bearer {grant.tokens.access}"}) as door:
-        await listed(door)
+    async with McpHttpClient(house, {"Authorization": f"Bearer {grant.tokens.access}"}) as mcp:
+        await listed(mcp)
         (seen,) = (await session.get("/coach/assistants")).ok()
         assert (seen["clientName"], seen["redirectHost"], seen["readOnly"]) == ("Claude", "claude.ai", False)
         assert seen["lastUsedAt"] is not None
         (await session.delete(f"/coach/assistants/{seen['_id']}")).ok(204)
-        assert (await door.ask("tools/list")).status == 401
+        assert (await mcp.request("tools/list")).status == 401
         assert (await session.get("/coach/assistants")).ok() == []
         (await session.delete(f"/coach/assistants/{seen['_id']}")).refused(404)

@@ -13,7 +13,7 @@ from aiohttp.test_utils import TestServer
 from coaching_service import features
 from coaching_service.core.mcp.tools import tools_of
 from tests.client import MONDAY, TUESDAY, UNKNOWN, CoachClient
-from tests.mcp.door import Knocker, official_client, refused, told
+from tests.mcp.http_client import McpHttpClient, official_client, tool_error, tool_result
 
 NAMES = [
     *("list_customers", "get_customer", "create_customer"),
@@ -34,8 +34,8 @@ def parameters(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, di
             yield from parameters(inner, f"{path}.{name}")
 
 
-async def test_the_list_tells_all_an_assistant_needs(door: Knocker) -> None:
-    reply = await door.ask("tools/list")
+async def test_tools_list_is_complete(mcp: McpHttpClient) -> None:
+    reply = await mcp.request("tools/list")
     tools = reply.ok()["result"]["tools"]
     assert sorted(tool["name"] for tool in tools) == sorted(NAMES)
     assert len(reply.raw) < 30_000
@@ -59,14 +59,14 @@ async def test_the_list_tells_all_an_assistant_needs(door: Knocker) -> None:
     assert not any(tool["annotations"]["destructiveHint"] for tool in tools if tool["name"] != "record_metric")
 
 
-async def test_the_list_is_the_same_each_time_and_says_how_long_it_lasts(door: Knocker) -> None:
-    first, second = [(await door.ask_modern("tools/list")).ok()["result"] for _ in range(2)]
+async def test_tools_list_is_deterministic_and_cacheable(mcp: McpHttpClient) -> None:
+    first, second = [(await mcp.request_modern("tools/list")).ok()["result"] for _ in range(2)]
     assert first == second
     assert (first["ttlMs"], first["cacheScope"]) == (60_000, "private")
-    assert (await door.ask("tools/list", {"cursor": "next"})).json["error"]["code"] == -32602
+    assert (await mcp.request("tools/list", {"cursor": "next"})).json["error"]["code"] == -32602
 
 
-async def test_clients_are_listed_by_the_specifications_parameters(door: Knocker, coach: CoachClient) -> None:
+async def test_list_customers_takes_the_specified_parameters(mcp: McpHttpClient, coach: CoachClient) -> None:
     schema = next(tool for tool in tools_of(features.TOOLS) if tool.name == "list_customers").input_schema
     assert schema["properties"].keys() == {"page", "pageSize", "search", "isArchived", "groups"}
     assert "required" not in schema
@@ -79,37 +79,39 @@ async def test_clients_are_listed_by_the_specifications_parameters(door: Knocker
     gone = await coach.create_customer(name="Archie Archived")
     (await coach.put("/coach/customers/archive", {"id": gone["_id"]})).ok()
 
-    first = told(await door.call("list_customers"))
+    first = tool_result(await mcp.call("list_customers"))
     assert [len(first["docs"]), first["totalDocs"], first["hasNextPage"], first["nextPage"]] == [20, 21, True, 2]
-    second = told(await door.call("list_customers", page=2))
+    second = tool_result(await mcp.call("list_customers", page=2))
     assert [each["name"] for each in second["docs"]] == ["Client 20"]
-    assert told(await door.call("list_customers", search="client 1", groups=["Odd"]))["totalDocs"] == 5
-    assert [each["name"] for each in told(await door.call("list_customers", isArchived=True))["docs"]] == [gone["name"]]
-    assert told(await door.call("list_customers", pageSize=100))["totalDocs"] == 21
-    refused(await door.call("list_customers", pageSize=101), "pageSize must not be greater than 100", "Correct")
+    assert tool_result(await mcp.call("list_customers", search="client 1", groups=["Odd"]))["totalDocs"] == 5
+    assert [each["name"] for each in tool_result(await mcp.call("list_customers", isArchived=True))["docs"]] == [
+        gone["name"]
+    ]
+    assert tool_result(await mcp.call("list_customers", pageSize=100))["totalDocs"] == 21
+    tool_error(await mcp.call("list_customers", pageSize=101), "pageSize must not be greater than 100", "Correct")
 
 
-async def test_a_client_has_a_trainer_with_a_name_and_a_day_that_is_today(door: Knocker, coach: CoachClient) -> None:
+async def test_get_customer_returns_trainer_name_and_local_date(mcp: McpHttpClient, coach: CoachClient) -> None:
     made = await coach.create_customer(assignedTo=str(coach.ctx.caller.id), timezone="Pacific/Kiritimati")
-    found = told(await door.call("get_customer", customerId=made["_id"]))
+    found = tool_result(await mcp.call("get_customer", customerId=made["_id"]))
     assert found["assignedTo"] == {"_id": str(coach.ctx.caller.id), "name": "Olga Owner"}
     assert found["timezone"] == "Pacific/Kiritimati"
     assert found["today"] == str(coach.ctx.caller.today("Pacific/Kiritimati"))
 
 
-async def test_a_client_made_by_an_assistant_is_there_over_rest(door: Knocker, coach: CoachClient) -> None:
-    made = told(await door.call("create_customer", name="Ana", email="ana@example.com", sendInvitation=False))
+async def test_client_created_by_tool_is_visible_over_rest(mcp: McpHttpClient, coach: CoachClient) -> None:
+    made = tool_result(await mcp.call("create_customer", name="Ana", email="ana@example.com", sendInvitation=False))
     assert "firstAccessToken" not in made
     assert (made["invited"], "hint" in made) == (False, False)
     read = (await coach.get(f"/coach/customers/{made['_id']}")).ok()
     assert (read["name"], read["email"]) == ("Ana", "ana@example.com")
-    refused(await door.call("create_customer", email="nobody"), "name is required", "email must be an e-mail address")
+    tool_error(await mcp.call("create_customer", email="nobody"), "name is required", "email must be an e-mail address")
 
 
-async def test_a_workout_written_by_an_assistant_reads_the_same_over_rest(door: Knocker, coach: CoachClient) -> None:
+async def test_workout_created_by_tool_reads_the_same_over_rest(mcp: McpHttpClient, coach: CoachClient) -> None:
     client = await coach.create_customer()
-    found = told(await door.call("list_exercises", search="back squat", pageSize=1))["docs"][0]
-    plank = told(await door.call("list_exercises", search="plank", pageSize=1))["docs"][0]
+    found = tool_result(await mcp.call("list_exercises", search="back squat", pageSize=1))["docs"][0]
+    plank = tool_result(await mcp.call("list_exercises", search="plank", pageSize=1))["docs"][0]
     squat = {
         "exerciseId": found["_id"],
         "superset": "A",
@@ -120,8 +122,8 @@ async def test_a_workout_written_by_an_assistant_reads_the_same_over_rest(door: 
     }
     hold = {"exerciseId": plank["_id"], "superset": "A", "instructions": "Breathe", "sets": [{"seconds": 60}]}
     run = {"exerciseId": plank["_id"], "sets": [{"meters": 400, "count": 2}]}
-    made = told(
-        await door.call(
+    made = tool_result(
+        await mcp.call(
             "create_workout", customerId=client["_id"], date=MONDAY, name="Legs", exercises=[squat, hold, run]
         )
     )
@@ -142,12 +144,12 @@ async def test_a_workout_written_by_an_assistant_reads_the_same_over_rest(door: 
     assert [each["plannedMeters"] for each in third["exerciseSets"]] == [400, 400]
 
 
-async def test_a_workout_scheduled_over_rest_reads_the_same_for_an_assistant(door: Knocker, coach: CoachClient) -> None:
+async def test_workout_created_over_rest_reads_the_same_by_tool(mcp: McpHttpClient, coach: CoachClient) -> None:
     client = await coach.create_customer()
     block = await coach.schedule(client)
     path = f"/coach/customers/{client['_id']}/wblocks/{block['_id']}/witems"
     item = (await coach.post(path, {"type": "TASK", "taskFields": {"title": "Walk", "description": "Slowly"}})).ok(201)
-    found = told(await door.call("get_workouts", customerId=client["_id"], startDate=MONDAY, endDate=MONDAY))
+    found = tool_result(await mcp.call("get_workouts", customerId=client["_id"], startDate=MONDAY, endDate=MONDAY))
     (read,) = found["docs"]
     assert (read["_id"], read["name"], found["totalDocs"]) == (block["_id"], block["name"], 1)
     assert read["items"] == [
@@ -159,29 +161,29 @@ async def test_a_workout_scheduled_over_rest_reads_the_same_for_an_assistant(doo
             "taskFields": {"title": "Walk", "description": "Slowly"},
         }
     ]
-    refused(
-        await door.call("get_workouts", customerId=client["_id"], startDate=MONDAY, endDate="2027-03-02"),
+    tool_error(
+        await mcp.call("get_workouts", customerId=client["_id"], startDate=MONDAY, endDate="2027-03-02"),
         "endDate must be less than 93 days after startDate",
     )
 
 
-async def test_items_are_added_and_moved(door: Knocker, coach: CoachClient) -> None:
+async def test_items_are_added_and_moved(mcp: McpHttpClient, coach: CoachClient) -> None:
     client = await coach.create_customer()
     monday, tuesday = await coach.schedule(client), await coach.schedule(client, date=TUESDAY)
     known = {"customerId": client["_id"], "workoutId": monday["_id"]}
-    told(await door.call("add_workout_item", **known, task={"title": "Walk"}))
-    added = told(await door.call("add_workout_item", **known, reminder={"time": "08:30", "message": "Drink"}))
+    tool_result(await mcp.call("add_workout_item", **known, task={"title": "Walk"}))
+    added = tool_result(await mcp.call("add_workout_item", **known, reminder={"time": "08:30", "message": "Drink"}))
     assert [item["type"] for item in added["workout"]["items"]] == ["TASK", "REMINDER"]
-    refused(await door.call("add_workout_item", **known), "must have exactly one of exercise, task and reminder")
+    tool_error(await mcp.call("add_workout_item", **known), "must have exactly one of exercise, task and reminder")
     both = {"task": {"title": "Walk"}, "reminder": {"time": "08:30", "message": "Drink"}}
-    refused(await door.call("add_workout_item", **known, **both), "exactly one")
+    tool_error(await mcp.call("add_workout_item", **known, **both), "exactly one")
 
     move = {"fromWorkoutId": monday["_id"], "toWorkoutId": tuesday["_id"], "customerId": client["_id"]}
     item = added["workout"]["items"][0]["_id"]
-    moved = told(await door.call("move_workout_item", **move, itemId=item))
+    moved = tool_result(await mcp.call("move_workout_item", **move, itemId=item))
     assert (moved["workout"]["_id"], moved["workout"]["items"][0]["_id"]) == (tuesday["_id"], item)
-    refused(
-        await door.call("move_workout_item", **move, itemId=item), "no longer in the source", "Read the record again"
+    tool_error(
+        await mcp.call("move_workout_item", **move, itemId=item), "no longer in the source", "Read the record again"
     )
 
 
@@ -198,43 +200,43 @@ async def test_items_are_added_and_moved(door: Knocker, coach: CoachClient) -> N
     ],
     ids=str,
 )
-async def test_a_set_that_makes_no_sense_is_refused_and_nothing_is_scheduled(
-    door: Knocker, coach: CoachClient, planned: dict[str, Any], words: str
+async def test_invalid_set_is_rejected_and_nothing_is_scheduled(
+    mcp: McpHttpClient, coach: CoachClient, planned: dict[str, Any], words: str
 ) -> None:
     client = await coach.create_customer()
     exercise = await coach.create_exercise()
-    result = await door.call(
+    result = await mcp.call(
         *("create_workout",),
         customerId=client["_id"],
         date=MONDAY,
         name="Legs",
         exercises=[{"exerciseId": exercise["_id"], "sets": [planned]}],
     )
-    refused(result, words, "nothing was changed")
+    tool_error(result, words, "nothing was changed")
     assert await coach.calendar(client) == []
 
 
-async def test_a_workout_with_an_unknown_exercise_is_not_half_scheduled(door: Knocker, coach: CoachClient) -> None:
+async def test_workout_with_an_unknown_exercise_is_not_created(mcp: McpHttpClient, coach: CoachClient) -> None:
     client = await coach.create_customer()
     exercise = await coach.create_exercise()
     exercises = [{"exerciseId": each, "sets": [{"reps": 5}]} for each in (exercise["_id"], UNKNOWN)]
-    result = await door.call("create_workout", customerId=client["_id"], date=MONDAY, name="Legs", exercises=exercises)
-    refused(result, "Exercise not found: entry 1, counted from 0; nothing was changed.", "list_exercises")
+    result = await mcp.call("create_workout", customerId=client["_id"], date=MONDAY, name="Legs", exercises=exercises)
+    tool_error(result, "Exercise not found: entry 1, counted from 0; nothing was changed.", "list_exercises")
     assert await coach.calendar(client) == []
 
 
-async def test_errors_quote_nothing_of_what_was_sent(door: Knocker) -> None:
+async def test_errors_do_not_quote_the_arguments(mcp: McpHttpClient) -> None:
     evil = "<script>$where"
     for arguments in ({evil: 1}, {"search": {evil: 1}}, {"groups": [evil, 7]}, {"page": evil}):
-        assert evil not in refused(await door.call("list_customers", **arguments))
-    refused(await door.call("list_customers", pagesize=5), "unknown field; the known ones are page, pageSize, search")
-    reply = await door.ask("tools/call", {"name": "list_customers", "arguments": [evil]})
+        assert evil not in tool_error(await mcp.call("list_customers", **arguments))
+    tool_error(await mcp.call("list_customers", pagesize=5), "unknown field; the known ones are page, pageSize, search")
+    reply = await mcp.request("tools/call", {"name": "list_customers", "arguments": [evil]})
     assert evil not in reply.raw.decode()
 
 
-async def test_errors_stay_short_and_depth_is_an_error_too(door: Knocker) -> None:
+async def test_errors_are_short_and_deep_nesting_is_rejected(mcp: McpHttpClient) -> None:
     wrong = {"exerciseId": UNKNOWN, "sets": [{"repetitions": 5}] * 50}
-    said = refused(await door.call("create_workout", exercises=[wrong] * 50), "and 2495 more of the kind")
+    said = tool_error(await mcp.call("create_workout", exercises=[wrong] * 50), "and 2495 more of the kind")
     assert len(said) < 4_000
     deep = '{"a":' * 900 + "1" + "}" * 900
     call = {
@@ -244,17 +246,19 @@ async def test_errors_stay_short_and_depth_is_an_error_too(door: Knocker) -> Non
         "params": {"name": "list_customers", "arguments": "deep"},
     }
     body = orjson.dumps(call).replace(b'"deep"', deep.encode())
-    reply = await door.send(data=body, headers={"Content-Type": "application/json"})
-    refused(reply.ok()["result"])
+    reply = await mcp.send(data=body, headers={"Content-Type": "application/json"})
+    tool_error(reply.ok()["result"])
 
 
-async def test_null_is_the_same_as_left_out_and_a_whole_number_an_integer(door: Knocker) -> None:
-    assert told(await door.call("list_customers", search=None, groups=None, page=None, pageSize=5.0))["limit"] == 5
-    refused(await door.call("list_customers", pageSize=5.5), "must be an integer")
+async def test_null_means_absent_and_whole_floats_are_integers(mcp: McpHttpClient) -> None:
+    assert (
+        tool_result(await mcp.call("list_customers", search=None, groups=None, page=None, pageSize=5.0))["limit"] == 5
+    )
+    tool_error(await mcp.call("list_customers", pageSize=5.5), "must be an integer")
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_the_official_client_in_each_era(house: TestServer, coach: CoachClient, mode: str) -> None:
+async def test_official_client_in_each_protocol_era(house: TestServer, coach: CoachClient, mode: str) -> None:
     async with official_client(house, {"X-API-Key": str(coach.key)}, mode) as assistant:
         assert assistant.protocol_version == {"auto": "2026-07-28", "legacy": "2025-11-25"}[mode]
         assert assistant.server_info.name == "coaching-service"

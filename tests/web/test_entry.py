@@ -7,7 +7,7 @@ import secrets
 
 import pytest
 
-from coaching_service.app import MEASURES, SERVICES
+from coaching_service.app import HTTP_METRICS, SERVICES
 from coaching_service.core import rate_limits
 from coaching_service.people.identities import service as identities
 from coaching_service.people.sessions import web_sessions
@@ -107,11 +107,13 @@ async def test_a_wrong_password_and_an_unknown_address_read_the_same(coach: Coac
     assert wrong.form("/app/sign-in").controls["email"]["value"] == coach.ctx.caller.email
 
 
-async def test_failures_slow_the_page_and_rest_alike(coach: CoachClient, visitor: Visitor, nobody: CoachClient) -> None:
+async def test_failures_slow_the_page_and_rest_alike(
+    coach: CoachClient, visitor: Visitor, anonymous: CoachClient
+) -> None:
     email = str(coach.ctx.caller.email)
     for _ in range(3):
         await visitor.sign_in(email, "not the password")
-        await nobody.post("/auth/login", {"email": email, "password": "not the password"})
+        await anonymous.post("/auth/login", {"email": email, "password": "not the password"})
     slowed = await visitor.sign_in(email, PASSWORD)
 
     slowed.ok(429).says("Too many attempts. Try again in 15 minutes.")
@@ -134,7 +136,7 @@ async def test_whoever_leaves_the_page_while_waiting_in_line_is_not_looked_at(
 
     left = {"method": "POST", "route": "/app/sign-in", "status": "499"}
     await until(
-        lambda: as_served.app[MEASURES].registry.get_sample_value("http_requests_total", left), "the line moves on"
+        lambda: as_served.app[HTTP_METRICS].registry.get_sample_value("http_requests_total", left), "the line moves on"
     )
     assert await rate_limits.seen(services, "account", email) == (0, 0)
 
@@ -166,7 +168,7 @@ async def test_a_used_link_says_so(coach: CoachClient, visitor: Visitor) -> None
 
 
 async def test_a_client_gets_in_by_the_invitation_and_not_into_the_application(
-    coach: CoachClient, visitor: Visitor, nobody: CoachClient
+    coach: CoachClient, visitor: Visitor, anonymous: CoachClient
 ) -> None:
     email = f"ana-{secrets.token_hex(6)}@example.com"
     customer = await coach.create_customer(email=email, sendInvitation=False)
@@ -175,7 +177,7 @@ async def test_a_client_gets_in_by_the_invitation_and_not_into_the_application(
     done = await visitor.submit(page, "/app/first-access", password=PASSWORD)
 
     done.ok().says("You are in")
-    (await nobody.post("/auth/login", {"email": email, "password": PASSWORD})).ok()
+    (await anonymous.post("/auth/login", {"email": email, "password": PASSWORD})).ok()
     (await visitor.sign_in(email, PASSWORD)).ok(403).says(
         "This application is for coaches", "If you are a client", "your coach can tell you"
     )

@@ -64,11 +64,11 @@ async def test_behind_https_the_cookie_is_for_https_and_this_host_alone(behind_h
 
 
 async def test_the_cookie_opens_no_rest_path_and_a_bearer_no_page(
-    interactive: CoachClient, owner_page: Visitor, new_visitor: NewVisitor, nobody: CoachClient
+    interactive: CoachClient, owner_page: Visitor, new_visitor: NewVisitor, anonymous: CoachClient
 ) -> None:
     token = owner_page.cookies()["coach_session"]
     (await owner_page.get("/me")).ok(401)
-    (await nobody.with_bearer(token).get("/me")).refused(401)
+    (await anonymous.with_bearer(token).get("/me")).refused(401)
 
     bearer = interactive._headers["Authorization"].removeprefix("Bearer ")
     stranger = new_visitor()
@@ -200,10 +200,10 @@ FORM = "application/x-www-form-urlencoded"
 
 
 async def test_a_browser_at_the_bare_address_is_led_in_and_a_program_is_not(
-    visitor: Visitor, nobody: CoachClient
+    visitor: Visitor, anonymous: CoachClient
 ) -> None:
     assert (await visitor.get("/")).path == "/app/sign-in"
-    (await nobody.get("/")).refused(404, "Cannot GET /")
+    (await anonymous.get("/")).refused(404, "Cannot GET /")
 
 
 async def test_a_lost_database_is_a_page_that_keeps_the_session(settings: Settings) -> None:

@@ -21,12 +21,12 @@ def secret_on(page: PageSeen) -> str:
 
 
 async def test_a_key_is_made_used_shown_again_and_deleted(
-    coach: CoachClient, owner_page: Visitor, nobody: CoachClient
+    coach: CoachClient, owner_page: Visitor, anonymous: CoachClient
 ) -> None:
     page = await owner_page.get(KEYS)
     made = (await owner_page.submit(page, KEYS, name="Website")).ok().says("Your new key: Website")
     secret = secret_on(made)
-    (await nobody.with_key(secret).get("/me")).ok()
+    (await anonymous.with_key(secret).get("/me")).ok()
     assert secret not in (await owner_page.get(KEYS)).html, "the list does not show it"
 
     (website,) = [
@@ -37,12 +37,12 @@ async def test_a_key_is_made_used_shown_again_and_deleted(
     asked = (await owner_page.get(f"{KEYS}/{website['_id']}/delete")).says("Delete the key Website?", secret[-4:])
     (await owner_page.submit(asked, f"{KEYS}/{website['_id']}/delete")).says("Website is deleted.")
 
-    (await nobody.with_key(secret).get("/me")).refused(401)
+    (await anonymous.with_key(secret).get("/me")).refused(401)
     again = await owner_page.submit(asked, f"{KEYS}/{website['_id']}/delete")
     again.ok().says("Website is deleted. It is refused from now on. It was sent twice, and done once.")
 
 
-async def test_a_key_is_restricted(coach: CoachClient, owner_page: Visitor, nobody: CoachClient) -> None:
+async def test_a_key_is_restricted(coach: CoachClient, owner_page: Visitor, anonymous: CoachClient) -> None:
     page = await owner_page.get(KEYS)
     tomorrow = str(coach.ctx.caller.today() + timedelta(days=1))
     made = await owner_page.submit(
@@ -54,7 +54,7 @@ async def test_a_key_is_restricted(coach: CoachClient, owner_page: Visitor, nobo
         expires=tomorrow,
     )
     made.ok().says("Read only", "2 permissions", "Until")
-    key = nobody.with_key(secret_on(made))
+    key = anonymous.with_key(secret_on(made))
     assert (await key.get("/me")).ok()["permissions"] == ["customers.view", "exercises.view"]
     (await key.post("/coach/customers", {"name": "Ana"})).refused(403)
 
@@ -188,10 +188,10 @@ async def test_an_assistant_is_disconnected(coach: CoachClient, owner_page: Visi
     (await owner_page.submit(asked, path)).ok().says("It was sent twice, and done once.")
 
 
-async def test_what_is_ticked_restricts_a_key(owner_page: Visitor, nobody: CoachClient) -> None:
+async def test_what_is_ticked_restricts_a_key(owner_page: Visitor, anonymous: CoachClient) -> None:
     made = await owner_page.submit(await owner_page.get(KEYS), KEYS, name="One", permissions=["customers.view"])
     made.ok().says("1 permission")
-    assert (await nobody.with_key(secret_on(made)).get("/me")).ok()["permissions"] == ["customers.view"]
+    assert (await anonymous.with_key(secret_on(made)).get("/me")).ok()["permissions"] == ["customers.view"]
 
 
 async def test_a_key_ends_with_its_last_day_where_the_company_is(coach: CoachClient, owner_page: Visitor) -> None:
@@ -265,7 +265,7 @@ async def test_archiving_a_program_twice_leaves_it_archived(coach: CoachClient, 
     assert stored["isArchived"] is True, "a page brought back does what its button says"
 
 
-async def test_a_program_is_assigned_to_any_of_many_clients(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_program_is_assigned_to_any_of_many_clients(coach: CoachClient, owner_page: Visitor) -> None:
     for number in range(51):
         await coach.create_customer(f"Client {number:02}")
     zoe = await coach.create_customer("Zoe")

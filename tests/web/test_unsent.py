@@ -51,9 +51,9 @@ async def test_a_password_typed_into_the_form_is_not_carried_along(coach: CoachC
 
 
 async def test_what_another_site_sends_is_kept_nowhere(new_visitor: NewVisitor) -> None:
-    nobody = new_visitor()
+    anonymous = new_visitor()
     for headers in ({"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://evil.example"}, {}):
-        asked = await nobody.send("POST", NEW, data={"name": "Planted"}, headers=headers)
+        asked = await anonymous.send("POST", NEW, data={"name": "Planted"}, headers=headers)
         assert asked.ok().path == "/app/sign-in"
         assert "Planted" not in asked.html
 

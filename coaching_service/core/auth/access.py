@@ -72,17 +72,17 @@ def customer() -> Access:
     return Access("customer")
 
 
-def check(access: Access, principal: Principal | None, *, writes: bool) -> None:
+def check_access(access: Access, principal: Principal | None, *, writes: bool) -> None:
     """Let `principal` through or raise Unauthorized or Forbidden. `writes`: whether the operation changes anything."""
     if access.audience == "public":
         return
     if principal is None:
         raise Unauthorized()
-    if reason := refusal(access, principal, writes=writes):
+    if reason := denial_reason(access, principal, writes=writes):
         raise Forbidden(reason)
 
 
-def refusal(access: Access, principal: Principal, *, writes: bool) -> str | None:
+def denial_reason(access: Access, principal: Principal, *, writes: bool) -> str | None:
     """Why this principal may not call the operation, or None when it may."""
     if access.session_only and principal.via != "session":
         return "This operation needs an interactive session; API keys are refused"

@@ -17,14 +17,14 @@ Via = Literal["session", "apiKey", "mcp"]
 class Company:
     """What handlers need to know of the company without another query.
 
-    `load_unit` is `kg` or `lb`; `keeps_loads`: loads are stored in it, so that it can no longer change.
+    `load_unit` is `kg` or `lb`; `has_stored_loads`: loads are stored in it, so that it can no longer change.
     """
 
     id: ObjectId
     name: str
     timezone: str
     load_unit: str
-    keeps_loads: bool = False
+    has_stored_loads: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from motor.motor_asyncio import AsyncIOMotorClientSession, AsyncIOMotorCollectio
 from coaching_service.core.auth.secrets import Vault
 from coaching_service.core.events import DomainEvent, EventBus
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.media import Pictures
+from coaching_service.core.media import ImageProcessor
 
 if TYPE_CHECKING:
     from coaching_service.core.auth.principal import Principal
@@ -36,8 +36,8 @@ class Services:
     """What the process offers to every request, made once at start.
 
     `events` has the subscribers of domain events; `base_url` is the public address without a trailing slash;
-    `registration`: companies may sign up by themselves; `pictures` decodes images; `sign_in_lock` is held while a
-    password is verified; `job_available` wakes the background worker.
+    `registration`: companies may sign up by themselves; `image_processor` decodes uploaded images; `sign_in_lock` is
+    held while a password is verified; `job_available` wakes the background worker.
     """
 
     db: Database
@@ -46,7 +46,7 @@ class Services:
     base_url: str
     mail_sender: MailSender
     registration: bool = True
-    pictures: Pictures = field(default_factory=Pictures)
+    image_processor: ImageProcessor = field(default_factory=ImageProcessor)
     sign_in_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     job_available: asyncio.Event = field(default_factory=asyncio.Event)
     _collections: dict[str, Collection] = field(default_factory=dict, init=False, repr=False)

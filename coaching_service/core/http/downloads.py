@@ -1,4 +1,4 @@
-"""Answers that are bytes: streamed in bounded memory, whole or in part."""
+"""File downloads: streamed in bounded memory, as a whole or in part."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 import structlog
-from aiohttp import web
+from aiohttp import hdrs, web
 
-_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII | re.IGNORECASE)
-_TAG = re.compile(r'(?:W/)?("[^"]*")|\*')
 log = structlog.get_logger("coaching_service")
-# Nothing a stored file holds is run in our name.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+# A stored file must not run scripts under our origin.
+_CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+_NOT_MODIFIED_HEADERS = ("ETag", "Cache-Control", "Content-Security-Policy", "X-Content-Type-Options")
 
 
 @dataclass(frozen=True)
-class Stream:
-    """A download. `size` None: not known before it ends, and not to be had in parts.
+class Download:
+    """A response that is a file.
 
-    `read` gives the bytes from one position to another (not included). `inline`: a browser may show it.
+    `read(start, end)` yields the bytes from `start` up to, not including, `end`. `size`: bytes, or None when the size
+    is unknown before the end, in which case ranges are not supported. `etag`: quoted. `inline`: a browser may show it.
     """
 
     content_type: str
@@ -33,87 +33,91 @@ class Stream:
     inline: bool = False
 
 
-def in_turns(stream: Stream, line: AbstractAsyncContextManager[object]) -> Stream:
-    """The same stream, each piece of which is read in a line and sent outside it: who reads slowly holds nobody up."""
+def read_with_limit(download: Download, limiter: AbstractAsyncContextManager[object]) -> Download:
+    """Returns the download reading each chunk while it holds `limiter`.
+
+    Chunks are sent without holding it, so that slow receivers do not block other downloads.
+    """
 
     async def read(start: int, end: int) -> AsyncIterator[bytes]:
-        pieces = stream.read(start, end)
+        chunks = download.read(start, end)
         while True:
-            async with line:
-                piece = await anext(pieces, None)
-            if piece is None:
+            async with limiter:
+                chunk = await anext(chunks, None)
+            if chunk is None:
                 return
-            yield piece
+            yield chunk
 
-    return replace(stream, read=read)
+    return replace(download, read=read)
 
 
-async def send(request: web.Request, stream: Stream, headers: dict[str, str]) -> web.StreamResponse:
-    """Answer with a stream, or the part of it that `Range` asks for, or 304 when `If-None-Match` has it."""
+async def send_download(request: web.Request, download: Download, headers: dict[str, str]) -> web.StreamResponse:
+    """Send a download.
+
+    Responds 206 with the part that `Range` asks for, 416 when there is no such part, and 304 when `If-None-Match`
+    names the current version.
+    """
     headers = headers | {
-        "Content-Type": stream.content_type,
-        "Content-Disposition": _disposition(stream),
-        "Content-Security-Policy": _POLICY,
+        "Content-Type": download.content_type,
+        "Content-Disposition": _content_disposition(download),
+        "Content-Security-Policy": _CONTENT_SECURITY_POLICY,
         "X-Content-Type-Options": "nosniff",
         "Server": "coaching-service",
-        "Cache-Control": "private, max-age=3600" if stream.etag else "no-store",
+        "Cache-Control": "private, max-age=3600" if download.etag else "no-store",
     }
-    if stream.etag is not None:
-        headers["ETag"] = stream.etag
-        if _known(request, stream.etag):
-            kept = ("ETag", "Cache-Control", "Content-Security-Policy", "X-Content-Type-Options")
-            return web.Response(status=304, headers={name: headers[name] for name in kept})
-    start, end, status = 0, stream.size or 0, 200
-    if stream.size is not None:
+    if download.etag is not None:
+        headers["ETag"] = download.etag
+        if _is_not_modified(request, download.etag):
+            return web.Response(status=304, headers={name: headers[name] for name in _NOT_MODIFIED_HEADERS})
+    start, end, status = 0, download.size or 0, 200
+    if download.size is not None:
         headers["Accept-Ranges"] = "bytes"
-        if (asked := _asked(request, stream)) is not None:
-            start, end, status = *_part(asked, stream.size), 206
+        if (requested := _requested_range(request, download)) is not None:
+            start, end, _ = requested.indices(download.size)
+            status = 206
             if start >= end:
-                return web.Response(status=416, headers={"Content-Range": f"bytes */{stream.size}"})
-            headers["Content-Range"] = f"bytes {start}-{end - 1}/{stream.size}"
+                return web.Response(status=416, headers={"Content-Range": f"bytes */{download.size}"})
+            headers["Content-Range"] = f"bytes {start}-{end - 1}/{download.size}"
         headers["Content-Length"] = str(end - start)
     response = web.StreamResponse(status=status, headers=headers)
     await response.prepare(request)
-    if request.method != "HEAD":
-        await _write(request, response, stream.read(start, end))
+    if request.method != hdrs.METH_HEAD:
+        await _write(request, response, download.read(start, end))
     return response
 
 
-async def _write(request: web.Request, response: web.StreamResponse, pieces: AsyncIterator[bytes]) -> None:
-    """Send the bytes. When they end too early so does the connection: an answer that has begun can say nothing else."""
+async def _write(request: web.Request, response: web.StreamResponse, chunks: AsyncIterator[bytes]) -> None:
+    """Send the chunks. On failure close the connection, so that the caller notices that the file is incomplete."""
     try:
-        async for piece in pieces:
-            await response.write(piece)
+        async for chunk in chunks:
+            await response.write(chunk)
         await response.write_eof()
-    except Exception as error:  # noqa: BLE001 - whatever it was, the caller must not take half a file for a whole one
+    except Exception as error:  # noqa: BLE001 - the status is sent, so any failure can only be shown by closing
         if request.transport is not None and not request.transport.is_closing():
-            log.warning("download broken off", error=type(error).__name__)
+            log.warning("download aborted", error=type(error).__name__)
             request.transport.abort()
 
 
-def _known(request: web.Request, etag: str) -> bool:
-    """Whether the caller says that they have this version."""
-    told = ",".join(request.headers.getall("If-None-Match", []))
-    return any(tag.group(0) == "*" or tag.group(1) == etag for tag in _TAG.finditer(told))
+def _is_not_modified(request: web.Request, etag: str) -> bool:
+    return any(known.value in ("*", etag.strip('"')) for known in request.if_none_match or ())
 
 
-def _asked(request: web.Request, stream: Stream) -> tuple[str, str] | None:
-    """The one range asked for; None where it is several, of an older version, or nothing one can read."""
-    if request.method != "GET" or request.headers.get("If-Range", stream.etag) != stream.etag:
+def _requested_range(request: web.Request, download: Download) -> slice | None:
+    """The byte range to send, or None for the whole file: no, several or malformed ranges, or another version."""
+    if request.method != hdrs.METH_GET or hdrs.RANGE not in request.headers:
         return None
-    found = _RANGE.fullmatch(request.headers.get("Range", "").replace(" ", ""))
-    return (found[1], found[2]) if found and found.group(1, 2) != ("", "") else None
+    if request.headers.get(hdrs.IF_RANGE, download.etag) != download.etag:
+        return None
+    try:
+        requested = request.http_range
+    except ValueError:
+        return None
+    if requested == slice(0, None, 1) and "=-" in request.headers[hdrs.RANGE]:  # the last 0 bytes
+        return slice(0, 0)
+    return requested
 
 
-def _part(asked: tuple[str, str], size: int) -> tuple[int, int]:
-    """From where to where (not included); nothing when it cannot be met."""
-    first, last = asked
-    if not first:
-        return max(0, size - int(last)), size
-    return int(first), min(int(last) + 1, size) if last else size
-
-
-def _disposition(stream: Stream) -> str:
-    plain = re.sub(r"[^A-Za-z0-9._ -]", "_", stream.name) or "file"
-    kind = "inline" if stream.inline else "attachment"
-    return f"{kind}; filename=\"{plain}\"; filename*=UTF-8''{quote(stream.name, safe='')}"
+def _content_disposition(download: Download) -> str:
+    ascii_name = re.sub(r"[^A-Za-z0-9._ -]", "_", download.name) or "file"
+    disposition = "inline" if download.inline else "attachment"
+    return f"{disposition}; filename=\"{ascii_name}\"; filename*=UTF-8''{quote(download.name, safe='')}"

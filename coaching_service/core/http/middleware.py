@@ -1,4 +1,4 @@
-"""Round every request: its identifier, its one log line, its measure, and the shape of whatever goes wrong."""
+"""The outermost middleware: request id, log line, metrics, and the response shape of every error."""
 
 from __future__ import annotations
 
@@ -28,10 +28,9 @@ from coaching_service.core.http.responses import to_json
 REQUEST_ID = web.RequestKey("request_id", str)
 PRINCIPAL = web.RequestKey("principal", Principal)
 
-_CALLERS_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
+_VALID_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
 _SECURITY_HEADERS = {"Server": "coaching-service", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
-_CLIENT_CLOSED_REQUEST = 499  # nobody reads it; in the log and the figures it is called so by custom
-_FAILURES = 500
+_CLIENT_CLOSED_REQUEST = 499  # never sent; the customary status in logs and metrics
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -39,7 +38,7 @@ log = structlog.get_logger("coaching_service")
 
 
 class HttpMetrics:
-    """The Prometheus figures of one process."""
+    """The Prometheus metrics of one process."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -50,31 +49,31 @@ class HttpMetrics:
         )
 
 
-def request_middleware(measures: HttpMetrics) -> Middleware:
-    """The outermost middleware: nothing leaves the service but through it."""
+def request_middleware(metrics: HttpMetrics) -> Middleware:
+    """Returns the outermost middleware, through which every response passes."""
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
         started = time.perf_counter()
-        given = request.headers.get("X-Request-Id", "")
-        request[REQUEST_ID] = given if _CALLERS_ID.fullmatch(given) else _new_id()
+        sent_id = request.headers.get("X-Request-Id", "")
+        request[REQUEST_ID] = sent_id if _VALID_REQUEST_ID.fullmatch(sent_id) else _new_request_id()
         try:
             response = await handler(request)
-        except asyncio.CancelledError:  # shut down while it worked
-            _record(measures, request, _CLIENT_CLOSED_REQUEST, time.perf_counter() - started)
+        except asyncio.CancelledError:  # the service is shutting down
+            _record(metrics, request, _CLIENT_CLOSED_REQUEST, time.perf_counter() - started)
             raise
-        except Exception as error:  # noqa: BLE001 - every failure becomes one of our shapes here, and only here
+        except Exception as error:  # noqa: BLE001 - every failure is converted to an error response here
             response = _error_response(request, error)
         if not response.prepared:
             _add_headers(request, response)
-        _record(measures, request, response.status, time.perf_counter() - started)
+        _record(metrics, request, response.status, time.perf_counter() - started)
         return response
 
     return middleware
 
 
-def _new_id() -> str:
-    return f"{random.getrandbits(128):032x}"  # no secret: it need not come from the system
+def _new_request_id() -> str:
+    return f"{random.getrandbits(128):032x}"  # not a secret, so not from the system's slower generator
 
 
 def _add_headers(request: web.Request, response: web.StreamResponse) -> None:
@@ -86,18 +85,18 @@ def _add_headers(request: web.Request, response: web.StreamResponse) -> None:
 def _error_response(request: web.Request, error: Exception) -> web.StreamResponse:
     if isinstance(error, ClientDisconnected):
         return web.Response(status=_CLIENT_CLOSED_REQUEST)
-    known = error if isinstance(error, ServiceError) else _as_known(request, error)
-    if known is None:
-        log.error("unforeseen", request_id=request[REQUEST_ID], route=_route(request), exc_info=error)
-        known = InternalError()
+    service_error = error if isinstance(error, ServiceError) else _to_service_error(request, error)
+    if service_error is None:
+        log.error("unexpected error", request_id=request[REQUEST_ID], route=_route(request), exc_info=error)
+        service_error = InternalError()
     return web.Response(
-        body=to_json(known.body()),
-        status=known.status,
-        headers={"Content-Type": "application/json; charset=utf-8", **known.headers},
+        body=to_json(service_error.body()),
+        status=service_error.status,
+        headers={"Content-Type": "application/json; charset=utf-8", **service_error.headers},
     )
 
 
-def _as_known(request: web.Request, error: Exception) -> ServiceError | None:
+def _to_service_error(request: web.Request, error: Exception) -> ServiceError | None:
     if isinstance(error, web.HTTPMethodNotAllowed):
         allowed = ", ".join(sorted(error.allowed_methods))
         return MethodNotAllowed(f"Cannot {request.method} {request.path}", {"Allow": allowed})
@@ -113,19 +112,20 @@ def _route(request: web.Request) -> str:
     return resource.canonical if resource is not None else "unknown"
 
 
-def _record(measures: HttpMetrics, request: web.Request, status: int, seconds: float) -> None:
+def _record(metrics: HttpMetrics, request: web.Request, status: int, seconds: float) -> None:
+    """Count the request and write its log line."""
     route = _route(request)
     method = request.method if route != "unknown" else "-"
-    measures.requests.labels(method, route, str(status)).inc()
-    measures.seconds.labels(method, route).observe(seconds)
-    who = request.get(PRINCIPAL)
-    tell = log.warning if status >= _FAILURES else log.info
-    tell(
+    metrics.requests.labels(method, route, str(status)).inc()
+    metrics.seconds.labels(method, route).observe(seconds)
+    principal = request.get(PRINCIPAL)
+    write = log.warning if status >= 500 else log.info
+    write(
         "request",
         method=method,
         route=route,
         status=status,
         ms=round(seconds * 1000, 1),
-        company=str(who.company.id) if who else None,
+        company=str(principal.company.id) if principal else None,
         request_id=request[REQUEST_ID],
     )

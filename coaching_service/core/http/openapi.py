@@ -12,7 +12,7 @@ from marshmallow import Schema, fields
 
 from coaching_service import __version__
 from coaching_service.core import errors
-from coaching_service.core.http.routes import Form, PlainList, Route
+from coaching_service.core.http.routes import MultipartBody, PlainList, Route
 from coaching_service.core.variants import ChangeByStoredType, Variant
 
 _ERROR = {
@@ -53,13 +53,13 @@ _KEYED_POST = "Send an Idempotency-Key; with it a retry is executed once."
 _READ_POST = "Safe to retry."
 
 _IMPLIED: tuple[tuple[type[errors.ServiceError], Callable[[Route], bool]], ...] = (
-    (errors.BadRequest, lambda route: bool(route.path_parameters or route.query or route.body or route.form)),
+    (errors.BadRequest, lambda route: bool(route.path_parameters or route.query or route.body or route.multipart)),
     (errors.Unauthorized, lambda route: route.access.audience != "public"),
     (errors.Forbidden, lambda route: route.access.audience not in ("public", "anyone")),
     (errors.NotFound, lambda route: bool(route.path_parameters)),
     (errors.Conflict, lambda route: route.idempotent or route.takes_version),
-    (errors.TooLarge, lambda route: route.body is not None or route.form is not None),
-    (errors.UnsupportedMediaType, lambda route: route.body is not None or route.form is not None),
+    (errors.TooLarge, lambda route: route.body is not None or route.multipart is not None),
+    (errors.UnsupportedMediaType, lambda route: route.body is not None or route.multipart is not None),
 )
 
 
@@ -111,8 +111,8 @@ def _operation(route: Route) -> dict[str, Any]:
         "x-access": str(route.access),
         "x-retry": _KEYED_POST if route.idempotent else _RETRY[route.method],
     }
-    if route.form is not None:
-        operation["requestBody"] = _multipart(route.form)
+    if route.multipart is not None:
+        operation["requestBody"] = _multipart(route.multipart)
     elif route.body is not None:
         content: dict[str, Any] = {"schema": _schema(route.body)}
         if route.example is not None:
@@ -124,11 +124,11 @@ def _operation(route: Route) -> dict[str, Any]:
     return operation
 
 
-def _multipart(form: Form) -> dict[str, Any]:
+def _multipart(form: MultipartBody) -> dict[str, Any]:
     """The schema of a multipart body: the file and the text fields."""
     texts = _text_properties(form.schema)
-    binary = {"type": "string", "format": "binary", "description": f"One of: {', '.join(form.kinds)}."}
-    properties = {form.file: binary, **texts}
+    binary = {"type": "string", "format": "binary", "description": f"One of: {', '.join(form.content_types)}."}
+    properties = {form.file_field: binary, **texts}
     required = [name for name, field in form.schema.fields.items() if field.required]
     whole: dict[str, Any] = {"type": "object", "properties": properties}
     return {
@@ -142,7 +142,7 @@ def _text_properties(schema: Schema) -> dict[str, Any]:
     found = {}
     for name, field in schema.fields.items():
         about = {key: value for key, value in field.metadata.items() if key in ("description", "format", "example")}
-        words = getattr(field, "words", None)
+        words = getattr(field, "choices", None)
         found[name] = {"type": "string", **about, **({"enum": list(words)} if words else {})}
     return found
 
@@ -182,7 +182,7 @@ def _responses(route: Route) -> dict[str, Any]:
     elif route.returns is not None:
         success["content"] = {"application/json": {"schema": _schema(route.returns)}}
     answers: dict[str, Any] = {str(route.status): success}
-    answers |= {str(status): {"description": about} for status, about in route.also.items()}
+    answers |= {str(status): {"description": about} for status, about in route.other_responses.items()}
     kinds: list[type[errors.ServiceError]] = [kind for kind, applies in _IMPLIED if applies(route)]
     kinds += [*route.errors, errors.InternalError]
     for kind in kinds:

@@ -1,4 +1,4 @@
-"""The operators' doors, none of which needs a credential: health, metrics and the documents."""
+"""Endpoints for operators and developers that need no credential: health, metrics and the API documentation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ from coaching_service.core.http.routes import Route
 
 _READY_SECONDS = 3.0
 _JSON = {"Content-Type": "application/json; charset=utf-8"}
-_POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+_CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
 
 
 class OperatorEndpoints:
@@ -32,18 +34,18 @@ class OperatorEndpoints:
     def __init__(self, services: Services, routes: Sequence[Route], tags: Sequence[tuple[str, str]]) -> None:
         self.services, self._routes, self._tags = services, routes, tags
         self._has_indexes = False
-        self._probe: asyncio.Task[None] | None = None
+        self._readiness_check: asyncio.Task[None] | None = None
 
-    def routes(self, measures: HttpMetrics, *, with_metrics: bool) -> list[web.RouteDef]:
-        """What to serve."""
-        found = [
+    def routes(self, metrics: HttpMetrics, *, with_metrics: bool) -> list[web.RouteDef]:
+        """Returns the aiohttp routes."""
+        routes = [
             web.get("/healthz", self.healthz),
             web.get("/readyz", self.readyz),
             web.get("/swagger-json", self.swagger_json),
             web.get("/docs", self.docs),
             web.get("/docs/docs.css", self.docs_style),
         ]
-        return [*found, web.get("/metrics", metrics_handler(measures))] if with_metrics else found
+        return [*routes, web.get("/metrics", metrics_handler(metrics))] if with_metrics else routes
 
     @cached_property
     def document(self) -> dict[str, Any]:
@@ -59,21 +61,20 @@ class OperatorEndpoints:
         return _template("docs.html").render(spec=self.document, groups=_by_tag(self.document))
 
     async def healthz(self, _: web.Request) -> web.Response:
-        """The process is alive."""
+        """Responds 200 while the process is alive."""
         return web.Response(body=to_json({"status": "ok"}), headers=_JSON)
 
     async def readyz(self, _: web.Request) -> web.Response:
-        """The database answers and has every index. Raises Unavailable.
+        """Responds 200 when the database is reachable and has every index. Raises Unavailable otherwise.
 
-        Anybody may ask: those who do at the same time share one look at it, and indexes once seen are not looked for
-        again.
+        Concurrent requests share one check, and indexes that were found once are not checked again.
         """
-        if self._probe is None or self._probe.done():
-            self._probe = asyncio.create_task(self._look())
-        await asyncio.shield(self._probe)  # one who hangs up does not take the others' answer along
+        if self._readiness_check is None or self._readiness_check.done():
+            self._readiness_check = asyncio.create_task(self._check_readiness())
+        await asyncio.shield(self._readiness_check)  # a disconnected caller must not cancel the shared check
         return web.Response(body=to_json({"status": "ready"}), headers=_JSON)
 
-    async def _look(self) -> None:
+    async def _check_readiness(self) -> None:
         try:
             async with asyncio.timeout(_READY_SECONDS):
                 if self._has_indexes:
@@ -93,21 +94,22 @@ class OperatorEndpoints:
         return web.Response(body=self._document_json, headers=_JSON)
 
     async def docs(self, _: web.Request) -> web.Response:
-        """The same as a page that needs nothing from elsewhere."""
-        return web.Response(text=self._page, content_type="text/html", headers={"Content-Security-Policy": _POLICY})
+        """The OpenAPI document as a self-contained page."""
+        headers = {"Content-Security-Policy": _CONTENT_SECURITY_POLICY}
+        return web.Response(text=self._page, content_type="text/html", headers=headers)
 
     async def docs_style(self, _: web.Request) -> web.Response:
-        """The page's stylesheet."""
+        """The stylesheet of that page."""
         return web.Response(text=_file("docs.css"), content_type="text/css")
 
 
-def metrics_handler(measures: HttpMetrics) -> Any:
-    """The aiohttp handler that answers the process's Prometheus figures."""
+def metrics_handler(metrics: HttpMetrics) -> Any:
+    """Returns the aiohttp handler that exposes the Prometheus metrics of this process."""
 
-    async def metrics(_: web.Request) -> web.Response:
-        return web.Response(body=generate_latest(measures.registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
+    async def handle(_: web.Request) -> web.Response:
+        return web.Response(body=generate_latest(metrics.registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
-    return metrics
+    return handle
 
 
 def _by_tag(spec: dict[str, Any]) -> dict[str, list[tuple[str, str, dict[str, Any]]]]:

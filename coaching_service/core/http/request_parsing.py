@@ -1,4 +1,4 @@
-"""Reading a request: path, query and body, each judged by the schema its route declares."""
+"""Reads path, query and body of a request and validates them with the schemas that its route declares."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import orjson
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 from marshmallow import Schema, ValidationError, fields
-from webargs.aiohttpparser import AIOHTTPParser
-from webargs.multidictproxy import MultiDictProxy
 
 from coaching_service.core.errors import (
     BadRequest,
@@ -26,48 +24,52 @@ from coaching_service.core.validation_messages import body_messages, query_messa
 from coaching_service.core.variants import ChangeByStoredType, Variant
 
 BODY_SECONDS = 60.0
-IDENTIFIER_ADVICE = "must be an identifier of 24 hexadecimal characters"
-
-
-class _Parser(AIOHTTPParser):
-    """webargs, reading the query as the contract words it: a scalar sent twice is refused."""
-
-    def load_querystring(self, req: web.Request, schema: Schema) -> MultiDictProxy:
-        for name, field in schema.fields.items():
-            if not isinstance(field, fields.List) and len(req.query.getall(name, ())) > 1:
-                raise BadRequest(f"{name} must be given only once")
-        return super().load_querystring(req, schema)
-
-
-_parser = _Parser()
+INVALID_ID_MESSAGE = "must be an identifier of 24 hexadecimal characters"
+_MAX_ADDRESS_LENGTH = 100
 
 
 def path_identifiers(route: Route, request: web.Request) -> dict[str, ObjectId]:
-    """The identifiers in the path, by the handler's argument names. Raises BadRequest naming a malformed one."""
-    found = {}
+    """Returns the identifiers in the path, by the handler's argument names.
+
+    Raises BadRequest naming a malformed one, or LegacyFailure where the route declares that.
+    """
+    identifiers = {}
     for wire, name in route.path_parameters:
         if (identifier := parse_id(request.match_info[wire])) is None:
-            if wire in route.malformed:
-                raise LegacyFailure(*route.malformed[wire])
-            raise BadRequest(f"{wire} {IDENTIFIER_ADVICE}")
-        found[name] = identifier
-    return found
+            if wire in route.legacy_id_errors:
+                raise LegacyFailure(*route.legacy_id_errors[wire])
+            raise BadRequest(f"{wire} {INVALID_ID_MESSAGE}")
+        identifiers[name] = identifier
+    return identifiers
 
 
 def read_query(schema: Schema, request: web.Request) -> dict[str, Any]:
-    """The query parameters as `schema` reads them. Raises BadRequest with the specification's message."""
+    """Returns the query parameters as `schema` loads them.
+
+    Raises BadRequest with the specification's message, also for a scalar parameter that is repeated.
+    """
+    values: dict[str, str | list[str]] = {}
+    for name, field in schema.fields.items():
+        if not (sent := request.query.getall(name, [])):
+            continue
+        if not isinstance(field, fields.List):
+            if len(sent) > 1:
+                raise BadRequest(f"{name} must be given only once")
+            values[name] = sent[0]
+        else:
+            values[name] = sent
     try:
-        data: dict[str, Any] = schema.load(_parser.load_querystring(request, schema))
+        query: dict[str, Any] = schema.load(values)
     except ValidationError as error:
         raise BadRequest(query_message(error)) from None
-    return data
+    return query
 
 
 async def read_json(request: web.Request, limit: int, *, optional: bool = False) -> Any:
-    """The JSON object in the body.
+    """Returns the JSON object in the body.
 
-    Raises UnsupportedMediaType for another content type, TooLarge over `limit` bytes, BadRequest for what is no
-    JSON object or no body at all. With `optional`, a request without a body is an empty object.
+    Raises UnsupportedMediaType for another content type, TooLarge over `limit` bytes, and BadRequest for a missing
+    body or anything but a JSON object. With `optional`, a missing body is an empty object.
     """
     if not request.body_exists:
         if optional:
@@ -86,15 +88,19 @@ async def read_json(request: web.Request, limit: int, *, optional: bool = False)
 
 
 async def read_bytes(request: web.Request, limit: int) -> bytes:
-    """The body, counted while it arrives. Raises TooLarge over `limit` bytes, HungUp when it ends too soon."""
+    """Returns the body, counting its bytes while they arrive.
+
+    Raises TooLarge over `limit` bytes, BadRequest for a broken encoding, RequestTimeout when it takes too long, and
+    ClientDisconnected when the connection closes before the end.
+    """
     raw = bytearray()
     try:
-        if request.content.is_eof():  # the usual small body, which came whole with its headers
+        if request.content.is_eof():  # the usual small body, which arrived with the headers
             raw += request.content.read_nowait()
         elif (request.content_length or 0) <= limit:
             async with asyncio.timeout(BODY_SECONDS):
-                async for piece in request.content.iter_any():
-                    raw += piece
+                async for chunk in request.content.iter_any():
+                    raw += chunk
                     if len(raw) > limit:
                         break
     except TimeoutError:
@@ -109,22 +115,23 @@ async def read_bytes(request: web.Request, limit: int) -> bytes:
 
 
 def network_address(request: web.Request, proxies: int) -> str:
-    """Where a request comes from: the peer, or what the outermost of our `proxies` saw, from `X-Forwarded-For`."""
+    """Returns the caller's IP address: the peer's, or with `proxies` of ours the one that the outermost of them
+    reports in `X-Forwarded-For`."""
     if proxies:
-        told = ",".join(request.headers.getall("X-Forwarded-For", ()))
-        seen = [part.strip() for part in told.split(",") if part.strip()]
-        if len(seen) >= proxies:
-            return seen[-proxies][:100]
+        header = ",".join(request.headers.getall("X-Forwarded-For", ()))
+        addresses = [part.strip() for part in header.split(",") if part.strip()]
+        if len(addresses) >= proxies:
+            return addresses[-proxies][:_MAX_ADDRESS_LENGTH]
     return request.remote or "-"
 
 
 def is_disconnected(request: web.Request) -> bool:
-    """Whether the connection of a request is closed, or closing."""
+    """Whether the connection of a request is closed or closing."""
     return request.transport is None or request.transport.is_closing()
 
 
 def validate_body(schema: Schema | Variant | ChangeByStoredType, data: Any) -> Any:
-    """The body as `schema` reads it. Raises BadRequest with one sentence a wrong field."""
+    """Returns the body as `schema` loads it. Raises BadRequest with one message per invalid field."""
     try:
         return schema.load(data)
     except ValidationError as error:

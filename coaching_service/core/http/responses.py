@@ -1,4 +1,4 @@
-"""Writing an answer: documents go out as they are stored, with identifiers and times spelled for JSON."""
+"""JSON responses: documents are sent as they are stored, with identifiers and times converted to strings."""
 
 from __future__ import annotations
 
@@ -14,20 +14,28 @@ from coaching_service.core.ids import ObjectId
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_NON_STR_KEYS
 
 
-@lru_cache(1024)  # what was never changed has two equal times
-def _moment(value: datetime) -> str:
+@lru_cache(1024)  # a document that was never changed has two equal times
+def _format_datetime(value: datetime) -> str:
     return value.isoformat(timespec="milliseconds") + "Z"
 
 
-_SPELLINGS: dict[type, Callable[[Any], Any]] = {ObjectId: str, datetime: _moment, set: sorted, frozenset: sorted}
+_CONVERTERS: dict[type, Callable[[Any], Any]] = {
+    ObjectId: str,
+    datetime: _format_datetime,
+    set: sorted,
+    frozenset: sorted,
+}
 
 
-def _spell(value: Any) -> Any:
-    if (spelling := _SPELLINGS.get(type(value))) is None:
+def _convert(value: Any) -> Any:
+    if (converter := _CONVERTERS.get(type(value))) is None:
         raise TypeError(f"{type(value).__name__} has no JSON form")
-    return spelling(value)
+    return converter(value)
 
 
 def to_json(value: Any) -> bytes:
-    """`value` as JSON: ObjectIds as 24 hexadecimal characters, times as ISO 8601 UTC with milliseconds and `Z`."""
-    return orjson.dumps(value, default=_spell, option=_OPTIONS)
+    """Returns `value` as JSON: ObjectIds as 24 hexadecimal characters, times as ISO 8601 UTC with milliseconds and `Z`.
+
+    Raises TypeError for a type without a JSON form.
+    """
+    return orjson.dumps(value, default=_convert, option=_OPTIONS)

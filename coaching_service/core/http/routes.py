@@ -1,4 +1,4 @@
-"""The declaration of a route. Serving, the OpenAPI document, permissions and the generated tests all read it."""
+"""The declaration of a route. The server, the OpenAPI document, permissions and the generated tests all read it."""
 
 from __future__ import annotations
 
@@ -16,55 +16,57 @@ from coaching_service.core.text import camel_case, snake_case
 from coaching_service.core.variants import ChangeByStoredType, Variant
 
 Handler = Callable[..., Awaitable[Any]]
-Lane = Literal["database", "long", "own"]
+RequestClass = Literal["database", "bulk", "unlimited"]
 
 DEFAULT_STATUS = {"GET": 200, "POST": 201, "PUT": 200, "PATCH": 200, "DELETE": 204}
 
 
 @dataclass(frozen=True)
 class PlainList:
-    """An answer that is a plain array of `schema`."""
+    """A response that is a plain array of `schema`."""
 
     schema: type[Schema]
 
 
 @dataclass(frozen=True)
-class Form:
-    """A multipart body: the field of the file, the kinds of file it takes, and the schema of its text fields.
+class MultipartBody:
+    """A multipart request body: the name of its file field, the accepted content types and the schema of its text
+    fields.
 
-    `plan`: the larger limit of plans, not that of photos.
+    `size_limit`: which of the configured limits applies to the file.
     """
 
-    file: str
-    kinds: tuple[str, ...]
+    file_field: str
+    content_types: tuple[str, ...]
     schema: Schema
-    plan: bool = False
+    size_limit: Literal["photo", "plan"] = "photo"
 
     @property
-    def texts(self) -> frozenset[str]:
+    def text_fields(self) -> frozenset[str]:
         """The names of the text fields."""
         return frozenset(self.schema.fields)
 
 
 def list_of(schema: type[Schema]) -> PlainList:
-    """A plain array of `schema` as an answer."""
+    """Returns the declaration of a response that is a plain array of `schema`."""
     return PlainList(schema)
 
 
 @dataclass(frozen=True)
 class Route:
-    """One operation: where it is, who may call it, what it reads and what it answers.
+    """One operation: its path, who may call it, its inputs and its response.
 
-    `query` and `body` are schema instances; `form` describes a multipart body instead.
-    `returns` is a schema, a Variant, `list_of(schema)`, `bytes` for a Stream, or None for no body.
-    `idempotent`: takes an `Idempotency-Key`. `stepwise`: its work is many transactions, so the handler is given the
-    `claim` of that key (or None) and claims each step of it, and a repetition goes on where the first ended.
-    `body_limit`: bytes, None for the setting's default.
-    `lane`: which line the request stands in: `database`, `long` (bulk work), or `own` (passwords have their own).
-    `also`: other statuses of success, and what they say. `example`: a request body for the document.
-    `malformed`: path parameters whose malformed identifier is one of the documented legacy failures, with its code
-    and message. `operation_id`: the operation's identifier in the document, such as `createWorkoutItem`; by default the
-    handler's name.
+    `query` and `body` are schema instances; `multipart` describes a multipart body instead.
+    `returns` is a schema, a Variant, `list_of(schema)`, `bytes` for a Download, or None for no body.
+    `idempotent`: accepts an `Idempotency-Key`. `resumable`: the operation spans several transactions, so the handler
+    receives the `claim` of that key (or None) and claims each step; a retry continues where the first request stopped.
+    `body_limit`: bytes, None for the configured default.
+    `request_class`: which concurrency limit applies: `database`, `bulk` (long-running work), or `unlimited` (password
+    hashing has a limit of its own).
+    `other_responses`: further successful statuses with their descriptions. `example`: a request body for the document.
+    `legacy_id_errors`: path parameters for which a malformed identifier is one of the documented legacy failures, with
+    its code and message. `operation_id`: the operation's identifier in the document, such as `createWorkoutItem`; by
+    default the handler's name.
     """
 
     method: str
@@ -76,16 +78,16 @@ class Route:
     returns: type[Schema] | PlainList | Variant | type[bytes] | None
     query: Schema | None = None
     body: Schema | Variant | ChangeByStoredType | None = None
-    form: Form | None = None
+    multipart: MultipartBody | None = None
     errors: tuple[type[ServiceError], ...] = ()
     idempotent: bool = False
-    stepwise: bool = False
+    resumable: bool = False
     body_limit: int | None = None
     body_optional: bool = False
-    lane: Lane = "database"
-    also: Mapping[int, str] = field(default_factory=dict)
+    request_class: RequestClass = "database"
+    other_responses: Mapping[int, str] = field(default_factory=dict)
     example: Any = None
-    malformed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    legacy_id_errors: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     path_parameters: tuple[tuple[str, str], ...] = field(default=())
     operation_id: str = ""
 
@@ -101,7 +103,7 @@ class Route:
 
     @property
     def takes_version(self) -> bool:
-        """Whether the body may say which version of the record it is based on."""
+        """Whether the body may carry the version of the record the change is based on."""
         if self.body is None:
             return False
         schemas = [self.body] if isinstance(self.body, Schema) else self.body.by_type.values()
@@ -146,15 +148,17 @@ class Routes:
         status = options.pop("status", DEFAULT_STATUS[method])
         creates = method == "POST" and status == 201
         options.setdefault("idempotent", creates and access.audience == "coach" and not access.session_only)
-        whole = self.prefix + path
-        parameters = tuple((wire, snake_case(wire)) for wire in re.findall(r"{(\w+)}", whole))
+        full_path = self.prefix + path
+        parameters = tuple((wire, snake_case(wire)) for wire in re.findall(r"{(\w+)}", full_path))
 
         def declare(handler: Handler) -> Handler:
             if not handler.__doc__:
-                raise TypeError(f"{method} {whole}: the handler needs a docstring, the document's summary")
+                raise TypeError(f"{method} {full_path}: the handler needs a docstring, the summary in the document")
             options.setdefault("operation_id", camel_case(handler.__name__))
             self.declared.append(
-                Route(method, whole, access, handler, self.tag, status, returns, path_parameters=parameters, **options)
+                Route(
+                    method, full_path, access, handler, self.tag, status, returns, path_parameters=parameters, **options
+                )
             )
             return handler
 
@@ -162,5 +166,5 @@ class Routes:
 
 
 def routes_of(groups: Sequence[Routes]) -> list[Route]:
-    """Every route of the groups, in the order of their declaration."""
+    """Returns every route of the groups, in the order of their declaration."""
     return [route for group in groups for route in group.declared]

@@ -1,5 +1,8 @@
-"""The HTTP server beneath the application: what it refuses by itself has our shape too, and repeats nothing of the
-request (aiohttp's own answers quote the offending line, credentials included)."""
+"""The HTTP server below the application.
+
+Errors it raises by itself have the service's error shape and never repeat parts of the request (aiohttp's own error
+pages quote the offending line, including credentials).
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,8 @@ _MESSAGES = {
 }
 
 
-def refusal(status: int) -> web.Response:
-    """The answer to a request that never reached the application."""
+def protocol_error(status: int) -> web.Response:
+    """Returns the response to a request that never reached the application."""
     message, reason = _MESSAGES.get(status, ("Internal server error", "Internal Server Error"))
     headers = {
         "Content-Type": "application/json; charset=utf-8",
@@ -31,7 +34,7 @@ def refusal(status: int) -> web.Response:
     return web.Response(status=status, body=body, headers=headers)
 
 
-class _Handler(RequestHandler):
+class _ConnectionHandler(RequestHandler):
     def handle_error(
         self,
         request: web.BaseRequest,
@@ -40,30 +43,30 @@ class _Handler(RequestHandler):
         message: str | None = None,
     ) -> web.StreamResponse:
         if request.writer.output_size > 0:
-            raise ConnectionError("the answer had begun")
-        answer = refusal(status)
-        answer.force_close()
-        return answer
+            raise ConnectionError("the response has already started")
+        response = protocol_error(status)
+        response.force_close()
+        return response
 
 
 class _Server(web.Server):
     def __call__(self) -> RequestHandler:
-        return _Handler(self, loop=self._loop, **self._kwargs)
+        return _ConnectionHandler(self, loop=self._loop, **self._kwargs)
 
 
 class Runner(AppRunner):
-    """Runs the application on a server whose own refusals have our shape."""
+    """Runs the application on a server whose own errors have the service's shape."""
 
     async def _make_server(self) -> Any:
         server = await super()._make_server()
         server.__class__ = _Server  # aiohttp has no setting for the class of its connections
-        handle = server.request_handler
+        handle_request = server.request_handler
 
-        async def handled(request: Any) -> web.StreamResponse:
+        async def handle(request: Any) -> web.StreamResponse:
             try:
-                return await handle(request)
-            except web.HTTPException as error:  # from before the middlewares: an unknown Expect
-                return refusal(error.status)
+                return await handle_request(request)
+            except web.HTTPException as error:  # raised before the middlewares, e.g. for an unknown Expect
+                return protocol_error(error.status)
 
-        server.request_handler = handled
+        server.request_handler = handle
         return server

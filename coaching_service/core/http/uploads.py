@@ -1,4 +1,4 @@
-"""Uploads: multipart read by aiohttp's own reader into a temporary file, judged by content, then stored."""
+"""Uploads: aiohttp's multipart reader streams the file to a temporary file, which is validated and then stored."""
 
 from __future__ import annotations
 
@@ -23,29 +23,36 @@ from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import BadRequest, ClientDisconnected, RequestTimeout, TooLarge, UnsupportedMediaType
 from coaching_service.core.http.request_parsing import read_bytes
-from coaching_service.core.http.routes import Form, Handler
+from coaching_service.core.http.routes import Handler, MultipartBody
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import JPEG, ValidatedFile, validate_file
 
 UPLOAD_SECONDS = 600.0
-_TEXT_BYTES = 10_000
-_OTHER_BYTES = 1_000_000  # all that is neither the file nor a field the form knows
+_MAX_TEXT_BYTES = 10_000
+_MAX_OTHER_BYTES = 1_000_000  # of all parts that are neither the file nor a known text field
 _MAX_PARTS = 20
-_MAX_READ_AWAY = 200_000_000
-_PIECE = 64 * 1024
-_MAX_NAME, _MAX_ENDING = 200, 10
-_BROKEN = (ValueError, LookupError, AssertionError, RuntimeError, web.RequestPayloadError, HttpProcessingError)
-_UNSEEN, _JOINERS = ("Cc", "Cf", "Cs", "Zl", "Zp"), "\u200c\u200d"
-# What a client wrote into a header is nothing for our error stream.
+_MAX_DRAINED_BYTES = 200_000_000
+_CHUNK_BYTES = 64 * 1024
+_MAX_NAME_LENGTH, _MAX_SUFFIX_LENGTH = 200, 10
+_MULTIPART_ERRORS = (
+    ValueError,
+    LookupError,
+    AssertionError,
+    RuntimeError,
+    web.RequestPayloadError,
+    HttpProcessingError,
+)
+_INVISIBLE_CATEGORIES, _JOINERS = ("Cc", "Cf", "Cs", "Zl", "Zp"), "\u200c\u200d"
+# aiohttp warns about malformed headers of a client, which must not fill the service's error output.
 for _warning in (BadContentDispositionHeader, BadContentDispositionParam):
     warnings.filterwarnings("ignore", category=_warning)
 
 
 @dataclass
 class Upload:
-    """What a multipart body holds: text fields, and the file (if any) in a temporary one.
+    """The contents of a multipart body: text fields, and the file, if any, as a temporary file.
 
-    `too_large`: there was a file over the limit, and it was read away.
+    `too_large`: the file was over the limit and has been discarded.
     """
 
     texts: dict[str, str] = field(default_factory=dict)
@@ -55,46 +62,64 @@ class Upload:
     too_large: bool = False
 
     @property
-    def sent(self) -> dict[str, Any]:
-        """What tells one body from another."""
+    def fingerprint(self) -> dict[str, Any]:
+        """What distinguishes one body from another."""
         return {"texts": self.texts, "name": self.name, "sha256": self.sha256}
 
     def close(self) -> None:
-        """Let the temporary file go."""
+        """Remove the temporary file."""
         if self.file is not None:
             self.file.close()
 
 
-async def read_upload(
-    request: web.Request, file: str, texts: Collection[str], limit: int, *, patient: bool = False
-) -> Upload:
-    """The parts of a multipart body, in any order: the one named `file`, never in memory whole, and those in `texts`.
+@dataclass(frozen=True)
+class _FileLimits:
+    """The largest file to accept, and how much of a larger one to read and discard."""
 
-    A plain form, or no body at all, is one without a file. Raises UnsupportedMediaType, BadRequest for what is no
-    multipart body, TooLarge for a file over `limit` bytes, HungUp when it ends too soon. `patient`: such a file is read
-    away instead, since a browser listens to no answer before it has sent all; TooLarge is for what never seems to end.
+    accepted: int
+    drained: int
+
+
+async def read_upload(
+    request: web.Request,
+    multipart: MultipartBody,
+    limit: int,
+    *,
+    extra_fields: Collection[str] = (),
+    drain_oversized: bool = False,
+) -> Upload:
+    """Returns the parts of a multipart body, which may come in any order. The file is never held in memory.
+
+    `limit`: bytes of the file. `extra_fields`: text fields to read in addition to those of the schema.
+    `drain_oversized`: read a larger file to its end and discard it, instead of raising TooLarge at once: a browser
+    shows no response before it has sent the whole body.
+
+    An urlencoded form, or no body at all, is an upload without a file. Raises UnsupportedMediaType for other content
+    types, BadRequest for malformed multipart bodies, TooLarge, RequestTimeout, and ClientDisconnected when the
+    connection closes before the end.
     """
+    text_fields = multipart.text_fields | set(extra_fields)
     if not request.body_exists:
         return Upload()
     if request.content_type == "application/x-www-form-urlencoded":
-        raw = (await read_bytes(request, _TEXT_BYTES)).decode("utf-8", "replace")
-        return Upload({name: value for name, value in parse_qsl(raw) if name in texts})
+        body = (await read_bytes(request, _MAX_TEXT_BYTES)).decode("utf-8", "replace")
+        return Upload({name: value for name, value in parse_qsl(body) if name in text_fields})
     if request.content_type != "multipart/form-data":
         raise UnsupportedMediaType("The body must be multipart/form-data")
-    maximum = max(limit, _MAX_READ_AWAY) if patient else limit
-    if (request.content_length or 0) > maximum + _OTHER_BYTES:
+    limits = _FileLimits(limit, max(limit, _MAX_DRAINED_BYTES) if drain_oversized else limit)
+    if (request.content_length or 0) > limits.drained + _MAX_OTHER_BYTES:
         raise _too_large(limit)
     upload = Upload()
     try:
         async with asyncio.timeout(UPLOAD_SECONDS):
-            await _read_parts(await request.multipart(), {file: (limit, maximum)}, texts, upload)
+            await _read_parts(await request.multipart(), multipart.file_field, limits, text_fields, upload)
     except TimeoutError:
         upload.close()
         raise RequestTimeout("The body did not arrive in time", {"Connection": "close"}) from None
     except ConnectionError:
         upload.close()
         raise ClientDisconnected from None
-    except _BROKEN:
+    except _MULTIPART_ERRORS:
         upload.close()
         raise BadRequest("The body is not valid multipart/form-data") from None
     except BaseException:
@@ -104,130 +129,137 @@ async def read_upload(
 
 
 async def _read_parts(
-    reader: MultipartReader, file: dict[str, tuple[int, int]], texts: Collection[str], upload: Upload
+    reader: MultipartReader, file_field: str, limits: _FileLimits, text_fields: Collection[str], upload: Upload
 ) -> None:
-    """Into `upload`: the file (its field's name, with the bytes to take and to read) and the texts."""
-    seen: set[str] = set()
-    others = 0
+    """Read the file and the text fields into `upload`."""
+    names: set[str] = set()
+    other_bytes = 0
     for _ in range(_MAX_PARTS):
         part = await reader.next()
         if part is None:
             return
-        if not isinstance(part, BodyPartReader) or not _is_plain(part):
-            raise BadRequest("The parts of the body must be sent as they are, not nested and not encoded")
+        if not isinstance(part, BodyPartReader) or not _is_unencoded(part):
+            raise BadRequest("The parts of the body must not be nested or encoded")
         if (name := part.name) is None:
             raise BadRequest("Each part of the body needs a Content-Disposition that names its field")
-        if name in seen and (name in file or name in texts):
+        if name in names and (name == file_field or name in text_fields):
             raise BadRequest([f"{name} must be given only once"])
-        seen.add(name)
-        if name in file:
-            await _take_file(part, *file[name], upload)
-        elif name in texts:
-            upload.texts[name] = await _text(part)
+        names.add(name)
+        if name == file_field:
+            await _read_file(part, limits, upload)
+        elif name in text_fields:
+            upload.texts[name] = await _read_text(part)
         else:
-            others += await _copy(part, _OTHER_BYTES - others, "The other parts")
+            other_bytes += await _copy(part, _MAX_OTHER_BYTES - other_bytes, "The other parts")
     raise BadRequest(f"The body must not have more than {_MAX_PARTS} parts")
 
 
-def _is_plain(part: BodyPartReader) -> bool:
-    transfer = part.headers.get(hdrs.CONTENT_TRANSFER_ENCODING, "binary").lower()
-    return transfer in ("binary", "8bit", "7bit") and hdrs.CONTENT_ENCODING not in part.headers
+def _is_unencoded(part: BodyPartReader) -> bool:
+    transfer_encoding = part.headers.get(hdrs.CONTENT_TRANSFER_ENCODING, "binary").lower()
+    return transfer_encoding in ("binary", "8bit", "7bit") and hdrs.CONTENT_ENCODING not in part.headers
 
 
-async def _take_file(part: BodyPartReader, limit: int, maximum: int, upload: Upload) -> None:
-    upload.name = _plain_name(part.filename or "")
-    # Unbuffered: the process that decodes pictures shares its position. Closed with the upload.
+async def _read_file(part: BodyPartReader, limits: _FileLimits, upload: Upload) -> None:
+    upload.name = clean_file_name(part.filename or "")
+    # Unbuffered, because the image worker shares the file position. Closed with the upload.
     upload.file = tempfile.TemporaryFile(buffering=0, prefix="coaching-upload-")  # noqa: SIM115
     digest = hashlib.sha256()
     try:
-        size = await _copy(part, limit, "The file", upload.file.write, digest.update)
+        size = await _copy(part, limits.accepted, "The file", upload.file.write, digest.update)
     except TooLarge:
         upload.file.close()
-        if maximum == limit:
+        if limits.drained == limits.accepted:
             raise
         upload.file, upload.too_large = None, True
-        await _copy(part, maximum, "The file")
+        await _copy(part, limits.drained, "The file")
         return
     upload.file.seek(0)
     upload.sha256 = digest.hexdigest()
-    if size == 0 and not upload.name:  # a file input that was left empty
+    if size == 0 and not upload.name:  # an empty file input of a browser form
         upload.file.close()
         upload.file = None
 
 
-def _plain_name(told: str) -> str:
-    """The last part of a path, as it may be stored, sent and shown: nothing unseen, no halves of letters."""
-    name = PurePosixPath(unquote(told).replace("\\", "/")).name
-    letters = (" " if unicodedata.category(each) in _UNSEEN and each not in _JOINERS else each for each in name)
-    shown = "".join(letters).strip()
-    ending = PurePosixPath(shown).suffix[:_MAX_ENDING]
-    if len(shown) > _MAX_NAME:
-        shown = shown[: _MAX_NAME - len(ending)] + ending
-    return shown if shown.strip(".") else ""
+def clean_file_name(sent: str) -> str:
+    """Returns the last part of the path `sent` without invisible characters, at most 200 characters; "" if none."""
+    name = PurePosixPath(unquote(sent).replace("\\", "/")).name
+    visible = "".join(
+        " " if unicodedata.category(character) in _INVISIBLE_CATEGORIES and character not in _JOINERS else character
+        for character in name
+    ).strip()
+    suffix = PurePosixPath(visible).suffix[:_MAX_SUFFIX_LENGTH]
+    if len(visible) > _MAX_NAME_LENGTH:
+        visible = visible[: _MAX_NAME_LENGTH - len(suffix)] + suffix
+    return visible if visible.strip(".") else ""
 
 
-async def _copy(part: BodyPartReader, limit: int, what: str, *into: Callable[[bytes], object]) -> int:
+async def _copy(part: BodyPartReader, limit: int, description: str, *sinks: Callable[[bytes], object]) -> int:
+    """Pass the bytes of a part to each sink and return their number. Raises TooLarge over `limit` bytes."""
     size = 0
-    while piece := await part.read_chunk(_PIECE):
-        size += len(piece)
+    while chunk := await part.read_chunk(_CHUNK_BYTES):
+        size += len(chunk)
         if size > limit:
-            raise _too_large(limit, what)
-        for take in into:
-            take(piece)
+            raise _too_large(limit, description)
+        for write in sinks:
+            write(chunk)
     return size
 
 
-def _too_large(limit: int, what: str = "The file") -> TooLarge:
-    return TooLarge(f"{what} must not be larger than {limit} bytes", {"Connection": "close"})
+def _too_large(limit: int, description: str = "The file") -> TooLarge:
+    return TooLarge(f"{description} must not be larger than {limit} bytes", {"Connection": "close"})
 
 
-async def _text(part: BodyPartReader) -> str:
+async def _read_text(part: BodyPartReader) -> str:
     raw = bytearray()
-    while piece := await part.read_chunk(_PIECE):
-        raw += piece
-        if len(raw) > _TEXT_BYTES:
+    while chunk := await part.read_chunk(_CHUNK_BYTES):
+        raw += chunk
+        if len(raw) > _MAX_TEXT_BYTES:
             raise BadRequest([f"{part.name} is too long"])
     return raw.decode("utf-8")
 
 
 @asynccontextmanager
-async def stored(
-    ctx: Context, upload: Upload, form: Form, customer_id: ObjectId, max_pixels: int
+async def store_upload(
+    ctx: Context, upload: Upload, multipart: MultipartBody, customer_id: ObjectId, max_pixels: int
 ) -> AsyncIterator[StoredFile | None]:
-    """The uploaded file, judged and stored, a picture with its thumbnail; None when there is none.
+    """Validates and stores the uploaded file, an image together with its thumbnail; None when there is no file.
 
-    If no record has come to keep it at the end, it goes. Raises BadRequest when it is not of a kind the form takes,
-    broken, or too large a picture.
+    Unless a record has attached the file by the end of the block, it is deleted. Raises BadRequest for a file that is
+    broken, not of an accepted content type, or an image with too many pixels.
     """
     if upload.file is None:
         yield None
         return
     ids: list[ObjectId] = []
     try:
-        with closing(await _judged(ctx, upload.file, form, max_pixels)) as judged:
-            kind = judged.content_type
-            file = await files.store(ctx, judged.file, name=upload.name, content_type=kind, customer_id=customer_id)
+        with closing(await _validate(ctx, upload.file, multipart, max_pixels)) as valid:
+            content_type = valid.content_type
+            file = await files.store(
+                ctx, valid.file, name=upload.name, content_type=content_type, customer_id=customer_id
+            )
             ids += file.ids
-            if judged.thumbnail is not None:
+            if valid.thumbnail is not None:
                 name = f"thumbnail of {upload.name}"
-                small = await files.store(ctx, judged.thumbnail, name=name, content_type=JPEG, customer_id=customer_id)
-                ids += small.ids
-                file = replace(file, thumbnail_id=small.id)
+                thumbnail = await files.store(
+                    ctx, valid.thumbnail, name=name, content_type=JPEG, customer_id=customer_id
+                )
+                ids += thumbnail.ids
+                file = replace(file, thumbnail_id=thumbnail.id)
         upload.close()
         yield file
     finally:
         await files.give_up(ctx.services, ids)
 
 
-async def _judged(ctx: Context, file: IO[bytes], form: Form, max_pixels: int) -> ValidatedFile:
+async def _validate(ctx: Context, file: IO[bytes], multipart: MultipartBody, max_pixels: int) -> ValidatedFile:
     try:
-        return await validate_file(ctx.services.pictures, file, form.kinds, max_pixels)
+        return await validate_file(ctx.services.image_processor, file, multipart.content_types, max_pixels)
     except BadRequest as error:
-        raise BadRequest([f"{form.file} {error.message}"]) from None
+        raise BadRequest([f"{multipart.file_field} {error.message}"]) from None
 
 
-def keeping(handler: Handler, file: StoredFile | None) -> Handler:
-    """`handler`, whose transaction also keeps `file`."""
+def attach_file(handler: Handler, file: StoredFile | None) -> Handler:
+    """Returns `handler` running in a transaction that also attaches `file` to its record."""
 
     async def handle(ctx: Context, **arguments: Any) -> Any:
         async def work(tx: Context) -> Any:

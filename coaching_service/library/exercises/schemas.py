@@ -62,7 +62,7 @@ class NewExercise(Input):
     aliases = StringList(max_length=200, load_default=list)
     type = Choice(*TYPES, load_default="strength")
     level = Choice(*LEVELS, allow_none=True, load_default=None)
-    defaultInstructions = Text(max_length=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
+    defaultInstructions = Text(max_length=TEXT_LENGTH, allow_blank=True, allow_none=True, load_default=None)
     videoLink = Link(allow_none=True, load_default=None)
     tags = StringList(load_default=list)
     muscleGroups = ListOf(fields.Nested(MuscleRole), maximum=23, allow_none=True, load_default=list)

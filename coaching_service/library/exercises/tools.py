@@ -23,7 +23,7 @@ class ListExercises(ToolPage):
     """Which exercises, and which page of them."""
 
     search = Text(
-        blank=True,
+        allow_blank=True,
         load_default="",
         metadata={
             "description": "Words, or parts of them, that must all occur in name, alias, tag, muscle or equipment: in "

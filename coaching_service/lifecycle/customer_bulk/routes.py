@@ -23,7 +23,7 @@ from coaching_service.lifecycle.customer_bulk.schemas import (
 
 routes = Routes("/coach/customers/bulk", tag="Bulk")
 
-_bulk = partial(routes.post, status=200, returns=BulkResult, lane="long")
+_bulk = partial(routes.post, status=200, returns=BulkResult, request_class="bulk")
 _IDS = {"ids": ["66f0c0ffee0000000000abcd", "66f0c0ffee0000000000abce"]}
 _FILTER = {"filter": {"archived": False, "groups": ["Morning"]}, "excludeIds": ["66f0c0ffee0000000000abcd"]}
 
@@ -75,7 +75,7 @@ async def bulk_assign_trainer(ctx: Context, body: dict[str, Any]) -> dict[str, A
     body=BulkProgramAssignment(),
     errors=(NotFound,),
     idempotent=True,
-    stepwise=True,
+    resumable=True,
     example={**_IDS, "programId": "66f0c0ffee0000000000abcd", "startDate": "2026-03-02"},
 )
 async def bulk_assign_program(ctx: Context, body: dict[str, Any], claim: Claim | None) -> dict[str, Any]:

@@ -31,7 +31,7 @@ class CustomerFilter(Strict):
     """Clients by what they have in common; an empty list or text asks for nothing in particular."""
 
     archived = Boolean(required=True)
-    contains = Text(blank=True)
+    contains = Text(allow_blank=True)
     groups = StringList(maximum=1_000, allow_none=False)
     assignedTo = ListOf(TrainerOrNone(), maximum=1_000)
 

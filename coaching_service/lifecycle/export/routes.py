@@ -5,7 +5,7 @@ from __future__ import annotations
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, FORMS, METRICS, NUTRITION
 from coaching_service.core.database.context import Context
-from coaching_service.core.http.downloads import Stream
+from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle.export import service
@@ -13,8 +13,10 @@ from coaching_service.lifecycle.export import service
 routes = Routes("/coach/customers/{customerId}/export", tag="Export")
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW, FORMS.VIEW, METRICS.VIEW, NUTRITION.VIEW), returns=bytes, lane="long")
-async def export_customer(ctx: Context, customer_id: ObjectId) -> Stream:
+@routes.get(
+    "", access=coach(CUSTOMERS.VIEW, FORMS.VIEW, METRICS.VIEW, NUTRITION.VIEW), returns=bytes, request_class="bulk"
+)
+async def export_customer(ctx: Context, customer_id: ObjectId) -> Download:
     """Export everything of a client's.
 
     A ZIP, streamed: every record as JSON lines, every file, and `manifest.json` with sizes and SHA-256 checksums.

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, declared_collections, now
-from coaching_service.core.http.downloads import Stream
+from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import file_extension
@@ -19,14 +19,14 @@ from coaching_service.people.customers import service as customers
 _PIECE = 256 * 1024
 
 
-async def export(ctx: Context, customer_id: ObjectId) -> Stream:
+async def export(ctx: Context, customer_id: ObjectId) -> Download:
     """A client's export. Raises NotFound, Forbidden before anything is sent."""
     await customers.get_visible(ctx, customer_id)
 
     def pieces(_start: int, _end: int) -> AsyncIterator[bytes]:
         return _zip(ctx, customer_id)
 
-    return Stream("application/zip", f"client-{customer_id}.zip", pieces)
+    return Download("application/zip", f"client-{customer_id}.zip", pieces)
 
 
 class _Outlet(io.RawIOBase):

@@ -56,7 +56,7 @@ async def update_account(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
 
 @routes.delete(
     "/coach/account",
-    lane="own",
+    request_class="unlimited",
     access=owner_session(),
     body=AccountErasure(),
     errors=(TooManyRequests,),

@@ -63,7 +63,7 @@ async def lock_load_unit(ctx: Context) -> None:
     Raises Conflict when the unit has just been changed under the request.
     """
     company = ctx.caller.company
-    if not company.keeps_loads and not await store.keep_unit(ctx, company.load_unit):
+    if not company.has_stored_loads and not await store.keep_unit(ctx, company.load_unit):
         raise Conflict("The company's unit of load has just been changed; try again")
 
 

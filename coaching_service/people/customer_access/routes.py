@@ -20,7 +20,7 @@ routes = Routes("", tag="Client access")
 
 @routes.post(
     "/auth/first-access",
-    lane="own",
+    request_class="unlimited",
     access=public(),
     status=200,
     body=FirstAccess(),
@@ -70,7 +70,7 @@ async def impersonate_customer(ctx: Context, customer_id: ObjectId) -> dict[str,
 
 @routes.put(
     "/coach/customers/{customerId}/password",
-    lane="own",
+    request_class="unlimited",
     access=session_only(CUSTOMERS.EDIT),
     body=CustomerPassword(),
     returns=Customer,

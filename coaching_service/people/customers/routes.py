@@ -9,9 +9,9 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import BadRequest, Conflict, NotFound
-from coaching_service.core.http.routes import Form, Routes, list_of
+from coaching_service.core.http.routes import MultipartBody, Routes, list_of
 from coaching_service.core.ids import ObjectId, parse_id
-from coaching_service.core.media import PICTURES
+from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.pagination import Page, page_of
 from coaching_service.core.validation import patch_of
 from coaching_service.people.customers import service
@@ -132,7 +132,7 @@ async def update_customer(ctx: Context, customer_id: ObjectId, body: dict[str, A
 @routes.put(
     "/{customerId}/profile-photo",
     access=coach(CUSTOMERS.EDIT),
-    form=Form("profilePhotoFile", PICTURES, NoFormFields()),
+    multipart=MultipartBody("profilePhotoFile", IMAGE_TYPES, NoFormFields()),
     returns=Customer,
     example={},
 )

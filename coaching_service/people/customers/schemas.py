@@ -53,9 +53,9 @@ class CustomerDetails(Input):
     """What a coach says of a client."""
 
     name = Text(required=True)
-    surname = Text(blank=True, allow_none=True)
+    surname = Text(allow_blank=True, allow_none=True)
     email = Email(allow_none=True)
-    phone = Text(max_length=50, blank=True, allow_none=True)
+    phone = Text(max_length=50, allow_blank=True, allow_none=True)
     birthday = Birthday(allow_none=True)
     timezone = Timezone(allow_none=True)
     groups = StringList()

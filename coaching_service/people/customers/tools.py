@@ -25,7 +25,9 @@ class ListCustomers(ToolPage):
     """Which clients, and which page of them."""
 
     search = Text(
-        blank=True, load_default="", metadata={"description": "Part of a name, surname or e-mail, taken literally."}
+        allow_blank=True,
+        load_default="",
+        metadata={"description": "Part of a name, surname or e-mail, taken literally."},
     )
     isArchived = Boolean(
         load_default=False, metadata={"description": "true lists archived clients, false active ones."}

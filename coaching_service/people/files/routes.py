@@ -7,7 +7,7 @@ from typing import Any
 from coaching_service.core.auth.access import public
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Forbidden
-from coaching_service.core.http.downloads import Stream
+from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.files import service
@@ -22,9 +22,13 @@ routes = Routes("/files", tag="Files")
     query=LinkQuery(),
     returns=bytes,
     errors=(Forbidden,),
-    also={206: "The part that `Range` asks for.", 304: "It is as `If-None-Match` says.", 416: "It has no such part."},
+    other_responses={
+        206: "The part that `Range` asks for.",
+        304: "It is as `If-None-Match` says.",
+        416: "It has no such part.",
+    },
 )
-async def download_file(ctx: Context, file_id: ObjectId, query: dict[str, Any]) -> Stream:
+async def download_file(ctx: Context, file_id: ObjectId, query: dict[str, Any]) -> Download:
     """Read a file by a signed link.
 
     The links are the `...Url` fields of records; they need no credential and end after two hours. `Range` and

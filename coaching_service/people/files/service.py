@@ -9,19 +9,19 @@ from coaching_service.core import links
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Forbidden, NotFound
-from coaching_service.core.http.downloads import Stream
+from coaching_service.core.http.downloads import Download
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.media import PICTURES
+from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.people.customers import service as customers
 
 
-async def read(ctx: Context, file_id: ObjectId, expires: str, signature: str) -> Stream:
+async def read(ctx: Context, file_id: ObjectId, expires: str, signature: str) -> Download:
     """The file of a signed link.
 
     Raises Forbidden for a bad or ended link, NotFound when the file or its client is gone.
     """
     number = int(expires) if re.fullmatch("[1-9][0-9]{0,14}", expires) else 0
-    if not links.is_valid(ctx.services, file_id, number, signature):
+    if not links.is_valid_link(ctx.services, file_id, number, signature):
         raise Forbidden("The link is not valid or has expired; ask for the record again")
     file = await files.find(ctx.services, file_id)
     if file is None or not await customers.exists(ctx.services, file["companyId"], file["customerId"]):
@@ -30,11 +30,11 @@ async def read(ctx: Context, file_id: ObjectId, expires: str, signature: str) ->
     def pieces(start: int, end: int) -> AsyncIterator[bytes]:
         return files.read(ctx.services, file, start, end)
 
-    return Stream(
+    return Download(
         content_type=file["contentType"],
         name=file["filename"] or "file",
         read=pieces,
         size=file["length"],
         etag=f'"{file["sha256"]}"',
-        inline=file["contentType"] in PICTURES,
+        inline=file["contentType"] in IMAGE_TYPES,
     )

@@ -26,7 +26,7 @@ _PASSWORD = "correct horse battery staple"  # noqa: S105 - the document's exampl
 
 @routes.post(
     "/register",
-    lane="own",
+    request_class="unlimited",
     access=public(),
     body=SignUp(),
     returns=SessionTokens,
@@ -44,7 +44,7 @@ async def sign_up(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
 
 @routes.post(
     "/login",
-    lane="own",
+    request_class="unlimited",
     access=public(),
     status=200,
     body=Credentials(),
@@ -108,7 +108,7 @@ async def request_password_reset(ctx: Context, body: dict[str, Any]) -> dict[str
 
 @routes.post(
     "/password/reset",
-    lane="own",
+    request_class="unlimited",
     access=public(),
     status=200,
     body=PasswordReset(),

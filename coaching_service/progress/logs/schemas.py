@@ -70,7 +70,7 @@ class TaskItemLog(Input):
     """What was done: of a task or a reminder no more than that."""
 
     isCompleted = Boolean(load_default=True, metadata={"description": "false takes back what was logged."})
-    comment = Text(max_length=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
+    comment = Text(max_length=TEXT_LENGTH, allow_blank=True, allow_none=True, load_default=None)
     version = Version()
 
 
@@ -139,5 +139,5 @@ class WorkoutBlockLog(Input):
 
     durationMinutes = Number(minimum=0, maximum=1_440, allow_none=True, load_default=None)
     sessionRpe = Number(minimum=0, maximum=10, allow_none=True, load_default=None)
-    comment = Text(max_length=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
+    comment = Text(max_length=TEXT_LENGTH, allow_blank=True, allow_none=True, load_default=None)
     version = Version()

@@ -7,9 +7,9 @@ from coaching_service.core.auth.permissions import NUTRITION
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import LegacyFailure
-from coaching_service.core.http.routes import Form, Routes
+from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.media import PDF, PICTURES
+from coaching_service.core.media import IMAGE_TYPES, PDF
 from coaching_service.core.pagination import Page, PageQuery, page_of
 from coaching_service.people.customers.schemas import NoFormFields
 from coaching_service.progress.nutrition_plans import models, schemas, service
@@ -26,7 +26,7 @@ async def list_plan_versions(ctx: Context, customer_id: ObjectId, query: dict[st
 @routes.post(
     "/nutrition-plans",
     access=coach(NUTRITION.CREATE),
-    form=Form("file", (PDF, *PICTURES), NoFormFields(), plan=True),
+    multipart=MultipartBody("file", (PDF, *IMAGE_TYPES), NoFormFields(), size_limit="plan"),
     returns=schemas.PlanVersion,
     errors=(LegacyFailure,),
     example={},

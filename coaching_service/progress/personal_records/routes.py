@@ -54,7 +54,7 @@ async def create_personal_record(ctx: Context, customer_id: ObjectId, body: dict
     body=patch_of(RecordDetails, name="PersonalRecordChange"),
     returns=PersonalRecord,
     errors=(LegacyFailure, Conflict),
-    malformed=_MALFORMED,
+    legacy_id_errors=_MALFORMED,
     example={"value": 122.5, "version": 0},
 )
 async def update_personal_record(
@@ -67,7 +67,9 @@ async def update_personal_record(
     return await service.change(ctx, customer_id, record_id, body)
 
 
-@routes.delete("/{recordId}", access=coach(CUSTOMERS.EDIT), errors=(LegacyFailure, Conflict), malformed=_MALFORMED)
+@routes.delete(
+    "/{recordId}", access=coach(CUSTOMERS.EDIT), errors=(LegacyFailure, Conflict), legacy_id_errors=_MALFORMED
+)
 async def delete_personal_record(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> None:
     """Delete a personal record that was typed in.
 

@@ -8,9 +8,9 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
-from coaching_service.core.http.routes import Form, Routes
+from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.media import PICTURES
+from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.pagination import Page, PageQuery, page_of
 from coaching_service.progress.progress_photos import schemas, service
 from coaching_service.progress.progress_photos.models import ProgressPhotos
@@ -30,7 +30,7 @@ async def list_progress_photos(ctx: Context, customer_id: ObjectId, query: dict[
 @routes.post(
     "",
     access=coach(CUSTOMERS.EDIT),
-    form=Form("imageFile", PICTURES, schemas.NewPhoto()),
+    multipart=MultipartBody("imageFile", IMAGE_TYPES, schemas.NewPhoto()),
     returns=schemas.ProgressPhoto,
     example={"createdAt": "2026-03-02", "imageSideIndex": "1"},
 )
@@ -48,7 +48,7 @@ async def create_progress_photo(
 @routes.put(
     "/{photoId}",
     access=coach(CUSTOMERS.EDIT),
-    form=Form("imageFile", PICTURES, schemas.PhotoReplacement()),
+    multipart=MultipartBody("imageFile", IMAGE_TYPES, schemas.PhotoReplacement()),
     returns=schemas.ProgressPhoto,
     example={"imageSideIndex": "1"},
 )

@@ -37,7 +37,7 @@ class NewProgram(Input):
     """A program to create."""
 
     name = Text(required=True)
-    description = Text(max_length=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
+    description = Text(max_length=TEXT_LENGTH, allow_blank=True, allow_none=True, load_default=None)
     tags = StringList(load_default=list)
 
 

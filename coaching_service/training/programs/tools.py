@@ -21,7 +21,7 @@ class ListPrograms(ToolPage):
     """Which programs, and which page of them."""
 
     search = Text(
-        blank=True,
+        allow_blank=True,
         load_default="",
         metadata={"description": "Words that must all occur in name, description or tag."},
     )

@@ -18,7 +18,7 @@ _CLOCK = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
 
 
 def _instructions() -> Text:
-    return Text(max_length=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
+    return Text(max_length=TEXT_LENGTH, allow_blank=True, allow_none=True, load_default=None)
 
 
 class ExerciseItemDetails(Input):

@@ -46,9 +46,9 @@ class Chosen(Filter):
 
 
 class _Needed(Input):
-    seen = Text(blank=True, load_default="")
+    seen = Text(allow_blank=True, load_default="")
     groupNames = StringList(load_default=list)
-    coachId = Text(blank=True, load_default="")
+    coachId = Text(allow_blank=True, load_default="")
     programId = Identifier(allow_none=True, load_default=None)
     startDate = Date(allow_none=True, load_default=None)
     metricsSetId = Identifier(allow_none=True, load_default=None)
@@ -85,7 +85,7 @@ async def _choices(ctx: Context, needs: str) -> dict[str, Any]:
     return {}
 
 
-@pages.post("", access=coach(CUSTOMERS.VIEW), query=Chosen(), form=_Needed(), on=bulk_page, lane="long")
+@pages.post("", access=coach(CUSTOMERS.VIEW), query=Chosen(), form=_Needed(), on=bulk_page, request_class="bulk")
 async def bulk_change(ctx: Context, query: dict[str, Any], form: dict[str, Any]) -> StreamedTask:
     """Do it, a batch at a time; the page tells how far it is."""
     action = _allowed(ctx, query["action"])

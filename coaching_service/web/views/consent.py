@@ -6,7 +6,7 @@ from typing import Any
 
 from aiohttp import hdrs, web
 
-from coaching_service.core.auth.access import check, coach, public
+from coaching_service.core.auth.access import check_access, coach, public
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import BadRequest
 from coaching_service.core.validation import Choice, Input
@@ -50,7 +50,7 @@ async def _asked(ctx: Context, request: web.Request) -> authorize.AuthorizationR
         asked = await authorize.read(ctx.services, request.query)
     except authorize.NotRedirectable as refused:
         raise BadRequest(str(refused)) from None
-    check(coach(), ctx.principal, writes=True)
+    check_access(coach(), ctx.principal, writes=True)
     return asked
 
 

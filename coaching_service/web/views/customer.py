@@ -45,7 +45,7 @@ class _Move(Input):
 class NamedUnlessRest(Input):
     """What is planned for a day: a workout, or rest."""
 
-    name = Text(blank=True, load_default="")
+    name = Text(allow_blank=True, load_default="")
 
     @validates_schema
     def named_unless_rest(self, data: Mapping[str, Any], **_: Any) -> None:

@@ -34,7 +34,7 @@ class _Exercise(Input):
     type = Choice(*TYPES, load_default="strength")
     level = Choice(*LEVELS, allow_none=True, load_default=None)
     equipment = Text(allow_none=True, load_default=None)
-    defaultInstructions = Text(max_length=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
+    defaultInstructions = Text(max_length=TEXT_LENGTH, allow_blank=True, allow_none=True, load_default=None)
     videoLink = Link(allow_none=True, load_default=None)
     tags = StringList(load_default=list)
     muscles = ListOf(Identifier(), maximum=23, load_default=list)

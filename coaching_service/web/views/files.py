@@ -10,9 +10,9 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.http.routes import Form
+from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.media import PDF, PICTURES
+from coaching_service.core.media import IMAGE_TYPES, PDF
 from coaching_service.core.validation import Date, Input, Integer, Text
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.schemas import NoFormFields
@@ -29,8 +29,8 @@ _CHOICES = (("1", "Front"), ("3", "Side"), ("2", "Back"))
 
 
 class _Dates(Input):
-    left = Text(blank=True, load_default="")
-    right = Text(blank=True, load_default="")
+    left = Text(allow_blank=True, load_default="")
+    right = Text(allow_blank=True, load_default="")
 
 
 class _NewPhoto(PhotoReplacement):
@@ -63,7 +63,9 @@ async def photos_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]
     }
 
 
-@pages.post("/photos", access=coach(CUSTOMERS.EDIT), form=Form("imageFile", PICTURES, _NewPhoto()), on=photos_page)
+@pages.post(
+    "/photos", access=coach(CUSTOMERS.EDIT), form=MultipartBody("imageFile", IMAGE_TYPES, _NewPhoto()), on=photos_page
+)
 async def add_photo(ctx: Context, customer_id: ObjectId, form: dict[str, Any], file: StoredFile) -> Redirect:
     """Put a photo to its date; a second one of a side takes the place of the first."""
     await require_likely(ctx, customer_id, "createdAt", form["createdAt"])
@@ -98,7 +100,7 @@ async def plans_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any])
 @pages.post(
     "/plans",
     access=coach(NUTRITION.CREATE),
-    form=Form("file", (PDF, *PICTURES), NoFormFields(), plan=True),
+    form=MultipartBody("file", (PDF, *IMAGE_TYPES), NoFormFields(), size_limit="plan"),
     on=plans_page,
 )
 async def upload_plan(ctx: Context, customer_id: ObjectId, form: dict[str, Any], file: StoredFile) -> Redirect:
@@ -125,7 +127,7 @@ async def delete_plan(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) ->
 @pages.post(
     "/profile-photo",
     access=coach(CUSTOMERS.EDIT),
-    form=Form("profilePhotoFile", PICTURES, NoFormFields()),
+    form=MultipartBody("profilePhotoFile", IMAGE_TYPES, NoFormFields()),
     on=details_page,
 )
 async def set_profile_photo(ctx: Context, customer_id: ObjectId, form: dict[str, Any], file: StoredFile) -> Redirect:

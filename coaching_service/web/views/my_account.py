@@ -20,7 +20,7 @@ async def you_page(_: Context) -> dict[str, Any]:
     return {}
 
 
-@pages.post("", access=session_only(), form=PasswordChange(), on=you_page, lane="own")
+@pages.post("", access=session_only(), form=PasswordChange(), on=you_page, request_class="unlimited")
 async def change_password(ctx: Context, form: dict[str, Any]) -> Redirect:
     """Change one's own password; the one at hand is asked for again."""
     try:

@@ -45,7 +45,9 @@ async def delete_account_page(ctx: Context) -> dict[str, Any]:
     return {"clients": active["totalDocs"] + archived["totalDocs"]}
 
 
-@pages.post("/delete-account", access=owner_session(), form=AccountErasure(), on=delete_account_page, lane="own")
+@pages.post(
+    "/delete-account", access=owner_session(), form=AccountErasure(), on=delete_account_page, request_class="unlimited"
+)
 async def delete_account(ctx: Context, form: dict[str, Any]) -> Redirect:
     """Erase the company; its owner's password is asked once more."""
     try:

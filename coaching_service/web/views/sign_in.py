@@ -46,7 +46,7 @@ async def sign_in_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | 
     return {"next": local(query["next"]), "registration": ctx.services.registration}
 
 
-@pages.post("/sign-in", access=public(), query=_Next(), form=Credentials(), on=sign_in_page, lane="own")
+@pages.post("/sign-in", access=public(), query=_Next(), form=Credentials(), on=sign_in_page, request_class="unlimited")
 async def sign_in(ctx: Context, query: dict[str, Any], form: dict[str, Any]) -> Redirect:
     """Sign in, slowed down like REST's."""
     token = await web_sessions.sign_in(ctx, form["email"], form["password"])
@@ -61,7 +61,7 @@ async def sign_up_page(ctx: Context) -> dict[str, Any] | Redirect:
     return {"registration": ctx.services.registration}
 
 
-@pages.post("/sign-up", access=public(), form=_SignUp(), on=sign_up_page, lane="own")
+@pages.post("/sign-up", access=public(), form=_SignUp(), on=sign_up_page, request_class="unlimited")
 async def sign_up(ctx: Context, form: dict[str, Any]) -> Redirect:
     """Sign up a company; its owner is in at once."""
     who = (form["companyName"], form["name"], form["email"], form["password"])
@@ -98,7 +98,7 @@ async def reset_page(_: Context, query: dict[str, Any]) -> dict[str, Any]:
     return {"token": query["token"]}
 
 
-@pages.post("/reset-password", access=public(), form=PasswordReset(), on=reset_page, lane="own")
+@pages.post("/reset-password", access=public(), form=PasswordReset(), on=reset_page, request_class="unlimited")
 async def reset(ctx: Context, form: dict[str, Any]) -> Redirect:
     """Set the password; every session of its owner ends."""
     await sessions.reset_password(ctx, form["token"], form["password"])
@@ -112,7 +112,7 @@ async def first_access_page(ctx: Context, query: dict[str, Any]) -> dict[str, An
     return {"token": query["token"], "open": is_open}
 
 
-@pages.post("/first-access", access=public(), form=_FirstAccess(), on=first_access_page, lane="own")
+@pages.post("/first-access", access=public(), form=_FirstAccess(), on=first_access_page, request_class="unlimited")
 async def first_access(ctx: Context, form: dict[str, Any]) -> Redirect:
     """Let the client in: from now on they sign in by the password."""
     await customer_access.choose_password(ctx, form["token"], form["password"], form["email"])

@@ -11,12 +11,12 @@ from playwright.async_api import Page, Route, expect
 from coaching_service.people.sessions import service as sessions
 from tests.client import MONDAY, TUESDAY, CoachClient
 from tests.conftest import PASSWORD
-from tests.mcp.door import Knocker
+from tests.mcp.http_client import McpHttpClient
 from tests.mcp.oauth import CALLBACK, register
 from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
 
 
-async def test_from_signing_up_to_a_key_that_works_and_ends(open_page: OpenPage, nobody: CoachClient) -> None:
+async def test_from_signing_up_to_a_key_that_works_and_ends(open_page: OpenPage, anonymous: CoachClient) -> None:
     page = await open_page()
     await page.goto("/app/sign-up")
     await page.get_by_label("Company").fill("Nova Gym")
@@ -30,7 +30,7 @@ async def test_from_signing_up_to_a_key_that_works_and_ends(open_page: OpenPage,
     await page.get_by_label("Name").fill("Website")
     await page.get_by_role("button", name="Create API Key").click()
     secret = await page.locator("#secret").inner_text()
-    caller = nobody.with_key(secret)
+    caller = anonymous.with_key(secret)
     assert (await caller.get("/me")).ok()["name"] == "Nova"
     await caller.create_customer("Ana")
 
@@ -145,9 +145,9 @@ async def test_an_assistant_is_let_in_and_disconnected(
         await route.fulfill(status=200, content_type="text/html", body="<title>Back at the assistant</title>")
 
     await page.context.route(f"{CALLBACK}*", callback)
-    async with Knocker(application, {}) as knocker:
-        claude = await register(knocker)
-        await page.goto(claude.question())
+    async with McpHttpClient(application, {}) as mcp:
+        claude = await register(mcp)
+        await page.goto(claude.authorize_url())
         await page.get_by_label("E-mail").fill(str(coach.ctx.caller.email))
         await page.get_by_label("Password").fill(PASSWORD)
         await page.get_by_role("button", name="Sign in").click()

@@ -40,7 +40,7 @@ _ASKED = ("exerciseId", "sets", "minPlannedReps", "maxPlannedReps", "load", "res
 class _Planned(RepsLoadSet):
     exerciseId = Identifier(required=True)
     sets = Integer(minimum=1, maximum=MAX_SETS, required=True)
-    circuit = Text(blank=True, load_default="")
+    circuit = Text(allow_blank=True, load_default="")
 
     @validates_schema
     def ends_in_order(self, data: Mapping[str, Any], **_: Any) -> None:

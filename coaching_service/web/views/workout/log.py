@@ -45,7 +45,7 @@ class _Answer(Input):
     questionId = Identifier(required=True)
     type = Choice(*QUESTION_TYPES, required=True)
     required = fields.Boolean(load_default=False)
-    value = Text(max_length=TEXT_LENGTH, blank=True, load_default="")
+    value = Text(max_length=TEXT_LENGTH, allow_blank=True, load_default="")
     chosen = ListOf(Text(max_length=1_000), load_default=list)
 
 

@@ -27,7 +27,7 @@ _ENTRY = f"{ITEM}/exercises/{{exerciseId}}"
 
 
 def _words() -> Text:
-    return Text(max_length=TEXT_LENGTH, blank=True, allow_none=True, load_default=None)
+    return Text(max_length=TEXT_LENGTH, allow_blank=True, allow_none=True, load_default=None)
 
 
 class _Form(Input):
@@ -40,7 +40,7 @@ class _Sets(_Form):
 
 
 class _Exercise(_Sets):
-    supersetId = Text(blank=True, allow_none=True, load_default=None)
+    supersetId = Text(allow_blank=True, allow_none=True, load_default=None)
 
 
 class _Circuit(_Form):

@@ -3,51 +3,55 @@
 from __future__ import annotations
 
 from tests.client import MONDAY, TUESDAY, UNKNOWN, CoachClient
-from tests.mcp.door import Knocker, refused, told
+from tests.mcp.http_client import McpHttpClient, tool_error, tool_result
 
 
-async def test_a_program_is_assigned(door: Knocker, coach: CoachClient) -> None:
+async def test_program_is_assigned(mcp: McpHttpClient, coach: CoachClient) -> None:
     client = await coach.create_customer()
     program = (await coach.post("/coach/programs", {"name": "Base", "tags": ["strength"]})).ok(201)
     (await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "Day two", "day": 2})).ok(201)
-    assert told(await door.call("list_programs", search="base stren"))["docs"][0]["_id"] == program["_id"]
-    done = told(await door.call("assign_program", customerId=client["_id"], programId=program["_id"], startDate=MONDAY))
+    assert tool_result(await mcp.call("list_programs", search="base stren"))["docs"][0]["_id"] == program["_id"]
+    done = tool_result(
+        await mcp.call("assign_program", customerId=client["_id"], programId=program["_id"], startDate=MONDAY)
+    )
     assert (done["workoutsAdded"], done["program"]["name"]) == (1, "Base")
     assert [block["date"] for block in await coach.calendar(client)] == [TUESDAY]
 
 
-async def test_metrics_are_recorded_and_read(door: Knocker, coach: CoachClient) -> None:
+async def test_metrics_are_recorded_and_read(mcp: McpHttpClient, coach: CoachClient) -> None:
     client = await coach.create_customer()
     unit = next(each for each in (await coach.get("/metrics-units")).ok() if each["shortName"] == "kg")
     body = {"name": "Body", "metrics": [{"name": "Weight", "metricUnitId": unit["_id"]}]}
     metric_set = (await coach.post("/coach/metrics-sets", body)).ok(201)
-    assert told(await door.call("list_metric_sets", customerId=client["_id"]))["docs"] == []
+    assert tool_result(await mcp.call("list_metric_sets", customerId=client["_id"]))["docs"] == []
     known = {
         "customerId": client["_id"],
         "metricsSetId": metric_set["_id"],
         "metricId": metric_set["metrics"][0]["_id"],
     }
-    refused(await door.call("record_metric", **known, date=MONDAY, value=72.5), "Progress page", "nothing was changed")
+    tool_error(
+        await mcp.call("record_metric", **known, date=MONDAY, value=72.5), "Progress page", "nothing was changed"
+    )
 
     (await coach.post(f"/coach/customers/{client['_id']}/metrics-sets", {"metricsSetId": metric_set["_id"]})).ok(201)
     for day, value, before in ((MONDAY, 73, None), (MONDAY, 72.5, 73), (TUESDAY, 72, None)):
-        recorded = told(await door.call("record_metric", **known, date=day, value=value))
+        recorded = tool_result(await mcp.call("record_metric", **known, date=day, value=value))
         assert (recorded["value"], recorded["previousValue"]) == (value, before)
-    history = told(await door.call("get_metric_history", **known, pageSize=1))
+    history = tool_result(await mcp.call("get_metric_history", **known, pageSize=1))
     assert (history["metric"]["name"], history["metric"]["unit"]) == ("Weight", "kg")
     assert history["docs"] == [{"date": TUESDAY, "value": 72}]
     assert (history["totalDocs"], history["hasNextPage"]) == (2, True)
-    (listed,) = told(await door.call("list_metric_sets", customerId=client["_id"]))["docs"]
+    (listed,) = tool_result(await mcp.call("list_metric_sets", customerId=client["_id"]))["docs"]
     assert [(each["initialValue"], each["currentValue"], each["unit"]) for each in listed["metrics"]] == [
         (72.5, 72, "kg")
     ]
-    refused(
-        await door.call("get_metric_history", **known | {"metricId": UNKNOWN}), "Metric not found", "list_metric_sets"
+    tool_error(
+        await mcp.call("get_metric_history", **known | {"metricId": UNKNOWN}), "Metric not found", "list_metric_sets"
     )
-    refused(await door.call("get_metric_history", **known | {"metricsSetId": UNKNOWN}), "list_metric_sets")
+    tool_error(await mcp.call("get_metric_history", **known | {"metricsSetId": UNKNOWN}), "list_metric_sets")
 
 
-async def test_what_was_done_is_read_with_names_and_units(door: Knocker, coach: CoachClient) -> None:
+async def test_completed_work_is_read_with_names_and_units(mcp: McpHttpClient, coach: CoachClient) -> None:
     client = await coach.create_customer()
     exercise = await coach.create_exercise()
     block = await coach.schedule(client)
@@ -59,22 +63,22 @@ async def test_what_was_done_is_read_with_names_and_units(door: Knocker, coach: 
     done = {"isCompleted": True, "customerSets": [{"index": 1, "reps": 5, "load": 100, "isCompleted": True}]}
     (await coach.put(f"{path}/{item['_id']}/log", done)).ok()
 
-    history = told(await door.call("get_exercise_history", customerId=client["_id"], exerciseId=exercise["_id"]))
+    history = tool_result(await mcp.call("get_exercise_history", customerId=client["_id"], exerciseId=exercise["_id"]))
     assert history["exercise"]["name"] == exercise["name"]
     assert (history["docs"][0]["workoutId"], history["docs"][0]["bestSet"]["reps"]) == (block["_id"], 5)
     assert history["docs"][0]["sets"] == [{"index": 1, "reps": 5, "load": 100, "isCompleted": True}]
     assert (history["docs"][0]["volumeLoad"], history["docs"][0]["loadUnit"]) == (500, "kg")
     days = {"startDate": MONDAY, "endDate": TUESDAY}
-    load = told(await door.call("get_training_load", customerId=client["_id"], **days))
+    load = tool_result(await mcp.call("get_training_load", customerId=client["_id"], **days))
     assert [(each["date"], each["volumeLoad"]) for each in load["periods"]] == [(MONDAY, 500)]
-    compliance = told(await door.call("get_compliance", customerId=client["_id"], **days))
+    compliance = tool_result(await mcp.call("get_compliance", customerId=client["_id"], **days))
     assert (compliance["workoutCompletionPercentage"], compliance["startDate"]) == (100, MONDAY)
     assert compliance["workoutDays"][0]["workouts"] == [
         {"_id": block["_id"], "name": block["name"], "isCompleted": True}
     ]
-    half = await door.call("get_compliance", customerId=client["_id"], startDate=MONDAY)
-    refused(half, "endDate is needed beside the other end")
-    activity = told(await door.call("get_activity", customerId=client["_id"], pageSize=1))
+    half = await mcp.call("get_compliance", customerId=client["_id"], startDate=MONDAY)
+    tool_error(half, "endDate is needed beside the other end")
+    activity = tool_result(await mcp.call("get_activity", customerId=client["_id"], pageSize=1))
     assert activity["totalDocs"] > 1 and activity["hasNextPage"]
     assert activity["docs"][0]["data"]["workoutId"] == block["_id"]
-    assert told(await door.call("list_form_responses", customerId=client["_id"]))["docs"] == []
+    assert tool_result(await mcp.call("list_form_responses", customerId=client["_id"]))["docs"] == []

@@ -16,7 +16,7 @@ from coaching_service.core.database.context import Services
 from coaching_service.settings import Settings
 from tests.client import MONDAY, CoachClient
 from tests.contract.world import World, make_world
-from tests.mcp.door import Knocker, refused, told
+from tests.mcp.http_client import McpHttpClient, tool_error, tool_result
 from tests.reliability.wire import DateTime, Wire, wire_to
 
 
@@ -24,7 +24,7 @@ from tests.reliability.wire import DateTime, Wire, wire_to
 class Fragile:
     """The door of a service that reaches its database over a wire of the story's."""
 
-    door: Knocker
+    mcp: McpHttpClient
     wire: Wire
 
 
@@ -35,8 +35,8 @@ async def fragile(settings: Settings, services: Services, coach: CoachClient) ->
         client = connect(uri, timeout_ms=300)
         app = create_app(settings, replace(services, db=database(client, settings.mongodb_database)))
         app.cleanup_ctx.clear()  # nobody works in the background: what comes over the wire is the story's
-        async with TestServer(app) as server, Knocker(server, {"X-API-Key": str(coach.key)}) as door:
-            yield Fragile(door, wire)
+        async with TestServer(app) as server, McpHttpClient(server, {"X-API-Key": str(coach.key)}) as mcp:
+            yield Fragile(mcp, wire)
         await asyncio.to_thread(client.close)  # it says goodbye over the wire, which is passed on here
 
 
@@ -45,7 +45,7 @@ async def world(coach: CoachClient) -> World:
     return await make_world(coach)
 
 
-async def test_a_change_that_was_made_is_told_whatever_comes_next(
+async def test_committed_change_is_reported_despite_later_failures(
     fragile: Fragile, coach: CoachClient, world: World
 ) -> None:
     """All that the answer tells has been read by then."""
@@ -56,19 +56,19 @@ async def test_a_change_that_was_made_is_told_whatever_comes_next(
 
     fragile.wire.wait_for(DateTime("commitTransaction", done=True), client_is_erased)
     about = {name: world[name] for name in ("customerId", "metricsSetId", "metricId")}
-    result = await fragile.door.call("record_metric", **about, date=MONDAY, value=70)
+    result = await fragile.mcp.call("record_metric", **about, date=MONDAY, value=70)
 
     assert fragile.wire.reached.is_set()
-    assert (told(result)["customer"]["name"], told(result)["value"]) == ("Ana", 70)
+    assert (tool_result(result)["customer"]["name"], tool_result(result)["value"]) == ("Ana", 70)
 
 
-async def test_a_change_of_which_nobody_knows_whether_it_was_made_is_to_be_looked_for(
+async def test_unknown_commit_result_advises_to_check(
     fragile: Fragile, coach: CoachClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(motor.core, "_WITH_TRANSACTION_RETRY_TIME_LIMIT", 0)  # it would ask again for two minutes
     fragile.wire.wait_for(DateTime("commitTransaction", done=True), fragile.wire.cut)
 
-    said = refused(await fragile.door.call("create_customer", name="Ana"), "database", "look whether it was made")
+    said = tool_error(await fragile.mcp.call("create_customer", name="Ana"), "database", "look whether it was made")
 
     assert "nothing was changed" not in said
     assert await coach.names() == ["Ana"]

@@ -13,8 +13,8 @@ from coaching_service.people.assistants import store
 from coaching_service.people.sessions import service as sessions
 from tests.client import CoachClient
 from tests.conftest import PASSWORD
-from tests.mcp.door import Knocker
-from tests.mcp.oauth import CALLBACK, Program, answer_in, decided, let_in, register
+from tests.mcp.http_client import McpHttpClient
+from tests.mcp.oauth import CALLBACK, OAuthApplication, approve, decide, redirect_query, register
 from tests.web.visitor import Visitor
 
 
@@ -35,10 +35,10 @@ from tests.web.visitor import Visitor
     ],
     ids=str,
 )
-async def test_a_request_of_nobody_or_to_nowhere_is_a_page_and_no_redirect(
-    passer_by: Visitor, program: Program, changed: dict[str, Any]
+async def test_unknown_client_or_redirect_uri_shows_a_page_without_redirect(
+    signed_out_browser: Visitor, application: OAuthApplication, changed: dict[str, Any]
 ) -> None:
-    page = (await passer_by.get(program.question(**changed), follow=False)).ok(400)
+    page = (await signed_out_browser.get(application.authorize_url(**changed), follow=False)).ok(400)
     page.says("start again from there" if "client_id" in changed else "not its own")
     assert "Location" not in page.headers
 
@@ -68,54 +68,54 @@ async def test_a_request_of_nobody_or_to_nowhere_is_a_page_and_no_redirect(
     ],
     ids=str,
 )
-async def test_a_request_that_cannot_be_put_to_a_coach_goes_back_with_the_reason(
-    passer_by: Visitor, program: Program, changed: dict[str, Any], error: str
+async def test_invalid_request_redirects_with_the_reason(
+    signed_out_browser: Visitor, application: OAuthApplication, changed: dict[str, Any], error: str
 ) -> None:
-    page = await passer_by.get(program.question(**changed), follow=False)
-    answer = answer_in(page)
+    page = await signed_out_browser.get(application.authorize_url(**changed), follow=False)
+    answer = redirect_query(page)
     assert page.headers["Location"].startswith(CALLBACK + "?error=")
-    state = None if "state" in changed else program.state
-    assert (answer["error"], answer.get("state"), answer["iss"]) == (error, state, program.http.base_url)
+    state = None if "state" in changed else application.state
+    assert (answer["error"], answer.get("state"), answer["iss"]) == (error, state, application.http.base_url)
 
 
-async def test_a_state_that_no_address_could_hold_through_the_sign_in_goes_back(
-    passer_by: Visitor, program: Program
-) -> None:
-    answer = answer_in(await passer_by.get(program.question(state="/" * 900), follow=False))
+async def test_too_long_state_is_rejected(signed_out_browser: Visitor, application: OAuthApplication) -> None:
+    answer = redirect_query(await signed_out_browser.get(application.authorize_url(state="/" * 900), follow=False))
     assert answer["error"] == "invalid_request"
-    assert (await passer_by.get(program.question(state="\\/" * 400))).path.startswith("/app/sign-in?next=")
+    assert (await signed_out_browser.get(application.authorize_url(state="\\/" * 400))).path.startswith(
+        "/app/sign-in?next="
+    )
 
 
 @pytest.mark.parametrize("name", ["state", "resource", "scope", "prompt", "request", "redirect_uri"])
-async def test_a_parameter_without_a_value_is_as_if_it_were_not_there(
-    browser: Visitor, program: Program, name: str
-) -> None:
-    answer = answer_in(await decided(browser, program, **{name: ""}))
-    assert answer.get("state") == (None if name == "state" else program.state)
+async def test_parameter_without_value_is_ignored(browser: Visitor, application: OAuthApplication, name: str) -> None:
+    answer = redirect_query(await decide(browser, application, **{name: ""}))
+    assert answer.get("state") == (None if name == "state" else application.state)
     uri = None if name == "redirect_uri" else CALLBACK
-    assert (await program.exchange(answer["code"], redirect_uri=uri, resource="")).status == 200
+    assert (await application.exchange(answer["code"], redirect_uri=uri, resource="")).status == 200
 
 
-async def test_a_needed_parameter_without_a_value_is_missing(passer_by: Visitor, program: Program) -> None:
+async def test_required_parameter_without_value_is_missing(
+    signed_out_browser: Visitor, application: OAuthApplication
+) -> None:
     for name in ("response_type", "code_challenge", "code_challenge_method"):
-        answer = answer_in(await passer_by.get(program.question(**{name: ""}), follow=False))
-        assert (answer["error"], answer["state"]) == ("invalid_request", program.state)
-    several = await register(program.http, redirect_uris=[CALLBACK, CALLBACK + "/two"])
-    (await passer_by.get(several.question(redirect_uri=""), follow=False)).ok(400).says("not its own")
+        answer = redirect_query(await signed_out_browser.get(application.authorize_url(**{name: ""}), follow=False))
+        assert (answer["error"], answer["state"]) == ("invalid_request", application.state)
+    several = await register(application.http, redirect_uris=[CALLBACK, CALLBACK + "/two"])
+    (await signed_out_browser.get(several.authorize_url(redirect_uri=""), follow=False)).ok(400).says("not its own")
 
 
-async def test_a_state_sent_twice_is_not_sent_back(passer_by: Visitor, program: Program) -> None:
-    answer = answer_in(await passer_by.get(program.question(state=["one", "two"]), follow=False))
+async def test_repeated_state_is_not_returned(signed_out_browser: Visitor, application: OAuthApplication) -> None:
+    answer = redirect_query(await signed_out_browser.get(application.authorize_url(state=["one", "two"]), follow=False))
     assert answer["error"] == "invalid_request"
     assert "state" not in answer
 
 
 @pytest.mark.parametrize("resource", ["{base}/mcp", "{base}", "{base}/", "{base}/mcp/", None])
-async def test_the_resource_is_understood_as_clients_spell_it(
-    browser: Visitor, program: Program, resource: str | None
+async def test_resource_is_accepted_in_the_spellings_clients_use(
+    browser: Visitor, application: OAuthApplication, resource: str | None
 ) -> None:
-    spelled = resource.format(base=program.http.base_url.replace("http:", "HTTP:")) if resource else None
-    assert "access_token" in await let_in(browser, program, resource=spelled, scope="mcp offline_access claudeai")
+    spelled = resource.format(base=application.http.base_url.replace("http:", "HTTP:")) if resource else None
+    assert "access_token" in await approve(browser, application, resource=spelled, scope="mcp offline_access claudeai")
 
 
 @pytest.mark.parametrize(
@@ -146,32 +146,32 @@ async def test_the_resource_is_understood_as_clients_spell_it(
         ("cursor://anysphere.cursor-mcp/oauth/callback", "cursor://evil/oauth/callback", False),
     ],
 )
-async def test_an_address_matches_to_the_letter_but_for_the_port_on_this_machine(
-    browser: Visitor, stranger: Knocker, registered: str, used: str, *, lets_in: bool
+async def test_redirect_uri_matches_exactly_except_for_the_loopback_port(
+    browser: Visitor, unauthenticated: McpHttpClient, registered: str, used: str, *, lets_in: bool
 ) -> None:
-    program = await register(stranger, redirect_uris=[registered])
+    application = await register(unauthenticated, redirect_uris=[registered])
     if not lets_in:
-        (await browser.get(program.question(redirect_uri=used), follow=False)).ok(400)
+        (await browser.get(application.authorize_url(redirect_uri=used), follow=False)).ok(400)
         return
-    answer = await decided(browser, program, redirect_uri=used)
+    answer = await decide(browser, application, redirect_uri=used)
     assert answer.headers["Location"].startswith(used)
-    assert (await program.exchange(answer_in(answer)["code"], redirect_uri=used)).status == 200
+    assert (await application.exchange(redirect_query(answer)["code"], redirect_uri=used)).status == 200
 
 
-async def test_a_consent_counts_only_when_it_comes_from_our_own_page(browser: Visitor, program: Program) -> None:
-    question = program.question()
-    await browser.get(question)
+async def test_consent_requires_the_csrf_token(browser: Visitor, application: OAuthApplication) -> None:
+    url = application.authorize_url()
+    await browser.get(url)
     for headers in ({"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-origin"}, {}):
-        refused = await browser.send("POST", question, follow=False, headers=headers, data={"decision": "allow"})
+        refused = await browser.send("POST", url, follow=False, headers=headers, data={"decision": "allow"})
         refused.ok(403)
-    page = (await browser.get(question)).ok()
+    page = (await browser.get(url)).ok()
     (await browser.submit(page, "/oauth/authorize", follow=False, decision="perhaps")).ok(400).says("Let Claude in?")
 
 
-async def test_a_consent_sent_again_by_the_same_form_lets_nobody_in_again(
-    browser: Visitor, program: Program, coach: CoachClient
+async def test_resubmitted_consent_form_issues_no_second_code(
+    browser: Visitor, application: OAuthApplication, coach: CoachClient
 ) -> None:
-    page = (await browser.get(program.question())).ok()
+    page = (await browser.get(application.authorize_url())).ok()
     send = partial(browser.submit, page, "/oauth/authorize", follow=False, decision="allow")
     first, second = sorted(await asyncio.gather(send(), send()), key=lambda each: each.status)
     third = await send()
@@ -179,16 +179,16 @@ async def test_a_consent_sent_again_by_the_same_form_lets_nobody_in_again(
     for again in (second, third):
         again.ok(409).says("You have answered this already.", "Let Claude in?")
     assert await coach.ctx.db[store.grants.name].count_documents({"companyId": coach.ctx.company_id}) == 1
-    assert (await program.exchange(answer_in(first)["code"])).status == 200
+    assert (await application.exchange(redirect_query(first)["code"])).status == 200
     once_more = await browser.submit(third, "/oauth/authorize", follow=False, decision="deny")
-    assert answer_in(once_more)["error"] == "access_denied"
+    assert redirect_query(once_more)["error"] == "access_denied"
 
 
-async def test_a_consent_after_the_session_has_ended_is_led_back_to_its_question(
-    browser: Visitor, program: Program, coach: CoachClient
+async def test_consent_after_sign_out_returns_to_the_consent_page(
+    browser: Visitor, application: OAuthApplication, coach: CoachClient
 ) -> None:
-    question = program.question()
-    page = (await browser.get(question)).ok()
+    url = application.authorize_url()
+    page = (await browser.get(url)).ok()
     await sessions.end_sessions(coach.ctx, coach.ctx.caller.id)
 
     form = page.form("/oauth/authorize")
@@ -198,5 +198,5 @@ async def test_a_consent_after_the_session_has_ended_is_led_back_to_its_question
     back = await browser.sign_in(str(coach.ctx.caller.email), PASSWORD, at=asked.path)
 
     back.ok().says("Let Claude in?")
-    assert parse_qsl(urlsplit(back.path).query) == parse_qsl(urlsplit(question).query)
+    assert parse_qsl(urlsplit(back.path).query) == parse_qsl(urlsplit(url).query)
     assert await coach.ctx.db[store.grants.name].count_documents({"companyId": coach.ctx.company_id}) == 0

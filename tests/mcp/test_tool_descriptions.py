@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from coaching_service.settings import Settings
 from tests.client import MONDAY, CoachClient
-from tests.mcp.door import Knocker, told
+from tests.mcp.http_client import McpHttpClient, tool_result
 from tests.mcp.test_transport import INITIALIZE
 from tests.test_sessions import mailed_token
 
 
-async def test_the_instructions_say_what_only_the_application_does(door: Knocker) -> None:
-    older = (await door.ask("initialize", INITIALIZE)).ok()["result"]["instructions"]
-    assert (await door.ask_modern("server/discover")).ok()["result"]["instructions"] == older
+async def test_instructions_name_what_only_the_application_can_do(mcp: McpHttpClient) -> None:
+    older = (await mcp.request("initialize", INITIALIZE)).ok()["result"]["instructions"]
+    assert (await mcp.request_modern("server/discover")).ok()["result"]["instructions"] == older
     said = " ".join(older.split())
     assert "Nothing can be deleted here, and a workout cannot be renamed or moved to another day" in said
     assert "in the application" in said
 
 
-async def test_the_list_says_what_goes_together_in_a_set_and_which_day_is_meant(door: Knocker) -> None:
-    tools = {tool["name"]: tool for tool in (await door.ask("tools/list")).ok()["result"]["tools"]}
+async def test_schemas_describe_set_types_and_local_dates(mcp: McpHttpClient) -> None:
+    tools = {tool["name"]: tool for tool in (await mcp.request("tools/list")).ok()["result"]["tools"]}
     exercise = tools["create_workout"]["inputSchema"]["properties"]["exercises"]["items"]["properties"]
     assert "at most 100 in all" in exercise["sets"]["description"]
     one = exercise["sets"]["items"]["properties"]
@@ -30,31 +30,31 @@ async def test_the_list_says_what_goes_together_in_a_set_and_which_day_is_meant(
         assert "lastWorkoutDate is the last day anything is scheduled on" in tools[name]["description"]
 
 
-async def test_an_assistant_is_told_whether_a_new_client_is_invited(
-    door: Knocker, coach: CoachClient, settings: Settings
+async def test_create_customer_reports_whether_an_invitation_is_sent(
+    mcp: McpHttpClient, coach: CoachClient, settings: Settings
 ) -> None:
     address = f"ana-{coach.ctx.company_id}@example.com"
-    invited = told(await door.call("create_customer", name="Ana", email=address))
+    invited = tool_result(await mcp.call("create_customer", name="Ana", email=address))
     assert (invited["invited"], "hint" in invited) == (True, False)
-    nobody = told(await door.call("create_customer", name="Björn", sendInvitation=True))
+    nobody = tool_result(await mcp.call("create_customer", name="Björn", sendInvitation=True))
     assert (nobody["invited"], "no e-mail address" in nobody["hint"]) == (False, True)
     assert await mailed_token(settings, address)
 
 
-async def test_exercises_are_found_by_parts_of_words_and_nothing_found_comes_with_a_hint(door: Knocker) -> None:
+async def test_exercise_search_matches_substrings_and_hints_when_empty(mcp: McpHttpClient) -> None:
     for found in ("squat", "pull-up", "pull up", "sit-up"):
-        assert "hint" not in told(await door.call("list_exercises", search=found, pageSize=1))
+        assert "hint" not in tool_result(await mcp.call("list_exercises", search=found, pageSize=1))
     for missing in ("squats", "pullup"):
-        nothing = told(await door.call("list_exercises", search=missing))
+        nothing = tool_result(await mcp.call("list_exercises", search=missing))
         assert (nothing["docs"], "squat for squats" in nothing["hint"]) == ([], True)
 
 
-async def test_long_weeks_are_read_a_page_at_a_time(door: Knocker, coach: CoachClient) -> None:
+async def test_workouts_are_paginated(mcp: McpHttpClient, coach: CoachClient) -> None:
     client = await coach.create_customer()
     for number in range(21):
         await coach.schedule(client, MONDAY, f"Workout {number:02}")
     days = {"customerId": client["_id"], "startDate": MONDAY, "endDate": MONDAY}
-    first = told(await door.call("get_workouts", **days))
+    first = tool_result(await mcp.call("get_workouts", **days))
     assert [len(first["docs"]), first["totalDocs"], first["hasNextPage"], first["nextPage"]] == [20, 21, True, 2]
-    second = told(await door.call("get_workouts", **days, page=2))
+    second = tool_result(await mcp.call("get_workouts", **days, page=2))
     assert [(each["name"], each["order"]) for each in second["docs"]] == [("Workout 20", 20)]

@@ -19,7 +19,7 @@ from tests.client import Reply
 MODERN = "2026-07-28"
 
 
-class Knocker:
+class McpHttpClient:
     """Speaks bare HTTP to /mcp with one set of headers."""
 
     def __init__(self, server: TestServer, headers: dict[str, str]) -> None:
@@ -39,30 +39,30 @@ class Knocker:
             is_json = raw and response.content_type == "application/json"
             return Reply(response.status, response.headers, orjson.loads(raw) if is_json else None, raw)
 
-    async def say(self, body: Any, **headers: str) -> Reply:
+    async def post_json(self, body: Any, **headers: str) -> Reply:
         """POST a JSON value; keyword names become headers, `_` becoming `-`."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return await self.send(
             data=io.BytesIO(orjson.dumps(body)), headers={"Content-Type": "application/json", **named}
         )
 
-    async def ask(self, method: str, params: dict[str, Any] | None = None, **headers: str) -> Reply:
+    async def request(self, method: str, params: dict[str, Any] | None = None, **headers: str) -> Reply:
         """POST one request of the older era."""
         message = {"jsonrpc": "2.0", "id": 1, "method": method}
-        return await self.say(message if params is None else message | {"params": params}, **headers)
+        return await self.post_json(message if params is None else message | {"params": params}, **headers)
 
-    async def ask_modern(self, method: str, params: dict[str, Any] | None = None, **headers: str) -> Reply:
+    async def request_modern(self, method: str, params: dict[str, Any] | None = None, **headers: str) -> Reply:
         """POST one request of the newer era, with all that it needs."""
         asked = params or {}
         usual = {"MCP_Protocol_Version": MODERN, "Mcp_Method": method}
         if "name" in asked:
             usual["Mcp_Name"] = asked["name"]
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**asked, "_meta": envelope()}}
-        return await self.say(body, **{**usual, **headers})
+        return await self.post_json(body, **{**usual, **headers})
 
     async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """The result of a tool."""
-        reply = await self.ask("tools/call", {"name": tool, "arguments": arguments})
+        reply = await self.request("tools/call", {"name": tool, "arguments": arguments})
         result: dict[str, Any] = reply.ok()["result"]
         return result
 
@@ -85,7 +85,7 @@ async def official_client(server: TestServer, headers: dict[str, str], mode: str
             yield client
 
 
-def refused(result: dict[str, Any], *words: str) -> str:
+def tool_error(result: dict[str, Any], *words: str) -> str:
     """What a failed call says, when it says all these words and holds nothing else."""
     assert result["isError"] is True
     assert "structuredContent" not in result
@@ -95,7 +95,7 @@ def refused(result: dict[str, Any], *words: str) -> str:
     return said
 
 
-def told(result: dict[str, Any]) -> dict[str, Any]:
+def tool_result(result: dict[str, Any]) -> dict[str, Any]:
     """What a call that went well gives; the text says the same."""
     assert not result.get("isError"), result
     found: dict[str, Any] = result["structuredContent"]
