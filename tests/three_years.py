@@ -16,6 +16,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_responses import store as responses
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training.workouts import items, store
+from coaching_service.training.workouts.events import CompletedWorkChanged
 from coaching_service.training.workouts.tallies import exercise_ids
 
 FIRST, LAST = date(2023, 3, 6), date(2026, 3, 8)
@@ -149,6 +150,7 @@ async def _follow(ctx: Context, customer_id: ObjectId, blocks: list[Document]) -
                 written = [{**answer, "label": labels[answer["questionId"]]} for answer in item["answers"]]
                 form = {"formId": None, "formName": item["form"]["name"], "date": block["date"], "answers": written}
                 answered.append({"customerId": customer_id, "witemId": item["_id"], **form})
-    await personal_records.renew(ctx, customer_id, [item for block in blocks for item in block["items"]])
+    items = [item for block in blocks for item in block["items"]]
+    await personal_records.update_records(ctx, CompletedWorkChanged(customer_id, items))
     await activity.events.insert_many(ctx, told)
     await responses.responses.insert_many(ctx, answered)

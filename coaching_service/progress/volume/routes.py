@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import DateRange
-from coaching_service.progress.volume import service
-from coaching_service.progress.volume.schemas import MuscleGroupVolume
+from coaching_service.progress.volume import models, schemas, service
 
 routes = Routes("/coach/customers/{customerId}/musclegroups/volume", tag="Volume")
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), query=DateRange(), returns=MuscleGroupVolume)
-async def get_muscle_group_volume(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
-    """Read which muscles a client trained, and how much.
+@routes.get("", access=coach(CUSTOMERS.VIEW), query=DateRange(), returns=schemas.MuscleGroupVolume)
+async def get_muscle_group_volume(ctx: Context, customer_id: ObjectId, query: dict[str, str]) -> models.Volume:
+    """Read how much a client trained each muscle.
 
     Volume load is the sum of reps x load over completed sets that are not warm-up; a secondary muscle counts half.
-    The most trained first.
+    Sorted by number of sets, most first.
     """
-    return await service.by_muscle(ctx, customer_id, query["startDate"], query["endDate"])
+    return await service.read_volume(ctx, customer_id, query["startDate"], query["endDate"])

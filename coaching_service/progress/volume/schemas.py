@@ -1,4 +1,4 @@
-"""What the muscle-group volume answers."""
+"""Responses of the muscle-group volume."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from coaching_service.core.validation import Choice, Date, Identifier, Output
 
 
 class MuscleVolume(Output):
-    """What a muscle did: completed sets that are not warm-up; as a secondary muscle they count half."""
+    """The completed sets of a muscle without warm-up sets; as a secondary muscle they count half."""
 
     _id = Identifier()
     name = fields.String()
@@ -18,7 +18,7 @@ class MuscleVolume(Output):
 
 
 class MuscleGroupVolume(Output):
-    """What the muscles did in a time."""
+    """How much each muscle was trained in a date range."""
 
     startDate = Date()
     endDate = Date()

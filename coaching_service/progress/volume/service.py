@@ -1,40 +1,42 @@
-"""Which muscles a client trained, and how much."""
+"""How much a client trained each muscle."""
 
 from __future__ import annotations
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
+from coaching_service.progress.volume.models import MuscleVolume, Volume
 from coaching_service.training.workouts import readings, tallies
 
-_SHARE = {"primary": 1.0, "secondary": 0.5}
+_SHARE_OF_ROLE = {"primary": 1.0, "secondary": 0.5}
 
 
-async def by_muscle(ctx: Context, customer_id: ObjectId, first: str, last: str) -> Document:
-    """Sets, reps and volume load of each muscle trained from `first` to `last`; a secondary muscle counts half.
+async def read_volume(ctx: Context, customer_id: ObjectId, start_date: str, end_date: str) -> Volume:
+    """Return the volume of each muscle trained between two dates, both included; a secondary muscle counts half.
 
-    Raises NotFound, Forbidden.
+    Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
     _, totals = await gather_reads(
-        ctx, customers.get_visible(ctx, customer_id), readings.exercise_totals(ctx, customer_id, first, last)
+        ctx, customers.get_visible(ctx, customer_id), readings.exercise_totals(ctx, customer_id, start_date, end_date)
     )
-    muscles = await exercises.trained_muscles(ctx, [total["_id"] for total in totals])
-    trained: dict[ObjectId, Document] = {}
+    muscles_of = await exercises.trained_muscles(ctx, [total["_id"] for total in totals])
+    volumes: dict[ObjectId, MuscleVolume] = {}
     for total in totals:
-        for muscle in muscles.get(total["_id"], ()):
-            found = trained.setdefault(
-                muscle["_id"], {"_id": muscle["_id"], "name": muscle["name"], **dict.fromkeys(tallies.FIGURES, 0.0)}
+        for muscle in muscles_of.get(total["_id"], ()):
+            share = _SHARE_OF_ROLE[muscle["role"]]
+            volume = volumes.setdefault(
+                muscle["_id"], {"_id": muscle["_id"], "name": muscle["name"], "sets": 0, "reps": 0, "volumeLoad": 0}
             )
-            for figure in tallies.FIGURES:
-                found[figure] += total[figure] * _SHARE[muscle["role"]]
-    for found in trained.values():
-        found["volumeLoad"] = tallies.exact(found["volumeLoad"])
+            volume["sets"] += total["sets"] * share
+            volume["reps"] += total["reps"] * share
+            volume["volumeLoad"] += total["volumeLoad"] * share
+    for volume in volumes.values():
+        volume["volumeLoad"] = tallies.exact(volume["volumeLoad"])
     return {
-        "startDate": first,
-        "endDate": last,
+        "startDate": start_date,
+        "endDate": end_date,
         "loadUnit": ctx.caller.company.load_unit,
-        "muscleGroups": sorted(trained.values(), key=lambda muscle: (-muscle["sets"], muscle["name"])),
+        "muscleGroups": sorted(volumes.values(), key=lambda volume: (-volume["sets"], volume["name"])),
     }

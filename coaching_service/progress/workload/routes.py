@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.progress.workload import service
-from coaching_service.progress.workload.schemas import Workload, WorkloadQuery
+from coaching_service.progress.workload import models, schemas, service
 
 routes = Routes("/coach/customers/{customerId}/workload", tag="Workload")
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), query=WorkloadQuery(), returns=Workload)
-async def get_workload(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
+@routes.get("", access=coach(CUSTOMERS.VIEW), query=schemas.WorkloadQuery(), returns=schemas.Workload)
+async def get_workload(ctx: Context, customer_id: ObjectId, query: dict[str, str]) -> models.Workload:
     """Read how much a client trained.
 
-    Every period of the range (less than 3,700 days), empty ones too. A session counts on its block's date. Session load
-    is the rating of perceived exertion x minutes; the acute:chronic ratio compares the mean of 7 days with that of 28.
+    Lists every period of the range (less than 3,700 days), including empty ones. A session counts on its block's date.
+    Session load is the rating of perceived exertion x minutes; the acute:chronic ratio compares the mean of 7 days with
+    that of 28.
     """
-    return await service.periods(ctx, customer_id, query["startDate"], query["endDate"], query["groupBy"])
+    return await service.read_workload(ctx, customer_id, query["startDate"], query["endDate"], query["groupBy"])

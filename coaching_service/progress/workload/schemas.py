@@ -1,4 +1,4 @@
-"""What the workload reads and answers."""
+"""Requests and responses of the workload."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from coaching_service.core.validation import Choice, Date, Output
 
 
 class WorkloadQuery(DateRange):
-    """Which days, and what they are grouped by."""
+    """The date range, and how its days are grouped."""
 
     groupBy = Choice("day", "week", "month", load_default="day")
 
@@ -18,7 +18,7 @@ class WorkloadPeriod(Output):
     """What was done in a day, a week (from Monday) or a month."""
 
     date = Date(metadata={"description": "The period's first day."})
-    sessions = fields.Integer(metadata={"description": "Blocks with an item done, be it in part, or rated."})
+    sessions = fields.Integer(metadata={"description": "Blocks with at least one completed set or item, or a rating."})
     sets = fields.Integer(metadata={"description": "Completed sets that are not warm-up."})
     reps = fields.Integer()
     volumeLoad = fields.Float(metadata={"description": "Sum of reps x load, in `loadUnit`."})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import CustomerArgument, Dates
@@ -18,7 +17,7 @@ tools = Tools()
 
 
 class TrainingLoad(Dates, CustomerArgument):
-    """Whose load, of which days, and how they are grouped."""
+    """The client, the date range, and how its days are grouped."""
 
     groupBy = Choice(*("day", "week", "month"), load_default="week", metadata={"description": "Weeks begin on Monday."})
 
@@ -26,13 +25,13 @@ class TrainingLoad(Dates, CustomerArgument):
 @tools.tool("Read training load", access=coach(CUSTOMERS.VIEW), takes=TrainingLoad())
 async def get_training_load(
     ctx: Context, customer_id: ObjectId, start_date: str, end_date: str, group_by: str
-) -> Document:
+) -> dict[str, object]:
     """Read how much a client trained, period by period, for at most a year: sessions, sets, reps, volume load (reps x
     load, in loadUnit), session load (perceived exertion x minutes) and the acute:chronic ratio on the period's last
-    day (mean daily load of 7 days over that of 28; ratioOf says of which load). A ratio is no verdict."""
-    client, found = await gather_reads(
+    day (mean daily load of 7 days over that of 28; ratioOf names the load). A ratio alone proves nothing."""
+    customer, workload = await gather_reads(
         ctx,
         customers.get_visible_reference(ctx, customer_id),
-        service.periods(ctx, customer_id, start_date, end_date, group_by),
+        service.read_workload(ctx, customer_id, start_date, end_date, group_by),
     )
-    return {"customer": client, **found}
+    return {"customer": customer, **workload}

@@ -56,8 +56,8 @@ async def progress_page(ctx: Context, customer_id: ObjectId, query: dict[str, An
     span = (str(monday), str(today))
     load, muscles, kept, measured, sets = await gather_reads(
         ctx,
-        workload.periods(ctx, customer_id, *span, "week"),
-        volume.by_muscle(ctx, customer_id, *span),
+        workload.read_workload(ctx, customer_id, *span, "week"),
+        volume.read_volume(ctx, customer_id, *span),
         compliance.between(ctx, customer_id, str(monday), str(monday + timedelta(days=7 * weeks - 1))),
         _measured(ctx, customer_id, span),
         _sets(ctx),
