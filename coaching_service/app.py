@@ -15,7 +15,7 @@ from coaching_service.core.http.handlers import HandlerDependencies, UploadLimit
 from coaching_service.core.http.middleware import HttpMetrics, request_middleware
 from coaching_service.core.http.operator_endpoints import OperatorEndpoints
 from coaching_service.core.http.routes import routes_of
-from coaching_service.core.jobs import queue
+from coaching_service.core.jobs import mail, queue
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.mcp.endpoint import McpEndpoint
 from coaching_service.mcp.server import make_server
@@ -68,7 +68,7 @@ def _mcp_endpoint(settings: Settings, services: Services, dependencies: HandlerD
 
 def _background(services: Services) -> Callable[[web.Application], AsyncIterator[None]]:
     async def run(_: web.Application) -> AsyncIterator[None]:
-        async with queue.working(services, features.STEPS, features.STANDING):
+        async with queue.working(services, features.STEPS, features.STANDING, {mail.SEND: mail.CONNECTIONS}):
             yield
 
     return run

@@ -1,4 +1,4 @@
-"""Mail servers: one that takes what it is handed, and those that do not."""
+"""SMTP servers for tests: one that accepts mail, and others that reject it, hang or disconnect."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from email import message_from_bytes
 from email.message import Message
@@ -22,110 +23,133 @@ from cryptography.x509.oid import NameOID
 from coaching_service.core.database.documents import now
 
 
-class PostOffice:
-    """What an SMTP server was handed, and what it answers."""
+class Mailbox:
+    """The mail that an SMTP server received, and the responses it gives before it accepts any."""
 
     def __init__(self) -> None:
         self.mails: list[Message] = []
-        self.answers: list[str] = []
+        self.responses: list[str] = []
         self.tries = 0
 
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:
         self.tries += 1
-        if self.answers:
-            return self.answers.pop(0)
+        if self.responses:
+            return self.responses.pop(0)
         assert isinstance(envelope.content, bytes)
         self.mails.append(message_from_bytes(envelope.content, policy=default))
-        return "250 taken"
+        return "250 accepted"
 
 
-class Choosy(PostOffice):
-    """Takes nothing from us."""
+class RejectsSender(Mailbox):
+    """Rejects the sender."""
 
     async def handle_MAIL(self, *_: Any) -> str:
-        return "550 not from you"
+        return "550 sender rejected"
 
 
-class Knowing(PostOffice):
-    """Knows that there is nobody of that name."""
+class RejectsRecipient(Mailbox):
+    """Rejects every recipient."""
 
     async def handle_RCPT(self, *_: Any) -> str:
         return "550 no such user"
 
 
-class Rude(PostOffice):
-    """Hangs up when it hears for whom a mail is."""
+class DisconnectsAtRecipient(Mailbox):
+    """Disconnects when it receives the recipient."""
 
     async def handle_RCPT(self, server: SMTP, *_: Any) -> str:
         server.transport.close()
-        return "250 never heard"
+        return "250 never sent"
 
 
-class Forgetful(PostOffice):
-    """Takes a mail, and hangs up before it says so."""
+class DisconnectsAfterMail(Mailbox):
+    """Accepts a mail and disconnects before it confirms it."""
 
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:
-        answer = await super().handle_DATA(server, session, envelope)
+        response = await super().handle_DATA(server, session, envelope)
         server.transport.close()
-        return answer
+        return response
 
 
-class Closed(SMTP):
-    """Greets whoever comes by sending them away."""
+class RejectsConnections(SMTP):
+    """Greets every client with an error."""
 
     async def push(self, status: Any) -> None:
         await super().push(status.replace("220 ", "554 ", 1))
 
 
 class Slow(SMTP):
-    """Thinks about every answer, never too long for that one alone."""
+    """Delays every response, each within the time for one command."""
 
     async def push(self, status: Any) -> None:
-        await asyncio.sleep(0.3)  # being slow is what this server is for
+        await asyncio.sleep(0.3)  # the server under test is slow on purpose
         await super().push(status)
+
+
+@dataclass
+class SilentServer:
+    """A server that accepts connections and never responds."""
+
+    port: int = 0
+    connections: int = 0
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        await reader.read()  # until the client disconnects
+        writer.close()
+
+
+@asynccontextmanager
+async def silent_server() -> AsyncIterator[SilentServer]:
+    """Run a server that never responds."""
+    silent = SilentServer()
+    async with await asyncio.start_server(silent.handle, "127.0.0.1", 0) as listener:
+        silent.port = listener.sockets[0].getsockname()[1]
+        yield silent
 
 
 @asynccontextmanager
 async def listening(server: Callable[[], SMTP]) -> AsyncIterator[int]:
-    """A mail server on a port of its own."""
-    listens = await asyncio.get_running_loop().create_server(server, "127.0.0.1", 0)
-    async with listens:
-        yield listens.sockets[0].getsockname()[1]
+    """Run a mail server on a free port, which is returned."""
+    listener = await asyncio.get_running_loop().create_server(server, "127.0.0.1", 0)
+    async with listener:
+        yield listener.sockets[0].getsockname()[1]
 
 
-_OUR_SIGN_IN = {"username": "us", "password": "our password"}
-# The server made with a folder to work in, and how it is spoken to.
-TAKING_NOTHING: dict[str, tuple[Callable[[Path], SMTP], dict[str, str]]] = {
-    "no TLS is offered": (lambda _: SMTP(PostOffice()), {"encryption": "starttls"}),
-    "TLS is not understood": (lambda _: SMTP(PostOffice()), {"encryption": "tls"}),
-    "the certificate is anybody's": (
-        lambda folder: SMTP(PostOffice(), tls_context=_own_certificate(folder)),
+_CREDENTIALS = {"username": "us", "password": "our password"}
+# Servers that certainly do not accept mail, created with a folder for files, and the options of the client.
+REJECTING_SERVERS: dict[str, tuple[Callable[[Path], SMTP], dict[str, str]]] = {
+    "TLS is not offered": (lambda _: SMTP(Mailbox()), {"encryption": "starttls"}),
+    "TLS is not supported": (lambda _: SMTP(Mailbox()), {"encryption": "tls"}),
+    "the certificate is self-signed": (
+        lambda folder: SMTP(Mailbox(), tls_context=_self_signed_certificate(folder)),
         {"encryption": "starttls"},
     ),
-    "no sign-in is offered": (lambda _: SMTP(PostOffice()), _OUR_SIGN_IN),
+    "authentication is not offered": (lambda _: SMTP(Mailbox()), _CREDENTIALS),
     "the password is wrong": (
-        lambda _: SMTP(PostOffice(), authenticator=_no, auth_require_tls=False),
-        _OUR_SIGN_IN,
+        lambda _: SMTP(Mailbox(), authenticator=_reject, auth_require_tls=False),
+        _CREDENTIALS,
     ),
-    "nobody is let in": (lambda _: Closed(PostOffice()), {}),
-    "the sender is refused": (lambda _: SMTP(Choosy()), {}),
-    "it hangs up before the mail": (lambda _: SMTP(Rude()), {}),
+    "connections are rejected": (lambda _: RejectsConnections(Mailbox()), {}),
+    "the sender is rejected": (lambda _: SMTP(RejectsSender()), {}),
+    "it disconnects before the mail": (lambda _: SMTP(DisconnectsAtRecipient()), {}),
 }
 
 
-def _no(*_: Any) -> AuthResult:
+def _reject(*_: Any) -> AuthResult:
     return AuthResult(success=False, handled=False)
 
 
-def _own_certificate(folder: Path) -> ssl.SSLContext:
+def _self_signed_certificate(folder: Path) -> ssl.SSLContext:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
-    made = x509.CertificateBuilder(name, name, key.public_key(), 1, now(), now() + timedelta(days=1))
-    private = key.private_bytes(
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, now(), now() + timedelta(days=1))
+    private_key = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
+    certificate = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
     file = folder / "certificate.pem"
-    file.write_bytes(private + made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
+    file.write_bytes(private_key + certificate)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(file)
     return context

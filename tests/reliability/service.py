@@ -23,12 +23,12 @@ T = TypeVar("T")
 
 
 async def until(condition: Callable[[], T | Awaitable[T]], what: str, seconds: float = 120.0) -> T:
-    """Wait until `condition` gives something true, and give that; the only place where these tests wait."""
+    """Wait until `condition` returns a true value, and return it; the only place where these tests wait."""
     deadline = time.monotonic() + seconds
     while True:
-        told = condition()
-        if found := await told if isinstance(told, Awaitable) else told:
-            return found
+        outcome = condition()
+        if value := await outcome if isinstance(outcome, Awaitable) else outcome:
+            return value
         assert time.monotonic() < deadline, f"{what}: not within {seconds} s"
         await asyncio.sleep(0.01)
 

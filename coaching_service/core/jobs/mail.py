@@ -1,4 +1,7 @@
-"""Mail: queued in the transaction that causes it, sent by a worker, tried again when refused, never sent twice."""
+"""Mail: queued in the transaction that causes it, sent by workers of its own, retried when rejected, never sent twice.
+
+Queued mail is encrypted: it holds addresses and tokens.
+"""
 
 from __future__ import annotations
 
@@ -9,52 +12,65 @@ from datetime import timedelta
 from email.message import EmailMessage
 from email.utils import formatdate
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypedDict
 
 import aiosmtplib
+import orjson
 import structlog
 
+from coaching_service.core.auth.secrets import SecretUnreadable, Vault
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
 
 SEND = "send_mail"
-_BACK_OFF = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 60, 180, 360, 720, 1440))
-# For all of a sending: less than a job's lease, so that no other worker takes over a mail that is being sent.
-_SMTP_SECONDS = 0.75 * queue.LEASE.total_seconds()
+CONNECTIONS = 4  # mails that one process sends at the same time
+_RETRY_DELAYS = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 60, 180, 360, 720, 1440))
 
 log = structlog.get_logger("coaching_service.mail")
 
 
-class MailRejected(Exception):
-    """The mail was certainly not taken; `for_good` when trying again is of no use."""
+class MailContent(TypedDict):
+    """What is encrypted of a queued mail."""
 
-    def __init__(self, reason: str, *, for_good: bool = False) -> None:
+    to: str
+    subject: str
+    text: str
+
+
+class MailRejected(Exception):
+    """The mail was certainly not accepted; `permanent` when another attempt would be pointless."""
+
+    def __init__(self, reason: str, *, permanent: bool = False) -> None:
         super().__init__(reason)
-        self.for_good = for_good
+        self.permanent = permanent
 
 
 class _Client(aiosmtplib.SMTP):
-    """An SMTP client that knows whether its mail was taken: None when only the server can tell."""
+    """An SMTP client that tracks whether its mail was accepted: None when only the server can tell."""
 
-    taken: bool | None = False
+    accepted: bool | None = False
 
     async def data(self, message: str | bytes, /, **options: Any) -> aiosmtplib.SMTPResponse:
-        """Send the message itself, the last that a server needs of a mail."""
-        self.taken = None
+        """Send the message itself, the last command that matters for a mail."""
+        self.accepted = None
         try:
             response = await super().data(message, **options)
         except aiosmtplib.SMTPDataError as error:
-            self.taken = False if error.code >= 400 else None
+            self.accepted = False if error.code >= 400 else None
             raise
-        self.taken = True
+        self.accepted = True
         return response
 
 
 @dataclass(frozen=True)
 class SmtpMailSender:
-    """Sends by SMTP. `encryption` is `starttls`, `tls` or `none`."""
+    """Sends mail by SMTP. `encryption` is `starttls`, `tls` or `none`.
+
+    Each command gets `command_seconds`, and the whole mail `total_seconds`: less than the lease of a job, so that no
+    other worker claims a mail that is being sent.
+    """
 
     repeatable: ClassVar[bool] = False
     host: str
@@ -63,10 +79,11 @@ class SmtpMailSender:
     username: str | None = None
     password: str | None = field(default=None, repr=False)
     encryption: str = "starttls"
+    command_seconds: float = 10.0
+    total_seconds: float = 30.0
 
     async def send(self, mail: EmailMessage) -> None:
-        """Hand `mail` to the server. Raises MailRefused when it was certainly not taken, any other error when the
-        server alone knows."""
+        """Send `mail`. Raises MailRejected if it was certainly not accepted, and any other error if that is unknown."""
         mail["From"] = self.sender
         client = _Client(
             hostname=self.host,
@@ -75,48 +92,48 @@ class SmtpMailSender:
             password=self.password,
             use_tls=self.encryption == "tls",
             start_tls=self.encryption == "starttls",
-            timeout=_SMTP_SECONDS,
+            timeout=self.command_seconds,
         )
         try:
-            async with asyncio.timeout(_SMTP_SECONDS):
+            async with asyncio.timeout(self.total_seconds):
                 await client.connect()
                 await client.send_message(mail)
                 await client.quit()
         except (aiosmtplib.SMTPException, OSError, ValueError) as error:
-            if client.taken is None:
+            if client.accepted is None:
                 raise
-            if not client.taken:
-                raise _refusal(error) from None
+            if not client.accepted:
+                raise _rejection(error) from None
         finally:
             client.close()
 
 
-def _refusal(error: Exception) -> MailRejected:
-    """What kept a mail from being taken. Trying again is of no use where the recipient or the mail itself is refused;
-    everything else is between us and the server, and can be mended."""
+def _rejection(error: Exception) -> MailRejected:
+    """Why a mail was not accepted. Only a rejected recipient or message is permanent: all other reasons concern the
+    connection between the service and the mail server, which its operator can repair."""
     if isinstance(error, aiosmtplib.SMTPRecipientsRefused):
-        permanent = all(refused.code >= 500 for refused in error.recipients)
-        return MailRejected("the recipient was refused", for_good=permanent)
+        permanent = all(recipient.code >= 500 for recipient in error.recipients)
+        return MailRejected("the recipient was rejected", permanent=permanent)
     if isinstance(error, aiosmtplib.SMTPResponseException):
         permanent = isinstance(error, aiosmtplib.SMTPDataError) and error.code >= 500
-        return MailRejected(f"the server answered {error.code}", for_good=permanent)
-    # Of what cannot be sent, the text would name the address.
-    told = str(error) if isinstance(error, aiosmtplib.SMTPException | OSError) else ""
-    return MailRejected(told or type(error).__name__)
+        return MailRejected(f"the server responded {error.code}", permanent=permanent)
+    # The text of other errors may contain the address.
+    reason = str(error) if isinstance(error, aiosmtplib.SMTPException | OSError) else ""
+    return MailRejected(reason or type(error).__name__)
 
 
 @dataclass(frozen=True)
 class FolderMailSender:
-    """Writes mail into a folder, one file each, where no SMTP server is set."""
+    """Writes each mail to a file in a folder, for services without a mail server."""
 
     repeatable: ClassVar[bool] = True
     folder: Path
     sender: str
 
     async def send(self, mail: EmailMessage) -> None:
-        """Write `mail` to the folder under its identifier: writing it again changes nothing.
+        """Write `mail` to a file named after its identifier, so that writing it again changes nothing.
 
-        Raises MailRefused when it cannot be written.
+        Raises MailRejected if the file cannot be written.
         """
         mail["From"] = self.sender
         try:
@@ -134,12 +151,29 @@ class FolderMailSender:
 
 
 async def enqueue_mail(ctx: Context, to: str, subject: str, text: str, *, about: ObjectId | None = None) -> None:
-    """Queue a mail in the caller's transaction. It goes unsent when the client it is `about` is erased before."""
-    await queue.enqueue(ctx, SEND, {"to": to, "subject": subject, "text": text, "tries": 0}, about=about)
+    """Queue a mail in the caller's transaction. It is not sent if the client it is `about` is erased before."""
+    identifier = ObjectId()
+    sealed = seal_content(ctx.services.vault, identifier, {"to": to, "subject": subject, "text": text})
+    await queue.enqueue(ctx, SEND, {"sealed": sealed, "tries": 0}, about=about, identifier=identifier)
 
 
-def _whose(job: Job) -> dict[str, str | None]:
-    """What an operator needs to have it sent again: whose company, and which client it is about."""
+def seal_content(vault: Vault, identifier: ObjectId, content: MailContent) -> bytes:
+    """The encrypted content of the mail that is queued as the job `identifier`."""
+    return vault.seal(orjson.dumps(content), _binding(identifier))
+
+
+def open_content(vault: Vault, identifier: ObjectId, sealed: bytes) -> MailContent:
+    """The content of a queued mail. Raises SecretUnreadable if its master key is missing."""
+    content: MailContent = orjson.loads(vault.open(sealed, _binding(identifier)))
+    return content
+
+
+def _binding(identifier: ObjectId) -> str:
+    return f"mail:{identifier}"
+
+
+def _log_fields(job: Job) -> dict[str, str | None]:
+    """What an operator needs to have a mail sent again: its company and the client it is about."""
     return {
         "job": str(job.id),
         "company": str(job.company_id) if job.company_id else None,
@@ -148,28 +182,35 @@ def _whose(job: Job) -> dict[str, str | None]:
 
 
 async def send(services: Services, job: Job) -> RunAgain | None:
-    """One try at sending a queued mail."""
+    """Try once to send a queued mail."""
     if job.attempts > 1 and not services.mail_sender.repeatable:
-        # An earlier try ended without a word: the server may have taken the mail, and twice would be worse.
-        log.error("mail in doubt", **_whose(job))
+        # An earlier attempt was interrupted: the server may have accepted the mail, and sending it twice is worse.
+        log.error("mail possibly not sent", **_log_fields(job))
         return None
     tries = job.arguments["tries"]
     try:
-        await services.mail_sender.send(_message(services, job))
-    except MailRejected as refusal:
-        log.warning("mail refused", **_whose(job), tries=tries + 1, reason=str(refusal))
-        if refusal.for_good or tries >= len(_BACK_OFF):
-            return None
-        return RunAgain(_BACK_OFF[tries], {"tries": tries + 1})
+        content = open_content(services.vault, job.id, job.arguments["sealed"])
+        await services.mail_sender.send(_message(services, job, content))
+    except SecretUnreadable as error:
+        return _retry(job, tries, str(error), permanent=False)
+    except MailRejected as rejection:
+        return _retry(job, tries, str(rejection), permanent=rejection.permanent)
     return None
 
 
-def _message(services: Services, job: Job) -> EmailMessage:
+def _retry(job: Job, tries: int, reason: str, *, permanent: bool) -> RunAgain | None:
+    log.warning("mail rejected", **_log_fields(job), tries=tries + 1, reason=reason)
+    if permanent or tries >= len(_RETRY_DELAYS):
+        return None
+    return RunAgain(_RETRY_DELAYS[tries], {"tries": tries + 1})
+
+
+def _message(services: Services, job: Job, content: MailContent) -> EmailMessage:
     mail = EmailMessage()
-    mail["To"] = job.arguments["to"]
-    mail["Subject"] = job.arguments["subject"]
+    mail["To"] = content["to"]
+    mail["Subject"] = content["subject"]
     mail["Date"] = formatdate(usegmt=True)
     mail["Message-ID"] = f"<{job.id}@{services.base_url.partition('://')[2].partition(':')[0]}>"
     mail["Auto-Submitted"] = "auto-generated"
-    mail.set_content(job.arguments["text"])
+    mail.set_content(content["text"])
     return mail

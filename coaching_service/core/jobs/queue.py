@@ -1,33 +1,57 @@
-"""Queued work in bounded, resumable steps: claimed in MongoDB, so that any number of processes share it safely.
+"""Background jobs in bounded, resumable steps, claimed in MongoDB so that any number of processes can share the queue.
 
-A job is stored in the transaction of the change that causes it. A worker claims it for a while (a lease), does one
-bounded step, and gives it back; a process that dies mid-step loses only its lease.
+A job is stored in the transaction of the change that causes it. A worker claims it for a limited time (a lease), runs
+one bounded step, and releases or removes it; when a process dies during a step, the job is claimed again after the
+lease. All times come from the clock of the database, so a wrong clock of a process neither delays nor repeats work.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypedDict
 
 import structlog
+from pymongo import UpdateOne
 
 from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.database.connection import Index, as_service_error
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Document, Documents, now
+from coaching_service.core.database.documents import Document, Documents
 from coaching_service.core.ids import ObjectId, stable_id
 
 LEASE = timedelta(seconds=60)
 POLL_SECONDS = 2.0
-_SOON_SECONDS = 0.05
-_SEEN = ("_id", "arguments", "attempts", "companyId", "about")
-_RETRY_AFTER = (1, 5, 30, 120, 600)
+_AFTER_COMMIT_SECONDS = 0.05
+_LONGEST_PAUSE = timedelta(hours=1)  # of a standing job
+_RETRY_SECONDS = (1, 5, 30, 120, 600)
+_SHARED_SLOT = "shared"
 
-_jobs = Documents[Document](
+log = structlog.get_logger("coaching_service.jobs")
+
+
+class StoredJob(TypedDict):
+    """A job as it is stored.
+
+    `runAfter` is the time it is due, or the end of its lease while a worker has it; `lease` identifies that worker;
+    `attempts` counts the claims since the last step that succeeded; `about` is the client it concerns, if any.
+    """
+
+    _id: ObjectId
+    companyId: ObjectId | None
+    about: ObjectId | None
+    kind: str
+    arguments: Document
+    runAfter: datetime
+    attempts: int
+    lease: str | None
+    createdAt: datetime
+
+
+_jobs = Documents[StoredJob](
     "jobs",
     (Index(("about",)),),
     client_field="about",
@@ -35,13 +59,15 @@ _jobs = Documents[Document](
     global_indexes=(Index(("runAfter",)),),
     cross_company_reason="workers claim the next job of any company",
 )
-log = structlog.get_logger("coaching_service.jobs")
 
 
 @dataclass(frozen=True)
 class Job:
-    """A claimed job as its step sees it. `attempts` counts the claims since the last step that ended well: more than
-    one means that an earlier try failed or died half-way. `about`: the client, if any."""
+    """A claimed job as its step receives it.
+
+    `attempts` counts the claims since the last step that succeeded: more than one means that an earlier attempt failed
+    or was interrupted. `about` is the client, if any.
+    """
 
     id: ObjectId
     arguments: Document
@@ -52,7 +78,7 @@ class Job:
 
 @dataclass(frozen=True)
 class RunAgain:
-    """What a step gives back: run me again, now or after a while (`progress` is remembered for the next step)."""
+    """Returned by a step that has to run again after a while; `progress` is added to the arguments of the next step."""
 
     after: timedelta = timedelta(0)
     progress: Document | None = None
@@ -69,12 +95,14 @@ async def enqueue(
     *,
     after: timedelta = timedelta(0),
     about: ObjectId | None = None,
+    identifier: ObjectId | None = None,
 ) -> ObjectId:
-    """Queue a job in the caller's transaction; gives its identifier.
+    """Queue a job in the caller's transaction and return its identifier.
 
-    It goes when the client it is `about` is erased.
+    The job is removed when the client it is `about` is erased.
     """
-    (identifier,) = await enqueue_many(ctx, kind, [arguments], after=after, about=about)
+    identifier = identifier or ObjectId()
+    await _insert(ctx, kind, {identifier: arguments}, after, about)
     return identifier
 
 
@@ -86,56 +114,86 @@ async def enqueue_many(
     after: timedelta = timedelta(0),
     about: ObjectId | None = None,
 ) -> list[ObjectId]:
-    """Queue a job for each of `arguments` in the caller's transaction; gives their identifiers."""
-    at = now()
+    """Queue a job for each of `arguments` in the caller's transaction and return their identifiers."""
+    jobs = {ObjectId(): each for each in arguments}
+    await _insert(ctx, kind, jobs, after, about)
+    return list(jobs)
+
+
+async def _insert(
+    ctx: Context, kind: str, jobs: Mapping[ObjectId, Document], after: timedelta, about: ObjectId | None
+) -> None:
     company_id = ctx.principal.company.id if ctx.principal else None
-    queued: list[Document] = [
-        {
-            "_id": ObjectId(),
-            "companyId": company_id,
-            "about": about,
-            "kind": kind,
-            "arguments": each,
-            "runAfter": at + after,
-            "attempts": 0,
-            "lease": None,
-            "createdAt": at,
-        }
-        for each in arguments
+    writes = [
+        UpdateOne({"_id": identifier}, [{"$set": _new_job(kind, arguments, after, company_id, about)}], upsert=True)
+        for identifier, arguments in jobs.items()
     ]
-    if queued:
-        await _jobs.across_companies(ctx.services).insert_many(queued, session=ctx.session)
+    if writes:
+        await _jobs.across_companies(ctx.services).bulk_write(writes, session=ctx.session)
     if ctx.session is None:
         ctx.services.job_available.set()
-    else:  # the worker sees it once the transaction has ended
-        asyncio.get_running_loop().call_later(_SOON_SECONDS, ctx.services.job_available.set)
-    return [job["_id"] for job in queued]
+    else:  # workers see the job once the transaction has committed
+        asyncio.get_running_loop().call_later(_AFTER_COMMIT_SECONDS, ctx.services.job_available.set)
 
 
-async def ensure_standing_jobs(services: Services, kinds: Sequence[str]) -> None:
-    """Keep exactly one job of each of these kinds in the queue: work that comes back for ever."""
-    at = now()
+def _new_job(
+    kind: str,
+    arguments: Document,
+    after: timedelta = timedelta(0),
+    company_id: ObjectId | None = None,
+    about: ObjectId | None = None,
+) -> Document:
+    """The fields of a new job, as expressions: its times are those of the database."""
+    return {
+        "companyId": company_id,
+        "about": about,
+        "kind": {"$literal": kind},
+        "arguments": {"$literal": arguments},
+        "runAfter": _from_now(after),
+        "attempts": 0,
+        "lease": None,
+        "createdAt": "$$NOW",
+    }
+
+
+def _from_now(delay: timedelta) -> Document:
+    """An expression for the database's time plus `delay`."""
+    return {"$add": ["$$NOW", round(delay.total_seconds() * 1000)]}
+
+
+async def ensure_standing_jobs(services: Services, kinds: Collection[str]) -> None:
+    """Store one job of each of these kinds, which run again for ever, unless it exists.
+
+    A job that is due in more than an hour, because the clock of the database was ahead, is due in an hour.
+    """
     for kind in kinds:
-        job: Document = {"kind": kind, "companyId": None, "about": None, "arguments": {}, "runAfter": at, "attempts": 0}
-        fresh = {**job, "lease": None, "createdAt": at}
-        await _jobs.across_companies(services).update_one(
-            {"_id": stable_id("job", kind)}, {"$setOnInsert": fresh}, upsert=True
-        )
+        stages: list[Document] = [
+            {"$replaceWith": {"$mergeObjects": [_new_job(kind, {}), "$$ROOT"]}},
+            {"$set": {"runAfter": {"$min": ["$runAfter", _from_now(_LONGEST_PAUSE)]}}},
+        ]
+        await _jobs.across_companies(services).update_one({"_id": stable_id("job", kind)}, stages, upsert=True)
 
 
 async def run_due(services: Services, steps: Steps, *, at: datetime | None = None) -> int:
-    """Run one step of every job that is due (at `at`, else now), until none is; gives how many steps ran."""
-    ran = 0
-    while (job := await _claim(services, steps, at or now())) is not None:
-        await _step(services, steps[job["kind"]], job)
-        ran += 1
-    return ran
+    """Run one step of every job that is due (at `at`, by default now) until none is, and return how many steps ran."""
+    count = 0
+    while (job := await _claim(services, steps, at)) is not None:
+        await _run_step(services, steps[job["kind"]], job)
+        count += 1
+    return count
 
 
 @asynccontextmanager
-async def working(services: Services, steps: Steps, standing: Sequence[str] = ()) -> AsyncIterator[None]:
-    """Work on the queue in the background while the context is open; `standing` kinds are kept in it for ever."""
-    task = asyncio.create_task(_work(services, steps, standing))
+async def working(
+    services: Services, steps: Steps, standing: Collection[str] = (), dedicated: Mapping[str, int] | None = None
+) -> AsyncIterator[None]:
+    """Run jobs in the background while the context is open, and store those of the `standing` kinds.
+
+    Jobs run one at a time, except the kinds in `dedicated`: each of these runs that many at a time, independently of
+    all others.
+    """
+    worker = _Worker(services, steps, dedicated or {})
+    task = asyncio.create_task(worker.run(standing))
     try:
         yield
     finally:
@@ -144,50 +202,105 @@ async def working(services: Services, steps: Steps, standing: Sequence[str] = ()
             await task
 
 
-async def _work(services: Services, steps: Steps, standing: Sequence[str]) -> None:
-    kept = False
-    while True:
-        services.job_available.clear()
+class _Worker:
+    """Claims due jobs and runs their steps in slots: one that all kinds share, and those of the dedicated kinds."""
+
+    def __init__(self, services: Services, steps: Steps, dedicated: Mapping[str, int]) -> None:
+        self._services, self._steps, self._dedicated = services, steps, dedicated
+        self._running: dict[str, set[asyncio.Task[None]]] = {name: set() for name in (_SHARED_SLOT, *dedicated)}
+
+    async def run(self, standing: Collection[str]) -> None:
+        """Work until cancelled."""
+        has_standing_jobs = False
         try:
-            if not kept:
-                await ensure_standing_jobs(services, standing)
-                kept = True
-            await run_due(services, steps)
-        except Exception as error:  # a lost database must not end the worker
-            if (known := as_service_error(error)) is None:
-                log.exception("worker")
-            else:
-                log.warning("worker waits", reason=known.message)
-        # Not asyncio.wait_for, which on Python 3.11 loses a cancellation that meets the wake-up.
-        with suppress(TimeoutError):
-            async with asyncio.timeout(POLL_SECONDS):
-                await services.job_available.wait()
+            while True:
+                self._services.job_available.clear()
+                try:
+                    if not has_standing_jobs:
+                        await ensure_standing_jobs(self._services, standing)
+                        has_standing_jobs = True
+                    while await self._start_next():
+                        pass
+                except Exception as error:  # noqa: BLE001 - the worker has to survive the loss of the database
+                    _log_failure(error)
+                # Not asyncio.wait_for, which on Python 3.11 loses a cancellation that coincides with the event.
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(POLL_SECONDS):
+                        await self._services.job_available.wait()
+        finally:
+            await self._cancel_all()
+
+    async def _start_next(self) -> bool:
+        """Start the next job that has a free slot; returns False if there is none."""
+        kinds = [kind for kind in self._steps if self._has_free_slot(kind)]
+        job = await _claim(self._services, kinds) if kinds else None
+        if job is None:
+            return False
+        running = self._running[self._slot(job["kind"])]
+
+        def release_slot(task: asyncio.Task[None]) -> None:
+            running.discard(task)
+            self._services.job_available.set()
+
+        task = asyncio.create_task(self._run(job))
+        running.add(task)
+        task.add_done_callback(release_slot)
+        return True
+
+    async def _run(self, job: StoredJob) -> None:
+        try:
+            await _run_step(self._services, self._steps[job["kind"]], job)
+        except Exception as error:  # noqa: BLE001 - the job is claimed again after its lease
+            _log_failure(error)
+
+    def _slot(self, kind: str) -> str:
+        return kind if kind in self._dedicated else _SHARED_SLOT
+
+    def _has_free_slot(self, kind: str) -> bool:
+        return len(self._running[self._slot(kind)]) < self._dedicated.get(kind, 1)
+
+    async def _cancel_all(self) -> None:
+        tasks = [task for running in self._running.values() for task in running]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _claim(services: Services, steps: Steps, at: datetime) -> Document | None:
-    # A running job's runAfter is the end of its lease: one indexed condition finds both new and abandoned ones.
-    claimed: Document | None = await _jobs.across_companies(services).find_one_and_update(
-        {"runAfter": {"$lte": at}, "kind": {"$in": list(steps)}},
-        {"$set": {"runAfter": now() + LEASE, "lease": new_token()}, "$inc": {"attempts": 1}},
+def _log_failure(error: Exception) -> None:
+    if (known := as_service_error(error)) is None:
+        log.error("worker failed", exc_info=error)
+    else:
+        log.warning("worker waits", reason=known.message)
+
+
+async def _claim(services: Services, kinds: Collection[str], at: datetime | None = None) -> StoredJob | None:
+    """Claim the next due job of these kinds. One indexed condition covers new jobs and those whose lease has ended."""
+    due = {"$expr": {"$lte": ["$runAfter", "$$NOW"]}} if at is None else {"runAfter": {"$lte": at}}
+    claimed: Any = await _jobs.across_companies(services).find_one_and_update(
+        {**due, "kind": {"$in": list(kinds)}},
+        [{"$set": {"runAfter": _from_now(LEASE), "lease": new_token(), "attempts": {"$add": ["$attempts", 1]}}}],
         sort=[("runAfter", 1)],
+        hint="runAfter",
         return_document=True,
     )
-    return claimed
+    job: StoredJob | None = claimed
+    return job
 
 
-async def _step(services: Services, step: Step, job: Document) -> None:
-    mine = {"_id": job["_id"], "lease": job["lease"]}
+async def _run_step(services: Services, step: Step, job: StoredJob) -> None:
+    own = {"_id": job["_id"], "lease": job["lease"]}
+    jobs = _jobs.across_companies(services)
     try:
-        again = await step(services, Job(*(job[name] for name in _SEEN)))
+        again = await step(services, Job(job["_id"], job["arguments"], job["attempts"], job["companyId"], job["about"]))
     except Exception:
         log.exception("job failed", kind=job["kind"], job=str(job["_id"]), attempts=job["attempts"])
-        wait = _RETRY_AFTER[min(job["attempts"], len(_RETRY_AFTER)) - 1]
-        await _jobs.across_companies(services).update_one(mine, {"$set": {"runAfter": now() + timedelta(seconds=wait)}})
+        delay = timedelta(seconds=_RETRY_SECONDS[min(job["attempts"], len(_RETRY_SECONDS)) - 1])
+        await jobs.update_one(own, [{"$set": {"runAfter": _from_now(delay)}}])
         return
     if again is None:
-        await _jobs.across_companies(services).delete_one(mine)
+        await jobs.delete_one(own)
         return
-    change: dict[str, Any] = {"runAfter": now() + again.after, "attempts": 0}
+    change: Document = {"runAfter": _from_now(again.after), "attempts": 0}
     if again.progress is not None:
-        change["arguments"] = job["arguments"] | again.progress
-    await _jobs.across_companies(services).update_one(mine, {"$set": change})
+        change["arguments"] = {"$literal": job["arguments"] | again.progress}
+    await jobs.update_one(own, [{"$set": change}])
