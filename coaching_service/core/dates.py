@@ -1,4 +1,4 @@
-"""Dates as a client lives them: a moment is another date in another time zone."""
+"""Local dates of clients: the same time is another date in another time zone."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from zoneinfo import ZoneInfo
 
 
 def local_date(moment: datetime, timezone: str) -> date:
-    """The date at `moment` (UTC, with or without a zone attached) where `timezone`, an IANA name, is kept."""
+    """The date at `moment` (UTC, with or without a time zone) in `timezone`, an IANA name."""
     return moment.replace(tzinfo=UTC).astimezone(ZoneInfo(timezone)).date()
 
 
 def next_midnight(day: date, timezone: str) -> datetime:
-    """The moment (UTC, no zone attached, as it is stored) at which the day after `day` begins where `timezone` is."""
-    begins = datetime.combine(day + timedelta(days=1), time.min, ZoneInfo(timezone))
-    return begins.astimezone(UTC).replace(tzinfo=None)
+    """The time at which the day after `day` begins in `timezone`: UTC without a time zone, as it is stored."""
+    next_day = datetime.combine(day + timedelta(days=1), time.min, ZoneInfo(timezone))
+    return next_day.astimezone(UTC).replace(tzinfo=None)

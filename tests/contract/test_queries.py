@@ -104,7 +104,7 @@ async def test_export_and_erasure_do_not_scan_collections(coach: CoachClient, ot
 
     assert_efficient(entries)
     assert [name for name in declared_collections() if await services.db[name].find_one(company)] == []
-    assert (await files.bytes_of(services, erased_files), await files.bytes_of(services, other_files)) == (
+    assert (await files.count_bytes(services, erased_files), await files.count_bytes(services, other_files)) == (
         0,
         MANY * len(PICTURE),
     )
@@ -117,7 +117,7 @@ async def create_many(ctx: Context, client: ObjectId) -> list[ObjectId]:
     for _ in range(MANY):
         picture = io.BytesIO(PICTURE)
         file = await files.store(ctx, picture, name="x.png", content_type="image/png", customer_id=client)
-        await files.keep(ctx, file)
+        await files.attach(ctx, file)
         file_ids.append(file.id)
     return file_ids
 

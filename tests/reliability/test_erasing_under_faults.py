@@ -69,7 +69,7 @@ async def _fill(ctx: Context, client: ObjectId, name: str, number: int) -> None:
     for _ in range(number):
         source = io.BytesIO(name.encode() * 10)
         file = await files.store(ctx, source, name=name, content_type="image/png", customer_id=client)
-        await files.keep(ctx, file)
+        await files.attach(ctx, file)
 
 
 async def test_erasing_survives_a_process_that_is_killed_half_way(company: Company, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Collections of coaching data, declared and read: every query made here begins with the company."""
+"""Declaring and reading collections of coaching data: every query begins with the company."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ D = TypeVar("D", bound=Mapping[str, Any])
 
 
 def now() -> datetime:
-    """The present moment as it is stored: UTC, milliseconds, no zone attached."""
-    moment = datetime.now(UTC).replace(tzinfo=None)
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+    """The current time as it is stored: UTC, to the millisecond, without a time zone."""
+    time = datetime.now(UTC).replace(tzinfo=None)
+    return time.replace(microsecond=time.microsecond // 1000 * 1000)
 
 
 def order_by(fields: Sequence[str]) -> list[tuple[str, int]]:
-    """Field names (a leading `-` sorts down) as the driver takes them."""
+    """Field names as the driver's sort keys; a leading `-` sorts descending."""
     return [(f.removeprefix("-"), DESCENDING if f.startswith("-") else ASCENDING) for f in fields]
 
 
-def within(company: object, where: Filter) -> Filter:
-    """`where` within a company, which it must not name: it would read another's."""
+def within_company(company: object, where: Filter) -> Filter:
+    """Restrict `where` to a company. Raises RuntimeError if it names a company itself, which could be another one."""
     if "companyId" in where:
-        raise RuntimeError("a condition is within the company of whoever asks; it must not name one")
+        raise RuntimeError("a filter must not contain companyId: it is added from the caller")
     return {"companyId": company, **where}
 
 
@@ -41,12 +41,12 @@ def within(company: object, where: Filter) -> Filter:
 class ReadableCollection(Generic[D]):
     """One collection of coaching data, as it is declared and read.
 
-    `indexes` are prefixed with `companyId`. `private` fields never leave by the default projection.
-    `client_field` names the field that holds the client a document belongs to: what erasing that client removes.
+    `indexes` are prefixed with `companyId`. `private` fields are left out by the default projection.
+    `client_field` is the field with the client a document belongs to: erasing that client deletes the document.
     `secret` collections (tokens, queues) are not part of a client's export.
-    `shared` collections also hold documents of nobody (`companyId: null`) that every company reads.
-    `expire` names a date field and the seconds after which MongoDB removes a document by itself.
-    `why_global` is the reason of the few collections that are also found without knowing the company.
+    `shared` collections also have documents without a company (`companyId: null`) that every company reads.
+    `expire` is a date field and the seconds after which MongoDB deletes a document by itself.
+    `cross_company_reason` says why the few collections that have one are also read across companies.
     """
 
     name: str
@@ -68,12 +68,12 @@ class ReadableCollection(Generic[D]):
 
     @property
     def by_company(self) -> str | None:
-        """The index by which all of a company's documents are found; None where they belong to no company."""
+        """The name of the index of a company's documents; None if they have no company."""
         return self._index_on("companyId")
 
     @property
     def by_client(self) -> str | None:
-        """The index by which all of a client's documents are found; None where they belong to no client."""
+        """The name of the index of a client's documents; None if they have no client."""
         return self._index_on("companyId", self.client_field) if self.client_field else None
 
     def _index_on(self, *fields: str) -> str | None:
@@ -83,18 +83,18 @@ class ReadableCollection(Generic[D]):
     # --- reading -----------------------------------------------------------------------------------------------
 
     def read_filter(self, ctx: Context, where: Filter, ownership: Ownership = "all") -> Filter:
-        """`where`, narrowed to what the company reads; of a shared collection only what is `own`, or `shared`."""
-        mine = ctx.company_id
+        """Restrict `where` to what the company may read; in a shared collection by `ownership`."""
+        company = ctx.company_id
         if not self.shared:
-            return within(mine, where)
-        return within({"all": {"$in": [None, mine]}, "own": mine, "shared": None}[ownership], where)
+            return within_company(company, where)
+        return within_company({"all": {"$in": [None, company]}, "own": company, "shared": None}[ownership], where)
 
     def write_filter(self, ctx: Context, where: Filter) -> Filter:
-        """`where`, narrowed to what the company may change."""
-        return within(ctx.company_id, where)
+        """Restrict `where` to what the company may change."""
+        return within_company(ctx.company_id, where)
 
     def projection(self, fields: Sequence[str] | None) -> dict[str, Any] | None:
-        """Only `fields` (and `_id`); without them all but the private ones."""
+        """The projection to `fields` and `_id`; without `fields`, to all but the private ones."""
         if fields is not None:
             return dict.fromkeys(fields, 1)
         return dict.fromkeys(self.private, 0) or None
@@ -103,7 +103,7 @@ class ReadableCollection(Generic[D]):
         return ctx.services.collection(self.name)
 
     async def find_one(self, ctx: Context, where: Filter, fields: Sequence[str] | None = None) -> D | None:
-        """The document that `where` names, or None."""
+        """Return the document that matches `where`, or None."""
         document = await self._in(ctx).find_one(
             self.read_filter(ctx, where), self.projection(fields), session=ctx.session
         )
@@ -121,7 +121,7 @@ class ReadableCollection(Generic[D]):
         hint: str | None = None,
         ownership: Ownership = "all",
     ) -> list[D]:
-        """The documents that match `where`, in the order of `sort`; with `fields`, each has only those and `_id`."""
+        """Return the documents that match `where`, in the order of `sort`; with `fields`, only those and `_id`."""
         cursor = self._in(ctx).find(
             self.read_filter(ctx, where, ownership),
             self.projection(fields),
@@ -138,7 +138,7 @@ class ReadableCollection(Generic[D]):
     async def stream(
         self, ctx: Context, where: Filter, sort: Sequence[str], *, hint: str | None, batch: int = 200
     ) -> AsyncIterator[D]:
-        """The same as `find`, a document at a time in bounded memory."""
+        """Iterate over the documents that match `where`, in bounded memory."""
         cursor = (
             self._in(ctx)
             .find(self.read_filter(ctx, where), self.projection(None), batch_size=batch, session=ctx.session)
@@ -156,7 +156,7 @@ class ReadableCollection(Generic[D]):
         hint: str | None = None,
         ownership: Ownership = "all",
     ) -> int:
-        """How many documents `where` names, counting no further than `limit`."""
+        """Return how many documents match `where`, counting no further than `limit`."""
         options: dict[str, Any] = {key: v for key, v in (("limit", limit), ("hint", hint)) if v is not None}
         return await self._in(ctx).count_documents(
             self.read_filter(ctx, where, ownership), session=ctx.session, **options
@@ -165,7 +165,7 @@ class ReadableCollection(Generic[D]):
     async def aggregate(
         self, ctx: Context, where: Filter, *stages: Document, hint: str | None = None, ownership: Ownership = "all"
     ) -> list[Any]:
-        """The documents that a pipeline returns whose first stage is `where` within the company.
+        """Return the result of a pipeline whose first stage is `where` within the company.
 
         The caller states their type: a pipeline may compute anything.
         """
@@ -174,7 +174,7 @@ class ReadableCollection(Generic[D]):
         return await self._in(ctx).aggregate(pipeline, session=ctx.session, **options).to_list(None)
 
     def across_companies(self, services: Services) -> Collection:
-        """The driver's own collection, not narrowed to a company: only for those with a declared reason."""
+        """The driver's collection, not restricted to a company: only for collections with a declared reason."""
         if not self.cross_company_reason:
             raise RuntimeError(f"{self.name} is only read within a company")
         return services.collection(self.name)

@@ -1,4 +1,4 @@
-"""Collections of coaching data, written: every change is one document or one transaction of the caller's."""
+"""Writing collections of coaching data: every change is one document, or part of the caller's transaction."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from coaching_service.core.database.collections import (
     ReadableCollection,
     now,
     registry,
-    within,
+    within_company,
 )
 from coaching_service.core.database.connection import is_write_conflict
 from coaching_service.core.database.context import Context, Services
@@ -40,10 +40,10 @@ _REWRITES = 50
 
 @dataclass(frozen=True)
 class Documents(ReadableCollection[D]):
-    """One collection of coaching data: declared, read (see Readable) and written."""
+    """One collection of coaching data: declared and read (see ReadableCollection), and written."""
 
     def with_metadata(self, ctx: Context, document: Mapping[str, Any]) -> Document:
-        """A new document with what every stored document has: `_id`, `companyId`, times, `version` 0."""
+        """Return `document` with the fields of `Stored`: `_id` (unless it has one), company, times, `version` 0."""
         at = now()
         return {
             "_id": ObjectId(),
@@ -60,14 +60,16 @@ class Documents(ReadableCollection[D]):
         return cast("D", public)
 
     async def insert(self, ctx: Context, document: Mapping[str, Any]) -> D:
-        """Store a new document; gives it as a reader would see it."""
+        """Store a new document; returns it without its private fields."""
         stored = self.with_metadata(ctx, document)
         await self._in(ctx).insert_one(stored, session=ctx.session)
         return self.without_private(cast("D", stored))
 
     async def claim(self, ctx: Context, document: Mapping[str, Any]) -> None:
-        """Store a document under an `_id` of the caller's choice. Raises HeldByAnother when somebody has it, or is
-        about to have it in a transaction that is still running."""
+        """Store a document under an `_id` of the caller's choice.
+
+        Raises AlreadyClaimed if that `_id` exists, or is being stored by a transaction that is still running.
+        """
         try:
             await self._in(ctx).insert_one(self.with_metadata(ctx, document), session=ctx.session)
         except DuplicateKeyError:
@@ -78,7 +80,7 @@ class Documents(ReadableCollection[D]):
             raise
 
     async def insert_many(self, ctx: Context, documents: Sequence[Mapping[str, Any]]) -> list[ObjectId]:
-        """Store new documents; gives their identifiers in the same order."""
+        """Store new documents; returns their identifiers in the same order."""
         if not documents:
             return []
         stored = [self.with_metadata(ctx, document) for document in documents]
@@ -94,55 +96,54 @@ class Documents(ReadableCollection[D]):
         version: int | None = None,
         fields: Sequence[str] | None = None,
     ) -> D | None:
-        """Apply the operators of `change` to one document and count up its version; gives (`fields` of) what it is now.
+        """Apply update operators to one document, raise its version, and return it (only `fields` of it) afterwards.
 
-        None when there is no such document. With `version`, Conflict when the document is no longer at it.
+        Returns None if no document matches. Raises Conflict if `version` is given and the document is no longer at it.
         """
-        guard = self.write_filter(ctx, where) | ({} if version is None else {"version": version})
-        changed: Document | None = await self._in(ctx).find_one_and_update(
-            guard,
-            _touched(change),
+        condition = self.write_filter(ctx, where) | ({} if version is None else {"version": version})
+        updated: Document | None = await self._in(ctx).find_one_and_update(
+            condition,
+            _with_version(change),
             projection=self.projection(fields),
             return_document=ReturnDocument.AFTER,
             session=ctx.session,
         )
-        if changed is None and version is not None and await self.find_one(ctx, where, ("_id",)):
+        if updated is None and version is not None and await self.find_one(ctx, where, ("_id",)):
             raise version_conflict()
-        return cast("D | None", changed)
+        return cast("D | None", updated)
 
     async def rewrite(
         self, ctx: Context, where: Filter, mutate: Callable[[D], Mapping[str, Any]], *, version: int | None = None
     ) -> D | None:
-        """Read one document, `mutate` it to the fields to set, and write them only if nobody wrote in between.
+        """Set the fields that `mutate` returns for one document, only if it has not changed since it was read.
 
-        Tried again (a bounded number of times) when somebody did, unless the caller named the `version` it is
-        based on: then Conflict. None when there is no such document.
+        If it has, it is read again, a bounded number of times; with `version`, Conflict is raised instead. Returns the
+        document afterwards, or None if no document matches.
         """
         for _ in range(_REWRITES):
             current = await self._in(ctx).find_one(self.write_filter(ctx, where), session=ctx.session)
             if current is None:
                 return None
-            if version is not None and current["version"] != version:
+            read_version = current["version"]
+            if version is not None and read_version != version:
                 raise version_conflict()
-            seen = current["version"]
             fields = mutate(cast("D", current))
             if not fields:
                 return self.without_private(cast("D", current))
-            guard = where | {"version": seen}
-            if changed := await self.update(ctx, guard, {"$set": fields}):
-                return changed
+            if updated := await self.update(ctx, where | {"version": read_version}, {"$set": fields}):
+                return updated
         raise version_conflict()
 
     async def set_derived(self, ctx: Context, where: Filter, change: Document) -> int:
-        """Change fields the service derives: neither `version` nor `updatedAt` moves. Gives how many were found."""
+        """Change derived fields: neither `version` nor `updatedAt` changes. Returns how many documents matched."""
         result = await self._in(ctx).update_many(self.write_filter(ctx, where), change, session=ctx.session)
         return result.matched_count
 
     async def upsert(self, ctx: Context, where: Filter, fields: Mapping[str, Any]) -> D:
-        """Set `fields` of the document that `where` (equalities only) names, made if it is missing; gives it."""
+        """Set `fields` of the document that matches `where` (equalities only) and return it; created if missing."""
         stored = await self._in(ctx).find_one_and_update(
             self.write_filter(ctx, where),
-            _made_or_set(fields),
+            _upsert_stage(fields),
             upsert=True,
             projection=self.projection(None),
             return_document=ReturnDocument.AFTER,
@@ -151,12 +152,12 @@ class Documents(ReadableCollection[D]):
         return cast("D", stored)
 
     async def upsert_each(self, ctx: Context, wheres: Sequence[Filter], fields: Mapping[str, Any]) -> None:
-        """`put` the same fields for several documents in one round trip."""
-        if writes := [UpdateOne(self.write_filter(ctx, where), _made_or_set(fields), upsert=True) for where in wheres]:
+        """`upsert` the same fields for several documents in one round trip."""
+        if writes := [UpdateOne(self.write_filter(ctx, where), _upsert_stage(fields), upsert=True) for where in wheres]:
             await self._in(ctx).bulk_write(writes, ordered=False, session=ctx.session)
 
     async def increment(self, ctx: Context, where: Filter, counts: Document) -> None:
-        """Add `counts` to the numbers of one document, which is made if it is missing."""
+        """Add `counts` to number fields of one document, which is created if it is missing."""
         await self._in(ctx).update_one(
             self.write_filter(ctx, where), {"$inc": counts}, upsert=True, session=ctx.session
         )
@@ -168,64 +169,66 @@ class Documents(ReadableCollection[D]):
             await self._in(ctx).bulk_write(writes, ordered=False, session=ctx.session)
 
     async def update_many(self, ctx: Context, where: Filter, change: Document) -> int:
-        """Apply `change` to every document that `where` names, counting up each version; gives how many."""
-        result = await self._in(ctx).update_many(self.write_filter(ctx, where), _touched(change), session=ctx.session)
+        """Apply update operators to every document that matches `where`; returns how many changed."""
+        result = await self._in(ctx).update_many(
+            self.write_filter(ctx, where), _with_version(change), session=ctx.session
+        )
         return result.modified_count
 
     async def update_each(self, ctx: Context, where: Filter, computed: Document) -> int:
-        """Set fields of every document that `where` names to expressions of its own; counts up each version."""
+        """Set fields of every matching document to aggregation expressions; returns how many changed."""
         stages = [{"$set": {**computed, "updatedAt": now(), "version": {"$add": ["$version", 1]}}}]
         return (
             await self._in(ctx).update_many(self.write_filter(ctx, where), stages, session=ctx.session)
         ).modified_count
 
     async def delete(self, ctx: Context, where: Filter) -> D | None:
-        """Remove one document; gives what it was, or None."""
+        """Delete one document; returns what was deleted, or None."""
         removed = await self._in(ctx).find_one_and_delete(self.write_filter(ctx, where), session=ctx.session)
         return cast("D | None", removed)
 
     async def delete_many(self, ctx: Context, where: Filter) -> int:
-        """Remove every document that `where` names; gives how many were removed."""
+        """Delete every document that matches `where`; returns how many."""
         return (await self._in(ctx).delete_many(self.write_filter(ctx, where), session=ctx.session)).deleted_count
 
     async def erase_batch(
         self, services: Services, company_id: ObjectId, where: Filter, limit: int, *, hint: str
     ) -> int:
-        """Remove at most `limit` of a company's documents, for a background job; gives how many were removed.
+        """Delete at most `limit` of a company's documents, for a background job; returns how many.
 
-        `hint` names the index to find them by: left to itself, the database may walk through everybody's.
+        `hint` is the name of the index to use: the query planner may otherwise scan all companies.
         """
         collection = services.collection(self.name)
-        found = collection.find(within(company_id, where), {"_id": 1}, limit=limit, hint=hint)
-        ids = [document["_id"] async for document in found]
+        cursor = collection.find(within_company(company_id, where), {"_id": 1}, limit=limit, hint=hint)
+        ids = [document["_id"] async for document in cursor]
         if not ids:
             return 0
         return (await collection.delete_many({"companyId": company_id, "_id": {"$in": ids}})).deleted_count
 
 
 def declared_collections() -> dict[str, Documents[Any]]:
-    """Every collection the imported features declare, by name."""
-    return {name: each for name, each in registry.items() if isinstance(each, Documents)}
+    """The collections that the imported features declare, by name."""
+    return {name: collection for name, collection in registry.items() if isinstance(collection, Documents)}
 
 
 class AlreadyClaimed(Exception):
-    """The identifier is taken, or being taken by a transaction that has not ended."""
+    """The identifier exists, or is being stored by a transaction that is still running."""
 
 
 def version_conflict() -> Conflict:
-    """The error of a change that was based on an older version."""
+    """The error for a change that is based on an older version."""
     return Conflict("The record has been changed since; read it again and retry", code="VERSION_CONFLICT")
 
 
-def _touched(change: Document) -> Document:
+def _with_version(change: Document) -> Document:
     return change | {
         "$set": {**change.get("$set", {}), "updatedAt": now()},
         "$inc": {**change.get("$inc", {}), "version": 1},
     }
 
 
-def _made_or_set(fields: Mapping[str, Any]) -> list[Document]:
-    """The stage of an upsert: a new document is of version 0, a changed one of the next."""
+def _upsert_stage(fields: Mapping[str, Any]) -> list[Document]:
+    """The update stage of an upsert: a new document gets version 0, an existing one the next version."""
     at = now()
     stamps = {
         "createdAt": {"$ifNull": ["$createdAt", at]},

@@ -248,7 +248,7 @@ async def store_upload(
         upload.close()
         yield file
     finally:
-        await files.give_up(ctx.services, ids)
+        await files.release(ctx.services, ids)
 
 
 async def _validate(ctx: Context, file: IO[bytes], multipart: MultipartBody, max_pixels: int) -> ValidatedFile:
@@ -265,7 +265,7 @@ def attach_file(handler: Handler, file: StoredFile | None) -> Handler:
         async def work(tx: Context) -> Any:
             result = await handler(tx, **arguments)
             if file is not None:
-                await files.keep(tx, file)
+                await files.attach(tx, file)
             return result
 
         return await in_transaction(ctx, work)

@@ -92,7 +92,7 @@ async def _zip(ctx: Context, customer_id: ObjectId) -> AsyncIterator[bytes]:
             documents = collection.stream(ctx, where, ("_id",), hint=collection.by_client)
             async for ready in package.add(f"records/{name}.jsonl", _lines(documents)):
                 yield ready
-    async for file in files.of_client(ctx, customer_id):
+    async for file in files.iterate_files_of_client(ctx, customer_id):
         if await files.find(ctx.services, file["_id"]) is None:  # replaced since the list was read
             continue
         ending = file_extension(file["contentType"])

@@ -28,25 +28,25 @@ class OrphanReport:
 async def collect(services: Services, *, remove: bool) -> OrphanReport:
     """Find, and (with `remove`) remove, all bytes that no record names. What was begun in the last hour stays."""
     report = OrphanReport(files=await files.count(services))
-    async for ids in files.abandoned(services):
+    async for ids in files.iterate_abandoned(services):
         report.orphans += len(ids)
         report.bytes += await _looked_at(services, ids, remove=remove)
-    async for ids in files.ownerless(services):
+    async for ids in files.iterate_chunks_without_file(services):
         report.ownerless += len(ids)
         report.bytes += await _looked_at(services, ids, remove=remove)
     return report
 
 
 async def _looked_at(services: Services, ids: list[ObjectId], *, remove: bool) -> int:
-    size = await files.bytes_of(services, ids)
+    size = await files.count_bytes(services, ids)
     if remove:
-        await files.give_up(services, ids)
+        await files.release(services, ids)
     return size
 
 
 async def collect_step(services: Services, job: Job) -> RunAgain:
     """One step of the background: uploads that were begun over an hour ago and that no record names."""
     del job
-    async for ids in files.abandoned(services):
-        await files.give_up(services, ids)
+    async for ids in files.iterate_abandoned(services):
+        await files.release(services, ids)
     return RunAgain(_OFTEN)
