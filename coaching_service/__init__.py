@@ -1,3 +1,3 @@
-"""The coaching service: clients, training and progress over REST, MCP and a small web application."""
+"""The open coaching service: clients, training and progress over REST, MCP and a web application."""
 
 __version__ = "0.1.0"

@@ -1,1 +1,1 @@
-"""What every feature stands on; knows no feature."""
+"""Foundations of all features: authentication, database, HTTP, jobs, tools, validation. Imports no feature."""

@@ -1,1 +1,1 @@
-"""Libraries: what training is made of."""
+"""Reusable content of a company: exercises, forms and metric sets."""

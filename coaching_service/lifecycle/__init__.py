@@ -1,1 +1,1 @@
-"""What happens to clients as a whole: erasure, export, bulk changes."""
+"""Operations on a client's or company's entire data: bulk changes, export, erasure and file cleanup."""

@@ -1,1 +1,1 @@
-"""The door for assistants: the Model Context Protocol over stateless Streamable HTTP."""
+"""The MCP endpoint for assistants: the Model Context Protocol over stateless streamable HTTP."""

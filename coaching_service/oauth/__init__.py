@@ -1,1 +1,1 @@
-"""The authorization server for assistants: OAuth 2.1 as MCP asks for it. Its pages are in web/."""
+"""The OAuth 2.1 authorization server for assistants. Its pages are in web/."""

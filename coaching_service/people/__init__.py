@@ -1,1 +1,1 @@
-"""People: companies, their coaches and keys, their clients."""
+"""Companies, coaches, credentials and clients."""

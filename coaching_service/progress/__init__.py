@@ -1,1 +1,1 @@
-"""Progress: what clients did, and what it amounts to."""
+"""Completed training and measured progress of clients."""

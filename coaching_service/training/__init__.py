@@ -1,1 +1,1 @@
-"""Training: what clients are asked to do, and when."""
+"""Planned training: workout blocks, programs, templates and their visibility to clients."""

@@ -1,1 +1,1 @@
-"""Who is asking, what they may do, and the secrets that prove it."""
+"""Principals, permissions, access rules, and the encryption and signing of secrets."""

@@ -1,1 +1,1 @@
-"""MongoDB: the only folder of the core that names the driver."""
+"""MongoDB access. Apart from stores, only this package imports the driver."""

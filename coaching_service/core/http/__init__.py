@@ -1,1 +1,1 @@
-"""REST: the declaration of a route, and what is made from it (serving, OpenAPI)."""
+"""Declaration and serving of REST routes, with the OpenAPI document that describes them."""

@@ -1,1 +1,1 @@
-"""What happens around and after a request: safe retries, queued work."""
+"""Background jobs stored in the database, and outgoing mail."""

@@ -1,1 +1,1 @@
-"""What a tool for assistants is declared with; knows no protocol."""
+"""Declaration of tools for assistants, independent of the protocol."""

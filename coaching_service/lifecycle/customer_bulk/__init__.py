@@ -1,1 +1,1 @@
-"""One change to many clients at once."""
+"""Changes of many clients in one request."""

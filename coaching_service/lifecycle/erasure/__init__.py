@@ -1,1 +1,1 @@
-"""Erasing a client: gone at once, and everything of theirs removed in the background."""
+"""Erasure of clients and companies in the background."""

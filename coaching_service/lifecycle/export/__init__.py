@@ -1,1 +1,1 @@
-"""Everything of a client's in one ZIP."""
+"""Export of a client's data as a ZIP file."""

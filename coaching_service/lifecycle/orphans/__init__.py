@@ -1,1 +1,1 @@
-"""Files that no document names: found, reported and removed."""
+"""Cleanup of files that no document refers to."""

@@ -1,1 +1,1 @@
-"""The company: its name, time zone and unit of load."""
+"""The company account: name, time zone and load unit."""

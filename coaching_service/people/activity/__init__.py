@@ -1,1 +1,1 @@
-"""The activity feed: what happened with a client, newest first."""
+"""The activity feed of a client, newest first."""

@@ -1,1 +1,1 @@
-"""API keys: secrets by which a backend acts as a coach."""
+"""API keys: secrets with which a backend acts as a coach."""

@@ -1,1 +1,1 @@
-"""Assistants a coach has let in: grants with their codes and tokens."""
+"""Access that coaches granted to assistants: grants with their codes and tokens."""

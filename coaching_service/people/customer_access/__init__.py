@@ -1,1 +1,1 @@
-"""How clients get in: invitation, first access, impersonation and passwords set by their coach."""
+"""Access of clients: invitation, first access, impersonation, and passwords set by a coach."""

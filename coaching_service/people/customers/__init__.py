@@ -1,1 +1,1 @@
-"""Clients of a company, called customers on the wire."""
+"""Clients of a company, called customers in the REST interface."""

@@ -1,1 +1,1 @@
-"""Files behind signed links."""
+"""Downloads of files through signed links."""

@@ -1,1 +1,1 @@
-"""Sign-in addresses and passwords: one identity across the service."""
+"""Sign-in e-mail addresses and passwords, unique across all companies."""

@@ -1,1 +1,1 @@
-"""Sessions: signing up, in and out; passwords; who a bearer is."""
+"""Sign-in sessions: sign-up, sign-in, sign-out, and forgotten passwords."""

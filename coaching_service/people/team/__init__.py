@@ -1,1 +1,1 @@
-"""The coaches of a company: its owner and employees."""
+"""Coaches of a company: the owner and the employees."""

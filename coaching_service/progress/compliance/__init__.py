@@ -1,1 +1,1 @@
-"""Whether a client did what was scheduled."""
+"""The share of scheduled work that a client completed."""

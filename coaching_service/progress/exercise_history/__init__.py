@@ -1,1 +1,1 @@
-"""What a client did of one exercise, session by session."""
+"""A client's training sessions with one exercise."""

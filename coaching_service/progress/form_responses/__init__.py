@@ -1,1 +1,1 @@
-"""What clients answered."""
+"""Clients' responses to forms."""

@@ -1,1 +1,1 @@
-"""Logs: what a client did, and all that follows from it."""
+"""Logs of completed items, and the updates that follow from them."""

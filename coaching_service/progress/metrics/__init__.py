@@ -1,1 +1,1 @@
-"""A client's metrics: which sets are assigned, and what was recorded."""
+"""Metric sets assigned to a client, and the recorded values."""

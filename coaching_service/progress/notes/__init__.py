@@ -1,1 +1,1 @@
-"""A coach's notes on a client."""
+"""Notes of coaches on a client."""

@@ -1,1 +1,1 @@
-"""A client's personal records: typed in, and found in logs."""
+"""Personal records of a client: entered by a coach or derived from logs."""

@@ -1,1 +1,1 @@
-"""Which muscles a client trained, and how much."""
+"""Training volume of a client by muscle group."""

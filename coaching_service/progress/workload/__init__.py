@@ -1,1 +1,1 @@
-"""How much a client trained, period by period."""
+"""Training workload of a client by period."""

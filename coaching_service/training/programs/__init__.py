@@ -1,1 +1,1 @@
-"""Programs: workout blocks by day, to be put onto clients' calendars."""
+"""Programs: workout blocks by day number, assigned to clients' calendars."""

@@ -1,1 +1,1 @@
-"""Workout templates: blocks to be put onto any calendar."""
+"""Workout templates: blocks that can be copied to any calendar."""

@@ -1,1 +1,1 @@
-"""Which days of their calendar a client sees."""
+"""The days of a calendar that a client may see."""

@@ -1,1 +1,1 @@
-"""Workout blocks on a client's calendar, and the items in them."""
+"""Workout blocks on a client's calendar, and their items."""
