@@ -34,7 +34,7 @@ async def work(request: web.Request, browser_session: BrowserSession, working: S
             await response.write(part)
 
     def line(done: int) -> bytes:
-        return rendering.render_fragment(request, "progress.html", {"done": done, "total": working.total})
+        return rendering.render_fragment(request, "progress_bar.html", {"done": done, "total": working.total})
 
     async def told(result: Any) -> None:
         nonlocal told_at

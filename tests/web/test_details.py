@@ -25,7 +25,7 @@ async def test_details_are_changed(coach: CoachClient, owner_page: Visitor) -> N
     ana = await coach.create_customer("Ana", surname="Flores", phone="1", birthday="1990-01-31")
     page = await owner_page.get(details_of(ana))
 
-    (await owner_page.submit(page, details_of(ana), phone="", timezone="Europe/Madrid")).says("The changes are kept.")
+    (await owner_page.submit(page, details_of(ana), phone="", timezone="Europe/Madrid")).says("Changes saved.")
 
     kept = await stored(coach, ana)
     assert (kept["surname"], kept["phone"], kept["timezone"]) == ("Flores", None, "Europe/Madrid")
@@ -45,7 +45,7 @@ async def test_who_was_slower_sees_both_and_saves_on(coach: CoachClient, owner_p
     assert told.text.count("Stored now") == 3, "what is alike needs no look"
     assert told.form(details_of(ana)).controls["phone"]["value"] == "333"
     assert (await stored(coach, ana))["phone"] == "222"
-    (await owner_page.submit(told, details_of(ana))).ok().says("The changes are kept.")
+    (await owner_page.submit(told, details_of(ana))).ok().says("Changes saved.")
     kept = await stored(coach, ana)
     assert (kept["phone"], kept["customerRoleData"]["groups"]) == ("333", ["B"])
 
@@ -68,7 +68,7 @@ async def test_many_groups_stay_and_one_too_long_is_told_at_its_field(coach: Coa
     ana = await coach.create_customer("Ana", groups=many)
     page = await owner_page.get(details_of(ana))
 
-    (await owner_page.submit(page, details_of(ana), phone="2")).ok().says("The changes are kept.")
+    (await owner_page.submit(page, details_of(ana), phone="2")).ok().says("Changes saved.")
     refused = await owner_page.submit(await owner_page.get(details_of(ana)), details_of(ana), groups=["x" * 101, "Own"])
 
     refused.ok(400).says("This must not be longer than 100 characters.")
@@ -96,7 +96,7 @@ async def test_a_trainer_who_has_left_is_told_and_the_form_kept(
 
     told = await owner_page.submit(page, details_of(ana), phone="777", assignedTo=str(eli["_id"]))
 
-    told.ok(400).says("This must be a coach of your team: this one has left it.")
+    told.ok(400).says("This must be a coach of your team; this coach has left it.")
     assert told.form(details_of(ana)).controls["phone"]["value"] == "777"
 
 
@@ -114,7 +114,7 @@ async def test_who_gives_a_client_away_is_led_to_those_left(
     page = await browser.get(details_of(ana))
     left = await browser.submit(page, details_of(ana), assignedTo=str(coach.ctx.caller.id))
 
-    left.ok().says("The changes are kept. Ana is not assigned to you any more.", "Clients")
+    left.ok().says("Changes saved. Ana is no longer assigned to you.", "Clients")
     assert "/plans" not in " ".join(page.links), "a tab that would be refused is not offered"
 
 
@@ -125,12 +125,14 @@ async def test_a_client_is_archived_brought_back_and_deleted(coach: CoachClient,
 
     for _ in range(2):  # a double click, a replay, a tab left open: the same again
         archived = await owner_page.submit(page, f"{base}/archive")
-        archived.ok().says("Ana is archived and cannot sign in.", "Bring back")
+        archived.ok().says("Ana is archived and cannot sign in.", "Restore")
     for _ in range(2):
         (await owner_page.submit(archived, f"{base}/restore")).ok().says("Ana is active again.")
     assert f"{base}/invite" not in [form.action for form in page.forms]
-    page.says("To send an invitation, note an e-mail address above first.")
-    asked = (await owner_page.get(f"{base}/delete")).says("All of it will be lost:", "This cannot be undone.")
-    (await owner_page.submit(asked, f"{base}/delete")).says("Ana is deleted.")
+    page.says("Add an email address above to send an invitation.")
+    asked = (await owner_page.get(f"{base}/delete")).says(
+        "All of this client’s data will be deleted:", "This cannot be undone."
+    )
+    (await owner_page.submit(asked, f"{base}/delete")).says("Ana deleted.")
 
     (await owner_page.get(base)).ok(404)

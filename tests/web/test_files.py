@@ -45,17 +45,19 @@ async def upload(visitor: Visitor, ana: str, file: tuple[str, bytes], **typed: s
 async def test_a_photo_is_uploaded_seen_replaced_and_its_date_deleted(
     coach: CoachClient, owner_page: Visitor, ana: str
 ) -> None:
-    kept = (await upload(owner_page, ana, PHOTO)).ok().says("The photo is kept.", "Front", "Mon 2 Mar 2026")
+    kept = (await upload(owner_page, ana, PHOTO)).ok().says("Photo saved.", "Front", "Mon 2 Mar 2026")
     assert 'alt="Ana, front, Mon 2 Mar 2026"' in kept.html
-    (await upload(owner_page, ana, ("other.png", picture("PNG")))).says("The photo is kept.")
+    (await upload(owner_page, ana, ("other.png", picture("PNG")))).says("Photo saved.")
     (await upload(owner_page, ana, PHOTO, imageSideIndex="3")).says("Side")
     (record,) = await photos(coach, ana)
     assert (await fetch(coach, record["photos"]["frontUrl"])).headers["Content-Type"] == "image/png"
     assert await stored(coach) == (4, 0), "two pictures, two thumbnails, and nothing of the one replaced"
 
     delete = f"{ana}/photos/{record['_id']}/delete"
-    asked = (await owner_page.get(delete)).says("Delete the photos of Mon 2 Mar 2026?", "Front, side: these photos")
-    (await owner_page.submit(asked, delete)).ok().says("The photos of the date are deleted.", "No photos yet")
+    asked = (await owner_page.get(delete)).says(
+        "Delete the photos of Mon 2 Mar 2026?", "Front, side: these photos will be deleted permanently."
+    )
+    (await owner_page.submit(asked, delete)).ok().says("Photos deleted.", "No photos yet")
     assert await stored(coach) == (0, 0)
 
 
@@ -112,25 +114,25 @@ async def test_a_file_that_is_too_large_is_read_away_and_said_at_its_field(
 async def test_a_photo_sent_twice_is_kept_once(coach: CoachClient, owner_page: Visitor, ana: str) -> None:
     page = await owner_page.get(f"{ana}/plans")
     once = await owner_page.submit(page, f"{ana}/plans", file=("plan.pdf", PDF))
-    once.ok().says("plan.pdf is kept as version 1.")
+    once.ok().says("plan.pdf saved as version 1.")
 
     again = await owner_page.submit(page, f"{ana}/plans", file=("plan.pdf", PDF))
     again.ok().says("It was sent twice, and done once.")
     other = await owner_page.submit(page, f"{ana}/plans", file=("plan.pdf", PDF + b"\n"))
-    other.ok().says("plan.pdf is kept as version 2.")
+    other.ok().says("plan.pdf saved as version 2.")
     assert await stored(coach) == (2, 0), "nothing stays of the one that was sent twice"
 
 
 async def test_a_plan_is_uploaded_and_a_version_deleted(coach: CoachClient, owner_page: Visitor, ana: str) -> None:
-    page = (await owner_page.get(f"{ana}/plans")).says("No plan yet")
+    page = (await owner_page.get(f"{ana}/plans")).says("No nutrition plan yet")
     wrong = await owner_page.submit(page, f"{ana}/plans", file=("plan.docx", b"PK\x03\x04"))
     wrong.ok(400).says("This must be a PDF, or a picture: JPEG, PNG or WebP.")
-    (await owner_page.submit(wrong, f"{ana}/plans", file=("Plan März.pdf", PDF))).says("Plan März.pdf is kept")
+    (await owner_page.submit(wrong, f"{ana}/plans", file=("Plan März.pdf", PDF))).says("Plan März.pdf saved")
     kept = await owner_page.submit(page, f"{ana}/plans", file=PHOTO)
     delete = next(link for link in kept.links if link.endswith("/delete"))
 
     asked = (await owner_page.get(delete)).says("Delete version 2?", "front.jpg")
-    left = (await owner_page.submit(asked, delete)).ok().says("The version is deleted.", "Plan März.pdf")
+    left = (await owner_page.submit(asked, delete)).ok().says("Version deleted.", "Plan März.pdf")
     assert "front.jpg" not in left.text
     assert await stored(coach) == (1, 0)
     (await owner_page.get(delete)).ok(404)
@@ -143,7 +145,7 @@ async def test_a_profile_photo_is_shown_on_the_details(coach: CoachClient, owner
 
     kept = await owner_page.submit(wrong, f"{ana}/profile-photo", profilePhotoFile=PHOTO)
 
-    assert 'class="portrait"' in kept.ok().says("The photo is kept.").html
+    assert 'class="portrait"' in kept.ok().says("Photo saved.").html
     assert await stored(coach) == (2, 0)
 
 
@@ -169,7 +171,7 @@ async def test_after_the_session_the_form_comes_back_without_its_file(
     )
     back.ok().says("You are signed in again.", "choose it once more")
     assert await stored(coach) == (0, 0)
-    (await owner_page.submit(back, f"{ana}/photos", imageFile=PHOTO)).ok().says("The photo is kept.")
+    (await owner_page.submit(back, f"{ana}/photos", imageFile=PHOTO)).ok().says("Photo saved.")
     assert [record["createdAt"] for record in await photos(coach, ana)] == ["2026-02-03"]
 
 
@@ -193,7 +195,7 @@ async def test_small_pictures_are_shown_and_lead_to_the_whole_ones(
     coach: CoachClient, owner_page: Visitor, ana: str
 ) -> None:
     compared = await upload(owner_page, ana, ("front.jpg", picture(size=(900, 600))))
-    compared.says("picture of at most 15 MB")
+    compared.says("JPEG, PNG or WebP, up to 15 MB")
     (record,) = await photos(coach, ana)
     assert linked_and_shown(compared) == [
         record["photos"]["frontKey"].removesuffix(".jpg"),
@@ -227,12 +229,12 @@ async def test_a_day_that_is_a_slip_is_asked_after(coach: CoachClient, owner_pag
     body = await training.metric_set(coach, "Waist")
     await coach.post(ana.replace("/app/", "/coach/") + "/metrics-sets", {"metricsSetId": body["_id"]})
     page = await owner_page.get(f"{ana}/progress")
-    told = "must be a day from 1900 on that is not after tomorrow."
+    told = "must be a date from 1900 on and not after tomorrow."
     for day in ("0001-01-01", "1899-12-31", "9999-12-31", str(coach.ctx.caller.today() + timedelta(days=3))):
         (await upload(owner_page, ana, PHOTO, createdAt=day)).ok(400).says(f"This {told}")
         (await owner_page.submit(page, f"{ana}/progress", date=day, value="80")).ok(400).says(f"Date: This {told}")
     assert await photos(coach, ana) == []
 
     tomorrow = str(coach.ctx.caller.today() + timedelta(days=1))
-    (await upload(owner_page, ana, PHOTO, createdAt=tomorrow)).ok().says("The photo is kept.")
-    (await owner_page.submit(page, f"{ana}/progress", date=tomorrow, value="80")).ok().says("The value is recorded.")
+    (await upload(owner_page, ana, PHOTO, createdAt=tomorrow)).ok().says("Photo saved.")
+    (await owner_page.submit(page, f"{ana}/progress", date=tomorrow, value="80")).ok().says("Value saved.")

@@ -23,7 +23,7 @@ async def test_an_exercise_done_as_planned_is_one_press(coach: CoachClient, owne
     opened = (await owner_page.get(log_of(block))).says("Set 1 planned: 8–10, 60 kg", "Load, kg")
     kept = await owner_page.submit(opened, f"{log_of(block)}/exercise")
 
-    kept.ok().says("What was done is kept.", "✓ Done", "8, 60 kg")
+    kept.ok().says("Log saved.", "✓ Completed", "8, 60 kg")
     (item,) = (await training.read(coach, block))["items"]
     assert item["isCompleted"] is True
     assert [(done["reps"], done["load"], done["isCompleted"]) for done in item["customerSets"]] == [(8, 60, True)] * 3
@@ -47,11 +47,11 @@ async def test_what_differed_is_typed_and_changed_later(coach: CoachClient, owne
     wrong.ok(400)
     marked = wrong.form(f"{log_of(block)}/exercise").controls["customerSets.1.rpe"]
     assert (marked["aria-invalid"], marked["value"]) == ("true", "12")
-    (await owner_page.submit(again, f"{log_of(block)}/exercise", isCompleted=None)).ok().says("Done in part")
+    (await owner_page.submit(again, f"{log_of(block)}/exercise", isCompleted=None)).ok().says("Partly completed")
     (await owner_page.submit(again, f"{log_of(block)}/exercise", comment="late")).ok(409).says("changed since")
 
     undone = await owner_page.submit(await owner_page.get(log_of(block)), f"{log_of(block)}/undo")
-    undone.ok().says("What was recorded is taken back.")
+    undone.ok().says("Log cleared.")
     (item,) = (await training.read(coach, block))["items"]
     assert (item["customerSets"], item["isCompleted"], item["comment"]) == ([], False, None)
 
@@ -111,7 +111,7 @@ async def test_how_the_session_went_is_kept(coach: CoachClient, owner_page: Visi
     (await owner_page.submit(opened, here, durationMinutes="50", sessionRpe="11")).ok(400).says("must not be greater")
     kept = await owner_page.submit(opened, here, durationMinutes="52,5", sessionRpe="7", comment="Good day")
 
-    kept.ok().says("How it went is kept.", "52.5 min", "7 of 10", "Good day", "Change how it went")
+    kept.ok().says("Session saved.", "52.5 min", "7 of 10", "Good day", "Edit session log")
     assert (await training.read(coach, block))["durationMinutes"] == 52.5
 
 
@@ -122,5 +122,5 @@ async def test_only_who_may_change_a_client_logs(coach: CoachClient, owner_page:
     block = (await coach.post(path, {"name": "Legs", "day": 1})).ok(201)
     item = await training.add(coach, block, training.task())
     page = await owner_page.get(f"/app/programs/{program['_id']}/blocks/{block['_id']}")
-    assert "How it went" not in page.text
+    assert "Log session" not in page.text
     (await owner_page.get(f"{page.path}/items/{item['_id']}/log")).ok(404)

@@ -13,13 +13,13 @@ async def test_a_client_nobody_looked_at_is_not_erased(coach: CoachClient, owner
     for name in ("Ana", "Björn", "Chidi"):
         await coach.create_customer(name)
     asked = await owner_page.get(BULK, params={"all": "true", "action": "delete"})
-    asked.says("3 clients will be lost.", "Ana", "Björn", "Chidi")
+    asked.says("3 clients will be deleted.", "Ana", "Björn", "Chidi")
     await coach.create_customer("Dora")
 
     changed = await owner_page.submit(asked, BULK)
 
     changed.ok(409).says(
-        "Nothing was done: other clients are meant by now, 4 of them.", "4 clients will be lost.", "Dora"
+        "Nothing was done: other clients are meant by now, 4 of them.", "4 clients will be deleted.", "Dora"
     )
     assert await coach.names() == ["Ana", "Björn", "Chidi", "Dora"]
     (await owner_page.submit(changed, BULK)).ok().says("Done for 4 clients")
@@ -54,7 +54,7 @@ async def test_groups_in_use_are_ticked_commas_and_all(coach: CoachClient, owner
     assert kept["customerRoleData"]["groups"] == ["Evening"]
     await coach.patch(f"/coach/customers/{ana['_id']}", {"groups": []})
     nothing = await owner_page.get(BULK, params={"ids": ana["_id"], "action": "groups-remove"})
-    assert [form for form in nothing.says("There are no groups").forms if form.action.startswith(BULK)] == []
+    assert [form for form in nothing.says("No groups yet").forms if form.action.startswith(BULK)] == []
 
 
 async def test_when_all_are_archived_a_reload_and_the_list_say_so(coach: CoachClient, owner_page: Visitor) -> None:
@@ -64,7 +64,7 @@ async def test_when_all_are_archived_a_reload_and_the_list_say_so(coach: CoachCl
 
     again = await owner_page.submit(asked, BULK)
 
-    again.ok().says("it was done already", "No client is active", "1 client is archived.")
+    again.ok().says("it was done already", "No active clients", "You have 1 archived client.")
     (await owner_page.get(next(link for link in again.links if "archived" in link))).says("Ana")
 
 
@@ -72,7 +72,7 @@ async def test_a_search_that_is_too_long_is_cut_and_not_dropped(coach: CoachClie
     await coach.create_customer("Ana", groups=["Morning"])
     for words in ("x" * 300, "x\x00y"):
         seen = await owner_page.get(LIST, params={"keywords": words, "groups": "Morning"})
-        seen.ok().says("Nobody matches")
+        seen.ok().says("No clients found")
         assert seen.form(LIST, "get").controls["keywords"]["value"] == words.replace("\x00", " ")[:200]
     for library in ("/app/exercises", "/app/programs"):
         (await owner_page.get(library, params={"keywords": "x" * 300})).ok().says("matches")
@@ -82,7 +82,7 @@ async def test_whoever_only_looks_is_offered_nothing_to_do(coach: CoachClient, c
     await coach.create_customer("Ana")
     seen = (await (await colleague("customers.view")).get(LIST)).says("Ana")
     assert 'type="checkbox" name="ids"' not in seen.html
-    assert "Go on" not in seen.text
+    assert "Bulk action" not in seen.text
 
 
 async def test_a_program_is_offered_to_those_who_see_programs(coach: CoachClient, colleague: Colleague) -> None:
@@ -97,15 +97,15 @@ async def test_a_program_is_offered_to_those_who_see_programs(coach: CoachClient
 
 async def test_a_company_without_programs_is_told_so(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
-    for action, told in (("assign-program", "There is no program"), ("assign-metrics-set", "There is no metric set")):
+    for action, told in (("assign-program", "No programs yet"), ("assign-metrics-set", "No metric sets yet")):
         asked = await owner_page.get(BULK, params={"ids": ana["_id"], "action": action})
         asked.ok().says(told)
         assert [form.action for form in asked.forms if form.action.startswith(BULK)] == []
 
 
 async def test_who_may_not_add_clients_is_not_told_to(coach: CoachClient, colleague: Colleague) -> None:
-    (await (await colleague("customers.view")).get(LIST)).says("No clients yet", "A colleague who may add clients")
-    (await (await colleague("customers.view", scope="assigned")).get(LIST)).says("You see those that are assigned")
+    (await (await colleague("customers.view")).get(LIST)).says("No clients yet", "Clients added by your colleagues")
+    (await (await colleague("customers.view", scope="assigned")).get(LIST)).says("You see the clients assigned")
 
 
 async def test_beyond_the_last_page_the_way_back_is_shown(coach: CoachClient, owner_page: Visitor) -> None:

@@ -20,7 +20,7 @@ async def unit(coach: CoachClient, short: str) -> str:
 
 async def test_a_new_company_measures_without_leaving_the_application(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
-    empty = (await owner_page.get(progress_of(ana))).says("No metric is measured", "are made under Settings")
+    empty = (await owner_page.get(progress_of(ana))).says("No metrics assigned", "under Settings")
     assert SETS in empty.links
     assert SETS in (await owner_page.get("/app/settings/company")).links
     page = (await owner_page.get(SETS)).ok().says("No metric sets yet")
@@ -35,9 +35,9 @@ async def test_a_new_company_measures_without_leaving_the_application(coach: Coa
 
     page = await owner_page.get(progress_of(ana))
     assigned = await owner_page.submit(page, f"{progress_of(ana)}/sets", metricsSetId=made.path.rpartition("/")[2])
-    assigned.ok().says("Body is measured from now on.", "Weight", "Waist")
+    assigned.ok().says("Body assigned.", "Weight", "Waist")
     recorded = await owner_page.submit(assigned, progress_of(ana), value="79,5", date=MONDAY)
-    recorded.ok().says("The value is recorded.", "79.5 kg")
+    recorded.ok().says("Value saved.", "79.5 kg")
 
 
 async def test_a_set_is_ended_and_comes_back_with_its_values(coach: CoachClient, owner_page: Visitor) -> None:
@@ -50,12 +50,14 @@ async def test_a_set_is_ended_and_comes_back_with_its_values(coach: CoachClient,
 
     end = f"{here}/sets/{body['_id']}/end"
     assert end in (await owner_page.get(here)).links
-    asked = (await owner_page.get(end)).says("Measure Body no more?", "Its values are kept", "assigned again")
+    asked = (await owner_page.get(end)).says(
+        "Unassign Body?", "Recorded values are not deleted.", "until you assign the set again"
+    )
     ended = await owner_page.submit(asked, end)
-    ended.ok().says("The set is not measured any more. What was recorded stays.", "No metric is measured")
+    ended.ok().says("Metric set unassigned. Recorded values are not deleted.", "No metrics assigned")
     assert await training.assigned_sets(coach, ana) == []
     back = await owner_page.submit(ended, f"{here}/sets", metricsSetId=body["_id"])
-    back.ok().says("Body is measured from now on.", "79.5 kg latest")
+    back.ok().says("Body assigned.", "79.5 kg latest")
 
 
 async def test_a_set_and_its_metrics_are_named_anew(coach: CoachClient, owner_page: Visitor) -> None:
@@ -107,7 +109,7 @@ async def test_a_set_is_deleted_and_what_was_recorded_stays(coach: CoachClient, 
     assert progress_of(ana) not in [form.action for form in page.forms], "nothing can be recorded in it"
     end = f"{progress_of(ana)}/sets/{body['_id']}/end"
     ended = await owner_page.submit(await owner_page.get(end), end)
-    ended.ok().says("What was recorded stays.", "No metric is measured")
+    ended.ok().says("Recorded values are not deleted.", "No metrics assigned")
 
 
 async def test_whoever_may_not_change_metrics_only_reads_them(coach: CoachClient, colleague: Colleague) -> None:

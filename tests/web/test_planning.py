@@ -39,9 +39,9 @@ async def test_sets_of_every_kind_stay_as_they_are_until_something_is_typed(
     item = training.exercise_of(squat, *EVERY_KIND, supersetId="A", exerciseInstructions="Slowly\nand deep")
     block = await legs(coach, item)
     page = await owner_page.get(item_of(block))
-    page.says("Set 1", "Set 9", "Another set", "Load, kg", "Superset")
+    page.says("Set 1", "Set 9", "New set", "Load, kg", "Superset")
 
-    (await owner_page.submit(page, f"{item_of(block)}/sets")).ok().says("The changes are kept.")
+    (await owner_page.submit(page, f"{item_of(block)}/sets")).ok().says("Changes saved.")
 
     (after,) = (await training.read(coach, block))["items"]
     for name in ("exerciseSets", "exerciseInstructions", "supersetId", "exerciseId"):
@@ -59,7 +59,7 @@ async def test_sets_are_changed_added_and_taken_out(coach: CoachClient, owner_pa
     words = {"instructions": "Slowly", "supersetId": "A"}
     kept = await owner_page.submit(page, f"{item_of(block)}/sets", **typed, **added, **words)
 
-    kept.ok().says("The changes are kept.", "1 × 5, 82.5 kg", "1 × 8–10, 60 kg", "1 × 40 s, rest 60 s", "Superset A")
+    kept.ok().says("Changes saved.", "1 × 5, 82.5 kg", "1 × 8–10, 60 kg", "1 × 40 s, rest 60 s", "Superset A")
     (item,) = (await training.read(coach, block))["items"]
     assert [planned["index"] for planned in item["exerciseSets"]] == [1, 3, 4]
     assert [planned["type"] for planned in item["exerciseSets"]] == ["reps_load", "reps_load", "time"]
@@ -92,7 +92,7 @@ async def test_what_is_wrong_in_a_set_is_said_at_its_field(coach: CoachClient, o
     wanted = {"0.high", "1.low", "2.load", "3.low", "4.rpe", "4.low"}
     assert marked == {f"sets.{name}" for name in wanted}
     assert controls["sets.4.low"]["value"] == "many"
-    wrong.says("This must not be less than what it goes up from.", "must be a whole number", "does not go with meters")
+    wrong.says("This must not be less than the minimum.", "must be a whole number", "must be empty for a set in meters")
     every_one = {f"sets__{at}__out": "true" for at in range(3)}
     (await owner_page.submit(page, f"{item_of(block)}/sets", **every_one)).ok(400).says("should not be empty")
     assert (await training.read(coach, block))["version"] == block["version"]
@@ -108,7 +108,7 @@ async def test_a_plan_that_moved_on_is_shown_beside_what_was_typed(coach: CoachC
     asked = await owner_page.submit(page, f"{item_of(block)}/sets", sets__0__load="70")
 
     asked.ok(409).says("This has been changed since", "Stored now: 100", "Set 3")
-    (await owner_page.submit(asked, f"{item_of(block)}/sets")).ok().says("The changes are kept.")
+    (await owner_page.submit(asked, f"{item_of(block)}/sets")).ok().says("Changes saved.")
     (item,) = (await training.read(coach, block))["items"]
     assert [planned["load"] for planned in item["exerciseSets"]] == [70, 60, 60]
 
@@ -120,28 +120,28 @@ async def test_a_circuit_is_made_of_exercises_and_taken_apart(coach: CoachClient
     page = await owner_page.get(f"{here}?keywords=ring")
 
     made = await owner_page.submit(page, f"{here}/items", exerciseId=row["_id"], sets="1", circuit="new")
-    made.ok().says("The circuit is made.", "Ring Row", "1 × 8–10")
+    made.ok().says("Circuit added.", "Ring Row", "1 × 8–10")
     circuit = made.path
     named = await owner_page.submit(made, f"{circuit}/circuit", circuitName="Finisher", rounds="4")
     named.ok().says("Finisher, 4 rounds")
     page = (await owner_page.get(f"{here}?keywords=ring")).says("In Finisher")
     into = {"exerciseId": dip["_id"], "sets": "2", "load": "10", "circuit": circuit.rpartition("/")[2]}
     both = await owner_page.submit(page, f"{here}/items", **into)
-    both.ok().says("It is added to Finisher.", "Ring Dip: 2 × 8–10, 10 kg")
-    (await owner_page.submit(both, f"{here}/items", **into)).ok(400).says("It is in Finisher already")
+    both.ok().says("Added to Finisher.", "Ring Dip: 2 × 8–10, 10 kg")
+    (await owner_page.submit(both, f"{here}/items", **into)).ok(400).says("Finisher already contains this exercise")
     (await owner_page.submit(both, f"{here}/items", **into | {"circuit": block["_id"]})).ok(404).says(
         "Circuit not found"
     )
 
     entry = await owner_page.get(f"{circuit}/exercises/{dip['_id']}")
     changed = await owner_page.submit(entry, entry.path, sets__1__out="true", sets__0__low="6", instructions="Slowly")
-    changed.ok().says("The changes are kept.", "1 × 6–10, 10 kg", "Slowly")
+    changed.ok().says("Changes saved.", "1 × 6–10, 10 kg", "Slowly")
     (await owner_page.submit(entry, entry.path, sets__0__low="7")).ok(409).says("Stored now: 6")
     out = await owner_page.submit(changed, f"{circuit}/exercises/{row['_id']}/remove")
-    out.ok().says("The exercise is taken out.")
+    out.ok().says("Exercise removed.")
     assert "Ring Row" not in out.text
     last = await owner_page.submit(changed, f"{circuit}/exercises/{dip['_id']}/remove")
-    last.ok(400).says("A circuit needs an exercise")
+    last.ok(400).says("A circuit needs at least one exercise")
 
     (item,) = (await training.read(coach, block))["items"]
     assert (item["circuitName"], item["rounds"]) == ("Finisher", 4)
@@ -154,7 +154,7 @@ async def test_tasks_and_reminders_are_changed(coach: CoachClient, owner_page: V
     page = await owner_page.get(here)
     wrong = await owner_page.submit(page, f"{here}/reminders", message="Drink", scheduledTime="soon")
     wrong.ok(400).says("must be a time HH:MM")
-    (await owner_page.submit(page, f"{here}/reminders", message="Drink", scheduledTime="09:15")).says("Drink is added.")
+    (await owner_page.submit(page, f"{here}/reminders", message="Drink", scheduledTime="09:15")).says("Drink added.")
     block = await training.read(coach, block)
 
     walk = await owner_page.get(item_of(block))
@@ -175,16 +175,16 @@ async def test_forms_and_metric_sets_of_the_library_are_put_into_a_workout(
     here = here_of(block)
     page = await owner_page.get(here)
 
-    (await owner_page.submit(page, f"{here}/forms", formId=form["_id"])).ok().says("Form: Check-in is added.")
+    (await owner_page.submit(page, f"{here}/forms", formId=form["_id"])).ok().says("Form: Check-in added.")
     both = await owner_page.submit(page, f"{here}/metrics", metricsSetId=body["_id"])
-    both.ok().says("Measure: Body is added.", "Body weight")
+    both.ok().says("Measure: Body added.", "Body weight")
     page = await owner_page.get(here)
     (await coach.delete(f"/coach/forms/{form['_id']}")).ok(204)
     (await owner_page.submit(page, f"{here}/forms", formId=form["_id"])).ok(404).says("it has been deleted meanwhile")
 
     block = await training.read(coach, block)
     assert [item["type"] for item in block["items"]] == ["FORM", "METRICS"]
-    (await owner_page.get(item_of(block))).ok().says("It stays as it was chosen.")
+    (await owner_page.get(item_of(block))).ok().says("This item cannot be edited.")
 
 
 async def test_a_program_is_planned_by_the_same_pages(coach: CoachClient, owner_page: Visitor) -> None:

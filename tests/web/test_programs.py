@@ -81,8 +81,8 @@ async def test_a_program_is_filled_and_assigned_without_leaving_the_application(
     block = legs.path
     found = await owner_page.get(f"{block}?keywords=garage")
     added = await owner_page.submit(found, f"{block}/items", exerciseId=squat["_id"], sets="4", load="82,5")
-    added.ok().says("Garage Squat is added.", "4 × 8–10, 82.5 kg")
-    (await owner_page.submit(added, f"{block}/tasks", title="Walk")).ok().says("Walk is added.")
+    added.ok().says("Garage Squat added.", "4 × 8–10, 82.5 kg")
+    (await owner_page.submit(added, f"{block}/tasks", title="Walk")).ok().says("Walk added.")
     plan = await owner_page.get(here)
     assert plan.form(f"{here}/blocks").controls["day"]["value"] == "2", "the day after the last"
     rest = await owner_page.submit(plan, f"{here}/blocks", name="", isRest="true")
@@ -103,17 +103,17 @@ async def test_items_are_moved_and_removed(coach: CoachClient, owner_page: Visit
     page = (await owner_page.get(here)).says("Day 40: Arms")
 
     swapped = await owner_page.submit(page, f"{here}/items/{run['_id']}/move", place="1")
-    swapped.ok().says("It is moved.")
+    swapped.ok().says("Moved.")
     assert titles(await plan_of(coach, program)) == [["Run", "Walk"], ["Swim"]]
     moved = await owner_page.submit(swapped, f"{here}/items/{walk['_id']}/move", target=arms["_id"], place="9")
-    moved.ok().says("It is moved to Arms.", "Day 40")
+    moved.ok().says("Moved to Arms.", "Day 40")
     assert titles(await plan_of(coach, program)) == [["Run"], ["Swim", "Walk"]]
     again = await owner_page.submit(page, f"{here}/items/{walk['_id']}/move", target=arms["_id"], place="1")
     again.ok(409).says("It is not in that workout any more: it has been moved or removed meanwhile.")
     wrong = await owner_page.submit(page, f"{here}/items/{run['_id']}/move", place="soon")
-    wrong.ok(400).says("Place: This must be a whole number.")
+    wrong.ok(400).says("Position: This must be a whole number.")
 
-    (await owner_page.submit(page, f"{here}/items/{run['_id']}/delete")).ok().says("The item is removed.", "Nothing in")
+    (await owner_page.submit(page, f"{here}/items/{run['_id']}/delete")).ok().says("Item removed.", "No items yet")
     assert titles(await plan_of(coach, program)) == [[], ["Swim", "Walk"]]
 
 
@@ -124,14 +124,14 @@ async def test_a_workout_is_changed_copied_and_deleted(coach: CoachClient, owner
     page = await owner_page.get(here)
 
     changed = (await owner_page.submit(page, here, name="Lower body", day="3")).ok()
-    changed.says("The changes are kept.", "Lower body", "Day 3")
+    changed.says("Changes saved.", "Lower body", "Day 3")
     overtaken = await owner_page.submit(page, here, name="Upper body", day="3")
     overtaken.ok(409).says("This has been changed since", "Stored now: Lower body")
     (await owner_page.submit(changed, f"{here}/copy", day="")).ok(400).says("This must be a whole number.")
-    (await owner_page.submit(changed, f"{here}/copy", day="10")).ok().says("Lower body is copied.", "Week 2", "Day 10")
+    (await owner_page.submit(changed, f"{here}/copy", day="10")).ok().says("Lower body copied.", "Week 2", "Day 10")
     assert [block["day"] for block in await plan_of(coach, program)] == [3, 10]
-    asked = (await owner_page.get(f"{here}/delete")).says("Delete Lower body on day 3?", "1 item goes with it.")
-    (await owner_page.submit(asked, f"{here}/delete")).ok().says("Lower body is deleted.", "Day 10")
+    asked = (await owner_page.get(f"{here}/delete")).says("Delete Lower body on day 3?", "1 item will be deleted")
+    (await owner_page.submit(asked, f"{here}/delete")).ok().says("Lower body deleted.", "Day 10")
     assert [block["day"] for block in await plan_of(coach, program)] == [10]
 
 
@@ -145,7 +145,7 @@ async def test_a_client_s_workout_is_changed_by_the_same_forms(coach: CoachClien
     assert "Next week" not in page.text
 
     moved = await owner_page.submit(page, f"{here}/items/{legs['items'][0]['_id']}/move", target=arms["_id"])
-    moved.ok().says("It is moved to Arms.", "Week of Mon 2 Mar 2026")
+    moved.ok().says("Moved to Arms.", "Week of Mon 2 Mar 2026")
     (await owner_page.submit(await owner_page.get(here), here, name="Lower body")).ok().says("Lower body")
     first, second = await coach.calendar(ana)
     assert (first["name"], first["date"]) == ("Lower body", MONDAY)

@@ -14,12 +14,12 @@ async def test_notes_are_text_and_nothing_in_them_runs(coach: CoachClient, owner
 
     kept = await owner_page.submit(page, here, content="Knee <script>alert(1)</script>\n\nGo easy\r\n& slow")
 
-    kept.ok().says("The note is kept.", "Knee <script>alert(1)</script>", "Go easy & slow")
+    kept.ok().says("Note added.", "Knee <script>alert(1)</script>", "Go easy & slow")
     assert "<p>Go easy<br>&amp; slow</p>" in kept.html
     assert "<script>alert" not in kept.html
     (note,) = (await coach.get(f"/coach/customers/{ana['_id']}/notes")).ok()
     asked = await owner_page.get(f"{here}/{note['_id']}/delete")
-    (await owner_page.submit(asked, f"{here}/{note['_id']}/delete")).ok().says("The note is deleted.", "No notes yet")
+    (await owner_page.submit(asked, f"{here}/{note['_id']}/delete")).ok().says("Note deleted.", "No notes yet")
 
 
 async def test_why_a_note_is_not_kept_is_said_at_it(coach: CoachClient, owner_page: Visitor) -> None:
@@ -31,7 +31,7 @@ async def test_why_a_note_is_not_kept_is_said_at_it(coach: CoachClient, owner_pa
     long = await owner_page.submit(page, here, content="x" * 10_001)
     long.ok(400).says("This must not be longer than 10000 characters.")
     for fits in ("x\r\n" * 5_000, "\N{PERSON CLIMBING}" * 10_000):
-        (await owner_page.submit(page, here, content=fits.strip())).ok().says("The note is kept.")
+        (await owner_page.submit(page, here, content=fits.strip())).ok().says("Note added.")
 
 
 async def test_what_happened_lately_has_names(coach: CoachClient, owner_page: Visitor) -> None:
@@ -51,10 +51,12 @@ async def test_what_happened_lately_has_names(coach: CoachClient, owner_page: Vi
 
     page = (await owner_page.get(f"/app/customers/{ana['_id']}/notes")).ok()
 
-    page.says("Completed Legs", "Logged an exercise in Legs", "Measured in Legs", "Body weight: 79.5 kg")
-    page.says("Record in Squat. Most repetitions: 5 reps")
-    (await owner_page.get(f"/app/customers/{ana['_id']}/records")).says("Most repetitions 5 reps")
-    page.says("Record in Squat. Heaviest load: 80 kg", "Program Base, 1 workout", "for Mon 2 Mar 2026")
+    page.says("Completed Legs", "Logged an exercise in Legs", "Recorded metrics in Legs", "Body weight: 79.5 kg")
+    page.says("Personal record in Squat. Most reps: 5 reps")
+    (await owner_page.get(f"/app/customers/{ana['_id']}/records")).says("Most reps 5 reps")
+    page.says(
+        "Personal record in Squat. Heaviest load: 80 kg", "Program Base assigned, 1 workout", "for Mon 2 Mar 2026"
+    )
 
 
 async def test_a_value_is_typed_with_a_comma(coach: CoachClient, owner_page: Visitor) -> None:
@@ -64,7 +66,7 @@ async def test_a_value_is_typed_with_a_comma(coach: CoachClient, owner_page: Vis
     page = await owner_page.get(here)
     assert page.form(here).controls["value"]["inputmode"] == "decimal"
 
-    (await owner_page.submit(page, here, value="79,4", date=MONDAY)).ok().says("The value is recorded.")
+    (await owner_page.submit(page, here, value="79,4", date=MONDAY)).ok().says("Value saved.")
 
     assert [each["value"] for each in await training.history(coach, ana, body)] == [79.4]
 
@@ -89,5 +91,5 @@ async def test_a_value_dated_ahead_is_told_apart_from_the_latest(coach: CoachCli
 
     page = (await owner_page.get(f"/app/customers/{ana['_id']}/progress")).ok()
 
-    page.says("80 kg latest", "Dated after today, so not drawn: 99 kg on Wed 1 Mar 2062.")
+    page.says("80 kg latest", "Not in the chart because dated after today: 99 kg on Wed 1 Mar 2062.")
     assert "+19" not in page.text

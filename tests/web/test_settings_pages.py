@@ -153,7 +153,7 @@ async def test_progress_is_drawn_with_its_numbers(coach: CoachClient, owner_page
     assert page.html.count('<svg class="chart"') == 2, "the metric and the calendar; no session is logged yet"
     assert '<path class="line"' in page.html
     kept = await owner_page.submit(page, here, date=str(today), value="80")
-    kept.says("The value is recorded.", "80", "-2")
+    kept.says("Value saved.", "80", "-2")
     (await owner_page.submit(page, here, date=str(today), value="heavy")).ok(400).says(
         "This must be a number such as 77.5 or 77,5"
     )
@@ -169,7 +169,7 @@ async def test_an_employee_sees_only_clients_of_theirs(
     ana = await coach.create_customer("Ana")
     eli = new_visitor()
 
-    (await eli.sign_in(email, PASSWORD)).ok().says("No clients yet", "You see those that are assigned to you.")
+    (await eli.sign_in(email, PASSWORD)).ok().says("No clients yet", "You see the clients assigned to you.")
     for page in ("", "/progress", "/notes", "/photos", "/records", "/details"):
         (await eli.get(f"/app/customers/{ana['_id']}{page}")).ok(403).says("This client is assigned to another coach.")
 

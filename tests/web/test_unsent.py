@@ -34,7 +34,7 @@ async def test_a_form_is_found_as_it_was_left_when_the_session_had_ended(
     assert back.ok().path == NEW
     back.says("Nothing was changed yet: look at what you typed, and send it.")
     assert await coach.names() == [], "nothing is sent by itself"
-    (await owner_page.submit(back, NEW)).ok().says("Ana is a client now.")
+    (await owner_page.submit(back, NEW)).ok().says("Ana added.")
     (ana,) = (await coach.customers())["docs"]
     assert (ana["phone"], ana["customerRoleData"]["groups"]) == ("1", ["A, b", "C"])
 
@@ -70,7 +70,7 @@ async def test_a_page_of_another_session_is_shown_again_as_it_was_typed(
     stale.ok(403).says("This page was out of date, so nothing was changed.")
     assert "Ask the owner" not in stale.text
     assert stale.form(NEW).controls["name"]["value"] == "Ana"
-    (await owner_page.submit(stale, NEW)).ok().says("Ana is a client now.")
+    (await owner_page.submit(stale, NEW)).ok().says("Ana added.")
 
 
 async def test_whoever_has_signed_in_in_another_tab_goes_on_from_the_second(

@@ -44,12 +44,12 @@ async def test_what_was_done_stands_beside_what_was_planned(coach: CoachClient, 
 
     page = (await owner_page.get(page_of(block))).ok()
 
-    page.says("52 min duration", "7 of 10 how hard it was", "Good day")
+    page.says("52 min duration", "7 of 10 session RPE", "Good day")
     page.says("1 8–10, 60 kg 9, 62.5 kg RPE 7", "2 8–10, 60 kg 8, 62.5 kg RPE 8.5, RIR 1")
-    page.says("3 8–10, 60 kg not done", "4 – 12, 40 kg", "Felt <easy> at last", "✓ Done")
+    page.says("3 8–10, 60 kg 2, 62.5 kg (not completed)", "4 – 12, 40 kg", "Felt <easy> at last", "✓ Completed")
     page.says("Round 1: Row 10 10 Round 1: Dip 10 10 Round 2: Row 10 11 Round 2: Dip 10 11")
     page.says("Mood? Good", "Where does it hurt? Knee, Back", "How was it? –")
-    page.says("Body weight 79.25 kg", "Done in part Rain")
+    page.says("Body weight 79.25 kg", "Partly completed Rain")
     assert "CET" in page.text or "CEST" in page.text, "when it was done, where the client is"
 
 
@@ -67,15 +67,17 @@ async def test_what_was_logged_goes_only_after_a_look_at_it(coach: CoachClient, 
             if opened
             else await owner_page.get(f"{here}/items/{lift['_id']}/delete")
         )
-        asked.ok().says("Remove Squat from Legs", "What was logged of it is erased", "9, 62.5 kg", "3 records")
+        asked.ok().says(
+            "Remove Squat from Legs", "The log of this item will be deleted", "9, 62.5 kg", "3 personal records"
+        )
     assert len((await training.read(coach, block))["items"]) == 2
     page = await owner_page.get(here)
     assert f"{here}/items/{lift['_id']}/delete" in page.links
-    (await owner_page.submit(page, f"{here}/items/{walk['_id']}/delete")).ok().says("The item is removed.")
-    (await owner_page.submit(asked, f"{here}/items/{lift['_id']}/delete")).ok().says("The item is removed.")
+    (await owner_page.submit(page, f"{here}/items/{walk['_id']}/delete")).ok().says("Item removed.")
+    (await owner_page.submit(asked, f"{here}/items/{lift['_id']}/delete")).ok().says("Item removed.")
 
     assert (await training.read(coach, block))["items"] == []
-    (await owner_page.get(f"/app/customers/{ana['_id']}/records")).says("No records yet")
+    (await owner_page.get(f"/app/customers/{ana['_id']}/records")).says("No personal records yet")
 
 
 async def test_what_is_wrong_with_repetitions_is_said_once_and_where(coach: CoachClient, owner_page: Visitor) -> None:
@@ -88,7 +90,7 @@ async def test_what_is_wrong_with_repetitions_is_said_once_and_where(coach: Coac
         page, f"{here}/items", exerciseId=squat["_id"], minPlannedReps="12", maxPlannedReps="8"
     )
 
-    wrong.ok(400).says("This must not be more than the repetitions they go up to.")
+    wrong.ok(400).says("This must not be greater than the maximum.")
     assert wrong.form(f"{here}/items").controls["minPlannedReps"]["aria-invalid"] == "true"
     assert "exerciseSets" not in wrong.text
     (await owner_page.submit(page, f"{here}/items", exerciseId=squat["_id"], sets="")).ok(400).says("whole number")
@@ -111,7 +113,7 @@ async def test_every_exercise_found_can_be_reached(coach: CoachClient, owner_pag
         await coach.create_exercise(f"Quozzle press {at:02}")
     here = page_of(await coach.schedule(ana))
 
-    first = (await owner_page.get(f"{here}?keywords=quozzle")).says("14 exercises; page 1 of 2", "Quozzle press 11")
+    first = (await owner_page.get(f"{here}?keywords=quozzle")).says("14 exercises, page 1 of 2", "Quozzle press 11")
     assert "Quozzle press 12" not in first.text
     second = await owner_page.get(next(link for link in first.links if "page=2" in link))
     second.says("Quozzle press 13")
@@ -123,7 +125,7 @@ async def test_a_day_of_rest_needs_no_name(coach: CoachClient, owner_page: Visit
     ana = await coach.create_customer("Ana")
     week = await owner_page.get(f"/app/customers/{ana['_id']}?week={MONDAY}")
     (await owner_page.submit(week, f"/app/customers/{ana['_id']}/blocks", date=MONDAY, name="", isRest="true")).says(
-        "A day of rest is planned."
+        "Rest day added."
     )
     (block,) = await coach.calendar(ana)
     assert (block["name"], block["isRest"]) == ("Rest", True)
@@ -146,8 +148,8 @@ async def test_one_exercise_after_the_other_is_found_and_added(coach: CoachClien
     once = await owner_page.submit(found, f"{here}/items", follow=False, exerciseId=front["_id"])
     assert once.headers["Location"] == f"{here}?keywords=quozzle&page=1#more"
     added = await owner_page.get(once.headers["Location"])
-    added.says("Quozzle front is added.", "1 item in it so far; the last is Quozzle front.")
-    (await owner_page.submit(added, f"{here}/items", exerciseId=back["_id"])).says("Quozzle back is added.")
+    added.says("Quozzle front added.", "1 item so far, the last is Quozzle front.")
+    (await owner_page.submit(added, f"{here}/items", exerciseId=back["_id"])).says("Quozzle back added.")
 
 
 async def test_nothing_is_put_into_a_day_of_rest(coach: CoachClient, owner_page: Visitor) -> None:
@@ -158,5 +160,5 @@ async def test_nothing_is_put_into_a_day_of_rest(coach: CoachClient, owner_page:
 
     for page in (page_of(legs), f"/app/customers/{ana['_id']}?week={MONDAY}"):
         assert f'<option value="{rest["_id"]}"' not in (await owner_page.get(page)).ok().html
-    seen = (await owner_page.get(page_of(rest))).ok().says("This is a day of rest")
+    seen = (await owner_page.get(page_of(rest))).ok().says("This is a rest day")
     assert [form.action for form in seen.forms if "/items" in form.action or "/tasks" in form.action] == []

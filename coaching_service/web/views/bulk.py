@@ -23,7 +23,7 @@ from coaching_service.people.team import service as team
 from coaching_service.training.programs import service as programs
 from coaching_service.web.pages import Pages, Redirect, StreamedTask
 from coaching_service.web.views.bulk_actions import ACTIONS, Action
-from coaching_service.web.views.customers import Filter, address, found, trainers
+from coaching_service.web.views.customers import CustomerFilter, find_customers, list_path, parse_trainer_ids
 
 pages = Pages("/app/customers/bulk")
 _NAMED, _PROGRAMS = 12, 500
@@ -37,7 +37,7 @@ NEEDED = {
 }
 
 
-class Chosen(Filter):
+class Chosen(CustomerFilter):
     """The clients chosen: `ids`, or with `all` every one that the filter matches; and what is to be done with them."""
 
     ids = ListOf(Identifier(), maximum=1_000, load_default=list)
@@ -93,7 +93,7 @@ async def bulk_change(ctx: Context, query: dict[str, Any], form: dict[str, Any])
         if not form[name]:
             raise BadRequest([f"{name} is required"])
     if action.needs == "coachId":
-        (form["coachId"],) = trainers([form["coachId"]])
+        (form["coachId"],) = parse_trainer_ids([form["coachId"]])
     ids = await bulk.list_selected(ctx, _selection(query))
     if form["seen"] != _fingerprint(ids):
         raise Conflict(f"Nothing was done: other clients are meant by now, {len(ids)} of them. Look at them once more.")
@@ -101,7 +101,7 @@ async def bulk_change(ctx: Context, query: dict[str, Any], form: dict[str, Any])
     async def work(told: OnProgress) -> Document:
         return await action.run(ctx, {"ids": ids, "dryRun": False}, form, told)
 
-    return StreamedTask("customers/working.html", {"action": action}, len(ids), work, _back(query))
+    return StreamedTask("customers/bulk_progress.html", {"action": action}, len(ids), work, _back(query))
 
 
 def _selection(query: dict[str, Any]) -> Document:
@@ -111,7 +111,7 @@ def _selection(query: dict[str, Any]) -> Document:
     if query["groups"]:
         sought["groups"] = query["groups"]
     if query["assignedTo"]:
-        sought["assignedTo"] = trainers(query["assignedTo"])
+        sought["assignedTo"] = parse_trainer_ids(query["assignedTo"])
     return {"filter": sought, "dryRun": False}
 
 
@@ -124,7 +124,7 @@ async def _names(ctx: Context, query: dict[str, Any], ids: list[ObjectId]) -> li
     """The first of those chosen, by name."""
     if not query["all"]:
         return await many.list_names(ctx, ids, _NAMED)
-    first = (await found(ctx, query | {"page": 1}, _NAMED))["docs"]
+    first = (await find_customers(ctx, query | {"page": 1}, _NAMED))["docs"]
     return [" ".join(filter(None, (each["name"], each["surname"]))) for each in first]
 
 
@@ -136,4 +136,4 @@ def _allowed(ctx: Context, name: str) -> Action:
 
 
 def _back(query: dict[str, Any]) -> str:
-    return address({name: query[name] for name in Filter().fields})
+    return list_path({name: query[name] for name in CustomerFilter().fields})

@@ -1,4 +1,4 @@
-"""The clients: finding them, adding one, choosing some for a change to all of them."""
+"""The list of clients: searching, adding a client, and selecting clients for a bulk change."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from coaching_service.people.team import service as team
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.search_fields import Keywords
 from coaching_service.web.views.bulk_actions import offered
+from coaching_service.web.views.customer_layout import customer_path
 
 pages = Pages("/app/customers")
-PAGE = 25
+_CLIENTS_PER_PAGE = 25
 
 
-class Filter(Input):
-    """Which clients: as typed into the address."""
+class CustomerFilter(Input):
+    """The filters of the client list, as sent in the query."""
 
     keywords = Keywords()
     groups = fields.List(fields.String(), load_default=list)
@@ -36,13 +37,16 @@ class Filter(Input):
     page = Integer(minimum=1, load_default=1)
 
 
-def trainers(names: list[str]) -> list[ObjectId | None]:
-    """The coaches that a filter names; `none` is nobody, and what is no identifier matches nobody's clients."""
-    return [None if name == NO_TRAINER else parse_id(name) or ObjectId() for name in names]
+def parse_trainer_ids(values: list[str]) -> list[ObjectId | None]:
+    """Parse the trainers of a filter: None for `none` (clients without a trainer).
+
+    A malformed identifier becomes a new one, which matches no client.
+    """
+    return [None if value == NO_TRAINER else parse_id(value) or ObjectId() for value in values]
 
 
-async def found(ctx: Context, query: dict[str, Any], size: int = PAGE) -> Page[Document]:
-    """One page of the clients a filter matches."""
+async def find_customers(ctx: Context, query: dict[str, Any], size: int = _CLIENTS_PER_PAGE) -> Page[Document]:
+    """Find one page of the clients that match a filter."""
     return await customers.list_customers(
         ctx,
         archived=query["archived"],
@@ -50,65 +54,66 @@ async def found(ctx: Context, query: dict[str, Any], size: int = PAGE) -> Page[D
         size=size,
         contains=query["keywords"],
         groups=query["groups"],
-        trainers=trainers(query["assignedTo"]),
+        trainers=parse_trainer_ids(query["assignedTo"]),
     )
 
 
-def address(query: dict[str, Any], **changed: Any) -> str:
-    """The list's address with this filter."""
-    merged = query | changed
-    kept = {name: value for name, value in merged.items() if value and not (name == "page" and value == 1)}
-    if "archived" in kept:
-        kept["archived"] = "true"
-    return "/app/customers" + (f"?{urlencode(kept, doseq=True)}" if kept else "")
+def list_path(query: dict[str, Any], **changes: Any) -> str:
+    """The path of the client list with a filter in which `changes` are replaced."""
+    merged = query | changes
+    parameters = {name: value for name, value in merged.items() if value and not (name == "page" and value == 1)}
+    if "archived" in parameters:
+        parameters["archived"] = "true"
+    return "/app/customers" + (f"?{urlencode(parameters, doseq=True)}" if parameters else "")
 
 
-@pages.get("", access=coach(CUSTOMERS.VIEW), query=Filter(), template="customers/list.html")
+@pages.get("", access=coach(CUSTOMERS.VIEW), query=CustomerFilter(), template="customers/list.html")
 async def customers_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
-    """The clients this coach sees, by name."""
+    """The clients in the coach's scope, by name."""
     page, groups, coaches = await gather_reads(
-        ctx, found(ctx, query), customers.list_groups(ctx), team.list_coaches(ctx)
+        ctx, find_customers(ctx, query), customers.list_groups(ctx), team.list_coaches(ctx)
     )
-    filtered = bool(query["keywords"] or query["groups"] or query["assignedTo"])
-    archived = 0
-    if not (page["totalDocs"] or filtered or query["archived"]):
-        archived = (await customers.list_customers(ctx, archived=True, page=1, size=1))["totalDocs"]
+    is_filtered = bool(query["keywords"] or query["groups"] or query["assignedTo"])
+    archived_count = 0
+    if not (page["totalDocs"] or is_filtered or query["archived"]):
+        archived_count = (await customers.list_customers(ctx, archived=True, page=1, size=1))["totalDocs"]
     return {
         "page": page,
         "groups": groups,
         "coaches": coaches,
-        "names": {each["_id"]: each["name"] for each in coaches},
+        "coach_names": {coach["_id"]: coach["name"] for coach in coaches},
         "query": query,
         "actions": offered(ctx.caller.permissions, archived=query["archived"]),
-        "filtered": filtered,
-        "archived": archived,
-        "address": lambda **changed: address(query, **changed),
+        "is_filtered": is_filtered,
+        "archived_count": archived_count,
+        "address": lambda **changes: list_path(query, **changes),
     }
 
 
 @pages.get("/new", access=coach(CUSTOMERS.CREATE), template="customers/new.html")
 async def new_customer_page(ctx: Context) -> dict[str, Any]:
-    """The page on which a client begins."""
+    """The form for a new client."""
     groups, coaches = await gather_reads(ctx, customers.list_groups(ctx), team.list_coaches(ctx))
-    if _sees_only_own(ctx):
+    if _sees_assigned_only(ctx):
         return {"groups": groups, "trainers": [(str(ctx.caller.id), ctx.caller.name)]}
-    return {"groups": groups, "trainers": [("", "Nobody"), *((str(each["_id"]), each["name"]) for each in coaches)]}
+    trainers = [("", "Unassigned"), *((str(coach["_id"]), coach["name"]) for coach in coaches)]
+    return {"groups": groups, "trainers": trainers}
 
 
-def _sees_only_own(ctx: Context) -> bool:
+def _sees_assigned_only(ctx: Context) -> bool:
     return ctx.caller.customers_scope == "assigned"
 
 
 @pages.post("/new", access=coach(CUSTOMERS.CREATE), form=NewCustomer(), on=new_customer_page)
 async def new_customer(ctx: Context, form: dict[str, Any]) -> Redirect:
-    """Add a client, and invite them if it is wished."""
-    invited = form.pop("sendInvitation")
-    if _sees_only_own(ctx):
-        form["assignedTo"] = ctx.caller.id  # anybody else's would be out of sight at once
-    customer = await customers.create(ctx, form, send_invitation=invited)
-    notice = f"{customer['name']} is a client now."
-    if invited and customer["email"]:
-        notice += " The invitation is on its way."
-    elif invited:
-        notice += " No invitation went out, since no e-mail address is noted."
-    return Redirect(f"/app/customers/{customer['_id']}", notice, customer_id=customer["_id"])
+    """Add a client, and send an invitation if requested."""
+    send_invitation = form.pop("sendInvitation")
+    if _sees_assigned_only(ctx):
+        form["assignedTo"] = ctx.caller.id
+    customer = await customers.create(ctx, form, send_invitation=send_invitation)
+    notice = f"{customer['name']} added."
+    if send_invitation and customer["email"]:
+        notice += " Invitation sent."
+    elif send_invitation:
+        notice += " No invitation was sent because the client has no email address."
+    return Redirect(customer_path(customer["_id"]), notice, customer_id=customer["_id"])

@@ -1,4 +1,4 @@
-"""Where a coach arrives."""
+"""The start page of the coach application."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from coaching_service.web.pages import Pages, Redirect
 
 pages = Pages("/app")
 
-
-_FIRST = (
+_START_PAGES = (
     (CUSTOMERS.VIEW, "/app/customers"),
     (EXERCISES.VIEW, "/app/exercises"),
     (PROGRAMS.VIEW, "/app/programs"),
@@ -19,7 +18,6 @@ _FIRST = (
 
 @pages.get("", access=coach(), template="")
 async def home(ctx: Context) -> Redirect:
-    """The first page of those that a coach may see."""
-    return Redirect(
-        next((path for permission, path in _FIRST if permission in ctx.caller.permissions), "/app/settings")
-    )
+    """Redirect to the first area that the coach has permission to view."""
+    permissions = ctx.caller.permissions
+    return Redirect(next((path for permission, path in _START_PAGES if permission in permissions), "/app/settings"))

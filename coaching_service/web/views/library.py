@@ -25,7 +25,7 @@ from coaching_service.training.workouts import service as workouts
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.rendering import quantity
 from coaching_service.web.search_fields import Keywords
-from coaching_service.web.views.items import described
+from coaching_service.web.views.item_descriptions import describe_item
 
 pages = Pages("/app")
 PAGE = 24
@@ -103,7 +103,7 @@ async def program_page(ctx: Context, program_id: ObjectId, query: dict[str, Any]
     )
     weeks: dict[int, list[Document]] = {}
     for block in blocks:
-        block["shown"] = [described(item, ctx.caller.company.load_unit) for item in block["items"]]
+        block["descriptions"] = [describe_item(item, ctx.caller.company.load_unit) for item in block["items"]]
         weeks.setdefault((block["day"] - 1) // 7 + 1, []).append(block)
     people = [(str(each["_id"]), f"{each['name']} {each['surname'] or ''}".rstrip()) for each in clients["docs"]]
     return {

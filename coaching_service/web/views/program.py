@@ -16,33 +16,34 @@ from coaching_service.training.programs.schemas import LAST_DAY, NewProgram, New
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.workouts import service as workouts
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views.customer import NamedUnlessRest
+from coaching_service.web.views.customer_calendar import WorkoutNameForm
 from coaching_service.web.views.library import program_page
-from coaching_service.web.views.workout import Kind, declare
+from coaching_service.web.views.workout import WorkoutOwnerPages, declare_workout_pages
 
 pages = Pages("/app/programs/{programId}")
 _CHANGE = patch_of(NewProgram, name="ProgramForm")
 
 
-class _NewBlock(NamedUnlessRest, NewProgramBlock):
+class _NewBlock(WorkoutNameForm, NewProgramBlock):
     """A workout of a program, or a day of rest."""
 
 
-async def _top(ctx: Context, program_id: ObjectId) -> Document:
+async def _layout_variables(ctx: Context, program_id: ObjectId) -> dict[str, Document]:
     return {"program": await programs.require(ctx, program_id)}
 
 
-declare(
-    Kind(
+declare_workout_pages(
+    WorkoutOwnerPages(
         pages=pages,
-        owner=ProgramPlan,
+        owner_type=ProgramPlan,
+        owner_parameter="program_id",
         view=PROGRAMS.VIEW,
         edit=PROGRAMS.EDIT,
-        frame="library/program_layout.html",
-        top=_top,
-        place=ProgramBlockCopy,
-        near=lambda _: (1, LAST_DAY),
-        seen=lambda program_id, _: f"/app/programs/{program_id}",
+        layout="library/program_layout.html",
+        layout_variables=_layout_variables,
+        place_form=ProgramBlockCopy,
+        move_range=lambda _: (1, LAST_DAY),
+        overview_path=lambda program_id, _: f"/app/programs/{program_id}",
     )
 )
 

@@ -21,18 +21,18 @@ async def test_a_photo_is_added_and_deleted_on_a_telephone_without_a_script(
     page = await open_page(java_script_enabled=False, viewport={"width": 360, "height": 740})
     await sign_in(page, coach)
     await page.goto(f"/app/customers/{ana['_id']}/photos")
-    await page.get_by_label("Taken on").fill("2026-03-02")
-    await page.get_by_label("Seen from").select_option("Side")
+    await page.get_by_label("Date").fill("2026-03-02")
+    await page.get_by_label("View").select_option("Side")
     await page.get_by_label("Photo", exact=True).set_input_files(tmp_path / "front.jpg")
-    await page.get_by_role("button", name="Keep the photo").click()
+    await page.get_by_role("button", name="Save photo").click()
 
-    await expect(page.get_by_role("status")).to_have_text("The photo is kept.")
+    await expect(page.get_by_role("status")).to_have_text("Photo saved.")
     shown = page.get_by_role("img", name="Ana, side, Mon 2 Mar 2026")
     await shown.first.scroll_into_view_if_needed()
     await expect(shown.first).to_have_js_property("naturalWidth", 240)  # its thumbnail
     await page.get_by_role("link", name="Delete the photos of Mon 2 Mar 2026").click()
-    await page.get_by_role("button", name="Delete the photos").click()
-    await expect(page.get_by_role("status")).to_have_text("The photos of the date are deleted.")
+    await page.get_by_role("button", name="Delete photos").click()
+    await expect(page.get_by_role("status")).to_have_text("Photos deleted.")
 
 
 async def test_a_plan_is_chosen_by_keyboard(page: Page, coach: CoachClient, tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ async def test_a_plan_is_chosen_by_keyboard(page: Page, coach: CoachClient, tmp_
     await tab_to(page, "Keep the plan")
     await page.keyboard.press("Enter")
 
-    await expect(page.get_by_role("status")).to_have_text("Plan.pdf is kept as version 1.")
+    await expect(page.get_by_role("status")).to_have_text("Plan.pdf saved as version 1.")
 
 
 async def test_a_photo_that_is_too_large_is_told_at_its_field(
@@ -55,15 +55,15 @@ async def test_a_photo_that_is_too_large_is_told_at_its_field(
     ana = await coach.create_customer("Ana")
     (tmp_path / "film.mov").write_bytes(bytes(40_000_000))
     await page.goto(f"/app/customers/{ana['_id']}/photos")
-    await page.get_by_label("Taken on").fill("2026-03-02")
+    await page.get_by_label("Date").fill("2026-03-02")
     await page.get_by_label("Photo", exact=True).set_input_files(tmp_path / "film.mov")
-    await page.get_by_role("button", name="Keep the photo").click()
+    await page.get_by_role("button", name="Save photo").click()
 
     await expect(page.get_by_label("Photo", exact=True)).to_have_accessible_description(
         "A JPEG, PNG or WebP picture of at most 15 MB. Another of the same date and side takes its place. "
         "No file is kept with a form: choose it once more. This must not be larger than 15 MB."
     )
-    await expect(page.get_by_label("Taken on")).to_have_value("2026-03-02")
+    await expect(page.get_by_label("Date")).to_have_value("2026-03-02")
     assert await serious(page) == []
     await picture(page, "light", "photo-too-large")
     assert all("400" in each for each in complaints), "the answer says that it was not taken"

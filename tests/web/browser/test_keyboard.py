@@ -44,11 +44,11 @@ async def test_a_client_is_added_and_planned_by_keyboard_alone(open_page: OpenPa
     await page.keyboard.press("Enter")
     await tab_to(page, "Add a client")
     await page.keyboard.press("Enter")
-    await expect(page.get_by_role("heading", name="Add a client")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Add client")).to_be_visible()
     await tab_to(page, "Name")
     await page.keyboard.type("Ana")
     await page.keyboard.press("Enter")
-    await expect(page.get_by_role("status")).to_contain_text("Ana is a client now.")
+    await expect(page.get_by_role("status")).to_contain_text("Ana added.")
 
     await page.goto(f"{page.url}?week={MONDAY}")
     await tab_to(page, "Add a workout on Mon 2 Mar 2026")
@@ -56,7 +56,7 @@ async def test_a_client_is_added_and_planned_by_keyboard_alone(open_page: OpenPa
     await tab_to(page, "Name")
     await page.keyboard.type("Legs")
     await page.keyboard.press("Enter")
-    await expect(page.get_by_role("status")).to_have_text("Legs is planned. Now what is in it?")
+    await expect(page.get_by_role("status")).to_have_text("Legs added. Now add exercises to it.")
 
 
 async def test_what_is_wrong_is_read_first(open_page: OpenPage, complaints: list[str]) -> None:

@@ -1,14 +1,14 @@
-"""The pages of one workout, declared once for a client's calendar and for a program: what is in it, and changing it."""
+"""The pages of one workout, declared for clients' calendars and for programs alike."""
 
-from coaching_service.web.views.workout import additions, item, page, plan
-from coaching_service.web.views.workout.kind import Kind
+from coaching_service.web.views.workout import add_items, item_actions, plan_pages, workout_page
+from coaching_service.web.views.workout.owner_pages import WorkoutOwnerPages
 
-__all__ = ["Kind", "declare"]
+__all__ = ["WorkoutOwnerPages", "declare_workout_pages"]
 
 
-def declare(kind: Kind) -> None:
-    """Declare the pages of the workouts of a kind of owner."""
-    workout_page = page.declare(kind)
-    additions.declare(kind, workout_page)
-    item.declare(kind, workout_page)
-    plan.declare(kind)
+def declare_workout_pages(owner_pages: WorkoutOwnerPages) -> None:
+    """Declare the pages of the workouts of one type of owner."""
+    page = workout_page.declare(owner_pages)
+    add_items.declare(owner_pages, page)
+    item_actions.declare(owner_pages, page)
+    plan_pages.declare(owner_pages)

@@ -1,37 +1,56 @@
-"""The exercises of a circuit, of which a form changes one and leaves the others as they are."""
+"""Replacing one exercise of a circuit while the others stay unchanged."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypedDict
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.errors import BadRequest
+from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts import item_service
 from coaching_service.training.workouts.item_schemas import ITEM_CHANGE
 from coaching_service.training.workouts.owners import Owner
 
 
-def of(block: Document) -> list[Document]:
-    """The circuits in a workout, as they are read."""
+class CircuitExercise(TypedDict):
+    """An exercise of a circuit as sent in a request; `sets` are those of one round."""
+
+    exerciseId: str
+    sets: list[Document]
+    instructions: str | None
+
+
+def circuits_of(block: Document) -> list[Document]:
+    """The circuits in a workout."""
     return [item for item in block["items"] if item["type"] == "CIRCUIT"]
 
 
-def as_sent(circuit: Document) -> list[Document]:
-    """The exercises of a circuit that was read, as they are sent."""
+def exercises_of(circuit: Document) -> list[CircuitExercise]:
+    """The exercises of a stored circuit in the form of a request."""
     return [
         {"exerciseId": str(entry["exerciseId"]), "sets": entry["sets"], "instructions": entry["instructions"]}
         for entry in circuit["circuitExercises"]
     ]
 
 
-async def rewrite(ctx: Context, owner: Owner, block: Document, circuit: Document, entries: list[Document]) -> None:
-    """Give the circuit of a workout that was read these exercises, as they are sent.
+async def replace_exercises(
+    ctx: Context,
+    owner: Owner,
+    block_id: ObjectId,
+    circuit: Document,
+    exercises: Sequence[CircuitExercise],
+    version: int,
+) -> None:
+    """Replace the exercises of a circuit.
 
-    Raises BadRequest when there is none, or one of them twice (a client's log names sets by their exercise), NotFound,
-    and Conflict when the workout has moved on since it was read.
+    Raises BadRequest if there is no exercise or the same one twice (logged sets refer to their exercise), NotFound, and
+    Conflict if the workout no longer has this version.
     """
-    if not entries:
-        raise BadRequest(["A circuit needs an exercise: remove the circuit instead"])
-    if len({entry["exerciseId"] for entry in entries}) < len(entries):
-        raise BadRequest([f"It is in {circuit['circuitName']} already: change its sets there"])
-    change = ITEM_CHANGE.load({"circuitExercises": entries, "version": block["version"]})
-    await item_service.change_item(ctx, owner, block["_id"], circuit["_id"], change)
+    if not exercises:
+        raise BadRequest(["A circuit needs at least one exercise. Remove the circuit instead."])
+    if len({entry["exerciseId"] for entry in exercises}) < len(exercises):
+        raise BadRequest([f"{circuit['circuitName']} already contains this exercise. Edit its sets there."])
+    change = ITEM_CHANGE.load({"circuitExercises": list(exercises), "version": version})
+    await item_service.change_item(ctx, owner, block_id, circuit["_id"], change)

@@ -1,4 +1,4 @@
-"""Files of a client: photos by date, and the versions of a plan."""
+"""A client's files: progress photos by date, versions of the nutrition plan, and the profile photo."""
 
 from __future__ import annotations
 
@@ -20,81 +20,90 @@ from coaching_service.progress.nutrition_plans import service as nutrition_plans
 from coaching_service.progress.progress_photos import service as progress_photos
 from coaching_service.progress.progress_photos.schemas import PhotoReplacement
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views.customer import head, require_likely
-from coaching_service.web.views.details import details_page
+from coaching_service.web.views.customer_details import details_page
+from coaching_service.web.views.customer_layout import customer_path, load_header, require_plausible_date
 
 pages = Pages("/app/customers/{customerId}")
-SIDES = ("front", "side", "back")
-_CHOICES = (("1", "Front"), ("3", "Side"), ("2", "Back"))
+_SIDES = ("front", "side", "back")
+_SIDE_OPTIONS = (("1", "Front"), ("3", "Side"), ("2", "Back"))
+_MAX_PHOTO_DATES = 50
+_PLANS_PER_PAGE = 25
 
 
-class _Dates(Input):
+class _CompareQuery(Input):
+    """The two dates to compare; the first and the latest if absent."""
+
     left = Text(allow_blank=True, load_default="")
     right = Text(allow_blank=True, load_default="")
 
 
-class _NewPhoto(PhotoReplacement):
+class _PhotoForm(PhotoReplacement):
     createdAt = Date(required=True)
 
 
-class _Page(Input):
+class _PlansQuery(Input):
     page = Integer(minimum=1, load_default=1)
 
 
-@pages.get("/photos", access=coach(CUSTOMERS.VIEW), query=_Dates(), template="customer/photos.html")
+@pages.get("/photos", access=coach(CUSTOMERS.VIEW), query=_CompareQuery(), template="customer/photos.html")
 async def photos_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
-    """Two dates side by side: the first and the latest unless others are chosen."""
+    """Compare the photos of two dates."""
     customer, page = await gather_reads(
-        ctx, head(ctx, customer_id), progress_photos.list_photos(ctx, customer_id, page=1, size=50)
+        ctx, load_header(ctx, customer_id), progress_photos.list_photos(ctx, customer_id, page=1, size=_MAX_PHOTO_DATES)
     )
     records = page["docs"]
     by_date = {record["createdAt"]: record for record in records}
-    pair: list[Document] = []
+    compared: list[Document] = []
     if records:
-        seen = [record for record in records if any(record["photos"].values())] or records
-        pair = [by_date.get(query["left"], seen[-1]), by_date.get(query["right"], seen[0])]
+        with_photos = [record for record in records if any(record["photos"].values())] or records
+        compared = [by_date.get(query["left"], with_photos[-1]), by_date.get(query["right"], with_photos[0])]
     return {
         "customer": customer,
         "dates": list(by_date),
-        "pair": pair,
-        "sides": SIDES,
-        "choices": _CHOICES,
+        "compared": compared,
+        "sides": _SIDES,
+        "side_options": _SIDE_OPTIONS,
         "today": ctx.caller.today(customer["timezone"]),
     }
 
 
 @pages.post(
-    "/photos", access=coach(CUSTOMERS.EDIT), form=MultipartBody("imageFile", IMAGE_TYPES, _NewPhoto()), on=photos_page
+    "/photos", access=coach(CUSTOMERS.EDIT), form=MultipartBody("imageFile", IMAGE_TYPES, _PhotoForm()), on=photos_page
 )
 async def add_photo(ctx: Context, customer_id: ObjectId, form: dict[str, Any], file: StoredFile) -> Redirect:
-    """Put a photo to its date; a second one of a side takes the place of the first."""
-    await require_likely(ctx, customer_id, "createdAt", form["createdAt"])
+    """Add a photo to a date, replacing the photo of the same side."""
+    await require_plausible_date(ctx, customer_id, "createdAt", form["createdAt"])
     await progress_photos.add(ctx, customer_id, form["createdAt"], form["imageSideIndex"], file)
-    return Redirect(f"/app/customers/{customer_id}/photos?right={form['createdAt']}", "The photo is kept.")
+    return Redirect(f"{customer_path(customer_id, '/photos')}?right={form['createdAt']}", "Photo saved.")
 
 
 @pages.get("/photos/{photoId}/delete", access=coach(CUSTOMERS.EDIT), template="customer/delete_photos.html")
 async def delete_photos_page(ctx: Context, customer_id: ObjectId, photo_id: ObjectId) -> dict[str, Any]:
-    """The photos of a date that will be lost."""
-    customer, record = await gather_reads(ctx, head(ctx, customer_id), progress_photos.read(ctx, customer_id, photo_id))
-    return {"customer": customer, "record": record, "sides": [s for s in SIDES if record["photos"][f"{s}Url"]]}
+    """Ask for confirmation before the photos of a date are deleted."""
+    customer, record = await gather_reads(
+        ctx, load_header(ctx, customer_id), progress_photos.read(ctx, customer_id, photo_id)
+    )
+    sides = [side for side in _SIDES if record["photos"][f"{side}Url"]]
+    return {"customer": customer, "record": record, "sides": sides}
 
 
 @pages.post("/photos/{photoId}/delete", access=coach(CUSTOMERS.EDIT), on=delete_photos_page)
 async def delete_photos(ctx: Context, customer_id: ObjectId, photo_id: ObjectId) -> Redirect:
     """Delete the photos of a date."""
     await progress_photos.delete(ctx, customer_id, photo_id)
-    return Redirect(f"/app/customers/{customer_id}/photos", "The photos of the date are deleted.")
+    return Redirect(customer_path(customer_id, "/photos"), "Photos deleted.")
 
 
-@pages.get("/plans", access=coach(NUTRITION.VIEW), query=_Page(), template="customer/plans.html")
+@pages.get("/plans", access=coach(NUTRITION.VIEW), query=_PlansQuery(), template="customer/plans.html")
 async def plans_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
-    """The versions of a client's plan."""
+    """The versions of a client's nutrition plan."""
     customer, page = await gather_reads(
-        ctx, head(ctx, customer_id), nutrition_plans.list_plans(ctx, customer_id, page=query["page"], size=25)
+        ctx,
+        load_header(ctx, customer_id),
+        nutrition_plans.list_plans(ctx, customer_id, page=query["page"], size=_PLANS_PER_PAGE),
     )
-    here = f"/app/customers/{customer_id}/plans"
-    return {"customer": customer, "page": page, "address": lambda page: f"{here}?page={page}"}
+    path = customer_path(customer_id, "/plans")
+    return {"customer": customer, "page": page, "address": lambda page: f"{path}?page={page}"}
 
 
 @pages.post(
@@ -104,24 +113,26 @@ async def plans_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any])
     on=plans_page,
 )
 async def upload_plan(ctx: Context, customer_id: ObjectId, form: dict[str, Any], file: StoredFile) -> Redirect:
-    """Keep the next version of the client's plan."""
+    """Store a new version of the client's nutrition plan."""
     del form
     plan = await nutrition_plans.upload(ctx, customer_id, file)
-    return Redirect(f"/app/customers/{customer_id}/plans", f"{plan['fileName']} is kept as version {plan['number']}.")
+    return Redirect(customer_path(customer_id, "/plans"), f"{plan['fileName']} saved as version {plan['number']}.")
 
 
 @pages.get("/plans/{planId}/delete", access=coach(NUTRITION.DELETE), template="customer/delete_plan.html")
 async def delete_plan_page(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> dict[str, Any]:
-    """The version that will be lost."""
-    customer, plan = await gather_reads(ctx, head(ctx, customer_id), nutrition_plans.read(ctx, customer_id, plan_id))
+    """Ask for confirmation before a version of the nutrition plan is deleted."""
+    customer, plan = await gather_reads(
+        ctx, load_header(ctx, customer_id), nutrition_plans.read(ctx, customer_id, plan_id)
+    )
     return {"customer": customer, "plan": plan}
 
 
 @pages.post("/plans/{planId}/delete", access=coach(NUTRITION.DELETE), on=delete_plan_page)
 async def delete_plan(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> Redirect:
-    """Delete a version of the client's plan."""
+    """Delete a version of the client's nutrition plan."""
     await nutrition_plans.delete(ctx, customer_id, plan_id)
-    return Redirect(f"/app/customers/{customer_id}/plans", "The version is deleted.")
+    return Redirect(customer_path(customer_id, "/plans"), "Version deleted.")
 
 
 @pages.post(
@@ -131,7 +142,7 @@ async def delete_plan(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) ->
     on=details_page,
 )
 async def set_profile_photo(ctx: Context, customer_id: ObjectId, form: dict[str, Any], file: StoredFile) -> Redirect:
-    """Give the client another profile photo."""
+    """Set or replace the client's profile photo."""
     del form
     await customers.set_profile_photo(ctx, customer_id, file)
-    return Redirect(f"/app/customers/{customer_id}/details", "The photo is kept.")
+    return Redirect(customer_path(customer_id, "/details"), "Photo saved.")

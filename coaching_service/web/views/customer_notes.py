@@ -1,4 +1,4 @@
-"""What is written of a client: notes, what happened lately, records."""
+"""Notes about a client, with the client's recent activity."""
 
 from __future__ import annotations
 
@@ -15,44 +15,50 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import TEXT_LENGTH, Input, Text
 from coaching_service.people.activity import service as activity
 from coaching_service.progress.notes import service as notes
-from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views.customer import head
-from coaching_service.web.views.events import KINDS, told
+from coaching_service.web.views.activity_descriptions import describe_event
+from coaching_service.web.views.customer_layout import customer_path, load_header
 
 pages = Pages("/app/customers/{customerId}")
+_RECENT_EVENTS = 15
 
 
-class _NewNote(Input):
+class _NoteForm(Input):
     content = Text(max_length=TEXT_LENGTH, required=True)
 
 
 @pages.get("/notes", access=coach(CUSTOMERS.VIEW), template="customer/notes.html")
 async def notes_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
-    """The notes on a client, and what happened lately."""
-    customer, written, feed = await gather_reads(
+    """The notes about a client, and the latest events of the activity feed."""
+    customer, customer_notes, feed = await gather_reads(
         ctx,
-        head(ctx, customer_id),
+        load_header(ctx, customer_id),
         notes.list_notes(ctx, customer_id),
-        activity.list_events(ctx, customer_id, page=1, size=15),
+        activity.list_events(ctx, customer_id, page=1, size=_RECENT_EVENTS),
     )
-    return {"customer": customer, "notes": written, "feed": feed["docs"], "told": told}
+    return {
+        "customer": customer,
+        "notes": customer_notes,
+        "events": [event | {"description": describe_event(event)} for event in feed["docs"]],
+    }
 
 
-@pages.post("/notes", access=coach(CUSTOMERS.EDIT), form=_NewNote(), on=notes_page)
+@pages.post("/notes", access=coach(CUSTOMERS.EDIT), form=_NoteForm(), on=notes_page)
 async def add_note(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
-    """Keep a note: plain text, an empty line begins another paragraph."""
+    """Add a note: plain text in which an empty line starts a new paragraph."""
     paragraphs = form["content"].replace("\r\n", "\n").split("\n\n")
-    html = "".join(f"<p>{str(escape(each)).replace(chr(10), '<br>')}</p>" for each in paragraphs if each.strip())
+    html = "".join(f"<p>{str(escape(text)).replace(chr(10), '<br>')}</p>" for text in paragraphs if text.strip())
     await notes.create(ctx, customer_id, html)
-    return Redirect(f"/app/customers/{customer_id}/notes", "The note is kept.")
+    return Redirect(_notes_path(customer_id), "Note added.")
 
 
 @pages.get("/notes/{noteId}/delete", access=coach(CUSTOMERS.EDIT), template="customer/delete_note.html")
 async def delete_note_page(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> dict[str, Any]:
-    """The note that will be lost."""
-    customer, written = await gather_reads(ctx, head(ctx, customer_id), notes.list_notes(ctx, customer_id))
-    note = next((note for note in written if note["_id"] == note_id), None)
+    """Ask for confirmation before a note is deleted."""
+    customer, customer_notes = await gather_reads(
+        ctx, load_header(ctx, customer_id), notes.list_notes(ctx, customer_id)
+    )
+    note = next((note for note in customer_notes if note["_id"] == note_id), None)
     if note is None:
         raise NotFound("note")
     return {"customer": customer, "note": note}
@@ -62,11 +68,8 @@ async def delete_note_page(ctx: Context, customer_id: ObjectId, note_id: ObjectI
 async def delete_note(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> Redirect:
     """Delete a note."""
     await notes.delete(ctx, customer_id, note_id)
-    return Redirect(f"/app/customers/{customer_id}/notes", "The note is deleted.")
+    return Redirect(_notes_path(customer_id), "Note deleted.")
 
 
-@pages.get("/records", access=coach(CUSTOMERS.VIEW), template="customer/records.html")
-async def records_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
-    """A client's bests."""
-    customer, records = await gather_reads(ctx, head(ctx, customer_id), personal_records.of(ctx, customer_id))
-    return {"customer": customer, "records": records, "kinds": KINDS}
+def _notes_path(customer_id: ObjectId) -> str:
+    return customer_path(customer_id, "/notes")

@@ -1,0 +1,114 @@
+"""A client's calendar, one week at a time: scheduling workouts and moving items between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, timedelta
+from typing import Any
+
+from marshmallow import ValidationError, validates_schema
+
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Date, Identifier, Input, Integer, Text
+from coaching_service.training.workouts import item_service
+from coaching_service.training.workouts import service as workouts
+from coaching_service.training.workouts.owners import ClientCalendar
+from coaching_service.training.workouts.schemas import NewWorkoutBlock
+from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.views.customer_layout import customer_path, load_header, week_path
+from coaching_service.web.views.item_descriptions import describe_item
+
+pages = Pages("/app/customers/{customerId}")
+
+
+class WeekQuery(Input):
+    """`week` is any date of the week to show; the current week if absent."""
+
+    week = Date(load_default=None)
+
+
+class _MoveForm(Input):
+    witemId = Identifier(required=True)
+    source = Identifier(required=True)
+    target = Identifier(required=True)
+    place = Integer(minimum=1, maximum=1_000, load_default=1_000)
+
+
+class WorkoutNameForm(Input):
+    """The name of a new workout; a rest day needs none."""
+
+    name = Text(allow_blank=True, load_default="")
+
+    @validates_schema
+    def require_name(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Raise ValidationError for a workout without a name that is not a rest day."""
+        if not data["name"] and not data["isRest"]:
+            raise ValidationError("should not be empty", "name")
+
+
+class _NewWorkoutForm(WorkoutNameForm, NewWorkoutBlock):
+    """A new workout or rest day on a client's calendar."""
+
+
+@pages.get("", access=coach(CUSTOMERS.VIEW), query=WeekQuery(), template="customer/week.html")
+async def week_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
+    """A week of the client's calendar."""
+    customer = await load_header(ctx, customer_id)
+    today = ctx.caller.today(customer["timezone"])
+    days = days_of_week(date.fromisoformat(query["week"]) if query["week"] else today)
+    blocks = await workouts.calendar(ctx, ClientCalendar(customer_id), str(days[0]), str(days[-1]))
+    unit = ctx.caller.company.load_unit
+    for block in blocks:
+        block["descriptions"] = [describe_item(item, unit) for item in block["items"]]
+    return {
+        "customer": customer,
+        "days": [(day, [block for block in blocks if block["date"] == str(day)]) for day in days],
+        "move_targets": [
+            (str(block["_id"]), f"{date.fromisoformat(block['date']):%a}: {block['name']}")
+            for block in blocks
+            if not block["isRest"]
+        ],
+        "today": today,
+        "monday": days[0],
+        "previous_week": _add_days(days[0], -7),
+        "next_week": _add_days(days[0], 7),
+    }
+
+
+def days_of_week(day: date) -> list[date]:
+    """The days, from Monday on, of the week that contains a day."""
+    monday = day - timedelta(days=day.weekday())
+    return [each for offset in range(7) if (each := _add_days(monday, offset))]
+
+
+def _add_days(day: date, days: int) -> date | None:
+    """Add days to a date; None outside the years 1 to 9999."""
+    try:
+        return day + timedelta(days=days)
+    except OverflowError:
+        return None
+
+
+@pages.post("/blocks", access=coach(CUSTOMERS.EDIT), form=_NewWorkoutForm(), on=week_page)
+async def add_block(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
+    """Schedule a workout or a rest day."""
+    block = await workouts.create(ctx, ClientCalendar(customer_id), form | {"name": form["name"] or "Rest"})
+    if form["isRest"]:
+        return Redirect(week_path(customer_id, form["date"]), "Rest day added.")
+    path = customer_path(customer_id, f"/blocks/{block['_id']}")
+    return Redirect(path, f"{block['name']} added. Now add exercises to it.")
+
+
+@pages.post("/move", access=coach(CUSTOMERS.EDIT), form=_MoveForm(), on=week_page)
+async def move_item(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
+    """Move an item to a position in this or another workout."""
+    block = await item_service.move_item(
+        ctx,
+        ClientCalendar(customer_id),
+        {"wblockId": form["source"], "witemId": form["witemId"]},
+        {"wblockId": form["target"], "index": form["place"] - 1},
+    )
+    return Redirect(week_path(customer_id, block["date"]), f"Moved to {block['name']}.")

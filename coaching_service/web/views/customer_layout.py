@@ -1,0 +1,43 @@
+"""What all pages of a client share: the page header and the addresses of their tabs."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import invalid_field
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.links import file_url
+from coaching_service.people.customers import service as customers
+
+_HEADER_FIELDS = ("_id", "name", "surname", "timezone", "customerRoleData", "profilePhoto")
+_FIRST_DATE = "1900-01-01"
+
+
+async def load_header(ctx: Context, customer_id: ObjectId) -> Document:
+    """Load the client fields that the layout of a client's pages shows, with `portrait`, the thumbnail's address.
+
+    Raises NotFound, Forbidden.
+    """
+    customer = await customers.get_visible(ctx, customer_id, _HEADER_FIELDS)
+    photo = customer.pop("profilePhoto", None) or {}
+    return customer | {"portrait": file_url(ctx.services, photo.get("thumbnailId"))}
+
+
+def customer_path(customer_id: ObjectId, tab: str = "") -> str:
+    """The path of a client's page, such as `/app/customers/{id}/notes` for the tab `/notes`."""
+    return f"/app/customers/{customer_id}{tab}"
+
+
+def week_path(customer_id: ObjectId, date: str) -> str:
+    """The path of the calendar week that contains a date."""
+    return f"/app/customers/{customer_id}?week={date}"
+
+
+async def require_plausible_date(ctx: Context, customer_id: ObjectId, field: str, date: str) -> None:
+    """Raise InvalidFields for `field` unless a date is from 1900 on and not after the client's tomorrow."""
+    customer = await load_header(ctx, customer_id)
+    tomorrow = str(ctx.caller.today(customer["timezone"]) + timedelta(days=1))
+    if not _FIRST_DATE <= date <= tomorrow:
+        raise invalid_field(field, f"must be a date from {_FIRST_DATE[:4]} on and not after tomorrow")

@@ -1,0 +1,280 @@
+"""A client's progress in charts: compliance, workload, muscle volume and metrics."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, TypedDict
+
+from markupsafe import Markup
+
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS, METRICS
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.errors import NotFound
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Choice, Date, Identifier, Input, Number
+from coaching_service.library.metric_sets import service as metric_sets
+from coaching_service.library.metric_sets.models import MetricSet
+from coaching_service.progress.compliance import service as compliance
+from coaching_service.progress.metrics import service as metrics
+from coaching_service.progress.metrics.schemas import MetricsSetReference
+from coaching_service.progress.volume import service as volume
+from coaching_service.progress.workload import service as workload
+from coaching_service.web import charts
+from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.views.customer_layout import customer_path, load_header, require_plausible_date
+
+pages = Pages("/app/customers/{customerId}")
+_PERIODS = {"4": "4 weeks", "12": "12 weeks", "26": "26 weeks", "52": "1 year"}
+_DAY_LABELS = {
+    "done": "completed",
+    "part": "partly completed",
+    "missed": "missed",
+    "ahead": "scheduled",
+    "none": "nothing scheduled",
+}
+_MAX_CHARTED_MUSCLES = 12
+
+Point = tuple[str, float]
+
+
+class _PeriodQuery(Input):
+    weeks = Choice(*_PERIODS, load_default="12")
+
+
+class _ValueForm(Input):
+    metricsSetId = Identifier(required=True)
+    metricId = Identifier(required=True)
+    date = Date(required=True)
+    value = Number(minimum=-1e12, required=True)
+
+
+class MetricSummary(TypedDict):
+    """A metric in a period: points are `(date, value)`; `change` is the latest value minus that of `change_since`."""
+
+    _id: ObjectId
+    name: str
+    unit: str
+    latest: Point | None
+    change: float | None
+    change_since: str | None
+    future: list[Document]
+    chart: Markup | None
+    points: list[Point]
+
+
+class MetricSetSummary(TypedDict):
+    """An assigned metric set with its metrics."""
+
+    _id: ObjectId
+    name: str
+    metrics: list[MetricSummary]
+
+
+class WorkloadSummary(TypedDict):
+    """The weekly workload in a period; `ratio` is the acute to chronic workload ratio."""
+
+    unit: str
+    periods: list[Document]
+    load_chart: Markup | None
+    sets_chart: Markup | None
+    sessions: int
+    ratio: float | None
+
+
+class MuscleSummary(TypedDict):
+    """The muscle groups trained in a period, most sets first."""
+
+    unit: str
+    trained: list[Document]
+    chart: Markup | None
+
+
+class ComplianceSummary(TypedDict):
+    """Compliance in a period; `weeks` are `(Monday, scheduled days, completed days)`."""
+
+    rate: float | None
+    total: int
+    completed: int
+    chart: Markup
+    day_labels: dict[str, str]
+    weeks: list[tuple[str, int, int]]
+
+
+@pages.get("/progress", access=coach(CUSTOMERS.VIEW), query=_PeriodQuery(), template="customer/progress.html")
+async def progress_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
+    """A client's progress in the last weeks."""
+    customer = await load_header(ctx, customer_id)
+    today = ctx.caller.today(customer["timezone"])
+    weeks = int(query["weeks"])
+    monday = today - timedelta(days=today.weekday() + 7 * (weeks - 1))
+    period = (str(monday), str(today))
+    load, muscles, completed_days, assigned_sets, all_sets = await gather_reads(
+        ctx,
+        workload.read_workload(ctx, customer_id, *period, "week"),
+        volume.read_volume(ctx, customer_id, *period),
+        compliance.between(ctx, customer_id, str(monday), str(monday + timedelta(days=7 * weeks - 1))),
+        _load_assigned_sets(ctx, customer_id, period),
+        _load_metric_sets(ctx),
+    )
+    existing_ids = {metric_set["_id"] for metric_set in all_sets}
+    assigned_ids = {metric_set["_id"] for metric_set in assigned_sets}
+    assignable = [metric_set for metric_set in all_sets if metric_set["_id"] not in assigned_ids]
+    return {
+        "customer": customer,
+        "weeks": query["weeks"],
+        "periods": _PERIODS,
+        "today": today,
+        "workload": _summarize_workload(load),
+        "muscles": _summarize_muscles(muscles),
+        "compliance": _summarize_compliance(completed_days, str(today)),
+        "assigned_sets": [
+            {**metric_set, "isDeleted": metric_set["_id"] not in existing_ids} for metric_set in assigned_sets
+        ],
+        "assignable_sets": assignable if METRICS.EDIT in ctx.caller.permissions else [],
+    }
+
+
+async def _load_metric_sets(ctx: Context) -> list[MetricSet]:
+    return await metric_sets.list_all(ctx) if METRICS.VIEW in ctx.caller.permissions else []
+
+
+async def _load_assigned_sets(ctx: Context, customer_id: ObjectId, period: tuple[str, str]) -> list[MetricSetSummary]:
+    """The metric sets assigned to a client with the values recorded in a period."""
+    if METRICS.VIEW not in ctx.caller.permissions:
+        return []
+    assignments = await metrics.assigned(ctx, customer_id)
+    keys = [
+        (assignment["metricsSet"]["_id"], entry["metric"]["_id"])
+        for assignment in assignments
+        for entry in assignment["metrics"]
+    ]
+    histories = await gather_reads(ctx, *(metrics.history(ctx, customer_id, *key) for key in keys))
+    history_of = {metric_id: history for (_, metric_id), history in zip(keys, histories, strict=True)}
+    return [
+        {
+            "_id": assignment["metricsSet"]["_id"],
+            "name": assignment["metricsSet"]["name"],
+            "metrics": [
+                _summarize_metric(entry["metric"], history_of[entry["metric"]["_id"]], *period)
+                for entry in assignment["metrics"]
+            ],
+        }
+        for assignment in assignments
+    ]
+
+
+def _summarize_metric(metric: Document, history: list[Document], first: str, today: str) -> MetricSummary:
+    """Summarize a metric from a date to today; values dated after today are listed separately."""
+    unit = metric["metricUnit"]["shortName"]
+    recorded = [(entry["date"], entry["value"]) for entry in history if entry["date"] <= today]
+    points = [point for point in recorded if point[0] >= first]
+    has_change = len(points) > 1
+    return {
+        "_id": metric["_id"],
+        "name": metric["name"],
+        "unit": unit,
+        "latest": recorded[-1] if recorded else None,
+        "change": points[-1][1] - points[0][1] if has_change else None,
+        "change_since": points[0][0] if has_change else None,
+        "future": [entry for entry in history if entry["date"] > today],
+        "chart": charts.lines(points, unit, f"{metric['name']} in {unit} by date") if points else None,
+        "points": points,
+    }
+
+
+def _summarize_workload(load: Document) -> WorkloadSummary:
+    unit, periods = load["loadUnit"], load["periods"]
+    volume_loads = [(charts.short(period["date"]), period["volumeLoad"]) for period in periods]
+    sets = [(charts.short(period["date"]), period["sets"]) for period in periods]
+    sessions = sum(period["sessions"] for period in periods)
+    return {
+        "unit": unit,
+        "periods": periods,
+        "load_chart": charts.bars(volume_loads, unit, f"Volume load in {unit} by week") if sessions else None,
+        "sets_chart": charts.bars(sets, "sets", "Completed sets by week") if sessions else None,
+        "sessions": sessions,
+        "ratio": periods[-1]["acuteChronicRatio"] if periods else None,
+    }
+
+
+def _summarize_muscles(muscles: Document) -> MuscleSummary:
+    trained = sorted(
+        (muscle for muscle in muscles["muscleGroups"] if muscle["sets"]), key=lambda muscle: -muscle["sets"]
+    )
+    values = [(muscle["name"], muscle["sets"]) for muscle in trained[:_MAX_CHARTED_MUSCLES]]
+    return {
+        "unit": muscles["loadUnit"],
+        "trained": trained,
+        "chart": charts.rows(values, "sets", "Sets by muscle") if values else None,
+    }
+
+
+def _summarize_compliance(result: Document, today: str) -> ComplianceSummary:
+    daily = result["dailyCompliance"]
+    statuses = [(day["date"], _day_status(day, today)) for day in daily]
+    days = [(day, status, _DAY_LABELS[status]) for day, status in statuses]
+    weeks = [daily[start : start + 7] for start in range(0, len(daily), 7)]
+    return {
+        "rate": result["workoutCompletionPercentage"],
+        "total": sum(1 for _, status in statuses if status in ("done", "part", "missed")),
+        "completed": result["completedWorkoutDays"],
+        "chart": charts.heat(days, "Workout days by completion", today),
+        "day_labels": _DAY_LABELS,
+        "weeks": [
+            (week[0]["date"], sum(day["isWorkoutDay"] for day in week), sum(day["isCompleted"] for day in week))
+            for week in weeks
+        ],
+    }
+
+
+def _day_status(day: Document, today: str) -> str:
+    """The key of a day in `_DAY_LABELS`, which is also its CSS class in the chart."""
+    if not day["isWorkoutDay"]:
+        return "none"
+    if day["isCompleted"]:
+        return "done"
+    if day["completedItems"]:
+        return "part"
+    return "ahead" if day["date"] >= today else "missed"
+
+
+@pages.post("/progress", access=coach(METRICS.EDIT), form=_ValueForm(), on=progress_page)
+async def record_value(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
+    """Record a value of a metric, replacing the value of the same date."""
+    await require_plausible_date(ctx, customer_id, "date", form["date"])
+    await metrics.record(ctx, customer_id, form["metricsSetId"], form["metricId"], form["date"], form["value"])
+    return Redirect(_progress_path(customer_id), "Value saved.")
+
+
+@pages.post("/progress/sets", access=coach(METRICS.EDIT), form=MetricsSetReference(), on=progress_page)
+async def assign_set(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
+    """Assign a metric set to a client."""
+    assignment = await metrics.assign(ctx, customer_id, form["metricsSetId"])
+    return Redirect(_progress_path(customer_id), f"{assignment['metricsSet']['name']} assigned.")
+
+
+@pages.get(
+    "/progress/sets/{metricsSetId}/end", access=coach(METRICS.EDIT), template="customer/unassign_metric_set.html"
+)
+async def unassign_set_page(ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId) -> dict[str, Any]:
+    """Ask for confirmation before a metric set is unassigned."""
+    customer, assignments = await gather_reads(ctx, load_header(ctx, customer_id), metrics.assigned(ctx, customer_id))
+    sets = (assignment["metricsSet"] for assignment in assignments)
+    metric_set = next((metric_set for metric_set in sets if metric_set["_id"] == metrics_set_id), None)
+    if metric_set is None:
+        raise NotFound("assignment")
+    return {"customer": customer, "metric_set": metric_set}
+
+
+@pages.post("/progress/sets/{metricsSetId}/end", access=coach(METRICS.EDIT), on=unassign_set_page)
+async def unassign_set(ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId) -> Redirect:
+    """Unassign a metric set; its values are stored and return when it is assigned again."""
+    await metrics.unassign(ctx, customer_id, metrics_set_id)
+    return Redirect(_progress_path(customer_id), "Metric set unassigned. Recorded values are not deleted.")
+
+
+def _progress_path(customer_id: ObjectId) -> str:
+    return customer_path(customer_id, "/progress")

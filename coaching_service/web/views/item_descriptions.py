@@ -1,0 +1,99 @@
+"""Short text descriptions of workout items and their planned sets, for calendars, programs and workout pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import groupby
+from typing import TypedDict
+
+from coaching_service.core.database.documents import Document
+from coaching_service.core.ids import ObjectId
+
+EFFORT_FIELDS = (("RPE", "rpe"), ("RIR", "rir"))
+
+
+class ItemDescription(TypedDict):
+    """A workout item in words: `lines` are its planned sets or other details."""
+
+    _id: ObjectId
+    type: str
+    title: str
+    lines: list[str]
+    isCompleted: bool
+
+
+def describe_item(item: Document, unit: str) -> ItemDescription:
+    """Describe an item as returned by the workout service; loads are in `unit`."""
+    title, lines = _title_and_lines(item, unit)
+    return {
+        "_id": item["_id"],
+        "type": item["type"],
+        "title": title,
+        "lines": lines,
+        "isCompleted": item["isCompleted"],
+    }
+
+
+def _title_and_lines(item: Document, unit: str) -> tuple[str, list[str]]:
+    if item["type"] == "EXERCISE":
+        superset = [f"Superset {item['supersetId']}"] if item["supersetId"] else []
+        return item["exercise"]["name"], [*describe_sets(item["exerciseSets"], unit), *superset]
+    if item["type"] == "CIRCUIT":
+        rounds = f", {item['rounds']} rounds" if item["rounds"] else ""
+        return item["circuitName"] + rounds, [
+            f"{entry['exercise']['name']}: {'; '.join(describe_sets(entry['sets'], unit))}"
+            for entry in item["circuitExercises"]
+        ]
+    if item["type"] == "TASK":
+        return item["taskFields"]["title"], [item["taskFields"]["description"] or ""]
+    if item["type"] == "FORM":
+        return f"Form: {item['form']['name']}", []
+    if item["type"] == "METRICS":
+        metrics = item["metricsFields"]
+        return f"Measure: {metrics['name']}", [", ".join(metric["name"] for metric in metrics["metrics"])]
+    return item["reminderFields"]["message"], [_describe_scheduled_time(item["reminderFields"]["scheduledTime"])]
+
+
+def _describe_scheduled_time(scheduled: str) -> str:
+    """Returns a time of day unchanged, and an ISO date-time as `Thu 19 Nov 2026, 08:00 UTC`."""
+    if len(scheduled) <= len("08:30"):
+        return scheduled
+    time = datetime.fromisoformat(scheduled)
+    return f"{time:%a} {time.day} {time:%b %Y, %H:%M %Z}".rstrip()
+
+
+def describe_sets(sets: Sequence[Document], unit: str) -> list[str]:
+    """Describe planned sets, equal consecutive sets on one line with their count; loads are in `unit`."""
+    lines = []
+    for text, equal_sets in groupby(describe_set(planned, unit) for planned in sets):
+        count = len(list(equal_sets))
+        lines.append(f"{count} × {text}" if text else f"{count} {'set' if count == 1 else 'sets'}")
+    return lines
+
+
+def describe_set(planned: Document, unit: str) -> str:
+    """Describe a planned set, such as `8, 60 kg, RPE 8`; empty if it plans no value."""
+    parts = [
+        _format_range(planned.get("minPlannedReps"), planned.get("maxPlannedReps"), ""),
+        _format_range(planned.get("minPlannedSeconds"), planned.get("maxPlannedSeconds"), " s"),
+        format_number(planned.get("plannedMeters"), "m"),
+        format_number(planned.get("load"), unit),
+        *(f"{name} {format_number(planned[key])}" for name, key in EFFORT_FIELDS if planned[key] is not None),
+        f"tempo {planned['tempo']}" if planned["tempo"] else "",
+        f"rest {format_number(planned['rest'], 's')}" if planned["rest"] else "",
+        "warm-up" if planned["isWarmup"] else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def format_number(value: float | None, unit: str = "") -> str:
+    """Format a number with at most three decimals, thousands separators and its unit; empty for None."""
+    if value is None:
+        return ""
+    return f"{f'{value:,.3f}'.rstrip('0').rstrip('.')} {unit}".rstrip()
+
+
+def _format_range(minimum: float | None, maximum: float | None, unit: str) -> str:
+    bounds = [format_number(bound) for bound in dict.fromkeys((minimum, maximum)) if bound is not None]
+    return "–".join(bounds) + unit if bounds else ""

@@ -1,0 +1,177 @@
+"""Adding items to a workout: exercises, alone or in a circuit, tasks, reminders, forms and metrics to record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from marshmallow import Schema, ValidationError, validates_schema
+
+from coaching_service.core.auth.permissions import EXERCISES, FORMS, METRICS
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import NotFound
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.pagination import Page
+from coaching_service.core.validation import Identifier, Input, Integer, Text
+from coaching_service.library.exercises import service as exercises
+from coaching_service.library.forms import service as forms
+from coaching_service.library.forms.models import Form
+from coaching_service.library.metric_sets import service as metric_sets
+from coaching_service.library.metric_sets.models import MetricSet
+from coaching_service.training.workouts import item_service
+from coaching_service.training.workouts import service as workouts
+from coaching_service.training.workouts.item_schemas import NEW_ITEM, NewReminderFields, NewTaskFields
+from coaching_service.training.workouts.owners import Owner
+from coaching_service.training.workouts.set_schemas import MAX_SETS, RepsLoadSet
+from coaching_service.web.pages import Redirect
+from coaching_service.web.search_fields import Keywords
+from coaching_service.web.views.item_descriptions import describe_item
+from coaching_service.web.views.workout.circuits import CircuitExercise, circuits_of, exercises_of, replace_exercises
+from coaching_service.web.views.workout.owner_pages import BLOCK, Handler, WorkoutOwnerPages
+
+_EXERCISES_PER_PAGE = 12
+_NEW_CIRCUIT = "new"
+_NEW_CIRCUIT_ROUNDS = 3
+_EXERCISE_FORM_FIELDS = ("exerciseId", "sets", "minPlannedReps", "maxPlannedReps", "load", "rest", "circuit")
+
+
+class _ExerciseForm(RepsLoadSet):
+    exerciseId = Identifier(required=True)
+    sets = Integer(minimum=1, maximum=MAX_SETS, required=True)
+    circuit = Text(allow_blank=True, load_default="")
+
+    @validates_schema
+    def ends_in_order(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Raise ValidationError if the minimum is above the maximum."""
+        minimum, maximum = data["minPlannedReps"], data["maxPlannedReps"]
+        if minimum is not None and maximum is not None and minimum > maximum:
+            raise ValidationError("must not be greater than the maximum", "minPlannedReps")
+
+
+class _AddFormForm(Input):
+    formId = Identifier(required=True)
+
+
+class _AddMetricsForm(Input):
+    metricsSetId = Identifier(required=True)
+
+
+class ExerciseSearch(Input):
+    """The search for an exercise to add."""
+
+    keywords = Keywords()
+    page = Integer(minimum=1, load_default=1)
+
+
+def search_path(block_path: str, query: Mapping[str, Any]) -> str:
+    """The path of a workout's page with the results of an exercise search, scrolled to the form that adds one."""
+    return f"{block_path}?{urlencode({'keywords': query['keywords'], 'page': query['page']})}#more"
+
+
+async def load_choices(ctx: Context, query: Mapping[str, Any]) -> dict[str, Any]:
+    """Load the library items that can be added; `exercises` is one page of them, or None without permission."""
+    permissions = ctx.caller.permissions
+    exercise_page: Page[Document] | None = None
+    if EXERCISES.VIEW in permissions:
+        exercise_page = await exercises.page(
+            ctx, page=query["page"], size=_EXERCISES_PER_PAGE, keywords=query["keywords"]
+        )
+    return {
+        "exercises": exercise_page,
+        "forms": _options(await forms.list_all(ctx)) if FORMS.VIEW in permissions else [],
+        "metric_sets": _options(await metric_sets.list_all(ctx)) if METRICS.VIEW in permissions else [],
+    }
+
+
+def _options(documents: Sequence[Form | MetricSet]) -> list[tuple[str, str]]:
+    return [(str(document["_id"]), document["name"]) for document in documents]
+
+
+def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
+    """Declare the forms on `workout_page` that add an item."""
+    _declare_exercise_form(owner_pages, workout_page)
+    _declare_other_forms(owner_pages, workout_page)
+
+
+def _declare_exercise_form(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
+    form_schema = _ExerciseForm(only=_EXERCISE_FORM_FIELDS)
+
+    @owner_pages.post(f"{BLOCK}/items", query=ExerciseSearch(), form=form_schema, on=workout_page)
+    async def add_exercise(
+        ctx: Context, owner_id: ObjectId, block_id: ObjectId, query: dict[str, Any], form: dict[str, Any]
+    ) -> Redirect:
+        """Add an exercise at the end of a workout, of one of its circuits, or of a new circuit."""
+        owner, path = owner_pages.owner_type(owner_id), owner_pages.block_path(owner_id, block_id)
+        exercise_id, sets, circuit_id = str(form["exerciseId"]), _planned_sets(form), form["circuit"]
+        if not circuit_id:
+            item = {"type": "EXERCISE", "exerciseId": exercise_id, "exerciseSets": sets}
+            return await _add_item(ctx, owner, block_id, item, search_path(path, query))
+        entry: CircuitExercise = {"exerciseId": exercise_id, "sets": sets, "instructions": None}
+        if circuit_id == _NEW_CIRCUIT:
+            circuit = await _add_circuit(ctx, owner, block_id, entry)
+            return Redirect(f"{path}/items/{circuit['_id']}", "Circuit added. Set its name and rounds.")
+        circuit = await _append_to_circuit(ctx, owner, block_id, circuit_id, entry)
+        return Redirect(search_path(path, query), f"Added to {circuit['circuitName']}.")
+
+
+async def _add_circuit(ctx: Context, owner: Owner, block_id: ObjectId, entry: CircuitExercise) -> Document:
+    circuit = {
+        "type": "CIRCUIT",
+        "circuitName": "Circuit",
+        "rounds": _NEW_CIRCUIT_ROUNDS,
+        "circuitExercises": [entry],
+    }
+    return await item_service.add_item(ctx, owner, block_id, NEW_ITEM.load(circuit))
+
+
+async def _append_to_circuit(
+    ctx: Context, owner: Owner, block_id: ObjectId, circuit_id: str, entry: CircuitExercise
+) -> Document:
+    block = await workouts.read(ctx, owner, block_id)
+    circuit = next((item for item in circuits_of(block) if str(item["_id"]) == circuit_id), None)
+    if circuit is None:
+        raise NotFound("circuit")
+    entries = [*exercises_of(circuit), entry]
+    await replace_exercises(ctx, owner, block_id, circuit, entries, block["version"])
+    return circuit
+
+
+def _declare_other_forms(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
+    def declare_form(path: str, name: str, schema: Schema, item_of: Callable[[Document], Document]) -> None:
+        async def add(ctx: Context, owner_id: ObjectId, block_id: ObjectId, form: dict[str, Any]) -> Redirect:
+            """Add an item at the end of a workout."""
+            target = f"{owner_pages.block_path(owner_id, block_id)}#more"
+            return await _add_item(ctx, owner_pages.owner_type(owner_id), block_id, item_of(form), target)
+
+        add.__name__ = name
+        owner_pages.post(f"{BLOCK}/{path}", form=schema, on=workout_page)(add)
+
+    declare_form("tasks", "add_task", NewTaskFields(), lambda form: {"type": "TASK", "taskFields": form})
+    declare_form(
+        "reminders", "add_reminder", NewReminderFields(), lambda form: {"type": "REMINDER", "reminderFields": form}
+    )
+    declare_form(
+        "forms", "add_form", _AddFormForm(), lambda form: {"type": "FORM", "form": {"formId": str(form["formId"])}}
+    )
+    declare_form(
+        "metrics",
+        "add_metrics",
+        _AddMetricsForm(),
+        lambda form: {"type": "METRICS", "metricsFields": {"metricsSetId": str(form["metricsSetId"])}},
+    )
+
+
+async def _add_item(ctx: Context, owner: Owner, block_id: ObjectId, item: Document, target: str) -> Redirect:
+    """Add an item, in the form of a request, at the end of a workout, and redirect to `target`."""
+    stored = await item_service.add_item(ctx, owner, block_id, NEW_ITEM.load(item))
+    return Redirect(target, f"{describe_item(stored, ctx.caller.company.load_unit)['title']} added.")
+
+
+def _planned_sets(form: Mapping[str, Any]) -> list[Document]:
+    """The equal sets that the exercise form plans."""
+    values = {name: form[name] for name in ("minPlannedReps", "maxPlannedReps", "rest")}
+    load = {} if form["load"] is None else {"load": form["load"]}
+    set_type = "reps_load" if load else "reps"
+    return [{"type": set_type, "index": index, **values, **load} for index in range(1, form["sets"] + 1)]

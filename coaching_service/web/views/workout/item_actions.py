@@ -1,0 +1,72 @@
+"""Moving and removing the items of a workout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from marshmallow import fields
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Identifier, Input, Integer
+from coaching_service.progress.personal_records import service as personal_records
+from coaching_service.training.workouts import item_service, items
+from coaching_service.training.workouts import service as workouts
+from coaching_service.web.pages import Redirect
+from coaching_service.web.views.activity_descriptions import RECORD_TYPES
+from coaching_service.web.views.item_descriptions import describe_item
+from coaching_service.web.views.item_results import describe_results
+from coaching_service.web.views.workout.owner_pages import ITEM, Handler, WorkoutOwnerPages
+
+
+class _MoveForm(Input):
+    target = Identifier(required=True)
+    place = Integer(minimum=1, maximum=1_000, load_default=1_000)
+
+
+class _RemoveForm(Input):
+    confirmed = fields.Boolean(load_default=False)
+
+
+def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
+    """Declare the forms on `workout_page` that move and remove an item."""
+
+    @owner_pages.post(f"{ITEM}/move", form=_MoveForm(), on=workout_page)
+    async def place_item(
+        ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: dict[str, Any]
+    ) -> Redirect:
+        """Move an item to a position in this or another workout, and open that workout."""
+        source = {"wblockId": block_id, "witemId": witem_id}
+        target = {"wblockId": form["target"], "index": form["place"] - 1}
+        block = await item_service.move_item(ctx, owner_pages.owner_type(owner_id), source, target)
+        notice = "Moved." if block["_id"] == block_id else f"Moved to {block['name']}."
+        return Redirect(owner_pages.block_path(owner_id, block["_id"]), notice)
+
+    @owner_pages.get(f"{ITEM}/delete", permission=owner_pages.edit, template="workout/delete_item.html")
+    async def delete_item_page(
+        ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId
+    ) -> dict[str, Any]:
+        """Ask for confirmation before an item is removed with its results and personal records."""
+        variables = await owner_pages.load_variables(ctx, owner_id, block_id)
+        block, unit = variables["block"], ctx.caller.company.load_unit
+        item = block["items"][items.find(block["items"], witem_id)]
+        records = await personal_records.of(ctx, block["customerId"]) if block["customerId"] else []
+        return {
+            **variables,
+            "item": {**describe_item(item, unit), "results": describe_results(item, unit)},
+            "record_types": RECORD_TYPES,
+            "records": [record for record in records if record["witemId"] == witem_id],
+        }
+
+    @owner_pages.post(f"{ITEM}/delete", form=_RemoveForm(), on=delete_item_page)
+    async def delete_item(
+        ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: dict[str, Any]
+    ) -> Redirect:
+        """Remove an item from a workout; one with results only after confirmation."""
+        owner, path = owner_pages.owner_type(owner_id), owner_pages.block_path(owner_id, block_id)
+        block = await workouts.read(ctx, owner, block_id)
+        item = block["items"][items.find(block["items"], witem_id)]
+        if items.is_recorded(item) and not form["confirmed"]:
+            return Redirect(f"{path}/items/{witem_id}/delete")
+        await item_service.remove_item(ctx, owner, block_id, witem_id)
+        return Redirect(path, "Item removed.")

@@ -1,0 +1,188 @@
+"""Logging what a client did: the results of an item, and the duration and RPE of the session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from marshmallow import Schema, ValidationError, fields, validates_schema
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import TEXT_LENGTH, Choice, Identifier, Input, Integer, ListOf, Number, Text
+from coaching_service.library.forms.schemas import QUESTION_TYPES
+from coaching_service.progress.logs import service as logs
+from coaching_service.progress.logs.schemas import (
+    ITEM_LOG,
+    CircuitItemLog,
+    ExerciseItemLog,
+    TaskItemLog,
+    WorkoutBlockLog,
+)
+from coaching_service.training.workouts import items
+from coaching_service.web.forms import parse_value
+from coaching_service.web.pages import Redirect
+from coaching_service.web.views.item_descriptions import describe_item
+from coaching_service.web.views.workout.log_rows import AMOUNT_FIELDS, log_rows
+from coaching_service.web.views.workout.owner_pages import BLOCK, ITEM, Handler, WorkoutOwnerPages
+
+_LOG = f"{ITEM}/log"
+_MAX_ROWS = 300
+
+
+class _MetricValueRow(Input):
+    metricId = Identifier(required=True)
+    value = Number(minimum=-1e12, allow_none=True, load_default=None)
+
+
+class _MetricsForm(TaskItemLog):
+    values = ListOf(fields.Nested(_MetricValueRow), load_default=list)
+
+
+class _AnswerRow(Input):
+    questionId = Identifier(required=True)
+    type = Choice(*QUESTION_TYPES, required=True)
+    required = fields.Boolean(load_default=False)
+    value = Text(max_length=TEXT_LENGTH, allow_blank=True, load_default="")
+    chosen = ListOf(Text(max_length=1_000), load_default=list)
+
+
+class _AnswersForm(TaskItemLog):
+    answers = ListOf(fields.Nested(_AnswerRow), load_default=list)
+
+    @validates_schema
+    def require_answers(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Raise ValidationError if the form is completed and a required question has no answer."""
+        missing = [
+            position for position, row in enumerate(data["answers"]) if row["required"] and _parse_answer(row) is None
+        ]
+        if data["isCompleted"] and missing:
+            raise ValidationError({"answers": {position: {"value": ["must be answered"]} for position in missing}})
+
+
+def declare(owner_pages: WorkoutOwnerPages) -> None:
+    """Declare the pages on which a coach logs a client's results."""
+    _declare_session_page(owner_pages)
+    page = _declare_log_page(owner_pages)
+    _declare_log_form(owner_pages, page, "exercise", ExerciseItemLog())
+    _declare_log_form(owner_pages, page, "circuit", CircuitItemLog())
+    _declare_log_form(owner_pages, page, "task", TaskItemLog())
+    _declare_log_form(owner_pages, page, "metrics", _MetricsForm())
+    _declare_log_form(owner_pages, page, "form", _AnswersForm())
+
+
+def _declare_session_page(owner_pages: WorkoutOwnerPages) -> None:
+    @owner_pages.get(f"{BLOCK}/log", permission=owner_pages.edit, template="workout/session.html")
+    async def session_page(ctx: Context, owner_id: ObjectId, block_id: ObjectId) -> dict[str, Any]:
+        """The form for the duration, RPE and comment of a session."""
+        variables = await owner_pages.load_variables(ctx, owner_id, block_id)
+        return {**variables, "version": variables["block"]["version"]}
+
+    @owner_pages.post(f"{BLOCK}/log", form=WorkoutBlockLog(), on=session_page)
+    async def log_session(ctx: Context, owner_id: ObjectId, block_id: ObjectId, form: dict[str, Any]) -> Redirect:
+        """Record the duration, RPE and comment of a session."""
+        await logs.log_block(ctx, owner_id, block_id, form)
+        return Redirect(owner_pages.block_path(owner_id, block_id), "Session saved.")
+
+
+def _declare_log_page(owner_pages: WorkoutOwnerPages) -> Handler:
+    @owner_pages.get(_LOG, permission=owner_pages.edit, template="workout/log.html")
+    async def log_page(ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId) -> dict[str, Any]:
+        """The form that logs an item, prefilled with the plan until it is logged."""
+        variables = await owner_pages.load_variables(ctx, owner_id, block_id)
+        block, unit = variables["block"], ctx.caller.company.load_unit
+        item = block["items"][items.find(block["items"], witem_id)]
+        rows = log_rows(item, unit)
+        return {
+            **variables,
+            "version": block["version"],
+            "item": item,
+            "title": describe_item(item, unit)["title"],
+            "rows": rows,
+            "too_many_rows": len(rows) > _MAX_ROWS,
+            "is_recorded": items.is_recorded(item),
+            "recorded_values": _recorded_values(item),
+            "options": _question_options(item),
+            "log_path": f"{variables['block_path']}/items/{witem_id}/log",
+        }
+
+    @owner_pages.post(f"{_LOG}/undo", on=log_page)
+    async def clear_log(ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId) -> Redirect:
+        """Delete everything that was logged for an item, and what was derived from it."""
+        await logs.log_item(ctx, owner_id, block_id, witem_id, ITEM_LOG.load({"isCompleted": False}))
+        return Redirect(owner_pages.block_path(owner_id, block_id), "Log cleared.")
+
+    return log_page
+
+
+def _recorded_values(item: Document) -> dict[str, Any]:
+    """The recorded answers or metric values, by the identifier of the question or metric."""
+    answers = {str(answer["questionId"]): answer["value"] for answer in item.get("answers") or ()}
+    return answers | {str(value["metricId"]): value["value"] for value in item.get("values") or ()}
+
+
+def _question_options(item: Document) -> dict[str, list[tuple[str, str]]]:
+    """The options of each question of a form item, by the question's identifier."""
+    questions = item["form"]["questions"] if item["type"] == "FORM" else []
+    return {
+        str(question["_id"]): [("", "–"), *((option, option) for option in question["options"])]
+        for question in questions
+    }
+
+
+def _declare_log_form(owner_pages: WorkoutOwnerPages, page: Handler, name: str, schema: Schema) -> None:
+    """Declare the form that logs one type of item."""
+
+    async def log_item(
+        ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: dict[str, Any]
+    ) -> Redirect:
+        """Log the results of an item."""
+        await logs.log_item(ctx, owner_id, block_id, witem_id, ITEM_LOG.load(_log_request(form)))
+        return Redirect(owner_pages.block_path(owner_id, block_id), "Log saved.")
+
+    log_item.__name__ = f"log_{name}"
+    owner_pages.post(f"{_LOG}/{name}", form=schema, on=page)(log_item)
+
+
+def _log_request(form: Mapping[str, Any]) -> Document:
+    """A submitted form as the log request of the REST interface, without its empty rows."""
+    request: Document = {name: form[name] for name in ("isCompleted", "comment", "version") if name in form}
+    if "customerSets" in form:
+        request["customerSets"] = [_set_request(row) for row in form["customerSets"] if _has_value(row)]
+    if "values" in form:
+        request["values"] = [
+            {"metricId": str(row["metricId"]), "value": row["value"]}
+            for row in form["values"]
+            if row["value"] is not None
+        ]
+    if "answers" in form:
+        request["answers"] = [
+            {"questionId": str(row["questionId"]), "value": answer}
+            for row in form["answers"]
+            if (answer := _parse_answer(row)) is not None
+        ]
+    return request
+
+
+def _has_value(row: Mapping[str, Any]) -> bool:
+    return row["isCompleted"] or any(row[name] is not None for name in AMOUNT_FIELDS)
+
+
+def _set_request(row: Mapping[str, Any]) -> Document:
+    request = {name: row[name] for name in ("index", "isCompleted", *AMOUNT_FIELDS)}
+    if row["exerciseId"] is not None:
+        request["exerciseId"] = str(row["exerciseId"])
+    if row["round"] is not None:
+        request["round"] = row["round"]
+    return request
+
+
+def _parse_answer(row: Mapping[str, Any]) -> Any:
+    """The answer in the type of its question; None if there is none."""
+    if row["type"] == "multi":
+        return row["chosen"] or None
+    if not row["value"]:
+        return None
+    number_fields: dict[str, fields.Field[Any]] = {"number": Number(), "rating": Integer()}
+    return parse_value(number_fields[row["type"]], row["value"]) if row["type"] in number_fields else row["value"]

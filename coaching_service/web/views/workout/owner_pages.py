@@ -1,0 +1,96 @@
+"""What the pages of a workout know about its owner: a client's calendar or a program."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+from marshmallow import Schema
+
+from coaching_service.core.auth.access import coach
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.ids import ObjectId
+from coaching_service.training.workouts import service as workouts
+from coaching_service.training.workouts.owners import Owner
+from coaching_service.web.pages import Pages
+
+BLOCK = "/blocks/{blockId}"
+ITEM = f"{BLOCK}/items/{{witemId}}"
+Handler = Callable[..., Awaitable[Any]]
+
+
+@dataclass(frozen=True)
+class WorkoutOwnerPages:
+    """Declares the workout pages of one type of owner.
+
+    `pages` has the owner's identifier at the end of its prefix; `owner_parameter` is its argument name in handlers, and
+    `owner_type` makes the owner from it. `view` and `edit` are permissions. `layout` is the template that surrounds
+    each page, `layout_variables` loads what it shows. `place_form` is the schema of a date or day, `move_range` returns
+    the first and last date or day between which items can be moved, and `overview_path` the page that shows a workout
+    among the others.
+    """
+
+    pages: Pages
+    owner_type: Callable[[ObjectId], Owner]
+    owner_parameter: str
+    view: str
+    edit: str
+    layout: str
+    layout_variables: Callable[[Context, ObjectId], Awaitable[dict[str, Document]]]
+    place_form: type[Schema]
+    move_range: Callable[[Document], tuple[object, object]]
+    overview_path: Callable[[ObjectId, Document], str]
+
+    def get(
+        self, path: str, *, permission: str, template: str, query: Schema | None = None
+    ) -> Callable[[Handler], Handler]:
+        """Declare a page; its handler receives the owner's identifier as `owner_id`."""
+
+        def declare(handler: Handler) -> Handler:
+            page = self._with_owner_id(handler)
+            self.pages.get(path, access=coach(permission), template=template, query=query)(page)
+            return page
+
+        return declare
+
+    def post(
+        self, path: str, *, on: Handler, form: Schema | None = None, query: Schema | None = None
+    ) -> Callable[[Handler], Handler]:
+        """Declare a form of the page `on`; its handler receives the owner's identifier as `owner_id`."""
+
+        def declare(handler: Handler) -> Handler:
+            page = self._with_owner_id(handler)
+            self.pages.post(path, access=coach(self.edit), form=form, query=query, on=on)(page)
+            return page
+
+        return declare
+
+    def _with_owner_id(self, handler: Handler) -> Handler:
+        @wraps(handler)
+        async def handle(ctx: Context, **arguments: Any) -> Any:
+            owner_id = arguments.pop(self.owner_parameter)
+            return await handler(ctx, owner_id=owner_id, **arguments)
+
+        return handle
+
+    def block_path(self, owner_id: ObjectId, block_id: ObjectId) -> str:
+        """The path of a workout's page."""
+        return f"{self.pages.prefix.partition('{')[0]}{owner_id}/blocks/{block_id}"
+
+    async def load_variables(self, ctx: Context, owner_id: ObjectId, block_id: ObjectId) -> dict[str, Any]:
+        """Load the variables that all pages of a workout share. Raises NotFound, Forbidden."""
+        layout_variables, block = await gather_reads(
+            ctx, self.layout_variables(ctx, owner_id), workouts.read(ctx, self.owner_type(owner_id), block_id)
+        )
+        return {
+            **layout_variables,
+            "layout": self.layout,
+            "edit_permission": self.edit,
+            "overview_path": self.overview_path(owner_id, block),
+            "block": block,
+            "block_path": self.block_path(owner_id, block_id),
+        }

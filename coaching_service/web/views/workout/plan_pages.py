@@ -1,0 +1,194 @@
+"""Editing what an item plans: sets, circuits, tasks and reminders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from marshmallow import Schema, fields
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import NotFound
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import TEXT_LENGTH, Input, Integer, ListOf, Text, Version
+from coaching_service.training.workouts import item_service, items
+from coaching_service.training.workouts import service as workouts
+from coaching_service.training.workouts.item_schemas import ITEM_CHANGE, NewReminderFields, NewTaskFields
+from coaching_service.training.workouts.set_schemas import MAX_SETS
+from coaching_service.web.pages import Redirect
+from coaching_service.web.views.item_descriptions import describe_item, describe_sets
+from coaching_service.web.views.workout.circuits import CircuitExercise, exercises_of, replace_exercises
+from coaching_service.web.views.workout.owner_pages import ITEM, Handler, WorkoutOwnerPages
+from coaching_service.web.views.workout.planned_set_rows import BLANK_ROWS, SET_TYPES, SetRow, planned_sets, set_rows
+
+_CIRCUIT_EXERCISE = f"{ITEM}/exercises/{{exerciseId}}"
+
+
+class _VersionForm(Input):
+    version = Version(required=True)
+
+
+class _SetsForm(_VersionForm):
+    sets = ListOf(fields.Nested(SetRow), maximum=MAX_SETS + BLANK_ROWS, load_default=list)
+    instructions = Text(max_length=TEXT_LENGTH, allow_blank=True, allow_none=True, load_default=None)
+
+
+class _ExerciseForm(_SetsForm):
+    supersetId = Text(allow_blank=True, allow_none=True, load_default=None)
+
+
+class _CircuitForm(_VersionForm):
+    circuitName = Text(required=True)
+    rounds = Integer(minimum=1, maximum=1_000, required=True)
+
+
+class _TaskForm(NewTaskFields, _VersionForm):
+    """A task with the version that the form was loaded with."""
+
+
+class _ReminderForm(NewReminderFields, _VersionForm):
+    """A reminder with the version that the form was loaded with."""
+
+
+def declare(owner_pages: WorkoutOwnerPages) -> None:
+    """Declare the pages and forms that edit an item."""
+    item_page = _declare_item_page(owner_pages)
+    _declare_item_forms(owner_pages, item_page)
+    _declare_circuit_exercise_page(owner_pages)
+    _declare_circuit_exercise_removal(owner_pages, item_page)
+
+
+def _declare_item_page(owner_pages: WorkoutOwnerPages) -> Handler:
+    @owner_pages.get(ITEM, permission=owner_pages.edit, template="workout/item.html")
+    async def item_page(ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId) -> dict[str, Any]:
+        """The form that edits an item."""
+        variables = await owner_pages.load_variables(ctx, owner_id, block_id)
+        item, unit = _find_item(variables["block"], witem_id), ctx.caller.company.load_unit
+        entries = item.get("circuitExercises") or ()
+        return {
+            **variables,
+            **_set_variables(ctx, item.get("exerciseSets") or []),
+            "version": variables["block"]["version"],
+            "item": item,
+            "entries": [entry | {"lines": describe_sets(entry["sets"], unit)} for entry in entries],
+            "title": describe_item(item, unit)["title"],
+            "item_path": f"{variables['block_path']}/items/{witem_id}",
+        }
+
+    return item_page
+
+
+def _declare_item_forms(owner_pages: WorkoutOwnerPages, item_page: Handler) -> None:
+    def declare_form(path: str, name: str, schema: Schema, change_of: Callable[[Mapping[str, Any]], Document]) -> None:
+        async def change_item(
+            ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: dict[str, Any]
+        ) -> Redirect:
+            """Change what an item plans."""
+            change = ITEM_CHANGE.load(change_of(form) | {"version": form["version"]})
+            await item_service.change_item(ctx, owner_pages.owner_type(owner_id), block_id, witem_id, change)
+            return Redirect(owner_pages.block_path(owner_id, block_id), "Changes saved.")
+
+        change_item.__name__ = name
+        owner_pages.post(f"{ITEM}/{path}", form=schema, on=item_page)(change_item)
+
+    declare_form("sets", "change_sets", _ExerciseForm(), _exercise_change)
+    declare_form("circuit", "change_circuit", _CircuitForm(), lambda form: _select(form, "circuitName", "rounds"))
+    declare_form("task", "change_task", _TaskForm(), lambda form: {"taskFields": _select(form, "title", "description")})
+    declare_form(
+        "reminder",
+        "change_reminder",
+        _ReminderForm(),
+        lambda form: {"reminderFields": _select(form, "scheduledTime", "message")},
+    )
+
+
+def _exercise_change(form: Mapping[str, Any]) -> Document:
+    return {
+        "exerciseSets": planned_sets(form["sets"]),
+        "exerciseInstructions": form["instructions"],
+        "supersetId": form["supersetId"] or None,
+    }
+
+
+def _select(form: Mapping[str, Any], *names: str) -> Document:
+    return {name: form[name] for name in names}
+
+
+def _declare_circuit_exercise_page(owner_pages: WorkoutOwnerPages) -> None:
+    @owner_pages.get(_CIRCUIT_EXERCISE, permission=owner_pages.edit, template="workout/circuit_exercise.html")
+    async def circuit_exercise_page(
+        ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, exercise_id: ObjectId
+    ) -> dict[str, Any]:
+        """The form that edits an exercise of a circuit."""
+        variables = await owner_pages.load_variables(ctx, owner_id, block_id)
+        circuit = _find_item(variables["block"], witem_id)
+        entry = circuit["circuitExercises"][_position(circuit, exercise_id)]
+        return {
+            **variables,
+            **_set_variables(ctx, entry["sets"]),
+            "version": variables["block"]["version"],
+            "circuit": circuit,
+            "entry": entry,
+            "item_path": f"{variables['block_path']}/items/{witem_id}",
+        }
+
+    @owner_pages.post(_CIRCUIT_EXERCISE, form=_SetsForm(), on=circuit_exercise_page)
+    async def change_circuit_exercise(
+        ctx: Context,
+        owner_id: ObjectId,
+        block_id: ObjectId,
+        witem_id: ObjectId,
+        exercise_id: ObjectId,
+        form: dict[str, Any],
+    ) -> Redirect:
+        """Change the sets and instructions of an exercise in a circuit."""
+        owner = owner_pages.owner_type(owner_id)
+        block = await workouts.read(ctx, owner, block_id)
+        circuit = _find_item(block, witem_id)
+        entry: CircuitExercise = {
+            "exerciseId": str(exercise_id),
+            "sets": planned_sets(form["sets"]),
+            "instructions": form["instructions"],
+        }
+        entries = _with_replaced(circuit, exercise_id, [entry])
+        await replace_exercises(ctx, owner, block_id, circuit, entries, form["version"])
+        return Redirect(f"{owner_pages.block_path(owner_id, block_id)}/items/{witem_id}", "Changes saved.")
+
+
+def _declare_circuit_exercise_removal(owner_pages: WorkoutOwnerPages, item_page: Handler) -> None:
+    @owner_pages.post(f"{_CIRCUIT_EXERCISE}/remove", on=item_page)
+    async def remove_circuit_exercise(
+        ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, exercise_id: ObjectId
+    ) -> Redirect:
+        """Remove an exercise from a circuit; its logged sets are not deleted."""
+        owner = owner_pages.owner_type(owner_id)
+        block = await workouts.read(ctx, owner, block_id)
+        circuit = _find_item(block, witem_id)
+        entries = _with_replaced(circuit, exercise_id, [])
+        await replace_exercises(ctx, owner, block_id, circuit, entries, block["version"])
+        return Redirect(f"{owner_pages.block_path(owner_id, block_id)}/items/{witem_id}", "Exercise removed.")
+
+
+def _with_replaced(
+    circuit: Document, exercise_id: ObjectId, replacement: Sequence[CircuitExercise]
+) -> list[CircuitExercise]:
+    """The exercises of a circuit with one of them replaced. Raises NotFound."""
+    position, entries = _position(circuit, exercise_id), exercises_of(circuit)
+    return [*entries[:position], *replacement, *entries[position + 1 :]]
+
+
+def _set_variables(ctx: Context, sets: Sequence[Document]) -> dict[str, Any]:
+    return {"rows": set_rows(sets), "set_types": SET_TYPES, "unit": ctx.caller.company.load_unit}
+
+
+def _find_item(block: Document, item_id: ObjectId) -> Document:
+    item: Document = block["items"][items.find(block["items"], item_id)]
+    return item
+
+
+def _position(circuit: Document, exercise_id: ObjectId) -> int:
+    for position, entry in enumerate(circuit.get("circuitExercises") or ()):
+        if entry["exerciseId"] == exercise_id:
+            return position
+    raise NotFound("exercise in the circuit")

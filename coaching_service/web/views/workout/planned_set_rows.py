@@ -1,0 +1,103 @@
+"""The rows of the form that edits planned sets: one per set, whose type says what `low` and `high` count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from marshmallow import ValidationError, fields, validates_schema
+
+from coaching_service.core.database.documents import Document
+from coaching_service.core.validation import Choice, Integer, Number
+from coaching_service.training.workouts.set_schemas import MAX_METERS, MAX_REPS, MAX_SECONDS, LoadedSet
+
+SET_TYPES = (
+    ("reps_load", "reps with load"),
+    ("reps", "reps"),
+    ("time_load", "seconds with load"),
+    ("time", "seconds"),
+    ("distance", "meters"),
+)
+BLANK_ROWS = 2
+_RANGE_FIELDS = {
+    "reps": ("minPlannedReps", "maxPlannedReps"),
+    "time": ("minPlannedSeconds", "maxPlannedSeconds"),
+}
+_MAXIMUM = {"reps": MAX_REPS, "time": MAX_SECONDS, "distance": MAX_METERS}
+_COMMON_FIELDS = ("rest", "rpe", "rir", "tempo", "isWarmup")
+
+
+def _range_field() -> Number:
+    return Number(minimum=0, maximum=MAX_METERS, allow_none=True, load_default=None)
+
+
+class SetRow(LoadedSet):
+    """A planned set in the form; an existing one has its `index`, `out` removes it."""
+
+    index = Integer(minimum=1, maximum=1_000, allow_none=True, load_default=None)
+    type = Choice(*(set_type for set_type, _ in SET_TYPES), required=True)
+    low = _range_field()
+    high = _range_field()
+    out = fields.Boolean(load_default=False)
+
+    @validates_schema
+    def validate_range(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Raise ValidationError for a range or load that does not match the type."""
+        measure, low, high = _measure(data["type"]), data["low"], data["high"]
+        for name in ("low", "high"):
+            if data[name] is not None and data[name] > _MAXIMUM[measure]:
+                raise ValidationError(f"must not be greater than {_MAXIMUM[measure]}", name)
+            if measure == "reps" and data[name] is not None and data[name] % 1:
+                raise ValidationError("must be a whole number", name)
+        if measure == "distance" and data["load"] is not None:
+            raise ValidationError("must be empty for a set in meters", "load")
+        if measure == "distance" and high is not None:
+            raise ValidationError("must be empty for a set in meters", "high")
+        if low is not None and high is not None and high < low:
+            raise ValidationError("must not be less than the minimum", "high")
+
+
+def _measure(set_type: str) -> str:
+    """What a type of set counts: `reps`, `time` or `distance`."""
+    return set_type.partition("_")[0]
+
+
+def set_rows(sets: Sequence[Document]) -> list[Document]:
+    """The rows of planned sets, followed by blank rows of the last set's type."""
+    rows = [_row(planned) for planned in sets]
+    blank = dict.fromkeys(SetRow().fields) | {"type": rows[-1]["type"] if rows else "reps_load"}
+    return [*rows, *[blank] * BLANK_ROWS]
+
+
+def _row(planned: Document) -> Document:
+    range_fields = _RANGE_FIELDS.get(_measure(planned["type"]))
+    low, high = (planned[name] for name in range_fields) if range_fields else (planned["plannedMeters"], None)
+    common = {name: planned[name] for name in ("index", "type", *_COMMON_FIELDS)}
+    return {**common, "low": low, "high": high, "load": planned.get("load")}
+
+
+def planned_sets(rows: Sequence[Document]) -> list[Document]:
+    """The planned sets of submitted rows, without removed and blank ones; new sets follow the last index."""
+    remaining = [row for row in rows if not row["out"] and (row["index"] or _has_value(row))]
+    last_index = max((row["index"] or 0 for row in rows), default=0)
+    new_indexes = iter(range(last_index + 1, last_index + 1 + len(remaining)))
+    return [_planned_set(row) | {"index": row["index"] or next(new_indexes)} for row in remaining]
+
+
+def _has_value(row: Document) -> bool:
+    names: Iterable[str] = ("low", "high", "load", *_COMMON_FIELDS)
+    return any(row[name] not in (None, "", False) for name in names)
+
+
+def _planned_set(row: Document) -> Document:
+    set_type, low, high = row["type"], row["low"], row["high"]
+    measure = _measure(set_type)
+    common = {name: row[name] for name in _COMMON_FIELDS}
+    if measure == "distance":
+        return {"type": set_type, "plannedMeters": low, **common}
+    if measure == "reps":
+        low, high = (None if bound is None else int(bound) for bound in (low, high))
+    planned_range = dict(zip(_RANGE_FIELDS[measure], (low, high), strict=True))
+    if row["load"] is None and not set_type.endswith("_load"):
+        return {"type": set_type, **planned_range, **common}
+    return {"type": f"{measure}_load", **planned_range, "load": row["load"], **common}

@@ -1,0 +1,91 @@
+"""The page of a workout: its items with their results, and renaming, moving, copying and deleting the workout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Input, Text, patch_of
+from coaching_service.training.workouts import items
+from coaching_service.training.workouts import service as workouts
+from coaching_service.web.pages import Redirect
+from coaching_service.web.views.item_descriptions import describe_item
+from coaching_service.web.views.item_results import describe_results
+from coaching_service.web.views.workout.add_items import ExerciseSearch, load_choices, search_path
+from coaching_service.web.views.workout.circuits import circuits_of
+from coaching_service.web.views.workout.owner_pages import BLOCK, Handler, WorkoutOwnerPages
+
+
+class _NameForm(Input):
+    name = Text(required=True)
+
+
+def declare(owner_pages: WorkoutOwnerPages) -> Handler:
+    """Declare the page of a workout and the forms that change the whole workout; returns the page's handler."""
+
+    @owner_pages.get(BLOCK, permission=owner_pages.view, query=ExerciseSearch(), template="workout/workout.html")
+    async def workout_page(
+        ctx: Context, owner_id: ObjectId, block_id: ObjectId, query: dict[str, Any]
+    ) -> dict[str, Any]:
+        """A workout with its items and results, and what can be added to it."""
+        variables = await owner_pages.load_variables(ctx, owner_id, block_id)
+        block, unit = variables["block"], ctx.caller.company.load_unit
+        can_edit = owner_pages.edit in ctx.caller.permissions
+        first, last = owner_pages.move_range(block)
+        move_targets = [block]
+        if can_edit and block["items"]:
+            blocks = await workouts.calendar(ctx, owner_pages.owner_type(owner_id), first, last)
+            move_targets = [other for other in blocks if not other["isRest"] or other["_id"] == block_id]
+        return {
+            **variables,
+            **(await load_choices(ctx, query) if can_edit and not block["isRest"] else {}),
+            "version": block["version"],
+            "descriptions": [
+                {**describe_item(item, unit), "results": describe_results(item, unit)} for item in block["items"]
+            ],
+            "circuits": [(str(circuit["_id"]), f"In {circuit['circuitName']}") for circuit in circuits_of(block)],
+            "move_targets": move_targets,
+            "first_date": first,
+            "query": query,
+            "address": lambda page: search_path(variables["block_path"], query | {"page": page}),
+            "unit": unit,
+        }
+
+    _declare_changes(owner_pages, workout_page)
+    return workout_page
+
+
+def _declare_changes(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
+    change_form = patch_of(_NameForm, owner_pages.place_form, name="WorkoutForm")
+
+    @owner_pages.post(BLOCK, form=change_form, on=workout_page)
+    async def change_workout(ctx: Context, owner_id: ObjectId, block_id: ObjectId, form: dict[str, Any]) -> Redirect:
+        """Rename a workout or move it to another day; on the same day it keeps its position."""
+        owner = owner_pages.owner_type(owner_id)
+        block = await workouts.read(ctx, owner, block_id)
+        if form.get(owner.slot) == block[owner.slot]:
+            del form[owner.slot]
+        await workouts.change(ctx, owner, block_id, form)
+        return Redirect(owner_pages.block_path(owner_id, block_id), "Changes saved.")
+
+    @owner_pages.post(f"{BLOCK}/copy", form=owner_pages.place_form(), on=workout_page)
+    async def copy_workout(ctx: Context, owner_id: ObjectId, block_id: ObjectId, form: dict[str, Any]) -> Redirect:
+        """Copy a workout to another day, without its results."""
+        owner = owner_pages.owner_type(owner_id)
+        block = await workouts.copy(ctx, owner, block_id, form[owner.slot])
+        return Redirect(owner_pages.overview_path(owner_id, block), f"{block['name']} copied.")
+
+    @owner_pages.get(f"{BLOCK}/delete", permission=owner_pages.edit, template="workout/delete.html")
+    async def delete_workout_page(ctx: Context, owner_id: ObjectId, block_id: ObjectId) -> dict[str, Any]:
+        """Ask for confirmation before a workout is deleted."""
+        variables = await owner_pages.load_variables(ctx, owner_id, block_id)
+        return {**variables, "recorded_items": sum(map(items.is_recorded, variables["block"]["items"]))}
+
+    @owner_pages.post(f"{BLOCK}/delete", on=delete_workout_page)
+    async def delete_workout(ctx: Context, owner_id: ObjectId, block_id: ObjectId) -> Redirect:
+        """Delete a workout with its items and their results."""
+        owner = owner_pages.owner_type(owner_id)
+        block = await workouts.read(ctx, owner, block_id)
+        await workouts.remove(ctx, owner, block_id)
+        return Redirect(owner_pages.overview_path(owner_id, block), f"{block['name']} deleted.")
