@@ -1,0 +1,168 @@
+"""Report words of scripts/vocabulary.txt in identifiers, docstrings, comments, templates and Markdown.
+
+    python scripts/check_vocabulary.py [--count] [FILE OR FOLDER ...]
+
+Prints one line per occurrence, or with --count a table of occurrences by folder, and exits with 1 if there are any.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+WORD_LIST = ROOT / "scripts" / "vocabulary.txt"
+PATHS = ("coaching_service", "tests", "benchmarks", "scripts", "docs", ".github")
+SUFFIXES = {".py", ".html", ".md"}
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The avoided words: whole identifiers in lower case, and a pattern for prose."""
+
+    identifiers: frozenset[str]
+    prose: re.Pattern[str]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One occurrence of an avoided word: `kind` is `identifier` or `word`."""
+
+    path: Path
+    line: int
+    kind: str
+    word: str
+
+
+def read_vocabulary(text: str) -> Vocabulary:
+    """Parse the word list. Raises ValueError for an entry outside of the two sections."""
+    sections: dict[str, list[str]] = {"[identifiers]": [], "[prose]": []}
+    section = None
+    for line in text.splitlines():
+        entry = line.partition("#")[0].strip()
+        if entry.startswith("["):
+            section = sections[entry]
+        elif entry and section is None:
+            raise ValueError(f"{entry!r} is not in a section")
+        elif entry and section is not None:
+            section.append(entry.lower())
+    phrases = "|".join(r"\s+".join(map(re.escape, phrase.split())) for phrase in sections["[prose]"])
+    pattern = re.compile(rf"(?<![\w-])(?:{phrases})(?![\w-])" if phrases else r"(?!)", re.IGNORECASE)
+    return Vocabulary(frozenset(sections["[identifiers]"]), pattern)
+
+
+def check_file(path: Path, vocabulary: Vocabulary) -> Iterator[Finding]:
+    """The occurrences of avoided words in a Python file, a template or a Markdown file."""
+    text = path.read_text("utf-8")
+    if path.suffix == ".py":
+        if path.stem in vocabulary.identifiers:
+            yield Finding(path, 1, "identifier", path.stem)
+        for line, name in identifiers(ast.parse(text)):
+            if name.strip("_").lower() in vocabulary.identifiers:
+                yield Finding(path, line, "identifier", name)
+        passages = python_prose(text)
+    elif path.suffix == ".html":
+        passages = template_prose(text)
+    else:
+        passages = markdown_prose(text)
+    for line, passage in passages:
+        for match in vocabulary.prose.finditer(without_code_spans(passage)):
+            lines_before = passage[: match.start()].count("\n")
+            yield Finding(path, line + lines_before, "word", " ".join(match[0].lower().split()))
+
+
+def identifiers(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """The names that a module defines, with their lines."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.lineno, node.name
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.attr
+        elif isinstance(node, ast.alias) and node.asname:
+            yield node.lineno, node.asname
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            yield node.lineno, node.name
+
+
+def python_prose(text: str) -> Iterator[tuple[int, str]]:
+    """The docstrings and comments of a module, with the lines they begin on."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and (
+            docstring := ast.get_docstring(node, clean=False)
+        ):
+            yield node.body[0].lineno, docstring
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+
+
+def template_prose(text: str) -> Iterator[tuple[int, str]]:
+    """The text and comments of a Jinja template, without tags and expressions."""
+
+    def blank(match: re.Match[str]) -> str:
+        return re.sub(r"[^\n]", " ", match[0])
+
+    yield 1, re.sub(r"{{.*?}}|{%.*?%}|<[^>]*>", blank, text, flags=re.DOTALL)
+
+
+def markdown_prose(text: str) -> Iterator[tuple[int, str]]:
+    """Markdown text without code blocks."""
+
+    def blank(match: re.Match[str]) -> str:
+        return "\n" * match[0].count("\n")
+
+    yield 1, re.sub(r"^```.*?^```", blank, text, flags=re.DOTALL | re.MULTILINE)
+
+
+def without_code_spans(passage: str) -> str:
+    """A passage in which code spans are blank."""
+    return re.sub(r"`[^`]*`", lambda span: re.sub(r"[^\n]", " ", span[0]), passage)
+
+
+def files_in(paths: Iterable[Path]) -> Iterator[Path]:
+    """The checked files among `paths` and in the folders among them."""
+    for path in paths:
+        files = sorted(path.rglob("*")) if path.is_dir() else [path]
+        yield from (file for file in files if file.suffix in SUFFIXES and file.is_file())
+
+
+def main(arguments: list[str]) -> int:
+    """Check the given files, or the whole repository. Return the exit code."""
+    with_count = "--count" in arguments
+    named = [Path(argument).resolve() for argument in arguments if argument != "--count"]
+    paths = named or [*(ROOT / path for path in PATHS), *sorted(ROOT.glob("*.md"))]
+    vocabulary = read_vocabulary(WORD_LIST.read_text("utf-8"))
+    findings = [finding for file in files_in(paths) for finding in check_file(file, vocabulary)]
+    if with_count:
+        print_counts(findings)
+    else:
+        for finding in findings:
+            print(f"{relative(finding.path)}:{finding.line}: avoid the {finding.kind} {finding.word!r}")
+    return 1 if findings else 0
+
+
+def relative(path: Path) -> Path:
+    """The path from the root of the repository."""
+    return path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+
+
+def print_counts(findings: Sequence[Finding]) -> None:
+    """Print the number of findings by folder."""
+    counts = Counter((relative(finding.path).parent.as_posix(), finding.kind) for finding in findings)
+    for folder in sorted({folder for folder, _ in counts}):
+        print(f"{counts[folder, 'identifier']:5} identifiers {counts[folder, 'word']:5} words  {folder}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
