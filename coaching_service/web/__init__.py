@@ -1,10 +1,8 @@
-"""The web application for coaches: HTML pages over the same services as REST.
+"""The coach web application: server-rendered HTML pages over the same services as REST.
 
-Modules of `views/` declare pages and forms (see pages.py), and templates render them. `mount` adds all pages to an
-application. Each page with an access other than `public` redirects visitors without a sign-in session to the sign-in
-page, and back afterwards. Each form requires its token and an origin of this service. Pages outside of /app, such as
-the consent of the OAuth server, are declared the same way; `external_redirect` allows their forms to redirect to
-another site.
+Pages are declared in the modules of `views/` (see pages.py) and served by `WebApplication` in application.py; a Jinja
+template renders each. Every page checks its declared access: without a session the browser is redirected to the sign-in
+page and back, and a missing permission is an error page. Every form carries a CSRF token.
 """
 
 from coaching_service.web.application import mount

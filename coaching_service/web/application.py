@@ -1,13 +1,13 @@
-"""From a declared page to an aiohttp handler: who visits, may they, what was typed, then the page."""
+"""The aiohttp handlers of the declared pages."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import closing
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import structlog
 from aiohttp import web
 from marshmallow import ValidationError
 
@@ -33,291 +33,308 @@ from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.web import form_idempotency, reauthentication, rendering, static_files, uploads, views
 from coaching_service.web.browser_sessions import CSRF_FIELD, BrowserSession, StaleForm
-from coaching_service.web.error_pages import to_service_error
-from coaching_service.web.forms import FormData, FormState, field_names, load, wrong
-from coaching_service.web.pages import Page, Redirect, Render, StreamedTask
-from coaching_service.web.redirects import redirect, redirect_to_sign_in, see_other
-from coaching_service.web.streamed_tasks import work
+from coaching_service.web.error_pages import render_error, to_service_error
+from coaching_service.web.formatting import quantity
+from coaching_service.web.forms import FormData, FormState, field_names, load_form, rejected_form
+from coaching_service.web.pages import Handler, Page, Redirect, Render, StreamedTask
+from coaching_service.web.redirects import redirect_response, redirect_to_sign_in, see_other
+from coaching_service.web.streamed_tasks import stream_task
 
-_ANSWERED = "You have answered this already. If the program is still waiting, answer once more."
-_BEGUN = "That was sent already, and is not begun again. To do it once more, choose the clients anew."
-log = structlog.get_logger("coaching_service.web")
+_CONSENT_REPEATED = "This request has already been answered. If the application is still waiting, start again there."
+_TASK_REPEATED = "This has already been started. To repeat it, select the clients again."
 _AiohttpHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-# What a form is told beside its fields; anything else is a page of its own. NotFound: what was chosen in it is gone.
+# Errors shown in the form; all others have a page of their own. NotFound: a document chosen in the form is gone.
 _FORM_ERRORS = (BadRequest, Conflict, LegacyFailure, NotFound, SignInRejected, TooManyRequests)
 
 
 def mount(app: web.Application, dependencies: HandlerDependencies) -> None:
-    """Serve every page on `app`; what is under /app and is none of them is told so by a page."""
+    """Add the routes of every page to `app`, and an error page for every other path under /app."""
     rendering.configure_templates(app, dependencies.limits)
     app.add_routes(static_files.routes())
-    declared = views.list_pages()
-    application = WebApplication(dependencies, {page.handler: page for page in declared if page.method == "GET"})
-    for page in declared:
+    pages = views.list_pages()
+    application = WebApplication(dependencies, {page.handler: page for page in pages if page.method == "GET"})
+    for page in pages:
         add = app.router.add_get if page.method == "GET" else app.router.add_post
-        add(page.pattern, application.handler(page))
-    for pattern in {page.pattern for page in declared}:
-        app.router.add_route("*", pattern, application.refusal([page for page in declared if page.pattern == pattern]))
-    app.router.add_route("*", "/app/{rest:.*}", application.refusal([]))
-    app.router.add_get("/", application.root)
+        add(page.pattern, application.page_handler(page))
+    for pattern in {page.pattern for page in pages}:
+        pages_of_path = [page for page in pages if page.pattern == pattern]
+        app.router.add_route("*", pattern, application.fallback_handler(pages_of_path))
+    app.router.add_route("*", "/app/{rest:.*}", application.fallback_handler([]))
+    app.router.add_get("/", application.handle_root)
+
+
+@dataclass(frozen=True)
+class _PageRequest:
+    """One request of a page or form."""
+
+    page: Page
+    request: web.Request
+    browser_session: BrowserSession
+    ctx: Context
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of the page's handler, without those of its form."""
+        page = self.page
+        arguments: dict[str, Any] = {
+            argument: ObjectId(self.request.match_info[name])
+            for name, argument in page.path_parameters
+            if name in self.request.match_info
+        }
+        if page.query is not None:
+            try:
+                arguments["query"] = load_form(page.query, self.request.query)
+            except ValidationError:
+                arguments["query"] = load_form(page.query, {})
+        if page.with_request:
+            arguments["request"] = self.request
+        return arguments
 
 
 class WebApplication:
-    """What every page is served with."""
+    """Serves pages and forms. `pages` maps the handlers of pages to their declarations."""
 
-    def __init__(self, dependencies: HandlerDependencies, shown: dict[Any, Page]) -> None:
-        self.dependencies, self.shown = dependencies, shown
+    def __init__(self, dependencies: HandlerDependencies, pages: dict[Handler, Page]) -> None:
+        self.dependencies, self.pages = dependencies, pages
 
-    def handler(self, page: Page) -> _AiohttpHandler:
-        """The aiohttp handler of one declared page."""
+    def page_handler(self, page: Page) -> _AiohttpHandler:
+        """Return the aiohttp handler of one declared page or form."""
 
         async def handle(request: web.Request) -> web.StreamResponse:
             browser_session = BrowserSession.anonymous(self.dependencies.services)
             try:
                 browser_session = await BrowserSession.from_request(self.dependencies.services, request)
-                return await self._serve(page, request, browser_session)
+                return await self._respond(self._page_request(page, request, browser_session))
             except Unauthorized:
                 return redirect_to_sign_in(request, browser_session)
             except ClientDisconnected:
                 raise
-            except Exception as error:  # noqa: BLE001 - every failure becomes a page here, and only here
-                return rendering.render_error(request, browser_session, to_service_error(request, error))
+            except Exception as error:  # noqa: BLE001 - the one place where exceptions become error pages
+                return render_error(request, browser_session, to_service_error(request, error))
 
         return handle
 
-    def refusal(self, here: list[Page]) -> _AiohttpHandler:
-        """Says that there is no such page, or that it is not used by this method; a form's address, reloaded or kept,
-        leads to the page on which it stands."""
-        methods: set[str] = {page.method for page in here}
+    def fallback_handler(self, pages: list[Page]) -> _AiohttpHandler:
+        """Return the handler for methods that the `pages` of a path do not have, or for an unknown path.
+
+        A form's path that is opened with GET redirects to the page of the form.
+        """
+        methods: set[str] = {page.method for page in pages}
         allowed = ", ".join(sorted(methods | {"HEAD"} if "GET" in methods else methods))
 
-        async def refuse(request: web.Request) -> web.StreamResponse:
-            reads = request.method in ("GET", "HEAD")
-            if reads and here:
+        async def handle(request: web.Request) -> web.StreamResponse:
+            is_read = request.method in ("GET", "HEAD")
+            if is_read and pages:
                 query = request.rel_url.raw_query_string
-                return see_other(self._standing(here[0], request) + (f"?{query}" if query else ""))
-            if reads and request.path.endswith("/"):
+                return see_other(self._page_url(pages[0], request) + (f"?{query}" if query else ""))
+            if is_read and request.path.endswith("/"):
                 return see_other(request.path.rstrip("/"))
             browser_session = await BrowserSession.from_request(self.dependencies.services, request)
-            what = f"Cannot {request.method} {request.path}"
-            error = MethodNotAllowed(what, {"Allow": allowed}) if methods else NotFound(what)
-            return rendering.render_error(request, browser_session, error)
+            message = f"Cannot {request.method} {request.path}"
+            error = MethodNotAllowed(message, {"Allow": allowed}) if methods else NotFound("page")
+            return render_error(request, browser_session, error)
 
-        return refuse
+        return handle
 
-    def _standing(self, page: Page, request: web.Request) -> str:
-        """The address of the page on which a form stands."""
-        return self.shown[page.on].path.format_map(request.match_info) if page.on else "/app"
-
-    async def root(self, request: web.Request) -> web.StreamResponse:
-        """A browser at the bare address is led to the application; anybody else finds nothing there."""
+    async def handle_root(self, request: web.Request) -> web.StreamResponse:
+        """Redirect browsers from `/` to the application; 404 for other clients."""
         if "text/html" not in request.headers.get("Accept", ""):
             raise web.HTTPNotFound
         return see_other("/app")
 
-    async def _serve(self, page: Page, request: web.Request, browser_session: BrowserSession) -> web.StreamResponse:
-        ctx = self._context(request, browser_session)
-        if page.access.audience != "public":
-            if browser_session.principal is None:
-                return await self._ended(page, request, browser_session, ctx)
-            request[PRINCIPAL] = browser_session.principal
-        if page.method == "GET":
-            return await self._page(page, request, browser_session, ctx)
-        check_access(page.access, browser_session.principal, writes=True)
-        sent, upload = await uploads.received(page, request, self.dependencies.limits)
-        with closing(upload):
-            try:
-                browser_session.check_form_token(request, sent.popall(CSRF_FIELD, [""])[0])
-            except StaleForm:
-                return await self._out_of_date(page, request, browser_session, ctx, sent)
-            return await self._form(page, request, browser_session, ctx, sent, upload)
-
-    def _context(self, request: web.Request, browser_session: BrowserSession) -> Context:
-        return Context(
+    def _page_request(self, page: Page, request: web.Request, browser_session: BrowserSession) -> _PageRequest:
+        ctx = Context(
             self.dependencies.services,
             browser_session.principal,
             request_id=request[REQUEST_ID],
             network_address=network_address(request, self.dependencies.proxies),
             is_disconnected=partial(is_disconnected, request),
         )
+        return _PageRequest(page, request, browser_session, ctx)
 
-    async def _ended(
-        self, page: Page, request: web.Request, browser_session: BrowserSession, ctx: Context
-    ) -> web.StreamResponse:
-        """A form after its session: who sent it signs in on the spot, and finds the form as they left it, unsent."""
+    def _page_url(self, form: Page, request: web.Request) -> str:
+        """Return the path of the page that a form is on."""
+        return self.pages[form.on].path.format_map(request.match_info) if form.on else "/app"
+
+    async def _respond(self, page_request: _PageRequest) -> web.StreamResponse:
+        page, browser_session = page_request.page, page_request.browser_session
+        if page.access.audience != "public":
+            if browser_session.principal is None:
+                return await self._reauthenticate(page_request)
+            page_request.request[PRINCIPAL] = browser_session.principal
+        if page.method == "GET":
+            return await self._render(page_request)
+        check_access(page.access, browser_session.principal, writes=True)
+        data, upload = await uploads.read_submission(page, page_request.request, self.dependencies.limits)
+        with closing(upload):
+            try:
+                browser_session.check_form_token(page_request.request, data.popall(CSRF_FIELD, [""])[0])
+            except StaleForm:
+                return await self._render_stale_form(page_request, data)
+            return await self._process_form(page_request, data, upload)
+
+    async def _reauthenticate(self, page_request: _PageRequest) -> web.StreamResponse:
+        """Respond to a request without a session: a form is shown again after signing in, filled in but not processed.
+
+        Raises Unauthorized for a page, and for a form from elsewhere.
+        """
+        page, request, browser_session = page_request.page, page_request.request, page_request.browser_session
         if page.on is None or browser_session.is_same_site(request) is not True:
             raise Unauthorized()
-        sent, _ = await uploads.received(page, request, None)
-        entry, typed = reauthentication.entry_of(sent), reauthentication.typed_of(sent)
-        if not entry or not browser_session.accepts(typed.popall(CSRF_FIELD, [""])[0]):
-            return self._sign_in_again(request, browser_session, typed, FormState(reauthentication.FORM))
+        data, _ = await uploads.read_submission(page, request, None)
+        credentials, values = reauthentication.credential_values(data), reauthentication.original_values(data)
+        form_token = values.popall(CSRF_FIELD, [""])[0]
+        if not credentials or not browser_session.accepts_form_token(form_token):
+            return self._render_reauthentication(page_request, values, FormState(reauthentication.FORM_NAME))
         try:
-            session = await reauthentication.sign_in(ctx, entry)
+            session_token = await reauthentication.sign_in(page_request.ctx, credentials)
         except (ValidationError, *_FORM_ERRORS) as error:
-            return self._sign_in_again(
-                request,
-                browser_session,
-                typed,
-                *_not_accepted(reauthentication.FORM, entry, error, field_names(reauthentication.ENTRY)),
+            form_state, status = _reject(
+                reauthentication.FORM_NAME, credentials, error, field_names(reauthentication.SCHEMA)
             )
-        browser_session = await browser_session.signed_in(session)
-        filled = FormState(page.name, typed, form_errors=[reauthentication.BACK])
+            return self._render_reauthentication(page_request, values, form_state, status)
+        browser_session = await browser_session.with_token(session_token)
+        form_state = FormState(page.name, values, form_errors=[reauthentication.SIGNED_IN_AGAIN])
         try:
-            shown = await self._page(
-                self.shown[page.on], request, browser_session, self._context(request, browser_session), filled
-            )
+            response = await self._render(self._page_request(self.pages[page.on], request, browser_session), form_state)
         except ServiceError as error:
-            shown = rendering.render_error(request, browser_session, error)
-        browser_session.set_cookies(shown, session=session)
-        return shown
+            response = render_error(request, browser_session, error)
+        browser_session.set_cookies(response, session_token=session_token)
+        return response
 
     @staticmethod
-    def _sign_in_again(
-        request: web.Request,
-        browser_session: BrowserSession,
-        kept: FormData,
-        typed: FormState,
-        status: int = Unauthorized.status,
+    def _render_reauthentication(
+        page_request: _PageRequest, values: FormData, form_state: FormState, status: int = Unauthorized.status
     ) -> web.Response:
-        kept.popall(CSRF_FIELD, None)
         return rendering.render_page(
-            request,
-            browser_session,
+            page_request.request,
+            page_request.browser_session,
             reauthentication.TEMPLATE,
-            {"kept": list(kept.items())},
-            typed=typed,
+            {"values": list(values.items())},
+            form_state=form_state,
             status=status,
         )
 
-    async def _out_of_date(
-        self, page: Page, request: web.Request, browser_session: BrowserSession, ctx: Context, sent: FormData
-    ) -> web.StreamResponse:
-        """A form of another browser_session of this browser's: shown again as it was typed."""
-        if browser_session.is_same_site(request) is not True:
+    async def _render_stale_form(self, page_request: _PageRequest, data: FormData) -> web.StreamResponse:
+        """Render a form of another session of the same browser again, with the submitted values."""
+        page = page_request.page
+        if page_request.browser_session.is_same_site(page_request.request) is not True:
             raise StaleForm()
         if page.on is None:
             return see_other("/app")
-        typed = FormState(page.name, reauthentication.typed_of(sent), form_errors=[reauthentication.STALE])
-        return await self._page(self.shown[page.on], request, browser_session, ctx, typed, status=StaleForm.status)
+        values = reauthentication.original_values(data)
+        form_state = FormState(page.name, values, form_errors=[reauthentication.STALE_FORM])
+        return await self._render_form_page(page_request, form_state, status=StaleForm.status)
 
-    async def _page(
+    async def _render(
         self,
-        page: Page,
-        request: web.Request,
-        browser_session: BrowserSession,
-        ctx: Context,
-        typed: FormState | None = None,
-        more: dict[str, Any] | None = None,
+        page_request: _PageRequest,
+        form_state: FormState | None = None,
+        additional_variables: dict[str, Any] | None = None,
         status: int = 200,
     ) -> web.StreamResponse:
+        page, browser_session = page_request.page, page_request.browser_session
         check_access(page.access, browser_session.principal, writes=False)
         async with self.dependencies.limiter(page.request_class):
-            answer = await page.handler(ctx, **self._arguments(page, request))
-        if isinstance(answer, web.StreamResponse):
-            return answer
-        if isinstance(answer, Redirect):
-            return redirect(browser_session, answer)
-        if typed is not None and "version" in answer:
-            typed.against(answer["version"])
+            result = await page.handler(page_request.ctx, **page_request.arguments())
+        if isinstance(result, web.StreamResponse):
+            return result
+        if isinstance(result, Redirect):
+            return redirect_response(browser_session, result)
+        if form_state is not None and "version" in result:
+            form_state.compare_version(result["version"])
         return rendering.render_page(
-            request,
+            page_request.request,
             browser_session,
             page.template,
-            answer | (more or {}),
-            typed=typed,
+            result | (additional_variables or {}),
+            form_state=form_state,
             status=status,
             external_redirect=page.external_redirect,
         )
 
-    async def _form(
+    async def _render_form_page(
         self,
-        page: Page,
-        request: web.Request,
-        browser_session: BrowserSession,
-        ctx: Context,
-        sent: FormData,
-        upload: Upload,
+        page_request: _PageRequest,
+        form_state: FormState | None = None,
+        additional_variables: dict[str, Any] | None = None,
+        status: int = 200,
     ) -> web.StreamResponse:
-        once_only = page.external_redirect or (page.access.audience != "public" and not page.idempotent)
-        claim = form_idempotency.claim_of(ctx, request, sent, upload.sha256) if once_only else None
+        """Render the page that a form is on."""
+        if page_request.page.on is None:
+            raise TypeError(f"{page_request.page.path} is on no page")
+        form_page = self.pages[page_request.page.on]
+        return await self._render(replace(page_request, page=form_page), form_state, additional_variables, status)
+
+    async def _process_form(self, page_request: _PageRequest, data: FormData, upload: Upload) -> web.StreamResponse:
+        page, request, ctx = page_request.page, page_request.request, page_request.ctx
+        runs_once = page.external_redirect or (page.access.audience != "public" and not page.idempotent)
+        claim = form_idempotency.create_claim(ctx, request, data, upload.sha256) if runs_once else None
         try:
-            arguments = self._arguments(page, request)
+            arguments = page_request.arguments()
             if page.schema is not None:
-                arguments["form"] = load(page.schema, sent)
-            with_file = uploads.with_file(page, ctx, upload, arguments, self.dependencies.limits)
-            async with with_file as whole, self.dependencies.limiter(page.request_class):
-                answer = await self._done(whole, request, ctx, arguments, claim)
+                arguments["form"] = load_form(page.schema, data)
+            stored_file = uploads.with_file(page, ctx, upload, arguments, self.dependencies.limits)
+            async with stored_file as page_with_file, self.dependencies.limiter(page.request_class):
+                result = await self._run_handler(replace(page_request, page=page_with_file), arguments, claim)
         except (ValidationError, *_FORM_ERRORS) as failure:
             if page.on is None or (isinstance(failure, NotFound) and page.form is None):
                 raise
             error = failure if isinstance(failure, ValidationError) else to_service_error(request, failure)
-            typed, status = _not_accepted(page.name, sent, error, _fields_of(page))
-            shown = await self._page(self.shown[page.on], request, browser_session, ctx, typed, status=status)
+            form_state, status = _reject(page.name, data, error, _fields_of(page))
+            response = await self._render_form_page(page_request, form_state, status=status)
             if isinstance(error, ServiceError):
-                shown.headers.update(error.headers)
-            return shown
-        if isinstance(answer, StreamedTask):
-            if claim is not None and not await form_idempotency.is_first(ctx, claim):
-                return redirect(browser_session, Redirect(answer.return_url, _BEGUN))
-            async with self.dependencies.limiter(page.request_class):
-                return await work(request, browser_session, answer)
-        return await self._respond(page, request, browser_session, ctx, answer)
+                response.headers.update(error.headers)
+            return response
+        if isinstance(result, StreamedTask):
+            return await self._run_task(page_request, result, claim)
+        return await self._form_response(page_request, result)
 
-    async def _done(
-        self, page: Page, request: web.Request, ctx: Context, arguments: dict[str, Any], claim: Claim | None
-    ) -> Any:
+    async def _run_handler(self, page_request: _PageRequest, arguments: dict[str, Any], claim: Claim | None) -> Any:
+        page, ctx = page_request.page, page_request.ctx
         if claim is not None and page.external_redirect and not await form_idempotency.is_first(ctx, claim):
-            raise Conflict(_ANSWERED)  # where the first time led is of use once only
+            raise Conflict(_CONSENT_REPEATED)  # the authorization code in the first redirect works once
         if claim is None or page.on is None or page.request_class != "database" or page.external_redirect:
             return await page.handler(ctx, **arguments)
-        return await form_idempotency.done(ctx, claim, page, self._standing(page, request), arguments)
+        page_url = self._page_url(page, page_request.request)
+        return await form_idempotency.run_once(ctx, claim, page, page_url, arguments)
 
-    async def _respond(
-        self, page: Page, request: web.Request, browser_session: BrowserSession, ctx: Context, answer: Any
+    async def _run_task(
+        self, page_request: _PageRequest, task: StreamedTask, claim: Claim | None
     ) -> web.StreamResponse:
-        if isinstance(answer, web.StreamResponse):
-            return answer
-        if isinstance(answer, Redirect):
-            return redirect(browser_session, answer)
-        if isinstance(answer, Render) and page.on is not None:
-            return await self._page(self.shown[page.on], request, browser_session, ctx, more=answer.variables)
-        raise TypeError(f"{page.path}: a form answers Redirect, Render or StreamedTask")
+        browser_session = page_request.browser_session
+        if claim is not None and not await form_idempotency.is_first(page_request.ctx, claim):
+            return redirect_response(browser_session, Redirect(task.return_url, _TASK_REPEATED))
+        async with self.dependencies.limiter(page_request.page.request_class):
+            return await stream_task(page_request.request, browser_session, task)
 
-    @staticmethod
-    def _arguments(page: Page, request: web.Request) -> dict[str, Any]:
-        arguments: dict[str, Any] = {
-            name: ObjectId(request.match_info[wire])
-            for wire, name in page.path_parameters
-            if wire in request.match_info
-        }
-        if page.query is not None:
-            try:
-                arguments["query"] = load(page.query, request.query)
-            except ValidationError:
-                arguments["query"] = load(page.query, {})
-        if page.with_request:
-            arguments["request"] = request
-        return arguments
+    async def _form_response(self, page_request: _PageRequest, result: Any) -> web.StreamResponse:
+        if isinstance(result, web.StreamResponse):
+            return result
+        if isinstance(result, Redirect):
+            return redirect_response(page_request.browser_session, result)
+        if isinstance(result, Render):
+            return await self._render_form_page(page_request, additional_variables=result.variables)
+        raise TypeError(f"{page_request.page.path}: a form returns a Redirect, Render or StreamedTask")
 
 
 def _fields_of(page: Page) -> set[str]:
     return field_names(page.schema) | ({page.upload.file_field} if page.upload else set())
 
 
-def _not_accepted(
-    name: str, sent: FormData, error: ValidationError | ServiceError, known: set[str]
+def _reject(
+    name: str, data: FormData, error: ValidationError | ServiceError, fields: set[str]
 ) -> tuple[FormState, int]:
-    """A form that was not accepted, and the status of the page that says so."""
+    """Return the state of a rejected form, and the status of its page."""
     if isinstance(error, ServiceError):
-        return wrong(name, sent, _told(error), known), error.status
-    return wrong(name, sent, error, known), BadRequest.status
+        return rejected_form(name, data, _form_message(error), fields), error.status
+    return rejected_form(name, data, error, fields), BadRequest.status
 
 
-def _told(error: ServiceError) -> str | list[str]:
-    """What a form says of an error; of too many attempts also when to come back, of what is gone what to do."""
+def _form_message(error: ServiceError) -> str | list[str]:
+    """Return the message of an error in a form; it states when to retry, or that a chosen document was deleted."""
     if isinstance(error, NotFound):
-        return f"{error.message}: it has been deleted meanwhile. Nothing was changed; what you typed is still here."
+        return f"{error.message}: it has been deleted. Nothing was changed, and your entries are still here."
     if isinstance(error, TooManyRequests):
         minutes = -(-int(error.headers.get("Retry-After", 60)) // 60)
-        return f"Too many attempts. Try again in {minutes} {'minute' if minutes == 1 else 'minutes'}."
+        return f"Too many attempts. Try again in {quantity(minutes, 'minute')}."
     return error.message

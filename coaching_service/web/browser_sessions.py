@@ -1,4 +1,4 @@
-"""Who visits: the session in the cookie, the token that every form carries, and where a form comes from."""
+"""Cookies of a browser: the sign-in session, the CSRF token of forms, and notices."""
 
 from __future__ import annotations
 
@@ -16,65 +16,66 @@ from coaching_service.core.errors import Forbidden
 from coaching_service.people.sessions import web_sessions
 
 CSRF_FIELD = "csrf"
-_LOCAL = re.compile(r"/(app|oauth)([/?][!-\[\]-~]*)?", re.ASCII)
+_LOCAL_PATH = re.compile(r"/(app|oauth)([/?][!-\[\]-~]*)?", re.ASCII)
+_NOTICE_SECONDS = 60
 
 
 class CrossSiteForm(Forbidden):
-    """A form that another site's page sent."""
+    """A form that was sent from another site."""
 
     def __init__(self) -> None:
-        super().__init__("This form was sent from another site, so nothing was done.")
+        super().__init__("This form was sent from another site, so nothing was changed.", code="CROSS_SITE_FORM")
 
 
 class StaleForm(Forbidden):
-    """A form whose token is not this browser_session's: the session behind it has ended, or another has begun."""
+    """A form whose CSRF token belongs to another session, or to one that has ended."""
 
     def __init__(self) -> None:
-        super().__init__("This page was out of date, so nothing was changed.")
+        super().__init__("This page was out of date, so nothing was changed.", code="STALE_FORM")
 
 
 @dataclass
 class BrowserSession:
-    """One request of a browser: its cookies, and the coach behind them, if any.
+    """The cookies of one request and the coach they identify, if any.
 
-    A form's token is a signature of a secret that only this browser's cookie holds: the session's token, or before
-    there is one a `visitor` cookie of its own.
+    A form's CSRF token is a signature of a secret that only this browser's cookies hold: the session token or, before
+    sign-in, the `visitor` cookie.
     """
 
     services: Services
-    session: str | None
+    token: str | None
     principal: Principal | None
-    visitor: str
-    is_new: bool
+    visitor_id: str
+    is_new_visitor: bool
 
     @classmethod
     async def from_request(cls, services: Services, request: web.Request) -> BrowserSession:
-        """What a request's cookies say."""
-        session = request.cookies.get(cookie_name(services, "session"))
-        principal = await web_sessions.find_principal(services, session) if session else None
-        visitor = request.cookies.get(cookie_name(services, "visitor"))
-        return cls(services, session, principal, visitor or new_token(), is_new=not visitor)
+        """Read the session of a request from its cookies."""
+        token = request.cookies.get(cookie_name(services, "session"))
+        principal = await web_sessions.find_principal(services, token) if token else None
+        visitor_id = request.cookies.get(cookie_name(services, "visitor"))
+        return cls(services, token, principal, visitor_id or new_token(), is_new_visitor=not visitor_id)
 
     @classmethod
     def anonymous(cls, services: Services) -> BrowserSession:
-        """A browser_session of which nothing is known, as when the database cannot be asked."""
-        return cls(services, None, None, new_token(), is_new=False)
+        """Return a session without cookies, for errors that occur before they are read."""
+        return cls(services, None, None, new_token(), is_new_visitor=False)
 
-    async def signed_in(self, session: str) -> BrowserSession:
-        """The same browser with a session that has just begun."""
-        return replace(self, session=session, principal=await web_sessions.find_principal(self.services, session))
-
-    @property
-    def csrf(self) -> str:
-        """What every form of this browser_session carries."""
-        return self.services.vault.sign(self._bound)
+    async def with_token(self, token: str) -> BrowserSession:
+        """Return the same browser's session after signing in with `token`."""
+        return replace(self, token=token, principal=await web_sessions.find_principal(self.services, token))
 
     @property
-    def _bound(self) -> str:
-        return f"form of session:{self.session}" if self.principal else f"form of visitor:{self.visitor}"
+    def csrf_token(self) -> str:
+        """The token in every form of this session."""
+        return self.services.vault.sign(self._csrf_subject)
+
+    @property
+    def _csrf_subject(self) -> str:
+        return f"form of session:{self.token}" if self.principal else f"form of visitor:{self.visitor_id}"
 
     def is_same_site(self, request: web.Request) -> bool | None:
-        """Whether a form was sent from a page of ours; None when the browser does not tell."""
+        """Return whether a form was sent from a page of this application; None when the browser does not report it."""
         site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
         if site is not None:
             return None if site == "none" else site == "same-origin"
@@ -83,71 +84,74 @@ class BrowserSession:
         return None
 
     def check_form_token(self, request: web.Request, token: str) -> None:
-        """Raises CrossSiteForm for a form of another site, StaleForm for an old token."""
+        """Raise CrossSiteForm for a form sent from another site, StaleForm for one with another session's token."""
         if self.is_same_site(request) is False:
             raise CrossSiteForm()
-        if not self.accepts(token):
+        if not self.accepts_form_token(token):
             raise StaleForm()
 
-    def accepts(self, token: str) -> bool:
-        """Whether this is the token of a form drawn for this browser_session."""
-        return self.services.vault.verify_signature(self._bound, token)
+    def accepts_form_token(self, token: str) -> bool:
+        """Return whether `token` is the CSRF token of this session."""
+        return self.services.vault.verify_signature(self._csrf_subject, token)
 
-    def set_cookies(self, response: web.StreamResponse, *, session: str | None = None, ends: bool = False) -> None:
-        """Give a response the cookies of this browser_session; `session` begins one, `ends` ends it."""
-        if session is not None:
-            self._set(response, "session", session, int(web_sessions.LIVES.total_seconds()))
-        elif ends or (self.session and self.principal is None):
-            self._drop(response, "session")
-        if self.is_new and self.principal is None:
-            self._set(response, "visitor", self.visitor, None)
+    def set_cookies(
+        self, response: web.StreamResponse, *, session_token: str | None = None, ends_session: bool = False
+    ) -> None:
+        """Set the cookies of this session on a response; `session_token` starts one, `ends_session` ends it."""
+        if session_token is not None:
+            self._set_cookie(response, "session", session_token, int(web_sessions.LIVES.total_seconds()))
+        elif ends_session or (self.token and self.principal is None):
+            self._delete_cookie(response, "session")
+        if self.is_new_visitor and self.principal is None:
+            self._set_cookie(response, "visitor", self.visitor_id, None)
 
     def set_notice(self, response: web.StreamResponse, notice: str) -> None:
-        """Leave a sentence for the next page."""
+        """Store a sentence that the next page shows."""
         text = base64.urlsafe_b64encode(notice.encode()).decode()
-        self._set(response, "notice", f"{text}.{self.services.vault.sign(f'notice:{text}')}", 60)
+        signature = self.services.vault.sign(f"notice:{text}")
+        self._set_cookie(response, "notice", f"{text}.{signature}", _NOTICE_SECONDS)
 
     def read_notice(self, request: web.Request) -> str:
-        """The sentence that was left for this page, or an empty one."""
+        """Return the sentence stored for this page, or an empty string."""
         text, _, signature = request.cookies.get(cookie_name(self.services, "notice"), "").partition(".")
         if not text or not self.services.vault.verify_signature(f"notice:{text}", signature):
             return ""
         return base64.urlsafe_b64decode(text).decode()
 
     def clear_notice(self, response: web.StreamResponse) -> None:
-        """Forget it: it is read once."""
-        self._drop(response, "notice")
+        """Delete the stored sentence, which has been shown."""
+        self._delete_cookie(response, "notice")
 
-    def _set(self, response: web.StreamResponse, name: str, value: str, seconds: int | None) -> None:
+    def _set_cookie(self, response: web.StreamResponse, name: str, value: str, max_age: int | None) -> None:
         response.set_cookie(
             cookie_name(self.services, name),
             value,
-            max_age=seconds,
+            max_age=max_age,
             path="/",
             httponly=True,
             secure=is_secure(self.services),
             samesite="Lax",
         )
 
-    def _drop(self, response: web.StreamResponse, name: str) -> None:
+    def _delete_cookie(self, response: web.StreamResponse, name: str) -> None:
         response.del_cookie(
             cookie_name(self.services, name), path="/", httponly=True, secure=is_secure(self.services), samesite="Lax"
         )
 
 
 def is_secure(services: Services) -> bool:
-    """Whether the service is known by an https address."""
+    """Return whether the service's public URL is https."""
     return services.base_url.startswith("https:")
 
 
 def cookie_name(services: Services, name: str) -> str:
-    """A cookie's name; with https one that browsers take from this host alone."""
+    """Return the name of a cookie; over https it has the `__Host-` prefix, which ties it to this host."""
     return f"__Host-{name}" if is_secure(services) else f"coach_{name}"
 
 
-def local(path: str | None, otherwise: str = "/app") -> str:
-    """`path` if it is an address of this application's, such as `/app/programs?page=2`; else `otherwise`."""
-    if not path or not _LOCAL.fullmatch(path):
-        return otherwise
-    steps = unquote(path.partition("?")[0]).split("/")[1:]
-    return otherwise if {"", ".", ".."} & set(steps) else path
+def local_path(path: str | None, default: str = "/app") -> str:
+    """Return `path` if it is a path of this application such as `/app/programs?page=2`, else `default`."""
+    if not path or not _LOCAL_PATH.fullmatch(path):
+        return default
+    segments = unquote(path.partition("?")[0]).split("/")[1:]
+    return default if {"", ".", ".."} & set(segments) else path

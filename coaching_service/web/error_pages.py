@@ -1,6 +1,8 @@
-"""Whatever goes wrong, as an error that can be told."""
+"""Error pages: what happened and what the user can do next."""
 
 from __future__ import annotations
+
+import re
 
 import structlog
 from aiohttp import web
@@ -8,19 +10,74 @@ from aiohttp import web
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.errors import BadRequest, InternalError, LegacyFailure, ServiceError
 from coaching_service.core.http.middleware import REQUEST_ID
+from coaching_service.web import rendering
+from coaching_service.web.browser_sessions import BrowserSession, CrossSiteForm, StaleForm
+from coaching_service.web.formatting import permission_label
 
 log = structlog.get_logger("coaching_service.web")
 
+_PERMISSION = re.compile(r"\b[a-z]+\.(view|create|edit|delete)\b")
+_BY_TYPE: dict[type[ServiceError], tuple[str, str]] = {
+    StaleForm: ("Please try again", "Open the page again and submit the form from there. Cookies must be enabled."),
+    CrossSiteForm: (
+        "Request blocked",
+        "The form was sent from another site. If it was you, open the page here and submit the form from there.",
+    ),
+}
+_BY_STATUS = {
+    400: ("Invalid request", "Go back and try again."),
+    401: ("Sign in", "Your session has ended."),
+    403: ("Access denied", "Ask the owner of your company for the permission."),
+    404: ("Page not found", "It may have been deleted, or the address is wrong."),
+    405: ("Action not available", "Go back and use the buttons on the page."),
+    408: ("Request timed out", "Check your connection and try again."),
+    409: ("Changed by another user", "Go back, reload the page and repeat your change."),
+    413: ("Too much data", "Send less at a time."),
+    429: ("Too many attempts", "Wait a moment before you try again."),
+    503: ("Temporarily unavailable", "The database cannot be reached. Try again shortly."),
+}
+_DEFAULT = ("Something went wrong", "This is our fault. Try again; if the problem persists, contact support.")
+_NOT_A_COACH = (
+    "Access denied",
+    "This application is for coaches. If you are a client, sign in to your training app; your coach can help you.",
+)
+_WITHOUT_MESSAGE = (404, 405, 500)
+
 
 def to_service_error(request: web.Request, error: Exception) -> ServiceError:
-    """The error a visitor is told; what was not foreseen is logged, and told as no more than that.
+    """Return the error to show for an exception; an unexpected one is logged and shown as InternalError.
 
-    What REST has to answer with a documented 500 is a bad request here, as it is one.
+    A documented 500 of REST is a bad request in the web application.
     """
     if isinstance(error, LegacyFailure):
         return BadRequest(error.message)
-    found = error if isinstance(error, ServiceError) else as_service_error(error)
-    if found is None:
-        log.error("unforeseen", request_id=request[REQUEST_ID], route=request.path, exc_info=error)
+    service_error = error if isinstance(error, ServiceError) else as_service_error(error)
+    if service_error is None:
+        log.error("unexpected_error", request_id=request[REQUEST_ID], route=request.path, exc_info=error)
         return InternalError()
-    return found
+    return service_error
+
+
+def render_error(request: web.Request, browser_session: BrowserSession, error: ServiceError) -> web.Response:
+    """Render the page of an error."""
+    title, advice = _title_and_advice(browser_session, error)
+    messages = [error.message] if isinstance(error.message, str) else error.message
+    if error.status in _WITHOUT_MESSAGE:
+        messages = []
+    variables = {
+        "title": title,
+        "advice": advice,
+        "messages": [_PERMISSION.sub(lambda name: f"“{permission_label(name[0])}”", message) for message in messages],
+        "status": error.status,
+    }
+    response = rendering.render_page(request, browser_session, "error.html", variables, status=error.status)
+    response.headers.update(error.headers)
+    return response
+
+
+def _title_and_advice(browser_session: BrowserSession, error: ServiceError) -> tuple[str, str]:
+    if type(error) in _BY_TYPE:
+        return _BY_TYPE[type(error)]
+    if error.status == 403 and browser_session.principal is None:
+        return _NOT_A_COACH
+    return _BY_STATUS.get(error.status, _DEFAULT)

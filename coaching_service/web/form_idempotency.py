@@ -1,7 +1,7 @@
-"""A form is done once: sent again as it was (pressed twice, reloaded), it gives the outcome of the first time.
+"""Idempotent forms: a form that is sent twice (double click, reload) runs once and returns the first outcome.
 
-Every form carries a token made when its page was drawn. What is typed counts too: the page brought back, and sent with
-something else in it, is another form. The outcome is kept in the transaction of the change itself, for a day.
+Every rendered form carries a submission token. The outcome is stored for a day, in the transaction of the change. The
+values count too: a page that is opened again and sent with other values is another submission.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import hashlib
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import orjson
@@ -23,68 +24,84 @@ from coaching_service.web.forms import FormData
 from coaching_service.web.pages import Page, Redirect, Render
 
 SUBMISSION_FIELD = "submission"
-_AGAIN = "It was sent twice, and done once."
-_PATIENCE, _LOOK_EVERY = 5.0, 0.1
+_REPEATED = "The form was sent twice and processed once."
+_WAIT_SECONDS, _RETRY_SECONDS = 5.0, 0.1
 
 
-def claim_of(ctx: Context, request: web.Request, sent: FormData, file: str) -> Claim | None:
-    """What stands for this form as it was filled in, whose token is taken out of `sent`; None without a token.
+def create_claim(ctx: Context, request: web.Request, data: FormData, file_hash: str) -> Claim | None:
+    """Return the claim of a submission and remove its token from `data`; None without a token.
 
-    `file`: the hash of the file in it, or empty.
+    `file_hash`: the SHA-256 of the form's file, or empty.
     """
-    token = sent.popall(SUBMISSION_FIELD, [""])[0]
+    token = data.popall(SUBMISSION_FIELD, [""])[0]
     if not token or ctx.principal is None:
         return None
-    whole = orjson.dumps([str(ctx.caller.id), token, request.path_qs, list(sent.items()), file])
-    return Claim.of(ctx, hashlib.sha256(whole).hexdigest(), request.method, request.path, None)
+    fingerprint = orjson.dumps([str(ctx.caller.id), token, request.path_qs, list(data.items()), file_hash])
+    return Claim.of(ctx, hashlib.sha256(fingerprint).hexdigest(), request.method, request.path, None)
 
 
-async def done(ctx: Context, claim: Claim, page: Page, standing: str, arguments: dict[str, Any]) -> Any:
-    """The answer of a form's handler, which is run in one transaction with the note of its outcome; of a form that was
-    sent before, where the first time led. `standing`: the address of the form's page. Raises what the handler does,
-    and StillRunning."""
-    first: Any = None
-    begun = False
+async def run_once(ctx: Context, claim: Claim, page: Page, page_url: str, arguments: dict[str, Any]) -> Any:
+    """Run a form's handler and store its outcome in one transaction; return its result.
 
-    async def work(tx: Context) -> tuple[StoredResponse, ObjectId | None]:
-        nonlocal begun, first
-        begun = True
-        first = await page.handler(tx, **copy.deepcopy(arguments))  # run again when the transaction collides
-        if isinstance(first, Render):
-            return _kept(standing, first.repeat_notice), None
-        return _kept(first.location, _AGAIN if page.deletes_customer else f"{first.notice} {_AGAIN}"), first.customer_id
-
+    A repeated submission returns a Redirect to where the first one led. `page_url`: the URL of the form's page.
+    Raises what the handler raises, and RequestInProgress.
+    """
+    submission = _Submission(page, page_url, arguments)
+    customer_id = None if page.deletes_customer else arguments.get("customer_id")
     try:
-        kept = await _claimed(ctx, claim, None if page.deletes_customer else arguments.get("customer_id"), work)
+        stored = await _wait_for_first(ctx, claim, customer_id, submission.run)
     except (Forbidden, NotFound):
-        if begun:
+        if submission.started:
             raise
-        return Redirect("/app", _AGAIN)  # the client it was about has gone, it may be by this form
-    return Redirect(**orjson.loads(kept.body)) if kept.replayed else first
+        return Redirect("/app", _REPEATED)  # the client is gone, perhaps deleted by the first submission
+    return Redirect(**orjson.loads(stored.body)) if stored.replayed else submission.result
 
 
 async def is_first(ctx: Context, claim: Claim) -> bool:
-    """Whether work that is not one transaction, or whose outcome is not to be told again, may begin: nobody has begun
-    it by this form."""
-
-    async def work(_: Context) -> tuple[StoredResponse, ObjectId | None]:
-        return _kept("", ""), None
-
+    """Claim a submission whose outcome is not stored; return whether it is the first."""
     try:
-        return not (await idempotency.once(ctx, claim, None, work)).replayed
+        stored = await idempotency.once(ctx, claim, None, _store_nothing)
     except RequestInProgress:
         return False
+    return not stored.replayed
 
 
-async def _claimed(ctx: Context, claim: Claim, about: ObjectId | None, work: Any) -> StoredResponse:
-    """Somebody who presses twice sees the answer to the second time: it waits for the first."""
-    for _ in range(int(_PATIENCE / _LOOK_EVERY)):
+class _Submission:
+    """Runs the handler of one submission; has its result afterwards."""
+
+    def __init__(self, page: Page, page_url: str, arguments: dict[str, Any]) -> None:
+        self.page, self.page_url, self.arguments = page, page_url, arguments
+        self.started = False
+        self.result: Any = None
+
+    async def run(self, tx: Context) -> tuple[StoredResponse, ObjectId | None]:
+        """Run the handler, again if the transaction is retried; return the outcome to store and its client."""
+        self.started = True
+        self.result = await self.page.handler(tx, **copy.deepcopy(self.arguments))
+        if isinstance(self.result, Render):
+            return _outcome(self.page_url, self.result.repeat_notice), None
+        notice = _REPEATED if self.page.deletes_customer else f"{self.result.notice} {_REPEATED}"
+        return _outcome(self.result.location, notice), self.result.customer_id
+
+
+async def _wait_for_first(
+    ctx: Context,
+    claim: Claim,
+    customer_id: ObjectId | None,
+    work: Callable[[Context], Awaitable[tuple[StoredResponse, ObjectId | None]]],
+) -> StoredResponse:
+    """Run the submission, or wait for the outcome of the same submission in another request."""
+    for _ in range(int(_WAIT_SECONDS / _RETRY_SECONDS)):
         try:
-            return await idempotency.once(ctx, claim, about, work)
+            return await idempotency.once(ctx, claim, customer_id, work)
         except RequestInProgress:
-            await asyncio.sleep(_LOOK_EVERY)
-    return await idempotency.once(ctx, claim, about, work)
+            await asyncio.sleep(_RETRY_SECONDS)
+    return await idempotency.once(ctx, claim, customer_id, work)
 
 
-def _kept(to: str, notice: str) -> StoredResponse:
-    return StoredResponse(303, orjson.dumps({"location": to, "notice": notice.strip()}))
+async def _store_nothing(_: Context) -> tuple[StoredResponse, ObjectId | None]:
+    return _outcome("", ""), None
+
+
+def _outcome(location: str, notice: str) -> StoredResponse:
+    return StoredResponse(303, orjson.dumps({"location": location, "notice": notice.strip()}))

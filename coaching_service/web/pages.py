@@ -1,4 +1,4 @@
-"""The declaration of a page: serving, its tests and the walk over every page read it.
+"""Declarations of pages and forms, read by the application and by its tests.
 
 pages = Pages("/app")
 
@@ -9,15 +9,15 @@ async def customer(ctx, customer_id):
 @pages.post("/customers/{customerId}/rename", access=coach(CUSTOMERS.EDIT), form=NewName(), on=customer)
 async def rename(ctx, customer_id, form):
     await customers.change(ctx, customer_id, form)
-    return Redirect(f"/app/customers/{customer_id}", "The client has a new name.")
+    return Redirect(f"/app/customers/{customer_id}", "Client renamed.")
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sized
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from marshmallow import Schema
 
@@ -32,10 +32,10 @@ IDENTIFIER = "[0-9a-fA-F]{24}"
 
 @dataclass(frozen=True)
 class Redirect:
-    """An answer: go to `to`, and find `notice` there once.
+    """A response that redirects to `location`, where `notice` is shown once.
 
-    `session`: the token of a session begun; `ends`: the session at hand has ended. `about`: the client it tells of,
-    when the form's address does not name one.
+    `session_token` starts a sign-in session, `ends_session` ends the present one. `customer_id`: the client the change
+    was about, when the form's path does not name one.
     """
 
     location: str
@@ -47,28 +47,42 @@ class Redirect:
 
 @dataclass(frozen=True)
 class Render:
-    """A form's answer that is its page once more, with these variables added (a secret that is shown once, say).
+    """A response to a form that renders the form's page with additional `variables` (a new API key, for example).
 
-    `again` is what the page says when the same form is sent a second time: the variables are kept nowhere.
+    They are not stored: when the same form is sent again, the page is shown with `repeat_notice` instead.
     """
 
     variables: dict[str, Any]
     repeat_notice: str
 
 
+class BatchResult(Protocol):
+    """The result of a long task so far: how many clients were changed, and those that failed."""
+
+    @property
+    def ok(self) -> int:
+        """The number of clients changed."""
+
+    @property
+    def failed(self) -> Sized:
+        """The clients that failed."""
+
+
+ReportProgress = Callable[[BatchResult], Awaitable[None]]
+
+
 @dataclass(frozen=True)
 class StreamedTask:
-    """A form's answer that takes a while: its page grows while `work` goes on.
+    """A response to a form that runs a long task and streams its progress into the page.
 
-    `template` says `<!--progress-->` where the progress goes. `work` is given what to call after each step with the
-    result so far (`requested`, `ok`, `failed`), and gives the whole as a document; `total` is how many there will be.
-    `back` is where one goes on afterwards.
+    `template` contains `<!--progress-->` where the progress is written. `run` receives a function to call after each
+    step and returns the result. `total` is the number of clients, `return_url` where the page's last link leads.
     """
 
     template: str
     variables: dict[str, Any]
     total: int
-    work: Callable[[Callable[[Any], Awaitable[None]]], Awaitable[dict[str, Any]]]
+    run: Callable[[ReportProgress], Awaitable[Mapping[str, Any]]]
     return_url: str
 
 
@@ -106,7 +120,7 @@ class Page:
 
     @property
     def name(self) -> str:
-        """The name of the form, by which a template knows it."""
+        """The form's name in templates: `form("rename")`."""
         return self.handler.__name__
 
     @property
@@ -116,17 +130,17 @@ class Page:
 
     @property
     def schema(self) -> Schema | None:
-        """What the form's text fields are read by."""
+        """The schema of the form's text fields."""
         return self.form.schema if isinstance(self.form, MultipartBody) else self.form
 
     @property
     def pattern(self) -> str:
-        """The path as aiohttp matches it: parameters are identifiers, anything else is another path."""
+        """The path as aiohttp matches it: every parameter is an identifier."""
         return re.sub(r"{(\w+)}", rf"{{\1:{IDENTIFIER}}}", self.path)
 
 
 class Pages:
-    """Pages under one prefix."""
+    """The pages declared under one path prefix."""
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
@@ -137,17 +151,17 @@ class Pages:
         return self._declare("GET", path, access, {"template": template, **options})
 
     def post(self, path: str, *, access: Access, on: Handler | None, **options: Any) -> Callable[[Handler], Handler]:
-        """Declare a form."""
+        """Declare a form on the page `on`."""
         return self._declare("POST", path, access, {"on": on, **options})
 
     def _declare(
         self, method: Literal["GET", "POST"], path: str, access: Access, options: dict[str, Any]
     ) -> Callable[[Handler], Handler]:
-        whole = self.prefix + path
-        parameters = tuple((wire, snake_case(wire)) for wire in re.findall(r"{(\w+)}", whole))
+        full_path = self.prefix + path
+        parameters = tuple((name, snake_case(name)) for name in re.findall(r"{(\w+)}", full_path))
 
         def declare(handler: Handler) -> Handler:
-            self.declared.append(Page(method, whole, access, handler, path_parameters=parameters, **options))
+            self.declared.append(Page(method, full_path, access, handler, path_parameters=parameters, **options))
             return handler
 
         return declare

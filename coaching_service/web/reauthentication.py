@@ -1,8 +1,8 @@
-"""A session that ends while somebody types: they sign in on the spot, and find the form as they left it.
+"""Signing in again when a session has ended while a form was being filled in.
 
-The answer to such a form is a page that asks for the password and carries what was typed. It comes back to the same
-address, and is answered with the form, filled: nothing is done before its own button is pressed once more. Only a form
-from a page of ours is kept so.
+The response to such a form is a sign-in page that carries the submitted values in hidden fields. It is sent to the same
+URL and answered with the original form, filled in: nothing is changed until the form itself is submitted again. Only
+forms from pages of this application are treated in this way.
 """
 
 from __future__ import annotations
@@ -15,34 +15,36 @@ from coaching_service.core.validation import Input
 from coaching_service.people.sessions import web_sessions
 from coaching_service.people.sessions.schemas import Credentials
 from coaching_service.web.form_idempotency import SUBMISSION_FIELD
-from coaching_service.web.forms import FormData, load
+from coaching_service.web.forms import FormData, load_form
 
-FORM, TEMPLATE = "ended", "sign_in/session_expired.html"
-BACK = "You are signed in again. Nothing was changed yet: look at what you typed, and send it."
-STALE = "This page was out of date, so nothing was changed. Look at what you typed, and send it once more."
-_PREFIX = f"{FORM}."
-_NEVER_KEPT = ("password", "currentPassword", SUBMISSION_FIELD)
-
-
-class _Entry(Input):
-    ended = fields.Nested(Credentials, required=True)
+FORM_NAME, TEMPLATE = "reauthentication", "sign_in/session_expired.html"
+SIGNED_IN_AGAIN = "You are signed in again. Nothing has been changed yet: check your entries and submit the form."
+STALE_FORM = "This page was out of date, so nothing was changed. Check your entries and submit the form again."
+_PREFIX = f"{FORM_NAME}."
+_NOT_CARRIED_OVER = ("password", "currentPassword", SUBMISSION_FIELD)
 
 
-ENTRY = _Entry()
+class _Reauthentication(Input):
+    reauthentication = fields.Nested(Credentials, required=True)
 
 
-def typed_of(sent: FormData) -> FormData:
-    """What was typed into the form itself, passwords left out."""
-    kept = [(n, value) for n, value in sent.items() if n not in _NEVER_KEPT and not n.startswith(_PREFIX)]
-    return MultiDict(kept)
+SCHEMA = _Reauthentication()
 
 
-def entry_of(sent: FormData) -> FormData:
-    """What was typed to sign in again; empty when nobody was asked yet."""
-    return MultiDict([(name, value) for name, value in sent.items() if name.startswith(_PREFIX)])
+def original_values(data: FormData) -> FormData:
+    """Return the values of the original form, without passwords."""
+    values = [
+        (name, value) for name, value in data.items() if name not in _NOT_CARRIED_OVER and not name.startswith(_PREFIX)
+    ]
+    return MultiDict(values)
 
 
-async def sign_in(ctx: Context, entry: FormData) -> str:
-    """The token of a new session. Raises ValidationError, and what browser.sign_in does."""
-    credentials = load(ENTRY, entry)["ended"]
+def credential_values(data: FormData) -> FormData:
+    """Return the values of the sign-in fields; empty when they have not been shown yet."""
+    return MultiDict([(name, value) for name, value in data.items() if name.startswith(_PREFIX)])
+
+
+async def sign_in(ctx: Context, data: FormData) -> str:
+    """Return the token of a new session. Raises ValidationError, and what web_sessions.sign_in raises."""
+    credentials = load_form(SCHEMA, data)[FORM_NAME]
     return await web_sessions.sign_in(ctx, credentials["email"], credentials["password"])

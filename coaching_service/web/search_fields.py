@@ -1,4 +1,4 @@
-"""What is searched for, as it is typed into an address."""
+"""Search fields of page queries."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from coaching_service.core.validation import Text
 
 
 class Keywords(Text):
-    """Words to search for: cut where they are too long, without control characters, so that no search is dropped."""
+    """Search text from a URL: truncated to the maximum length, control characters become spaces; never rejected."""
 
     def __init__(self) -> None:
         super().__init__(allow_blank=True, load_default="")
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
-        seen = "".join(" " if unicodedata.category(each) == "Cc" else each for each in str(value))
-        return super()._deserialize(seen.strip()[: self.max_length], attr, data, **kwargs)
+        text = "".join(" " if unicodedata.category(char) == "Cc" else char for char in str(value))
+        return super()._deserialize(text.strip()[: self.max_length], attr, data, **kwargs)

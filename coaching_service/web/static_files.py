@@ -1,4 +1,4 @@
-"""The stylesheet, the script and the icon: each under an address that changes with its content, so kept for long."""
+"""Static files: the stylesheet, the script and the icon, each at a URL that contains a hash of its content."""
 
 from __future__ import annotations
 
@@ -10,34 +10,38 @@ from importlib.resources import files
 from aiohttp import web
 
 PREFIX = "/app/static/"
-_FOR_LONG = "public, max-age=31536000, immutable"
-_KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-# One stylesheet is served; it is kept in parts that can be read.
-_PARTS = {"style.css": ("base.css", "components.css", "charts.css"), "app.js": ("app.js",), "icon.svg": ("icon.svg",)}
+_CACHE_CONTROL = "public, max-age=31536000, immutable"
+_CONTENT_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+_SOURCES = {
+    "style.css": ("base.css", "components.css", "charts.css"),
+    "app.js": ("app.js",),
+    "icon.svg": ("icon.svg",),
+}
 
 
 @cache
-def _content(name: str) -> bytes:
+def _read_content(name: str) -> bytes:
     folder = files(__package__) / "static"
-    return b"\n".join((folder / part).read_bytes() for part in _PARTS[name])
+    return b"\n".join((folder / source).read_bytes() for source in _SOURCES[name])
 
 
 @cache
 def url_of(name: str) -> str:
-    """Where `style.css`, `app.js` or `icon.svg` is served."""
-    stem, _, ending = name.partition(".")
-    return f"{PREFIX}{stem}.{hashlib.sha256(_content(name)).hexdigest()[:12]}.{ending}"
+    """Return the URL path of `style.css`, `app.js` or `icon.svg`."""
+    stem, _, extension = name.partition(".")
+    return f"{PREFIX}{stem}.{hashlib.sha256(_read_content(name)).hexdigest()[:12]}.{extension}"
 
 
 def routes() -> list[web.RouteDef]:
-    """What to serve."""
-    return [web.get(url_of(name), _serve(name)) for name in _PARTS]
+    """Return the aiohttp routes of all static files."""
+    return [web.get(url_of(name), _create_handler(name)) for name in _SOURCES]
 
 
-def _serve(name: str) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-    headers = {"Content-Type": f"{_KINDS[name.partition('.')[2]]}; charset=utf-8", "Cache-Control": _FOR_LONG}
+def _create_handler(name: str) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    content_type = _CONTENT_TYPES[name.partition(".")[2]]
+    headers = {"Content-Type": f"{content_type}; charset=utf-8", "Cache-Control": _CACHE_CONTROL}
 
-    async def serve(_: web.Request) -> web.StreamResponse:
-        return web.Response(body=_content(name), headers=headers)
+    async def serve_file(_: web.Request) -> web.StreamResponse:
+        return web.Response(body=_read_content(name), headers=headers)
 
-    return serve
+    return serve_file

@@ -1,4 +1,4 @@
-"""A page that grows while work goes on: no script is needed to see how far it is."""
+"""Pages that stream the progress of a long task; they need no script."""
 
 from __future__ import annotations
 
@@ -11,46 +11,52 @@ from coaching_service.core.http.middleware import REQUEST_ID
 from coaching_service.web import rendering
 from coaching_service.web.browser_sessions import BrowserSession
 from coaching_service.web.error_pages import to_service_error
-from coaching_service.web.pages import StreamedTask
+from coaching_service.web.pages import BatchResult, StreamedTask
 
-_PLACE = "<!--progress-->"
-_STEPS = 50
+_PLACEHOLDER = "<!--progress-->"
+_MAX_UPDATES = 50
 
 
-async def work(request: web.Request, browser_session: BrowserSession, working: StreamedTask) -> web.StreamResponse:
-    """Do the work; after each step another line of the page says how far it is. It goes on if nobody looks any more."""
-    drawn = rendering.render_page(
-        request, browser_session, working.template, working.variables | {"total": working.total}
-    )
-    before, _, after = (drawn.text or "").partition(_PLACE)
-    headers = {**drawn.headers, "X-Request-Id": request[REQUEST_ID], "Server": "coaching-service"}
+async def stream_task(request: web.Request, browser_session: BrowserSession, task: StreamedTask) -> web.StreamResponse:
+    """Run `task` and stream its page; each step appends a progress bar.
+
+    The task continues when the browser disconnects.
+    """
+    page = rendering.render_page(request, browser_session, task.template, task.variables | {"total": task.total})
+    before, _, after = (page.text or "").partition(_PLACEHOLDER)
+    headers = {**page.headers, "X-Request-Id": request[REQUEST_ID], "Server": "coaching-service"}
     headers.pop("Content-Length", None)
     response = web.StreamResponse(headers=headers)
     await response.prepare(request)
-    told_at = 0
-
-    async def say(part: bytes) -> None:
-        with suppress(ConnectionError):
-            await response.write(part)
-
-    def line(done: int) -> bytes:
-        return rendering.render_fragment(request, "progress_bar.html", {"done": done, "total": working.total})
-
-    async def told(result: Any) -> None:
-        nonlocal told_at
-        done = result.ok + len(result.failed)
-        if done - told_at >= working.total / _STEPS:
-            told_at = done
-            await say(line(done))
-
-    await say(before.encode() + line(0))
-    variables: dict[str, Any] = {**working.variables, "back": working.return_url, "error": None, "result": None}
+    stream = _ProgressStream(request, response, task.total)
+    await stream.write(before.encode() + stream.render_progress(0))
+    variables: dict[str, Any] = {**task.variables, "back": task.return_url, "error": None, "result": None}
     try:
-        variables["result"] = await working.work(told)
-    except Exception as error:  # noqa: BLE001 - the page has begun: what went wrong is told on it
+        variables["result"] = await task.run(stream.report)
+        await stream.write(stream.render_progress(task.total))
+    except Exception as error:  # noqa: BLE001 - the response has started, so the page itself shows the error
         variables["error"] = to_service_error(request, error).message
-    end = rendering.render_fragment(request, "result.html", variables)
-    await say((line(working.total) if variables["result"] else b"") + end + after.encode())
+    await stream.write(rendering.render_fragment(request, "result.html", variables) + after.encode())
     with suppress(ConnectionError):
         await response.write_eof()
     return response
+
+
+class _ProgressStream:
+    def __init__(self, request: web.Request, response: web.StreamResponse, total: int) -> None:
+        self.request, self.response, self.total = request, response, total
+        self.reported = 0
+
+    async def report(self, result: BatchResult) -> None:
+        """Append a progress bar, at most `_MAX_UPDATES` in all."""
+        done = result.ok + len(result.failed)
+        if done - self.reported >= self.total / _MAX_UPDATES:
+            self.reported = done
+            await self.write(self.render_progress(done))
+
+    def render_progress(self, done: int) -> bytes:
+        return rendering.render_fragment(self.request, "progress_bar.html", {"done": done, "total": self.total})
+
+    async def write(self, part: bytes) -> None:
+        with suppress(ConnectionError):
+            await self.response.write(part)

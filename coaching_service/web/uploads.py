@@ -1,6 +1,6 @@
-"""Forms with a file: their texts are read like any other form's, the file is REST's upload.
+"""Forms with a file: text fields are read as in any other form, the file as in a REST upload.
 
-Why a file is not taken is said at its field, and what was typed beside it stays; the file has to be chosen anew.
+A rejected file is an error of its field. The other values stay; the file has to be chosen again.
 """
 
 from __future__ import annotations
@@ -19,19 +19,21 @@ from coaching_service.core.http.handlers import UploadLimits
 from coaching_service.core.http.uploads import Upload, attach_file, read_upload, store_upload
 from coaching_service.web.browser_sessions import CSRF_FIELD
 from coaching_service.web.form_idempotency import SUBMISSION_FIELD
+from coaching_service.web.formatting import file_size
 from coaching_service.web.forms import FormData, field_names, read_form
 from coaching_service.web.pages import Page
-from coaching_service.web.rendering import file_size
 
 
-async def received(page: Page, request: web.Request, limits: UploadLimits | None) -> tuple[FormData, Upload]:
-    """What was typed into a form, and the file in it; without `limits` the file is read away. Raises as read_form and
-    read_upload."""
+async def read_submission(page: Page, request: web.Request, limits: UploadLimits | None) -> tuple[FormData, Upload]:
+    """Return the text values and the file of a form; without `limits` the file is read and discarded.
+
+    Raises what `read_form` and `read_upload` raise.
+    """
     if page.upload is None or request.content_type == "application/x-www-form-urlencoded":
         return await read_form(request), Upload()
     extra_fields = {*field_names(page.schema), CSRF_FIELD, SUBMISSION_FIELD}
-    maximum = limits.max_bytes(page.upload) if limits else 0
-    upload = await read_upload(request, page.upload, maximum, extra_fields=extra_fields, drain_oversized=True)
+    max_bytes = limits.max_bytes(page.upload) if limits else 0
+    upload = await read_upload(request, page.upload, max_bytes, extra_fields=extra_fields, drain_oversized=True)
     return MultiDict(upload.texts), upload
 
 
@@ -39,17 +41,17 @@ async def received(page: Page, request: web.Request, limits: UploadLimits | None
 async def with_file(
     page: Page, ctx: Context, upload: Upload, arguments: dict[str, Any], limits: UploadLimits
 ) -> AsyncIterator[Page]:
-    """The form with its file stored: `arguments` name it, and the handler keeps it in its own transaction.
+    """Store the form's file, add it to `arguments`, and yield the page with a handler that keeps the file.
 
-    Raises ValidationError, and BadRequest as `store_upload`, for a file that is not taken.
+    A form without a file is yielded unchanged. Raises ValidationError for a file that is missing or too large, and
+    BadRequest for one that cannot be read.
     """
     if page.upload is None:
         yield page
         return
     if upload.too_large:
-        raise ValidationError(
-            {page.upload.file_field: [f"must not be larger than {file_size(limits.max_bytes(page.upload))}"]}
-        )
+        max_size = file_size(limits.max_bytes(page.upload))
+        raise ValidationError({page.upload.file_field: [f"must not be larger than {max_size}"]})
     if upload.file is None:
         raise ValidationError({page.upload.file_field: ["must be chosen"]})
     async with store_upload(ctx, upload, page.upload, arguments["customer_id"], limits.photo_pixels) as file:

@@ -157,7 +157,7 @@ async def test_an_item_is_moved_to_another_day(coach: CoachClient, owner_page: V
     titles = [[item["taskFields"]["title"] for item in block["items"]] for block in calendar]
     assert titles == [["Run"], ["Walk", "Swim"]]
     again = await owner_page.submit(week, f"/app/customers/{ana['_id']}/move", target=arms["_id"], place="2")
-    again.ok(409).says("It is not in that workout any more: it has been moved or removed meanwhile.")
+    again.ok(409).says("The item is no longer in the source block")
 
 
 async def test_a_workout_is_copied_and_deleted(coach: CoachClient, owner_page: Visitor) -> None:
@@ -229,7 +229,7 @@ async def test_a_decimal_comma_is_one_and_a_thousand_is_asked_after(coach: Coach
 
     for unclear in ("1,234.5", "1.234,5", "1,000"):
         refused = await owner_page.submit(page, f"{here}/items", exerciseId=squat["_id"], load=unclear)
-        refused.ok(400).says("This must be a number such as 77.5 or 77,5, without marks between the thousands.")
+        refused.ok(400).says("This must be a number such as 77.5 or 77,5, without thousands separators.")
         assert refused.form(f"{here}/items").controls["load"]["value"] == unclear
     for sent in ("77,5", "77.5"):
         (await owner_page.submit(page, f"{here}/items", exerciseId=squat["_id"], load=sent)).ok().says("77.5 kg")

@@ -65,12 +65,12 @@ async def test_why_a_photo_is_not_taken_is_said_at_it_and_what_was_typed_stays(
     coach: CoachClient, owner_page: Visitor, ana: str
 ) -> None:
     for file, sentence in (
-        (("notes.txt", b"not a picture"), "This must be a picture: JPEG, PNG or WebP."),
+        (("notes.txt", b"not a picture"), "This must be a JPEG, PNG or WebP picture."),
         (
             ("cut.jpg", picture(size=(900, 900))[:-400]),
-            "This picture could not be read whole: it is cut off or damaged.",
+            "This picture is incomplete or damaged.",
         ),
-        (("empty.jpg", b""), "This must be a picture: JPEG, PNG or WebP."),
+        (("empty.jpg", b""), "This must be a JPEG, PNG or WebP picture."),
         (("", b""), "This must be chosen."),
     ):
         told = (await upload(owner_page, ana, file, createdAt="2026-02-03", imageSideIndex="2")).ok(400)
@@ -117,7 +117,7 @@ async def test_a_photo_sent_twice_is_kept_once(coach: CoachClient, owner_page: V
     once.ok().says("plan.pdf saved as version 1.")
 
     again = await owner_page.submit(page, f"{ana}/plans", file=("plan.pdf", PDF))
-    again.ok().says("It was sent twice, and done once.")
+    again.ok().says("The form was sent twice and processed once.")
     other = await owner_page.submit(page, f"{ana}/plans", file=("plan.pdf", PDF + b"\n"))
     other.ok().says("plan.pdf saved as version 2.")
     assert await stored(coach) == (2, 0), "nothing stays of the one that was sent twice"
@@ -126,7 +126,7 @@ async def test_a_photo_sent_twice_is_kept_once(coach: CoachClient, owner_page: V
 async def test_a_plan_is_uploaded_and_a_version_deleted(coach: CoachClient, owner_page: Visitor, ana: str) -> None:
     page = (await owner_page.get(f"{ana}/plans")).says("No nutrition plan yet")
     wrong = await owner_page.submit(page, f"{ana}/plans", file=("plan.docx", b"PK\x03\x04"))
-    wrong.ok(400).says("This must be a PDF, or a picture: JPEG, PNG or WebP.")
+    wrong.ok(400).says("This must be a PDF, or a JPEG, PNG or WebP picture.")
     (await owner_page.submit(wrong, f"{ana}/plans", file=("Plan März.pdf", PDF))).says("Plan März.pdf saved")
     kept = await owner_page.submit(page, f"{ana}/plans", file=PHOTO)
     delete = next(link for link in kept.links if link.endswith("/delete"))
@@ -141,7 +141,7 @@ async def test_a_plan_is_uploaded_and_a_version_deleted(coach: CoachClient, owne
 async def test_a_profile_photo_is_shown_on_the_details(coach: CoachClient, owner_page: Visitor, ana: str) -> None:
     page = await owner_page.get(f"{ana}/details")
     wrong = await owner_page.submit(page, f"{ana}/profile-photo", profilePhotoFile=("me.pdf", PDF))
-    wrong.ok(400).says("This must be a picture: JPEG, PNG or WebP.")
+    wrong.ok(400).says("This must be a JPEG, PNG or WebP picture.")
 
     kept = await owner_page.submit(wrong, f"{ana}/profile-photo", profilePhotoFile=PHOTO)
 
@@ -167,7 +167,7 @@ async def test_after_the_session_the_form_comes_back_without_its_file(
 
     ended.ok(401).says("Your session has ended")
     back = await owner_page.submit(
-        ended, f"{ana}/photos", ended__email=str(coach.ctx.caller.email), ended__password=PASSWORD
+        ended, f"{ana}/photos", reauthentication__email=str(coach.ctx.caller.email), reauthentication__password=PASSWORD
     )
     back.ok().says("You are signed in again.", "choose it once more")
     assert await stored(coach) == (0, 0)

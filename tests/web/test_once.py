@@ -18,7 +18,7 @@ async def test_a_client_sent_twice_is_added_once(coach: CoachClient, owner_page:
     again = await owner_page.submit(page, NEW, name="Ana")
 
     assert again.ok().path == first.path
-    again.says("Ana added.", "It was sent twice, and done once.")
+    again.says("Ana added.", "The form was sent twice and processed once.")
     assert await coach.names() == ["Ana"]
     (await owner_page.submit(page, NEW, name="Björn")).says("Björn added.")
     assert await coach.names() == ["Ana", "Björn"], "filled in anew it is another form"
@@ -74,7 +74,7 @@ async def test_a_program_is_not_assigned_again_by_a_reload(coach: CoachClient, o
     again = await owner_page.submit(asked, bulk, programId=program["_id"], startDate=MONDAY)
 
     assert again.ok().path == "/app/customers"
-    again.says("That was sent already, and is not begun again.")
+    again.says("This has already been started.")
     assert len(await coach.calendar(ana)) == 1
 
 
@@ -85,7 +85,7 @@ async def test_a_client_is_deleted_once_and_told_so_twice(coach: CoachClient, ow
     (await owner_page.submit(asked, here)).ok().says("Ana deleted.")
     erased = {"arguments.customerId": ObjectId(ana["_id"]), "arguments.looked": True}
     await until(lambda: coach.ctx.db["jobs"].find_one(erased), "what is remembered of her is gone")
-    (await owner_page.submit(asked, here)).ok().says("It was sent twice, and done once.")
+    (await owner_page.submit(asked, here)).ok().says("The form was sent twice and processed once.")
 
 
 async def test_nothing_of_an_erased_client_stays_in_what_is_remembered(coach: CoachClient, owner_page: Visitor) -> None:

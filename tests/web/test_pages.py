@@ -7,7 +7,7 @@ import secrets
 import pytest
 
 from coaching_service.people.team import service as team
-from coaching_service.web import rendering, views
+from coaching_service.web import formatting, views
 from coaching_service.web.pages import Page
 from tests.client import UNKNOWN, CoachClient
 from tests.conftest import PASSWORD, NewCompany
@@ -86,7 +86,7 @@ async def test_what_is_another_company_s_is_not_there(owner_page: Visitor, world
         found = await owner_page.send(method, path, data=data if method == "POST" else None)
         assert found.status in (404, 400), f"{found.status}: {found.text}"
         assert found.status == 404 or page.form is not None, "400: the form is judged before it is looked up"
-        assert "Nothing is here" in found.text, "not even the page the form would stand on is shown"
+        assert "Page not found" in found.text, "the page of the form is not shown either"
 
 
 @pytest.fixture
@@ -133,4 +133,4 @@ async def test_no_page_scans_a_collection(company: CoachClient, owner_of_all: Vi
 
 @pytest.mark.parametrize(("count", "told"), [(1, "1 byte"), (40, "40 bytes"), (1_234, "1.2 kB"), (25_000_000, "25 MB")])
 def test_a_size_is_never_told_as_nothing(count: int, told: str) -> None:
-    assert rendering.file_size(count) == told
+    assert formatting.file_size(count) == told

@@ -180,7 +180,7 @@ async def test_forms_and_metric_sets_of_the_library_are_put_into_a_workout(
     both.ok().says("Measure: Body added.", "Body weight")
     page = await owner_page.get(here)
     (await coach.delete(f"/coach/forms/{form['_id']}")).ok(204)
-    (await owner_page.submit(page, f"{here}/forms", formId=form["_id"])).ok(404).says("it has been deleted meanwhile")
+    (await owner_page.submit(page, f"{here}/forms", formId=form["_id"])).ok(404).says("it has been deleted")
 
     block = await training.read(coach, block)
     assert [item["type"] for item in block["items"]] == ["FORM", "METRICS"]

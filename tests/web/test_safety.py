@@ -175,7 +175,7 @@ async def test_styles_are_kept_until_they_change(visitor: Visitor) -> None:
 
 async def test_failures_are_pages_that_say_what_to_do_next(owner_page: Visitor) -> None:
     token = (await owner_page.get("/app")).form("/app/sign-out").fields[0][1]
-    (await owner_page.get("/app/nowhere")).ok(404).says("Nothing is here", "To the start")
+    (await owner_page.get("/app/nowhere")).ok(404).says("Page not found", "Back to home")
     refused = await owner_page.send("PUT", "/app/sign-in")
     assert refused.ok(405).headers["Allow"] == "GET, HEAD, POST"
     (await owner_page.send("PUT", "/app/sign-out")).ok(405)
@@ -214,7 +214,7 @@ async def test_a_lost_database_is_a_page_that_keeps_the_session(settings: Settin
         visitor.keep(coach_session="a token")
         page = await visitor.get("/app/customers")
         await visitor.close()
-    page.ok(503).says("Back in a moment", "Nothing was lost; try again shortly.")
+    page.ok(503).says("Temporarily unavailable", "Try again shortly.")
     assert "127.0.0.1" not in page.html
     assert not [cookie for cookie in page.cookies if "coach_session" in cookie]
 
@@ -227,6 +227,6 @@ async def test_a_defect_is_a_page_that_tells_nothing_of_it(coach: CoachClient, o
 
     page = await owner_page.get(f"/app/customers/{ana['_id']}")
 
-    page.ok(500).says("Something went wrong", "It is our mistake.", "To the start")
+    page.ok(500).says("Something went wrong", "This is our fault.", "Back to home")
     for word in ("Traceback", "Undefined", "groups", "jinja", "File"):
         assert word not in page.html

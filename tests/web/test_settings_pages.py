@@ -39,7 +39,7 @@ async def test_a_key_is_made_used_shown_again_and_deleted(
 
     (await anonymous.with_key(secret).get("/me")).refused(401)
     again = await owner_page.submit(asked, f"{KEYS}/{website['_id']}/delete")
-    again.ok().says("Website is deleted. It is refused from now on. It was sent twice, and done once.")
+    again.ok().says("Website is deleted. It is refused from now on. The form was sent twice and processed once.")
 
 
 async def test_a_key_is_restricted(coach: CoachClient, owner_page: Visitor, anonymous: CoachClient) -> None:
@@ -185,7 +185,7 @@ async def test_an_assistant_is_disconnected(coach: CoachClient, owner_page: Visi
     asked = (await owner_page.get(path)).says(f"Disconnect {name}?", "refused from its next request on")
     (await owner_page.submit(asked, path)).ok().says(f"{name} is disconnected.", "No assistant is connected")
 
-    (await owner_page.submit(asked, path)).ok().says("It was sent twice, and done once.")
+    (await owner_page.submit(asked, path)).ok().says("The form was sent twice and processed once.")
 
 
 async def test_what_is_ticked_restricts_a_key(owner_page: Visitor, anonymous: CoachClient) -> None:
@@ -285,7 +285,7 @@ async def test_what_was_chosen_and_is_gone_keeps_the_form(coach: CoachClient, ow
     page = await owner_page.get("/app/customers/new")
     gone = await owner_page.submit(page, "/app/customers/new", name="Ana", assignedTo="f" * 24)
     assert gone.ok(404).form("/app/customers/new").controls["name"]["value"] == "Ana"
-    gone.says("what you typed is still here")
+    gone.says("your entries are still here")
     page = await owner_page.get("/app/exercises/new")
     gone = await owner_page.submit(page, "/app/exercises/new", name="Squat", muscles=["f" * 24])
     assert gone.ok(404).form("/app/exercises/new").controls["name"]["value"] == "Squat"

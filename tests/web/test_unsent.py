@@ -16,7 +16,9 @@ async def session_ends(coach: CoachClient) -> None:
 
 
 async def sign_in_again(visitor: Visitor, page: PageSeen, coach: CoachClient, action: str, password: str) -> PageSeen:
-    return await visitor.submit(page, action, ended__email=str(coach.ctx.caller.email), ended__password=password)
+    return await visitor.submit(
+        page, action, reauthentication__email=str(coach.ctx.caller.email), reauthentication__password=password
+    )
 
 
 async def test_a_form_is_found_as_it_was_left_when_the_session_had_ended(
@@ -26,13 +28,13 @@ async def test_a_form_is_found_as_it_was_left_when_the_session_had_ended(
     await session_ends(coach)
 
     ended = await owner_page.submit(page, NEW, name="Ana", phone="1", groups=["A, b\r\nC"], sendInvitation=None)
-    ended.ok(401).says("Your session has ended", "what you typed is kept")
+    ended.ok(401).says("Your session has ended", "with your entries")
     wrong = await sign_in_again(owner_page, ended, coach, NEW, "not the password")
     wrong.ok(401).says("The e-mail address or the password is wrong.")
     back = await sign_in_again(owner_page, wrong, coach, NEW, PASSWORD)
 
     assert back.ok().path == NEW
-    back.says("Nothing was changed yet: look at what you typed, and send it.")
+    back.says("Nothing has been changed yet: check your entries and submit the form.")
     assert await coach.names() == [], "nothing is sent by itself"
     (await owner_page.submit(back, NEW)).ok().says("Ana added.")
     (ana,) = (await coach.customers())["docs"]

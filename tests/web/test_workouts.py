@@ -104,7 +104,7 @@ async def test_an_exercise_that_is_gone_is_said_and_the_form_kept(coach: CoachCl
 
     told = await owner_page.submit(page, f"{here}/items", exerciseId=squat["_id"], load="61,5")
 
-    told.ok(404).says("Exercise not found: it has been deleted meanwhile. Nothing was changed")
+    told.ok(404).says("Exercise not found: it has been deleted. Nothing was changed")
 
 
 async def test_every_exercise_found_can_be_reached(coach: CoachClient, owner_page: Visitor) -> None:

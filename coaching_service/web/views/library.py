@@ -22,8 +22,8 @@ from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.schemas import LAST_DAY, NewProgram
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.workouts import service as workouts
+from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.rendering import quantity
 from coaching_service.web.search_fields import Keywords
 from coaching_service.web.views.item_descriptions import describe_item
 

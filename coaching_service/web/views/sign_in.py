@@ -12,7 +12,7 @@ from coaching_service.people.customer_access.schemas import FirstAccess
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.sessions import web_sessions
 from coaching_service.people.sessions.schemas import Credentials, ForgottenPassword, PasswordReset, SignUp
-from coaching_service.web.browser_sessions import local
+from coaching_service.web.browser_sessions import local_path
 from coaching_service.web.pages import Pages, Redirect
 
 pages = Pages("/app")
@@ -42,15 +42,15 @@ class _SignUp(SignUp):
 async def sign_in_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | Redirect:
     """The page to sign in by; whoever is in already goes on."""
     if ctx.principal is not None:
-        return Redirect(local(query["next"]))
-    return {"next": local(query["next"]), "registration": ctx.services.registration}
+        return Redirect(local_path(query["next"]))
+    return {"next": local_path(query["next"]), "registration": ctx.services.registration}
 
 
 @pages.post("/sign-in", access=public(), query=_Next(), form=Credentials(), on=sign_in_page, request_class="unlimited")
 async def sign_in(ctx: Context, query: dict[str, Any], form: dict[str, Any]) -> Redirect:
     """Sign in, slowed down like REST's."""
     token = await web_sessions.sign_in(ctx, form["email"], form["password"])
-    return Redirect(local(query["next"]), session_token=token)
+    return Redirect(local_path(query["next"]), session_token=token)
 
 
 @pages.get("/sign-up", access=public(), template="sign_in/sign_up.html")

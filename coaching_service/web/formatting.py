@@ -1,0 +1,94 @@
+"""Formatting of values for pages: dates, numbers, permission names and options of selects (Jinja filters)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from typing import Any
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
+
+import jinja2
+
+_MISSING = "–"
+
+
+def format_date(value: str | date | None) -> str:
+    """Return `2026-03-02` as `Mon 2 Mar 2026`."""
+    if value is None:
+        return _MISSING
+    day = date.fromisoformat(value[:10]) if isinstance(value, str) else value
+    return f"{day:%a} {day.day} {day:%b %Y}"
+
+
+@jinja2.pass_context
+def format_datetime(context: jinja2.runtime.Context, value: datetime | None) -> str:
+    """Return a stored UTC time as `2 Mar 2026, 09:30 CET`, in the time zone of the page's client or of the company."""
+    if value is None:
+        return _MISSING
+    user, customer = context.get("current_user"), context.get("customer") or {}
+    timezone = customer.get("timezone") or (user.company.timezone if user is not None else "UTC")
+    local_time = value.replace(tzinfo=UTC).astimezone(ZoneInfo(timezone))
+    return f"{local_time.day} {local_time:%b %Y, %H:%M %Z}"
+
+
+def format_number(value: float | None, unit: str = "") -> str:
+    """Return a number with at most two decimals, thousands separators and its unit."""
+    if value is None:
+        return _MISSING
+    text = f"{value:,.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else f"{value:,}"
+    return f"{text} {unit}".rstrip()
+
+
+def file_size(size: int) -> str:
+    """Return a number of bytes as `40 bytes`, `1.2 kB` or `3.4 MB`."""
+    if size < 1_000:
+        return quantity(size, "byte")
+    if size < 1_000_000:
+        return format_number(round(size / 1e3, 1), "kB")
+    return format_number(round(size / 1e6, 1), "MB")
+
+
+def quantity(count: int, noun: str) -> str:
+    """Return a count with its noun: `1 workout`, `2 workouts`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def document_options(documents: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Return documents as options of a select: identifier and name."""
+    return [(str(document["_id"]), document["name"]) for document in documents]
+
+
+def word_options(words: Sequence[str]) -> list[tuple[str, str]]:
+    """Return words as options of a select, labels capitalized."""
+    return [(word, word.capitalize()) for word in words]
+
+
+def permission_area(name: str) -> str:
+    """Return the label of a permission area: `customers` is `Clients`."""
+    return {"customers": "Clients"}.get(name, name.capitalize())
+
+
+def permission_label(name: str) -> str:
+    """Return the label of a permission: `customers.create` is `Clients: create`."""
+    area, _, action = name.partition(".")
+    return f"{permission_area(area)}: {action}"
+
+
+def relative_url(url: str) -> str:
+    """Return a URL of this service without scheme and host."""
+    return urlsplit(url)._replace(scheme="", netloc="").geturl()
+
+
+FILTERS: dict[str, Callable[..., Any]] = {
+    "date": format_date,
+    "datetime": format_datetime,
+    "number": format_number,
+    "quantity": quantity,
+    "file_size": file_size,
+    "document_options": document_options,
+    "word_options": word_options,
+    "relative_url": relative_url,
+    "permission_area": permission_area,
+    "permission_label": permission_label,
+}
