@@ -39,7 +39,7 @@ _BY_STATUS = {
 _DEFAULT = ("Something went wrong", "This is our fault. Try again; if the problem persists, contact support.")
 _NOT_A_COACH = (
     "Access denied",
-    "This application is for coaches. If you are a client, sign in to your training app; your coach can help you.",
+    "If you are a client, sign in to your training app. Your coach can tell you where it is.",
 )
 _WITHOUT_MESSAGE = (404, 405, 500)
 

@@ -179,7 +179,7 @@ async def test_a_client_gets_in_by_the_invitation_and_not_into_the_application(
     done.ok().says("You are in")
     (await anonymous.post("/auth/login", {"email": email, "password": PASSWORD})).ok()
     (await visitor.sign_in(email, PASSWORD)).ok(403).says(
-        "This application is for coaches", "If you are a client", "your coach can tell you"
+        "This application is for coaches", "If you are a client", "Your coach can tell you"
     )
     (await visitor.submit(page, "/app/first-access", password=PASSWORD)).ok(401).says("ask your coach for another")
 
