@@ -29,7 +29,7 @@ from coaching_service.people.files import routes as files
 from coaching_service.people.sessions import routes as sessions
 from coaching_service.people.sessions import service as sessions_service
 from coaching_service.people.team import routes as team
-from coaching_service.progress.compliance import daily as compliance_daily
+from coaching_service.progress.compliance import renewal as compliance_renewal
 from coaching_service.progress.compliance import routes as compliance
 from coaching_service.progress.compliance import tools as compliance_tools
 from coaching_service.progress.customer_profile import routes as customer_profile
@@ -144,8 +144,8 @@ STEPS: Steps = {
     customers_erasing.ERASE: erasure.erase_customer,
     customers_leaving.UNASSIGN: customers_leaving.look_again,
     account_service.ERASE: erasure.erase_company,
-    compliance_daily.RENEW: compliance_daily.renew_some,
+    compliance_renewal.RENEW: compliance_renewal.renew_batch,
     orphans.COLLECT: orphans.collect_step,
 }
 # Jobs that never end: one of each is kept in the queue.
-STANDING = (compliance_daily.RENEW, orphans.COLLECT)
+STANDING = (compliance_renewal.RENEW, orphans.COLLECT)

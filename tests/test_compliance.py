@@ -12,8 +12,8 @@ from coaching_service import features
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain
-from coaching_service.progress.compliance import daily
-from coaching_service.progress.compliance.daily import RENEW, renew_some
+from coaching_service.progress.compliance import renewal
+from coaching_service.progress.compliance.renewal import RENEW, renew_batch
 from tests.client import MONDAY, SUNDAY, TUESDAY, CoachClient
 from tests.conftest import PASSWORD
 from tests.results import asked, compliance, undo
@@ -35,9 +35,9 @@ DAYS: list[tuple[list[str], bool, bool, bool, int, int]] = [
     (["xx", "-"], True, False, False, 3, 2),  # every block of the day counts
     (["x", ""], True, False, True, 1, 1),  # the empty one holds nothing to do
     (["R"], False, True, False, 0, 0),
-    (["Rx"], False, True, False, 1, 1),  # a rest with something to do is no workout
+    (["Rx"], False, True, False, 0, 0),  # items of a rest block do not count
     (["R", "x"], True, False, True, 1, 1),
-    (["R-", "x"], True, False, False, 2, 1),  # completed when all the day's items are
+    (["R-", "x"], True, False, True, 1, 1),  # rest blocks are ignored
     (["R", ""], False, True, False, 0, 0),
 ]
 
@@ -172,6 +172,29 @@ async def test_either_end_may_be_left_open(coach: CoachClient) -> None:
         (await asked(coach, ana, "compliance", **wrong)).refused(400, word)
 
 
+async def test_days_after_today_are_listed_and_not_counted(coach: CoachClient) -> None:
+    """Contract 7: compliance counts days up to yesterday, and today only once it is completed."""
+    ana, today = await coach.create_customer(), coach.ctx.caller.today()
+    days = {-3: "x", -1: "-", 0: "-", 1: "-", 4: "x"}
+    blocks = {
+        offset: await scheduled(coach, ana, today + timedelta(days=offset), done) for offset, done in days.items()
+    }
+    dates = {"from": str(today - timedelta(days=6)), "to": str(today + timedelta(days=6))}
+
+    response = await compliance(coach, ana, **dates)
+
+    assert {name: response[name] for name in dates} == dates
+    assert (response["totalWorkoutDays"], response["completedWorkoutDays"]) == (2, 1)
+    assert response["workoutCompletionPercentage"] == 50
+    assert [day["date"] for day in response["dailyCompliance"] if day["isWorkoutDay"]] == [
+        str(today + timedelta(days=offset)) for offset in days
+    ]
+    (await log(coach, blocks[0], blocks[0]["items"][0])).ok()
+    response = await compliance(coach, ana, **dates)
+    assert (response["totalWorkoutDays"], response["completedWorkoutDays"]) == (3, 2), "today counts once completed"
+    assert response["workoutCompletionPercentage"] == 66.7
+
+
 # --- the rates in the customer -------------------------------------------------------------------------------------
 
 
@@ -223,10 +246,10 @@ async def test_the_rates_are_renewed_once_a_local_day(coach: CoachClient) -> Non
     gone = await coach.create_customer("Gone")
     (await coach.put("/coach/customers/archive", {"id": gone["_id"]})).ok()
     for client in (ana, bo, gone):
-        await scheduled(coach, client, coach.ctx.caller.today(client["timezone"]), "-")
+        await scheduled(coach, client, coach.ctx.caller.today(client["timezone"]) - timedelta(days=1), "-")
         await keep(coach, client, figuresUntil=LONG_AGO)
 
-    assert await renew_some(coach.ctx.services, JOB) == RunAgain(), "there may be more"
+    assert await renew_batch(coach.ctx.services, JOB) == RunAgain(), "there may be more"
 
     for client in (ana, bo):
         today = coach.ctx.caller.today(client["timezone"])
@@ -239,11 +262,11 @@ async def test_the_rates_are_renewed_once_a_local_day(coach: CoachClient) -> Non
     assert kept["figuresUntil"] == LONG_AGO, "nobody looks at archived clients"
 
     await keep(coach, ana, **{"customerRoleData.complianceRate7d": 12.5})
-    while await renew_some(coach.ctx.services, JOB) == RunAgain():
+    while await renew_batch(coach.ctx.services, JOB) == RunAgain():
         pass
     assert (await in_list(coach, ana))["complianceRate7d"] == 12.5, "once a day is enough"
     await keep(coach, ana, figuresUntil=now())
-    await renew_some(coach.ctx.services, JOB)
+    await renew_batch(coach.ctx.services, JOB)
     assert (await in_list(coach, ana))["complianceRate7d"] == 0
 
 
@@ -252,11 +275,11 @@ async def test_a_company_that_is_being_erased_does_not_hold_up_the_others(
 ) -> None:
     for company in (other_company, coach):
         ana = await company.create_customer()
-        await scheduled(company, ana, company.ctx.caller.today(), "-")
+        await scheduled(company, ana, company.ctx.caller.today() - timedelta(days=1), "-")
         await keep(company, ana, figuresUntil=LONG_AGO)
     owner = await other_company.interactive()
     (await owner.send("DELETE", "/coach/account", json={"password": PASSWORD})).ok(204)
-    assert await renew_some(coach.ctx.services, JOB) == RunAgain()
+    assert await renew_batch(coach.ctx.services, JOB) == RunAgain()
     assert await in_list(coach, ana) == rates(coach, 0, 0, 0)
 
 
@@ -268,11 +291,11 @@ async def test_a_company_of_which_it_fails_holds_up_nobody_and_is_tried_again_in
     for client in broken:
         await keep(other_company, client, timezone="Europe/Atlantis", figuresUntil=LONG_AGO)
     ana = await coach.create_customer()
-    await scheduled(coach, ana, coach.ctx.caller.today(), "-")
+    await scheduled(coach, ana, coach.ctx.caller.today() - timedelta(days=1), "-")
     await keep(coach, ana, figuresUntil=LONG_AGO + timedelta(days=1))
-    monkeypatch.setattr(daily, "_BATCH", 2)
+    monkeypatch.setattr(renewal, "_BATCH", 2)
 
-    while await renew_some(coach.ctx.services, JOB) == RunAgain():
+    while await renew_batch(coach.ctx.services, JOB) == RunAgain():
         pass
 
     assert await in_list(coach, ana) == rates(coach, 0, 0, 0)
@@ -288,12 +311,12 @@ async def test_the_daily_renewal_does_not_undo_what_a_log_has_just_kept(coach: C
         logging = asyncio.ensure_future(log(coach, block, block["items"][0]))
         while not logging.done():
             await keep(coach, ana, figuresUntil=LONG_AGO)
-            await renew_some(coach.ctx.services, JOB)
+            await renew_batch(coach.ctx.services, JOB)
         assert await in_list(coach, ana) == await of_one(coach, ana)
     assert await of_one(coach, ana) == rates(coach, 100, 100, 100)
 
 
 async def test_the_renewal_stands_in_the_queue(coach: CoachClient) -> None:
     assert RENEW in features.STANDING
-    assert features.STEPS[RENEW] is renew_some
+    assert features.STEPS[RENEW] is renew_batch
     assert date.fromisoformat(MONDAY).weekday() == 0

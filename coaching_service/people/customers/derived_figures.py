@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from coaching_service.core.database.context import Context, Services
@@ -11,7 +11,9 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers.store import ARCHIVED, customers
 
 
-async def store_figures(ctx: Context, figures: dict[ObjectId, Document], until: dict[ObjectId, datetime]) -> None:
+async def store_figures(
+    ctx: Context, figures: Mapping[ObjectId, Mapping[str, object]], until: Mapping[ObjectId, datetime]
+) -> None:
     """Keep derived fields of customerRoleData, and until when they hold, by client."""
     changes = [
         (

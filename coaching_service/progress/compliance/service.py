@@ -1,85 +1,108 @@
-"""Whether a client did what was scheduled."""
+"""Whether clients do what is scheduled for them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
+from typing import cast
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
 from coaching_service.core.dates import next_midnight
-from coaching_service.core.errors import BadRequest
+from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
-from coaching_service.progress.compliance.figures import by_day, daily, percentage, share
+from coaching_service.progress.compliance.calculation import (
+    count_workout_days,
+    describe_day,
+    describe_days,
+    group_by_date,
+    percentage,
+)
+from coaching_service.progress.compliance.models import ClientTimezone, Compliance, ComplianceRates, ScheduledBlock
 from coaching_service.progress.logs.events import ItemLogged
 from coaching_service.training.workouts import readings
 
-USUAL_DAYS, MAX_RANGE = 30, 3_700
-WINDOWS = {"complianceRate7d": 7, "complianceRate30d": 30, "complianceRate90d": 90}
+DEFAULT_DAYS, MAX_DAYS = 30, 3_700
+LONGEST_RATE_DAYS = 90
 
 
-async def between(ctx: Context, customer_id: ObjectId, first: str | None, last: str | None) -> Document:
-    """What a client did of what was scheduled from `first` to `last`, day by day; without them the last 30 days.
+async def read_compliance(
+    ctx: Context, customer_id: ObjectId, start_date: str | None, end_date: str | None
+) -> Compliance:
+    """Return what a client did of what was scheduled between two dates, both included; by default the last 30 days.
 
-    "Today" is the client's. Raises NotFound, Forbidden, BadRequest for more than ten years.
+    "Today" is the client's. Raises InvalidFields for more than ten years, NotFound if the company has no such client,
+    Forbidden if the client is outside the caller's scope.
     """
     customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
     today = ctx.caller.today(customer["timezone"])
-    end = date.fromisoformat(last) if last else max(today, date.fromisoformat(first) if first else today)
-    start = date.fromisoformat(first) if first else _days_up_to(end, USUAL_DAYS)
-    if (end - start).days >= MAX_RANGE:
-        raise BadRequest(f"from and to must be less than {MAX_RANGE} days apart")
-    blocks_of = by_day(await readings.days_scheduled(ctx, [customer_id], str(start), str(end)))
-    days = daily(blocks_of, start, end)
-    scheduled, completed = (sum(day[name] for day in days) for name in ("isWorkoutDay", "isCompleted"))
+    end = date.fromisoformat(end_date) if end_date else max(today, date.fromisoformat(start_date or str(today)))
+    start = date.fromisoformat(start_date) if start_date else _first_of_days(end, DEFAULT_DAYS)
+    if (end - start).days >= MAX_DAYS:
+        raise invalid_field("to", f"must be less than {MAX_DAYS} days after from", code="RANGE_TOO_LONG")
+    blocks = await _list_blocks(ctx, [customer_id], start, end)
+    days = describe_days(group_by_date(blocks), start, end)
+    total, completed = count_workout_days(days, today)
     return {
         "customerId": customer_id,
-        "totalWorkoutDays": scheduled,
+        "from": str(start),
+        "to": str(end),
+        "totalWorkoutDays": total,
         "completedWorkoutDays": completed,
-        "workoutCompletionPercentage": share(completed, scheduled),
+        "workoutCompletionPercentage": percentage(completed, total),
         "dailyCompliance": days,
     }
 
 
-async def rates(ctx: Context, clients: Sequence[Document]) -> dict[ObjectId, Document]:
-    """The compliance rates of clients (`_id`, `timezone`) for 7, 30 and 90 days up to their today.
-
-    `complianceDate` is that day; None where there is no rate.
-    """
-    todays = {client["_id"]: ctx.caller.today(client["timezone"]) for client in clients}
-    if not todays:
+async def compute_rates(ctx: Context, clients: Sequence[ClientTimezone]) -> dict[ObjectId, ComplianceRates]:
+    """Return the compliance rates of clients for the 7, 30 and 90 days up to their today, by client."""
+    today_of = {client["_id"]: ctx.caller.today(client["timezone"]) for client in clients}
+    if not today_of:
         return {}
-    first, last = _days_up_to(min(todays.values()), max(WINDOWS.values())), max(todays.values())
-    blocks = await readings.days_scheduled(ctx, list(todays), str(first), str(last))
-    of_client: dict[ObjectId, list[Document]] = {}
-    for block in blocks:
-        of_client.setdefault(block["customerId"], []).append(block)
-    return {client: _rates(of_client.get(client, []), today) for client, today in todays.items()}
+    start, end = _first_of_days(min(today_of.values()), LONGEST_RATE_DAYS), max(today_of.values())
+    blocks_of: dict[ObjectId, list[ScheduledBlock]] = {client: [] for client in today_of}
+    for block in await _list_blocks(ctx, list(today_of), start, end):
+        blocks_of[block["customerId"]].append(block)
+    return {client: _rates(blocks_of[client], today) for client, today in today_of.items()}
 
 
-def _days_up_to(end: date, days: int) -> date:
-    """The first of so many days up to `end`; the calendar's first where it begins later."""
+async def _list_blocks(ctx: Context, customer_ids: Sequence[ObjectId], start: date, end: date) -> list[ScheduledBlock]:
+    blocks = await readings.days_scheduled(ctx, customer_ids, str(start), str(end))
+    return cast("list[ScheduledBlock]", blocks)
+
+
+def _rates(blocks: Sequence[ScheduledBlock], today: date) -> ComplianceRates:
+    days = [describe_day(day, blocks_of_day) for day, blocks_of_day in group_by_date(blocks).items()]
+
+    def rate(length: int) -> float | None:
+        first = str(_first_of_days(today, length))
+        total, completed = count_workout_days((day for day in days if day["date"] >= first), today)
+        return percentage(completed, total)
+
+    longest = rate(LONGEST_RATE_DAYS)
+    return {
+        "complianceRate7d": rate(7),
+        "complianceRate30d": rate(30),
+        "complianceRate90d": longest,
+        "complianceDate": None if longest is None else str(today),
+    }
+
+
+def _first_of_days(end: date, days: int) -> date:
+    """The first of `days` days up to `end`, or the first date of the calendar."""
     return date.fromordinal(max(1, end.toordinal() - days + 1))
 
 
-def _rates(blocks: list[Document], today: date) -> Document:
-    blocks_of = by_day(blocks)
-    found = {name: percentage(blocks_of, str(_days_up_to(today, days)), str(today)) for name, days in WINDOWS.items()}
-    told = any(rate is not None for rate in found.values())
-    return {**found, "complianceDate": str(today) if told else None}
-
-
-async def keep(ctx: Context, clients: Sequence[Document]) -> None:
-    """Keep the rates of clients (`_id`, `timezone`) for the lists; they hold until the client's next midnight."""
-    found = await rates(ctx, clients)
-    zones = {client["_id"]: client["timezone"] or ctx.caller.company.timezone for client in clients}
-    until = {client: next_midnight(ctx.caller.today(zone), zone) for client, zone in zones.items()}
-    await derived_figures.store_figures(ctx, found, until)
+async def store_rates(ctx: Context, clients: Sequence[ClientTimezone]) -> None:
+    """Compute the rates of clients and store them for the lists; they are valid until the client's next midnight."""
+    rates = await compute_rates(ctx, clients)
+    timezones = {client["_id"]: client["timezone"] or ctx.caller.company.timezone for client in clients}
+    valid_until = {client: next_midnight(ctx.caller.today(zone), zone) for client, zone in timezones.items()}
+    await derived_figures.store_figures(ctx, rates, valid_until)
 
 
 async def update_stored_rates(ctx: Context, event: ItemLogged) -> None:
     """Update the rates stored with a client for the lists."""
     customer = await customers.get_visible(ctx, event.customer_id, (*customers.SCOPE_FIELDS, "timezone"))
-    await keep(ctx, [customer])
+    await store_rates(ctx, [{"_id": event.customer_id, "timezone": customer["timezone"]}])

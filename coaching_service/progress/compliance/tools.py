@@ -10,7 +10,6 @@ from marshmallow import ValidationError, validates_schema
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import CustomerArgument, require_range
@@ -18,47 +17,61 @@ from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Date
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.compliance import service
+from coaching_service.progress.compliance.models import DayCompliance
 
 tools = Tools()
-_MAX_LENGTH = 366
+_MAX_DAYS = 366
 
 
 class ComplianceDates(CustomerArgument):
-    """Whose compliance, and of which days: both ends or neither."""
+    """The client, and the dates: both or neither."""
 
     startDate = Date(load_default=None, metadata={"description": "First day, YYYY-MM-DD; left out with endDate."})
     endDate = Date(load_default=None, metadata={"description": "Last day, included, at most a year later."})
 
     @validates_schema
     def both_or_neither(self, data: Mapping[str, str | None], **_: Any) -> None:
-        """Two ends in order, or none."""
-        first, last = data["startDate"], data["endDate"]
-        if (first is None) != (last is None):
-            raise ValidationError("is needed beside the other end", "endDate" if last is None else "startDate")
-        if first is not None and last is not None:
-            require_range(first, last, _MAX_LENGTH)
+        """Both dates in order, or neither."""
+        start, end = data["startDate"], data["endDate"]
+        if (start is None) != (end is None):
+            missing, given = ("endDate", "startDate") if end is None else ("startDate", "endDate")
+            raise ValidationError(f"is required together with {given}", missing)
+        if start is not None and end is not None:
+            require_range(start, end, _MAX_DAYS)
 
 
 @tools.tool("Read compliance", access=coach(CUSTOMERS.VIEW), takes=ComplianceDates())
-async def get_compliance(ctx: Context, customer_id: ObjectId, start_date: str | None, end_date: str | None) -> Document:
+async def get_compliance(
+    ctx: Context, customer_id: ObjectId, start_date: str | None, end_date: str | None
+) -> dict[str, object]:
     """Read whether a client did what was scheduled, from startDate to endDate (at most a year), or without them in
-    the last 30 days up to the client's today: how many workout days there were, how many were completed, the
-    percentage (null without a workout day), and each workout day with its workouts, each with whether it was completed.
-    Days without a workout are left out."""
-    client, found = await gather_reads(
-        ctx, customers.get_visible_reference(ctx, customer_id), service.between(ctx, customer_id, start_date, end_date)
+    the last 30 days up to the client's today: how many workout days there were up to yesterday (today counts once it is
+    completed), how many were completed, the percentage (null without a workout day), and each workout day with its
+    workouts. Days after today are listed and do not count."""
+    customer, compliance = await gather_reads(
+        ctx,
+        customers.get_visible_reference(ctx, customer_id),
+        service.read_compliance(ctx, customer_id, start_date, end_date),
     )
-    days = found["dailyCompliance"]
     return {
-        "customer": client,
-        "startDate": days[0]["date"],
-        "endDate": days[-1]["date"],
-        **{name: found[name] for name in ("totalWorkoutDays", "completedWorkoutDays", "workoutCompletionPercentage")},
-        "workoutDays": [_day(day) for day in days if day["isWorkoutDay"]],
+        "customer": customer,
+        "startDate": compliance["from"],
+        "endDate": compliance["to"],
+        "totalWorkoutDays": compliance["totalWorkoutDays"],
+        "completedWorkoutDays": compliance["completedWorkoutDays"],
+        "workoutCompletionPercentage": compliance["workoutCompletionPercentage"],
+        "workoutDays": [_describe_day(day) for day in compliance["dailyCompliance"] if day["isWorkoutDay"]],
     }
 
 
-def _day(day: Document) -> Document:
-    names = ("date", "isCompleted", "completedItems", "totalItems")
-    workouts = [{"_id": of["id"], "name": of["name"], "isCompleted": of["isCompleted"]} for of in day["workoutBlocks"]]
-    return {**{name: day[name] for name in names}, "workouts": workouts}
+def _describe_day(day: DayCompliance) -> dict[str, object]:
+    return {
+        "date": day["date"],
+        "isCompleted": day["isCompleted"],
+        "completedItems": day["completedItems"],
+        "totalItems": day["totalItems"],
+        "workouts": [
+            {"_id": block["id"], "name": block["name"], "isCompleted": block["isCompleted"]}
+            for block in day["workoutBlocks"]
+        ],
+    }

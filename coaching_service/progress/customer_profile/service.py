@@ -15,5 +15,6 @@ async def read(ctx: Context, customer_id: ObjectId) -> Document:
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
     customer = await customers.read(ctx, customer_id)
-    customer["customerRoleData"] |= (await compliance.rates(ctx, [customer]))[customer_id]
+    rates = await compliance.compute_rates(ctx, [{"_id": customer_id, "timezone": customer["timezone"]}])
+    customer["customerRoleData"] |= rates[customer_id]
     return customer

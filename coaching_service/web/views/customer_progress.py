@@ -18,6 +18,7 @@ from coaching_service.core.validation import Choice, Date, Identifier, Input, Nu
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.library.metric_sets.models import MetricSet
 from coaching_service.progress.compliance import service as compliance
+from coaching_service.progress.compliance.models import Compliance, DayCompliance
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.metrics.schemas import MetricsSetReference
 from coaching_service.progress.volume import service as volume
@@ -115,7 +116,7 @@ async def progress_page(ctx: Context, customer_id: ObjectId, query: dict[str, An
         ctx,
         workload.read_workload(ctx, customer_id, *period, "week"),
         volume.read_volume(ctx, customer_id, *period),
-        compliance.between(ctx, customer_id, str(monday), str(monday + timedelta(days=7 * weeks - 1))),
+        compliance.read_compliance(ctx, customer_id, str(monday), str(monday + timedelta(days=7 * weeks - 1))),
         _load_assigned_sets(ctx, customer_id, period),
         _load_metric_sets(ctx),
     )
@@ -212,14 +213,14 @@ def _summarize_muscles(muscles: Document) -> MuscleSummary:
     }
 
 
-def _summarize_compliance(result: Document, today: str) -> ComplianceSummary:
+def _summarize_compliance(result: Compliance, today: str) -> ComplianceSummary:
     daily = result["dailyCompliance"]
     statuses = [(day["date"], _day_status(day, today)) for day in daily]
     days = [(day, status, _DAY_LABELS[status]) for day, status in statuses]
     weeks = [daily[start : start + 7] for start in range(0, len(daily), 7)]
     return {
         "rate": result["workoutCompletionPercentage"],
-        "total": sum(1 for _, status in statuses if status in ("done", "part", "missed")),
+        "total": result["totalWorkoutDays"],
         "completed": result["completedWorkoutDays"],
         "chart": charts.heat(days, "Workout days by completion", today),
         "day_labels": _DAY_LABELS,
@@ -230,7 +231,7 @@ def _summarize_compliance(result: Document, today: str) -> ComplianceSummary:
     }
 
 
-def _day_status(day: Document, today: str) -> str:
+def _day_status(day: DayCompliance, today: str) -> str:
     """The key of a day in `_DAY_LABELS`, which is also its CSS class in the chart."""
     if not day["isWorkoutDay"]:
         return "none"
