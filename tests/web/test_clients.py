@@ -1,4 +1,4 @@
-"""Clients in the application: finding, adding, many at once, their week and what is kept of them."""
+"""The pages of clients: the list, adding a client, bulk actions and the calendar."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def week_of(customer: dict[str, str], day: str = MONDAY) -> str:
     return f"/app/customers/{customer['_id']}?week={day}"
 
 
-async def test_the_list_is_searched_and_paged(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_client_list_is_filtered_and_paginated(coach: CoachClient, owner_page: Visitor) -> None:
     for number in range(27):
         await coach.create_customer(f"Client {number:02}", groups=["Morning"] if number < 2 else [])
     await coach.create_customer("José", surname="García")
@@ -28,17 +28,17 @@ async def test_the_list_is_searched_and_paged(coach: CoachClient, owner_page: Vi
     (await owner_page.get("/app/customers?page=zero")).ok().says("Page 1 of 2")
 
 
-async def test_a_new_company_is_told_what_to_do_first(owner_page: Visitor) -> None:
+async def test_new_company_is_prompted_to_add_its_first_client(owner_page: Visitor) -> None:
     (await owner_page.get("/app")).ok().says("Add your first client", "Add client")
 
 
-async def test_a_client_is_added(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_client_is_added_with_groups(coach: CoachClient, owner_page: Visitor) -> None:
     page = await owner_page.get("/app/customers/new")
-    wrong = await owner_page.submit(page, "/app/customers/new", name="Ana", email="not an address")
-    assert wrong.ok(400).form("/app/customers/new").controls["email"]["value"] == "not an address"
+    invalid = await owner_page.submit(page, "/app/customers/new", name="Ana", email="not an address")
+    assert invalid.ok(400).form("/app/customers/new").controls["email"]["value"] == "not an address"
 
     added = await owner_page.submit(
-        wrong, "/app/customers/new", email="ana@example.com", groups=["Morning\r\nOnline, late\r\n", "Morning"]
+        invalid, "/app/customers/new", email="ana@example.com", groups=["Morning\r\nOnline, late\r\n", "Morning"]
     )
 
     added.ok().says("Ana added. Invitation sent.")
@@ -55,15 +55,15 @@ async def choose(page: PageSeen, visitor: Visitor, **chosen: str | list[str]) ->
     return await visitor.get("/app/customers/bulk", params=pairs)
 
 
-async def test_many_clients_are_put_into_a_group(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_selected_clients_are_added_to_a_group(coach: CoachClient, owner_page: Visitor) -> None:
     ids = [(await coach.create_customer(name))["_id"] for name in ("Ana", "Björn", "Chidi")]
     page = await owner_page.get("/app/customers")
 
-    asked = await choose(page, owner_page, ids=ids[:2], action="groups-add")
-    asked.ok().says("2 clients", "Add to groups")
-    again = await owner_page.submit(asked, "/app/customers/bulk", groupNames=" ")
-    again.ok(400).says("This is required.", "2 clients")
-    done = await owner_page.submit(asked, "/app/customers/bulk", groupNames=["Spring\r\nRunners, early"])
+    confirmation = await choose(page, owner_page, ids=ids[:2], action="groups-add")
+    confirmation.ok().says("2 clients", "Add to groups")
+    repeated = await owner_page.submit(confirmation, "/app/customers/bulk", groupNames=" ")
+    repeated.ok(400).says("This is required.", "2 clients")
+    done = await owner_page.submit(confirmation, "/app/customers/bulk", groupNames=["Spring\r\nRunners, early"])
 
     done.ok().says("0 of 2", "2 of 2", "Done for 2 clients")
     assert done.headers["Server"] == "coaching-service"
@@ -71,77 +71,85 @@ async def test_many_clients_are_put_into_a_group(coach: CoachClient, owner_page:
     assert await coach.names(groups="Runners, early") == ["Ana", "Björn"]
 
 
-async def test_all_that_a_filter_matches_are_archived_and_deleted(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_all_clients_of_a_filter_are_archived_and_deleted(coach: CoachClient, owner_page: Visitor) -> None:
     for number in range(30):
         await coach.create_customer(f"Old {number}")
     await coach.create_customer("Ana")
     page = await owner_page.get("/app/customers?keywords=old")
 
-    asked = await choose(page, owner_page, all="true", action="archive")
-    done = await owner_page.submit(asked.says("30 clients"), "/app/customers/bulk")
+    confirmation = await choose(page, owner_page, all="true", action="archive")
+    done = await owner_page.submit(confirmation.says("30 clients"), "/app/customers/bulk")
     done.says("Done for 30 clients")
     assert await coach.names() == ["Ana"]
 
     archived = await owner_page.get("/app/customers?archived=true")
-    asked = await choose(archived, owner_page, all="true", action="delete")
-    asked.says("30 clients will be deleted.", "This cannot be undone.")
-    (await owner_page.submit(asked, "/app/customers/bulk")).says("Done for 30 clients")
+    confirmation = await choose(archived, owner_page, all="true", action="delete")
+    confirmation.says("30 clients will be deleted.", "This cannot be undone.")
+    (await owner_page.submit(confirmation, "/app/customers/bulk")).says("Done for 30 clients")
     assert await coach.names(archived="true") == []
 
 
-async def test_what_failed_is_told_client_by_client(coach: CoachClient, owner_page: Visitor) -> None:
-    ana, gone = await coach.create_customer("Ana"), await coach.create_customer("Gone")
+async def test_bulk_result_lists_each_client_that_failed(coach: CoachClient, owner_page: Visitor) -> None:
+    ana, deleted = await coach.create_customer("Ana"), await coach.create_customer("Gone")
     page = await owner_page.get("/app/customers")
-    asked = await choose(page, owner_page, ids=[ana["_id"], gone["_id"]], action="archive")
-    await coach.delete(f"/coach/customers/{gone['_id']}")
+    confirmation = await choose(page, owner_page, ids=[ana["_id"], deleted["_id"]], action="archive")
+    await coach.delete(f"/coach/customers/{deleted['_id']}")
 
-    done = await owner_page.submit(asked, "/app/customers/bulk")
+    done = await owner_page.submit(confirmation, "/app/customers/bulk")
 
     done.ok().says("1 of 2 done", "Nothing happened to 1 client", "Customer not found")
 
 
-async def test_nobody_chosen_is_told(owner_page: Visitor, coach: CoachClient) -> None:
+async def test_bulk_action_requires_a_selected_client(owner_page: Visitor, coach: CoachClient) -> None:
     await coach.create_customer()
     page = await owner_page.get("/app/customers")
     (await choose(page, owner_page, action="delete")).says("Choose at least one client first.")
 
 
-async def test_a_program_that_is_gone_changes_nothing_and_is_told(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_bulk_assignment_reports_a_deleted_program(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
     program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
-    asked = await choose(await owner_page.get("/app/customers"), owner_page, ids=[ana["_id"]], action="assign-program")
+    confirmation = await choose(
+        await owner_page.get("/app/customers"), owner_page, ids=[ana["_id"]], action="assign-program"
+    )
     await coach.delete(f"/coach/programs/{program['_id']}")
 
-    told = await owner_page.submit(asked, "/app/customers/bulk", programId=program["_id"], startDate=MONDAY)
+    rejected = await owner_page.submit(confirmation, "/app/customers/bulk", programId=program["_id"], startDate=MONDAY)
 
-    told.ok().says("Program not found")
+    rejected.ok().says("Program not found")
 
 
-async def test_a_week_is_planned(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_week_is_planned_on_the_calendar(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
     squat = await coach.create_exercise("Garage Squat")
     week = (await owner_page.get(week_of(ana))).ok().says("2 Mar – 8 Mar 2026", "No workouts this week")
 
-    wrong = await owner_page.submit(week, f"/app/customers/{ana['_id']}/blocks", name=" ", date=TUESDAY)
-    wrong.ok(400).says("This should not be empty.", "2 Mar – 8 Mar 2026")
+    invalid = await owner_page.submit(week, f"/app/customers/{ana['_id']}/blocks", name=" ", date=TUESDAY)
+    invalid.ok(400).says("This should not be empty.", "2 Mar – 8 Mar 2026")
     block = await owner_page.submit(week, f"/app/customers/{ana['_id']}/blocks", name="Legs", date=TUESDAY)
     block.ok().says("Legs added. Now add exercises to it.")
-    here = block.path.partition("?")[0]
-    found = (await owner_page.get(f"{here}?keywords=garage")).says("Garage Squat")
-    wrong = await owner_page.submit(found, f"{here}/items", exerciseId=squat["_id"], sets="many")
-    wrong.ok(400).says("This must be a whole number.", "Garage Squat")
+    path = block.path.partition("?")[0]
+    results_page = (await owner_page.get(f"{path}?keywords=garage")).says("Garage Squat")
+    invalid = await owner_page.submit(results_page, f"{path}/items", exerciseId=squat["_id"], sets="many")
+    invalid.ok(400).says("This must be a whole number.", "Garage Squat")
     added = await owner_page.submit(
-        found, f"{here}/items", exerciseId=squat["_id"], sets="4", minPlannedReps="5", maxPlannedReps="6", load="82,5"
+        results_page,
+        f"{path}/items",
+        exerciseId=squat["_id"],
+        sets="4",
+        minPlannedReps="5",
+        maxPlannedReps="6",
+        load="82,5",
     )
     added.ok().says("Garage Squat added.", "4 × 5–6, 82.5 kg")
-    (await owner_page.submit(added, f"{here}/tasks", title="Walk", description="Half an hour")).says("Walk added.")
+    (await owner_page.submit(added, f"{path}/tasks", title="Walk", description="Half an hour")).says("Walk added.")
 
-    (seen,) = await coach.calendar(ana)
-    assert [item["type"] for item in seen["items"]] == ["EXERCISE", "TASK"]
+    (block,) = await coach.calendar(ana)
+    assert [item["type"] for item in block["items"]] == ["EXERCISE", "TASK"]
     (await owner_page.get(week_of(ana))).says("Legs", "Garage Squat", "4 × 5–6, 82.5 kg", "Half an hour")
 
 
-async def test_an_item_is_moved_to_another_day(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_item_is_moved_to_another_day(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
     legs, arms = await coach.schedule(ana, MONDAY, "Legs"), await coach.schedule(ana, TUESDAY, "Arms")
     for block, titles in ((legs, ("Walk", "Run")), (arms, ("Swim",))):
@@ -156,23 +164,23 @@ async def test_an_item_is_moved_to_another_day(coach: CoachClient, owner_page: V
     calendar = await coach.calendar(ana)
     titles = [[item["taskFields"]["title"] for item in block["items"]] for block in calendar]
     assert titles == [["Run"], ["Walk", "Swim"]]
-    again = await owner_page.submit(week, f"/app/customers/{ana['_id']}/move", target=arms["_id"], place="2")
-    again.ok(409).says("The item is no longer in the source block")
+    repeated = await owner_page.submit(week, f"/app/customers/{ana['_id']}/move", target=arms["_id"], place="2")
+    repeated.ok(409).says("The item is no longer in the source block")
 
 
-async def test_a_workout_is_copied_and_deleted(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_workout_is_copied_and_deleted(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
     block = await coach.schedule(ana)
-    here = f"/app/customers/{ana['_id']}/blocks/{block['_id']}"
+    path = f"/app/customers/{ana['_id']}/blocks/{block['_id']}"
 
-    (await owner_page.submit(await owner_page.get(here), f"{here}/copy", date=TUESDAY)).says("Legs copied.")
-    asked = (await owner_page.get(f"{here}/delete")).says("This cannot be undone.")
-    (await owner_page.submit(asked, f"{here}/delete")).ok().says("Legs deleted.")
+    (await owner_page.submit(await owner_page.get(path), f"{path}/copy", date=TUESDAY)).says("Legs copied.")
+    confirmation = (await owner_page.get(f"{path}/delete")).says("This cannot be undone.")
+    (await owner_page.submit(confirmation, f"{path}/delete")).ok().says("Legs deleted.")
 
     assert [b["date"] for b in await coach.calendar(ana)] == [TUESDAY]
 
 
-async def test_every_kind_of_item_is_told_in_words(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_calendar_describes_every_type_of_item(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
     block = await coach.schedule(ana)
     for item in await training.one_of_each(coach):
@@ -186,21 +194,21 @@ async def test_every_kind_of_item_is_told_in_words(coach: CoachClient, owner_pag
     ]
     await training.add(coach, block, training.exercise_of(timed, *sets))
 
-    seen = (await owner_page.get(week_of(ana))).ok()
+    calendar_page = (await owner_page.get(week_of(ana))).ok()
 
-    seen.says("3 × 8–10, 60 kg", "2 rounds", "Measure: Body", "Form: ", "Walk")
-    seen.says("1 × 30–45 s", "1 × 400 m", "1 × warm-up", "1 set")
+    calendar_page.says("3 × 8–10, 60 kg", "2 rounds", "Measure: Body", "Form: ", "Walk")
+    calendar_page.says("1 × 30–45 s", "1 × 400 m", "1 × warm-up", "1 set")
 
 
-async def test_each_change_to_many_does_what_it_says(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_each_bulk_action_changes_the_selected_clients(coach: CoachClient, owner_page: Visitor) -> None:
     me = str(coach.ctx.caller.id)
     ana = await coach.create_customer("Ana", groups=["Old", "Morning"])
     body = await training.metric_set(coach)
 
-    async def do(action: str, typed: dict[str, str], seen: str = "/app/customers") -> None:
-        page = await owner_page.get(seen)
-        asked = await choose(page, owner_page, ids=[ana["_id"]], action=action)
-        (await owner_page.submit(asked, "/app/customers/bulk", **typed)).ok().says("Done for 1 client")
+    async def do(action: str, typed: dict[str, str], list_path: str = "/app/customers") -> None:
+        page = await owner_page.get(list_path)
+        confirmation = await choose(page, owner_page, ids=[ana["_id"]], action=action)
+        (await owner_page.submit(confirmation, "/app/customers/bulk", **typed)).ok().says("Done for 1 client")
 
     await do("groups-remove", {"groupNames": "Old"})
     await do("assign-trainer", {"coachId": me}, "/app/customers?groups=Morning&assignedTo=none")
@@ -208,37 +216,43 @@ async def test_each_change_to_many_does_what_it_says(coach: CoachClient, owner_p
     await do("archive", {})
     await do("unarchive", {}, "/app/customers?archived=true")
 
-    found = (await coach.get(f"/coach/customers/{ana['_id']}")).ok()["customerRoleData"]
-    assert (found["groups"], found["assignedTo"], found["isArchived"]) == (["Morning"], me, False)
+    customer_data = (await coach.get(f"/coach/customers/{ana['_id']}")).ok()["customerRoleData"]
+    assert (customer_data["groups"], customer_data["assignedTo"], customer_data["isArchived"]) == (
+        ["Morning"],
+        me,
+        False,
+    )
     assert [each["metricsSet"]["_id"] for each in await training.assigned_sets(coach, ana)] == [body["_id"]]
     chosen = await owner_page.get(f"/app/customers?groups=Morning&assignedTo={me}")
     everybody = await choose(chosen, owner_page, all="true", action="assign-trainer")
     (await owner_page.submit(everybody, "/app/customers/bulk")).ok(400).says("This is required.")
-    assert (await coach.customers())["docs"][0]["customerRoleData"]["assignedTo"] == me, "nobody was chosen for them"
+    assert (await coach.customers())["docs"][0]["customerRoleData"]["assignedTo"] == me, "no trainer was chosen"
     (await owner_page.submit(everybody, "/app/customers/bulk", coachId="none")).says("Done for 1 client")
     assert (await coach.customers())["docs"][0]["customerRoleData"]["assignedTo"] is None
 
 
-async def test_a_decimal_comma_is_one_and_a_thousand_is_asked_after(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_decimal_comma_is_accepted_and_thousands_separator_is_rejected(
+    coach: CoachClient, owner_page: Visitor
+) -> None:
     ana, squat = await coach.create_customer("Ana"), await coach.create_exercise("Garage Squat")
-    here = f"/app/customers/{ana['_id']}/blocks/{(await coach.schedule(ana))['_id']}"
-    page = await owner_page.get(f"{here}?keywords=garage")
+    path = f"/app/customers/{ana['_id']}/blocks/{(await coach.schedule(ana))['_id']}"
+    page = await owner_page.get(f"{path}?keywords=garage")
     for name in ("load", "rest"):
-        field = page.form(f"{here}/items").controls[name]
+        field = page.form(f"{path}/items").controls[name]
         assert (field["type"], field["inputmode"]) == ("text", "decimal"), "a browser drops the comma of type=number"
 
     for unclear in ("1,234.5", "1.234,5", "1,000"):
-        refused = await owner_page.submit(page, f"{here}/items", exerciseId=squat["_id"], load=unclear)
+        refused = await owner_page.submit(page, f"{path}/items", exerciseId=squat["_id"], load=unclear)
         refused.ok(400).says("This must be a number such as 77.5 or 77,5, without thousands separators.")
-        assert refused.form(f"{here}/items").controls["load"]["value"] == unclear
+        assert refused.form(f"{path}/items").controls["load"]["value"] == unclear
     for sent in ("77,5", "77.5"):
-        (await owner_page.submit(page, f"{here}/items", exerciseId=squat["_id"], load=sent)).ok().says("77.5 kg")
+        (await owner_page.submit(page, f"{path}/items", exerciseId=squat["_id"], load=sent)).ok().says("77.5 kg")
 
     (block,) = await coach.calendar(ana)
     assert [item["exerciseSets"][0]["load"] for item in block["items"]] == [77.5, 77.5]
 
 
-async def test_the_calendar_has_a_first_and_a_last_week(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_calendar_ends_at_the_years_1_and_9999(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
     await coach.schedule(ana, "9999-12-31", "Last")
     first = (await owner_page.get(week_of(ana, "0001-01-01"))).ok()
@@ -250,7 +264,9 @@ async def test_the_calendar_has_a_first_and_a_last_week(coach: CoachClient, owne
     (await owner_page.get("/app/customers")).ok()
 
 
-async def test_who_sees_only_their_own_clients_adds_some_of_their_own(coach: CoachClient, colleague: Colleague) -> None:
+async def test_employee_with_assigned_scope_becomes_trainer_of_new_clients(
+    coach: CoachClient, colleague: Colleague
+) -> None:
     eli = await colleague("customers.view", "customers.create", scope="assigned")
     page = (await eli.get("/app/customers/new")).ok()
     assert "Unassigned" not in page.text

@@ -1,4 +1,4 @@
-"""Who a client is: changing it while others do, groups, archiving, deleting."""
+"""The details page of a client: concurrent changes, groups, archiving and deleting."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def details_of(customer: dict[str, Any]) -> str:
 
 
 async def stored(coach: CoachClient, customer: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = (await coach.get(f"/coach/customers/{customer['_id']}")).ok()
-    return found
+    document: dict[str, Any] = (await coach.get(f"/coach/customers/{customer['_id']}")).ok()
+    return document
 
 
 async def test_details_are_changed(coach: CoachClient, owner_page: Visitor) -> None:
@@ -27,30 +27,30 @@ async def test_details_are_changed(coach: CoachClient, owner_page: Visitor) -> N
 
     (await owner_page.submit(page, details_of(ana), phone="", timezone="Europe/Madrid")).says("Changes saved.")
 
-    kept = await stored(coach, ana)
-    assert (kept["surname"], kept["phone"], kept["timezone"]) == ("Flores", None, "Europe/Madrid")
-    assert kept["birthday"] == "1990-01-31"
+    customer = await stored(coach, ana)
+    assert (customer["surname"], customer["phone"], customer["timezone"]) == ("Flores", None, "Europe/Madrid")
+    assert customer["birthday"] == "1990-01-31"
 
 
-async def test_who_was_slower_sees_both_and_saves_on(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_conflicting_change_shows_stored_values_and_can_be_saved(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana", surname="Flores", phone="1", groups=["A"])
     page = await owner_page.get(details_of(ana))
     await coach.patch(f"/coach/customers/{ana['_id']}", {"phone": "222", "assignedTo": str(coach.ctx.caller.id)})
 
-    told = await owner_page.submit(page, details_of(ana), phone="333", assignedTo="", groups="B")
+    rejected = await owner_page.submit(page, details_of(ana), phone="333", assignedTo="", groups="B")
 
-    told.ok(409).says(
+    rejected.ok(409).says(
         "This has been changed since you opened the page", "Stored now: 222", "Stored now: Olga Owner", "Stored now: A"
     )
-    assert told.text.count("Stored now") == 3, "what is alike needs no look"
-    assert told.form(details_of(ana)).controls["phone"]["value"] == "333"
+    assert rejected.text.count("Stored now") == 3, "only fields that differ"
+    assert rejected.form(details_of(ana)).controls["phone"]["value"] == "333"
     assert (await stored(coach, ana))["phone"] == "222"
-    (await owner_page.submit(told, details_of(ana))).ok().says("Changes saved.")
-    kept = await stored(coach, ana)
-    assert (kept["phone"], kept["customerRoleData"]["groups"]) == ("333", ["B"])
+    (await owner_page.submit(rejected, details_of(ana))).ok().says("Changes saved.")
+    customer = await stored(coach, ana)
+    assert (customer["phone"], customer["customerRoleData"]["groups"]) == ("333", ["B"])
 
 
-async def test_a_comma_in_a_group_s_name_is_part_of_it(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_group_name_may_contain_a_comma(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana", groups=["Smith, John", "VIP"])
     page = await owner_page.get(details_of(ana))
 
@@ -63,7 +63,7 @@ async def test_a_comma_in_a_group_s_name_is_part_of_it(coach: CoachClient, owner
     assert (await stored(coach, ana))["customerRoleData"]["groups"] == []
 
 
-async def test_many_groups_stay_and_one_too_long_is_told_at_its_field(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_group_name_that_is_too_long_is_reported_at_its_field(coach: CoachClient, owner_page: Visitor) -> None:
     many = [f"A group named {at:03}" for at in range(50)]
     ana = await coach.create_customer("Ana", groups=many)
     page = await owner_page.get(details_of(ana))
@@ -76,7 +76,7 @@ async def test_many_groups_stay_and_one_too_long_is_told_at_its_field(coach: Coa
     assert (await stored(coach, ana))["customerRoleData"]["groups"] == many
 
 
-async def test_a_name_cannot_be_emptied(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_name_is_required(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
     for nothing in ("", "  "):
         page = await owner_page.get(details_of(ana))
@@ -84,7 +84,7 @@ async def test_a_name_cannot_be_emptied(coach: CoachClient, owner_page: Visitor)
     assert (await stored(coach, ana))["name"] == "Ana"
 
 
-async def test_a_trainer_who_has_left_is_told_and_the_form_kept(
+async def test_trainer_who_left_the_team_is_rejected_and_input_is_preserved(
     coach: CoachClient, owner_page: Visitor, password_hash: str
 ) -> None:
     ana = await coach.create_customer("Ana")
@@ -94,13 +94,13 @@ async def test_a_trainer_who_has_left_is_told_and_the_form_kept(
     page = (await owner_page.get(details_of(ana))).says("Eli")
     await team.remove_employee(coach.ctx, eli["_id"])
 
-    told = await owner_page.submit(page, details_of(ana), phone="777", assignedTo=str(eli["_id"]))
+    rejected = await owner_page.submit(page, details_of(ana), phone="777", assignedTo=str(eli["_id"]))
 
-    told.ok(400).says("This must be a coach of your team; this coach has left it.")
-    assert told.form(details_of(ana)).controls["phone"]["value"] == "777"
+    rejected.ok(400).says("This must be a coach of your team; this coach has left it.")
+    assert rejected.form(details_of(ana)).controls["phone"]["value"] == "777"
 
 
-async def test_who_gives_a_client_away_is_led_to_those_left(
+async def test_employee_who_reassigns_a_client_returns_to_the_client_list(
     coach: CoachClient, new_visitor: NewVisitor, password_hash: str
 ) -> None:
     email = f"eli-{secrets.token_hex(6)}@example.com"
@@ -112,13 +112,13 @@ async def test_who_gives_a_client_away_is_led_to_those_left(
     (await browser.sign_in(email, PASSWORD)).ok()
 
     page = await browser.get(details_of(ana))
-    left = await browser.submit(page, details_of(ana), assignedTo=str(coach.ctx.caller.id))
+    response = await browser.submit(page, details_of(ana), assignedTo=str(coach.ctx.caller.id))
 
-    left.ok().says("Changes saved. Ana is no longer assigned to you.", "Clients")
+    response.ok().says("Changes saved. Ana is no longer assigned to you.", "Clients")
     assert "/plans" not in " ".join(page.links), "a tab that would be refused is not offered"
 
 
-async def test_a_client_is_archived_brought_back_and_deleted(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_client_is_archived_restored_and_deleted(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
     base = f"/app/customers/{ana['_id']}"
     page = await owner_page.get(f"{base}/details")
@@ -130,9 +130,9 @@ async def test_a_client_is_archived_brought_back_and_deleted(coach: CoachClient,
         (await owner_page.submit(archived, f"{base}/restore")).ok().says("Ana is active again.")
     assert f"{base}/invite" not in [form.action for form in page.forms]
     page.says("Add an email address above to send an invitation.")
-    asked = (await owner_page.get(f"{base}/delete")).says(
+    confirmation = (await owner_page.get(f"{base}/delete")).says(
         "All of this client’s data will be deleted:", "This cannot be undone."
     )
-    (await owner_page.submit(asked, f"{base}/delete")).says("Ana deleted.")
+    (await owner_page.submit(confirmation, f"{base}/delete")).says("Ana deleted.")
 
     (await owner_page.get(base)).ok(404)

@@ -1,4 +1,4 @@
-"""Photos and plans in the application: uploaded, replaced, refused, deleted."""
+"""The pages of photos and nutrition plans: uploading, replacing, rejecting and deleting files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PHOTO = ("front.jpg", picture())
 
 @pytest.fixture
 async def ana(coach: CoachClient) -> str:
-    """A client's address in the application."""
+    """The path of a client's pages."""
     return f"/app/customers/{(await coach.create_customer('Ana'))['_id']}"
 
 
@@ -42,11 +42,9 @@ async def upload(visitor: Visitor, ana: str, file: tuple[str, bytes], **typed: s
     return await visitor.submit(page, f"{ana}/photos", imageFile=file, **fields)
 
 
-async def test_a_photo_is_uploaded_seen_replaced_and_its_date_deleted(
-    coach: CoachClient, owner_page: Visitor, ana: str
-) -> None:
-    kept = (await upload(owner_page, ana, PHOTO)).ok().says("Photo saved.", "Front", "Mon 2 Mar 2026")
-    assert 'alt="Ana, front, Mon 2 Mar 2026"' in kept.html
+async def test_photo_is_uploaded_replaced_and_deleted(coach: CoachClient, owner_page: Visitor, ana: str) -> None:
+    saved = (await upload(owner_page, ana, PHOTO)).ok().says("Photo saved.", "Front", "Mon 2 Mar 2026")
+    assert 'alt="Ana, front, Mon 2 Mar 2026"' in saved.html
     (await upload(owner_page, ana, ("other.png", picture("PNG")))).says("Photo saved.")
     (await upload(owner_page, ana, PHOTO, imageSideIndex="3")).says("Side")
     (record,) = await photos(coach, ana)
@@ -54,41 +52,41 @@ async def test_a_photo_is_uploaded_seen_replaced_and_its_date_deleted(
     assert await stored(coach) == (4, 0), "two pictures, two thumbnails, and nothing of the one replaced"
 
     delete = f"{ana}/photos/{record['_id']}/delete"
-    asked = (await owner_page.get(delete)).says(
+    confirmation = (await owner_page.get(delete)).says(
         "Delete the photos of Mon 2 Mar 2026?", "Front, side: these photos will be deleted permanently."
     )
-    (await owner_page.submit(asked, delete)).ok().says("Photos deleted.", "No photos yet")
+    (await owner_page.submit(confirmation, delete)).ok().says("Photos deleted.", "No photos yet")
     assert await stored(coach) == (0, 0)
 
 
-async def test_why_a_photo_is_not_taken_is_said_at_it_and_what_was_typed_stays(
+async def test_invalid_photo_is_reported_at_its_field_and_input_is_preserved(
     coach: CoachClient, owner_page: Visitor, ana: str
 ) -> None:
     for file, sentence in (
         (("notes.txt", b"not a picture"), "This must be a JPEG, PNG or WebP picture."),
         (
             ("cut.jpg", picture(size=(900, 900))[:-400]),
-            "This picture is incomplete or damaged.",
+            "This picture is incomplete or damaged. Choose another file.",
         ),
         (("empty.jpg", b""), "This must be a JPEG, PNG or WebP picture."),
         (("", b""), "This must be chosen."),
     ):
-        told = (await upload(owner_page, ana, file, createdAt="2026-02-03", imageSideIndex="2")).ok(400)
-        told.says(sentence, "choose it once more")
-        form = told.form(f"{ana}/photos")
+        rejected = (await upload(owner_page, ana, file, createdAt="2026-02-03", imageSideIndex="2")).ok(400)
+        rejected.says(sentence, "choose it once more")
+        form = rejected.form(f"{ana}/photos")
         assert form.controls["createdAt"]["value"] == "2026-02-03"
         assert ("imageSideIndex", "2") in form.fields
         assert form.controls["imageFile"]["aria-invalid"] == "true"
 
-    told = (await upload(owner_page, ana, PHOTO, createdAt="soon")).ok(400)
-    told.says("This must be a date that exists.")
+    rejected = (await upload(owner_page, ana, PHOTO, createdAt="soon")).ok(400)
+    rejected.says("This must be a date that exists.")
     assert await stored(coach) == (0, 0)
     assert await photos(coach, ana) == []
 
 
 @pytest.fixture
 async def narrow(settings: Settings, services: Services) -> AsyncIterator[TestServer]:
-    """The same service, taking small files only."""
+    """The same service with low limits for files."""
     small = settings.model_copy(update={"max_photo_bytes": 20_000, "max_plan_bytes": 30_000})
     server = TestServer(create_app(small, services))
     await server.start_server()
@@ -96,60 +94,60 @@ async def narrow(settings: Settings, services: Services) -> AsyncIterator[TestSe
     await server.close()
 
 
-async def test_a_file_that_is_too_large_is_read_away_and_said_at_its_field(
+async def test_file_that_is_too_large_is_reported_at_its_field(
     coach: CoachClient, narrow: TestServer, ana: str
 ) -> None:
     visitor = Visitor(narrow)
     (await visitor.sign_in(str(coach.ctx.caller.email), PASSWORD)).ok()
     for size in (20_001, 5_000_000):
-        told = (await upload(visitor, ana, ("big.jpg", b"\xff" * size), createdAt="2026-02-03")).ok(400)
-        told.says("This must not be larger than 20 kB.")
-        assert told.form(f"{ana}/photos").controls["createdAt"]["value"] == "2026-02-03"
+        rejected = (await upload(visitor, ana, ("big.jpg", b"\xff" * size), createdAt="2026-02-03")).ok(400)
+        rejected.says("This must not be larger than 20 kB.")
+        assert rejected.form(f"{ana}/photos").controls["createdAt"]["value"] == "2026-02-03"
     page = await visitor.get(f"{ana}/plans")
-    told = await visitor.submit(page, f"{ana}/plans", file=("plan.pdf", PDF + b" " * 30_000))
-    told.ok(400).says("This must not be larger than 30 kB.")
+    rejected = await visitor.submit(page, f"{ana}/plans", file=("plan.pdf", PDF + b" " * 30_000))
+    rejected.ok(400).says("This must not be larger than 30 kB.")
     await visitor.close()
 
 
-async def test_a_photo_sent_twice_is_kept_once(coach: CoachClient, owner_page: Visitor, ana: str) -> None:
+async def test_repeated_upload_is_stored_once(coach: CoachClient, owner_page: Visitor, ana: str) -> None:
     page = await owner_page.get(f"{ana}/plans")
-    once = await owner_page.submit(page, f"{ana}/plans", file=("plan.pdf", PDF))
-    once.ok().says("plan.pdf saved as version 1.")
+    first_response = await owner_page.submit(page, f"{ana}/plans", file=("plan.pdf", PDF))
+    first_response.ok().says("plan.pdf saved as version 1.")
 
-    again = await owner_page.submit(page, f"{ana}/plans", file=("plan.pdf", PDF))
-    again.ok().says("The form was sent twice and processed once.")
+    repeated = await owner_page.submit(page, f"{ana}/plans", file=("plan.pdf", PDF))
+    repeated.ok().says("The form was sent twice and processed once.")
     other = await owner_page.submit(page, f"{ana}/plans", file=("plan.pdf", PDF + b"\n"))
     other.ok().says("plan.pdf saved as version 2.")
     assert await stored(coach) == (2, 0), "nothing stays of the one that was sent twice"
 
 
-async def test_a_plan_is_uploaded_and_a_version_deleted(coach: CoachClient, owner_page: Visitor, ana: str) -> None:
+async def test_plan_is_uploaded_and_deleted(coach: CoachClient, owner_page: Visitor, ana: str) -> None:
     page = (await owner_page.get(f"{ana}/plans")).says("No nutrition plan yet")
-    wrong = await owner_page.submit(page, f"{ana}/plans", file=("plan.docx", b"PK\x03\x04"))
-    wrong.ok(400).says("This must be a PDF, or a JPEG, PNG or WebP picture.")
-    (await owner_page.submit(wrong, f"{ana}/plans", file=("Plan März.pdf", PDF))).says("Plan März.pdf saved")
-    kept = await owner_page.submit(page, f"{ana}/plans", file=PHOTO)
-    delete = next(link for link in kept.links if link.endswith("/delete"))
+    invalid = await owner_page.submit(page, f"{ana}/plans", file=("plan.docx", b"PK\x03\x04"))
+    invalid.ok(400).says("This must be a PDF, or a JPEG, PNG or WebP picture.")
+    (await owner_page.submit(invalid, f"{ana}/plans", file=("Plan März.pdf", PDF))).says("Plan März.pdf saved")
+    saved = await owner_page.submit(page, f"{ana}/plans", file=PHOTO)
+    delete = next(link for link in saved.links if link.endswith("/delete"))
 
-    asked = (await owner_page.get(delete)).says("Delete version 2?", "front.jpg")
-    left = (await owner_page.submit(asked, delete)).ok().says("Version deleted.", "Plan März.pdf")
-    assert "front.jpg" not in left.text
+    confirmation = (await owner_page.get(delete)).says("Delete version 2?", "front.jpg")
+    remaining = (await owner_page.submit(confirmation, delete)).ok().says("Version deleted.", "Plan März.pdf")
+    assert "front.jpg" not in remaining.text
     assert await stored(coach) == (1, 0)
     (await owner_page.get(delete)).ok(404)
 
 
-async def test_a_profile_photo_is_shown_on_the_details(coach: CoachClient, owner_page: Visitor, ana: str) -> None:
+async def test_profile_photo_is_shown_on_the_details_page(coach: CoachClient, owner_page: Visitor, ana: str) -> None:
     page = await owner_page.get(f"{ana}/details")
-    wrong = await owner_page.submit(page, f"{ana}/profile-photo", profilePhotoFile=("me.pdf", PDF))
-    wrong.ok(400).says("This must be a JPEG, PNG or WebP picture.")
+    invalid = await owner_page.submit(page, f"{ana}/profile-photo", profilePhotoFile=("me.pdf", PDF))
+    invalid.ok(400).says("This must be a JPEG, PNG or WebP picture.")
 
-    kept = await owner_page.submit(wrong, f"{ana}/profile-photo", profilePhotoFile=PHOTO)
+    saved = await owner_page.submit(invalid, f"{ana}/profile-photo", profilePhotoFile=PHOTO)
 
-    assert 'class="portrait"' in kept.ok().says("Photo saved.").html
+    assert 'class="portrait"' in saved.ok().says("Photo saved.").html
     assert await stored(coach) == (2, 0)
 
 
-async def test_a_file_without_the_form_s_token_is_not_stored(coach: CoachClient, owner_page: Visitor, ana: str) -> None:
+async def test_file_without_csrf_token_is_not_stored(coach: CoachClient, owner_page: Visitor, ana: str) -> None:
     page = await owner_page.get(f"{ana}/photos")
     stale = await owner_page.submit(page, f"{ana}/photos", csrf="x" * 43, imageFile=PHOTO, createdAt="2026-02-03")
     stale.ok(403).says("This page was out of date, so nothing was changed.")
@@ -157,17 +155,20 @@ async def test_a_file_without_the_form_s_token_is_not_stored(coach: CoachClient,
     assert await stored(coach) == (0, 0)
 
 
-async def test_after_the_session_the_form_comes_back_without_its_file(
+async def test_form_is_restored_without_its_file_after_the_session_expired(
     coach: CoachClient, owner_page: Visitor, ana: str
 ) -> None:
     page = await owner_page.get(f"{ana}/photos")
     await coach.ctx.db["sessions"].delete_many({"companyId": coach.ctx.company_id})
 
-    ended = await owner_page.submit(page, f"{ana}/photos", imageFile=PHOTO, createdAt="2026-02-03")
+    expired = await owner_page.submit(page, f"{ana}/photos", imageFile=PHOTO, createdAt="2026-02-03")
 
-    ended.ok(401).says("Your session has ended")
+    expired.ok(401).says("Your session has ended")
     back = await owner_page.submit(
-        ended, f"{ana}/photos", reauthentication__email=str(coach.ctx.caller.email), reauthentication__password=PASSWORD
+        expired,
+        f"{ana}/photos",
+        reauthentication__email=str(coach.ctx.caller.email),
+        reauthentication__password=PASSWORD,
     )
     back.ok().says("You are signed in again.", "choose it once more")
     assert await stored(coach) == (0, 0)
@@ -175,7 +176,7 @@ async def test_after_the_session_the_form_comes_back_without_its_file(
     assert [record["createdAt"] for record in await photos(coach, ana)] == ["2026-02-03"]
 
 
-async def test_no_form_is_shown_to_those_who_may_not(
+async def test_upload_forms_are_hidden_without_permission(
     coach: CoachClient, owner_page: Visitor, ana: str, new_visitor: NewVisitor, password_hash: str
 ) -> None:
     (await upload(owner_page, ana, PHOTO)).ok()
@@ -186,14 +187,12 @@ async def test_no_form_is_shown_to_those_who_may_not(
     (await eli.sign_in(email, PASSWORD)).ok()
 
     for page in ("photos", "plans", "details"):
-        seen = (await eli.get(f"{ana}/{page}")).ok()
-        assert [form.action for form in seen.forms if form.multipart] == []
-        assert [link for link in seen.links if link.endswith("/delete")] == []
+        response = (await eli.get(f"{ana}/{page}")).ok()
+        assert [form.action for form in response.forms if form.multipart] == []
+        assert [link for link in response.links if link.endswith("/delete")] == []
 
 
-async def test_small_pictures_are_shown_and_lead_to_the_whole_ones(
-    coach: CoachClient, owner_page: Visitor, ana: str
-) -> None:
+async def test_thumbnails_link_to_the_full_photos(coach: CoachClient, owner_page: Visitor, ana: str) -> None:
     compared = await upload(owner_page, ana, ("front.jpg", picture(size=(900, 600))))
     compared.says("JPEG, PNG or WebP, up to 15 MB")
     (record,) = await photos(coach, ana)
@@ -213,26 +212,26 @@ async def test_small_pictures_are_shown_and_lead_to_the_whole_ones(
 
 async def thumbnail(coach: CoachClient, name: str) -> Any:
     sought = {"companyId": coach.ctx.company_id, "filename": f"thumbnail of {name}.jpg"}
-    found = await coach.ctx.db["fs.files"].find_one(sought)
-    assert found
-    return found["_id"]
+    match = await coach.ctx.db["fs.files"].find_one(sought)
+    assert match
+    return match["_id"]
 
 
 def linked_and_shown(page: PageSeen) -> list[str]:
-    """The files of the first link that is a picture, and of that picture."""
-    found = re.search(r'<a href="/files/(\w+)[^>]*><img [^>]*src="/files/(\w+)', page.html)
-    assert found
-    return list(found.groups())
+    """The file identifiers of the first image link and of the image in it."""
+    match = re.search(r'<a href="/files/(\w+)[^>]*><img [^>]*src="/files/(\w+)', page.html)
+    assert match
+    return list(match.groups())
 
 
-async def test_a_day_that_is_a_slip_is_asked_after(coach: CoachClient, owner_page: Visitor, ana: str) -> None:
+async def test_implausible_date_is_rejected(coach: CoachClient, owner_page: Visitor, ana: str) -> None:
     body = await training.metric_set(coach, "Waist")
     await coach.post(ana.replace("/app/", "/coach/") + "/metrics-sets", {"metricsSetId": body["_id"]})
     page = await owner_page.get(f"{ana}/progress")
-    told = "must be a date from 1900 on and not after tomorrow."
+    message = "must be a date from 1900 on and not after tomorrow."
     for day in ("0001-01-01", "1899-12-31", "9999-12-31", str(coach.ctx.caller.today() + timedelta(days=3))):
-        (await upload(owner_page, ana, PHOTO, createdAt=day)).ok(400).says(f"This {told}")
-        (await owner_page.submit(page, f"{ana}/progress", date=day, value="80")).ok(400).says(f"Date: This {told}")
+        (await upload(owner_page, ana, PHOTO, createdAt=day)).ok(400).says(f"This {message}")
+        (await owner_page.submit(page, f"{ana}/progress", date=day, value="80")).ok(400).says(f"Date: This {message}")
     assert await photos(coach, ana) == []
 
     tomorrow = str(coach.ctx.caller.today() + timedelta(days=1))

@@ -1,4 +1,4 @@
-"""A coach writes down what a client did: sets, rounds, answers, values, and how the session went."""
+"""The pages that log a workout: sets, rounds, answers, values and the session."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from tests import training
 from tests.client import CoachClient
-from tests.web.test_planning import here_of, item_of, legs
+from tests.web.test_planning import item_of, legs, workout_path
 from tests.web.visitor import Visitor
 
 
@@ -14,41 +14,41 @@ def log_of(block: dict[str, Any], at: int = 0) -> str:
     return f"{item_of(block, at)}/log"
 
 
-async def test_an_exercise_done_as_planned_is_one_press(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_exercise_completed_as_planned_is_logged_without_typing(coach: CoachClient, owner_page: Visitor) -> None:
     squat = await coach.create_exercise("Squat")
     block = await legs(coach, training.exercise_of(squat))
-    page = await owner_page.get(here_of(block))
+    page = await owner_page.get(workout_path(block))
     assert log_of(block) in page.links
 
-    opened = (await owner_page.get(log_of(block))).says("Set 1 planned: 8–10, 60 kg", "Load, kg")
-    kept = await owner_page.submit(opened, f"{log_of(block)}/exercise")
+    log_page = (await owner_page.get(log_of(block))).says("Set 1 planned: 8–10, 60 kg", "Load, kg")
+    saved = await owner_page.submit(log_page, f"{log_of(block)}/exercise")
 
-    kept.ok().says("Log saved.", "✓ Completed", "8, 60 kg")
+    saved.ok().says("Log saved.", "✓ Completed", "8, 60 kg")
     (item,) = (await training.read(coach, block))["items"]
     assert item["isCompleted"] is True
     assert [(done["reps"], done["load"], done["isCompleted"]) for done in item["customerSets"]] == [(8, 60, True)] * 3
 
 
-async def test_what_differed_is_typed_and_changed_later(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_log_is_changed_and_cleared(coach: CoachClient, owner_page: Visitor) -> None:
     squat = await coach.create_exercise("Squat")
     block = await legs(coach, training.exercise_of(squat))
-    opened = await owner_page.get(log_of(block))
+    log_page = await owner_page.get(log_of(block))
     typed = {"customerSets__0__reps": "9", "customerSets__0__load": "62,5", "customerSets__0__rpe": "8,5"}
     third = {f"customerSets__2__{name}": value for name, value in (("reps", ""), ("load", ""), ("isCompleted", None))}
 
-    kept = await owner_page.submit(opened, f"{log_of(block)}/exercise", **typed, **third, comment="Felt good")
+    saved = await owner_page.submit(log_page, f"{log_of(block)}/exercise", **typed, **third, comment="Felt good")
 
-    kept.ok().says("9, 62.5 kg RPE 8.5", "Felt good")
-    again = (await owner_page.get(log_of(block))).ok()
-    fields = dict(again.form(f"{log_of(block)}/exercise").fields)
+    saved.ok().says("9, 62.5 kg RPE 8.5", "Felt good")
+    repeated = (await owner_page.get(log_of(block))).ok()
+    fields = dict(repeated.form(f"{log_of(block)}/exercise").fields)
     assert (fields["customerSets.0.load"], fields["customerSets.2.reps"]) == ("62.5", "")
     assert "customerSets.2.isCompleted" not in fields
-    wrong = await owner_page.submit(again, f"{log_of(block)}/exercise", customerSets__1__rpe="12", comment="x")
-    wrong.ok(400)
-    marked = wrong.form(f"{log_of(block)}/exercise").controls["customerSets.1.rpe"]
+    invalid = await owner_page.submit(repeated, f"{log_of(block)}/exercise", customerSets__1__rpe="12", comment="x")
+    invalid.ok(400)
+    marked = invalid.form(f"{log_of(block)}/exercise").controls["customerSets.1.rpe"]
     assert (marked["aria-invalid"], marked["value"]) == ("true", "12")
-    (await owner_page.submit(again, f"{log_of(block)}/exercise", isCompleted=None)).ok().says("Partly completed")
-    (await owner_page.submit(again, f"{log_of(block)}/exercise", comment="late")).ok(409).says("changed since")
+    (await owner_page.submit(repeated, f"{log_of(block)}/exercise", isCompleted=None)).ok().says("Partly completed")
+    (await owner_page.submit(repeated, f"{log_of(block)}/exercise", comment="late")).ok(409).says("changed since")
 
     undone = await owner_page.submit(await owner_page.get(log_of(block)), f"{log_of(block)}/undo")
     undone.ok().says("Log cleared.")
@@ -56,15 +56,15 @@ async def test_what_differed_is_typed_and_changed_later(coach: CoachClient, owne
     assert (item["customerSets"], item["isCompleted"], item["comment"]) == ([], False, None)
 
 
-async def test_a_circuit_is_logged_round_by_round(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_circuit_is_logged_by_round(coach: CoachClient, owner_page: Visitor) -> None:
     row, dip = await coach.create_exercise("Row"), await coach.create_exercise("Dip")
     block = await legs(coach, training.circuit_of(row, dip))
-    opened = (await owner_page.get(log_of(block))).says("Round 1: Row planned: 10", "Round 2: Dip")
+    log_page = (await owner_page.get(log_of(block))).says("Round 1: Row planned: 10", "Round 2: Dip")
 
     changed = {"customerSets__3__reps": "7", "customerSets__0__isCompleted": None, "customerSets__0__reps": ""}
-    kept = await owner_page.submit(opened, f"{log_of(block)}/circuit", **changed)
+    saved = await owner_page.submit(log_page, f"{log_of(block)}/circuit", **changed)
 
-    kept.ok().says("Round 1: Dip 10 10 Round 2: Row 10 10 Round 2: Dip 10 7")
+    saved.ok().says("Round 1: Dip 10 10 Round 2: Row 10 10 Round 2: Dip 10 7")
     (item,) = (await training.read(coach, block))["items"]
     assert [(done["round"], done["reps"]) for done in item["customerSets"]] == [(1, 10), (2, 10), (2, 7)]
 
@@ -78,7 +78,7 @@ async def test_tasks_forms_and_metrics_are_logged(coach: CoachClient, owner_page
         "In the rain"
     )
 
-    asked = (await owner_page.get(form)).says("Hours of sleep?", "From 1 to 10.", "Where does it hurt?")
+    confirmation = (await owner_page.get(form)).says("Hours of sleep?", "From 1 to 10.", "Where does it hurt?")
     answers = {
         "answers__0__value": "Fine\n\nand quick",
         "answers__1__value": "7,5",
@@ -86,13 +86,13 @@ async def test_tasks_forms_and_metrics_are_logged(coach: CoachClient, owner_page
         "answers__3__value": "Good",
         "answers__4__chosen": ["Knee", "Back"],
     }
-    wrong = await owner_page.submit(asked, f"{form}/form", **answers)
-    wrong.ok(400).says("must be answered")
-    wrong = await owner_page.submit(wrong, f"{form}/form", **answers, answers__5__value="Ana")
-    marked = wrong.ok(400).form(f"{form}/form").controls["answers.2.value"]
+    invalid = await owner_page.submit(confirmation, f"{form}/form", **answers)
+    invalid.ok(400).says("must be answered")
+    invalid = await owner_page.submit(invalid, f"{form}/form", **answers, answers__5__value="Ana")
+    marked = invalid.ok(400).form(f"{form}/form").controls["answers.2.value"]
     assert marked["aria-invalid"] == "true"
-    kept = await owner_page.submit(wrong, f"{form}/form", answers__2__value="8")
-    kept.ok().says(
+    saved = await owner_page.submit(invalid, f"{form}/form", answers__2__value="8")
+    saved.ok().says(
         "How was it? Fine and quick", "Hours of sleep? 7.5", "Energy? 8 of 10", "Where does it hurt? Knee, Back"
     )
 
@@ -103,20 +103,19 @@ async def test_tasks_forms_and_metrics_are_logged(coach: CoachClient, owner_page
     assert {answer["value"] for answer in stored["answers"] if isinstance(answer["value"], str)} >= {"Good", "Ana"}
 
 
-async def test_how_the_session_went_is_kept(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_session_duration_and_rpe_are_logged(coach: CoachClient, owner_page: Visitor) -> None:
     block = await legs(coach, training.task())
-    here = f"{here_of(block)}/log"
-    opened = await owner_page.get(here)
+    path = f"{workout_path(block)}/log"
+    log_page = await owner_page.get(path)
 
-    (await owner_page.submit(opened, here, durationMinutes="50", sessionRpe="11")).ok(400).says("must not be greater")
-    kept = await owner_page.submit(opened, here, durationMinutes="52,5", sessionRpe="7", comment="Good day")
+    (await owner_page.submit(log_page, path, durationMinutes="50", sessionRpe="11")).ok(400).says("must not be greater")
+    saved = await owner_page.submit(log_page, path, durationMinutes="52,5", sessionRpe="7", comment="Good day")
 
-    kept.ok().says("Session saved.", "52.5 min", "7 of 10", "Good day", "Edit session log")
+    saved.ok().says("Session saved.", "52.5 min", "7 of 10", "Good day", "Edit session log")
     assert (await training.read(coach, block))["durationMinutes"] == 52.5
 
 
-async def test_only_who_may_change_a_client_logs(coach: CoachClient, owner_page: Visitor) -> None:
-    """A program has no log: it is nobody's yet."""
+async def test_program_items_cannot_be_logged(coach: CoachClient, owner_page: Visitor) -> None:
     program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
     path = f"/coach/programs/{program['_id']}/wblocks"
     block = (await coach.post(path, {"name": "Legs", "day": 1})).ok(201)

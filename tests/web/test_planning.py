@@ -1,4 +1,4 @@
-"""What is planned in a workout, changed in the application: sets, circuits, tasks, reminders, forms and metrics."""
+"""The pages that plan a workout: sets, circuits, tasks, reminders, forms and metrics."""
 
 from __future__ import annotations
 
@@ -20,21 +20,19 @@ EVERY_KIND = [
 ]
 
 
-def here_of(block: dict[str, Any]) -> str:
+def workout_path(block: dict[str, Any]) -> str:
     return f"/app/customers/{block['customerId']}/blocks/{block['_id']}"
 
 
 def item_of(block: dict[str, Any], at: int = 0) -> str:
-    return f"{here_of(block)}/items/{block['items'][at]['_id']}"
+    return f"{workout_path(block)}/items/{block['items'][at]['_id']}"
 
 
 async def legs(coach: CoachClient, *items: dict[str, Any]) -> dict[str, Any]:
     return await training.block_with(coach, await coach.create_customer("Ana"), *items)
 
 
-async def test_sets_of_every_kind_stay_as_they_are_until_something_is_typed(
-    coach: CoachClient, owner_page: Visitor
-) -> None:
+async def test_unchanged_sets_are_saved_unchanged(coach: CoachClient, owner_page: Visitor) -> None:
     squat = await coach.create_exercise("Squat")
     item = training.exercise_of(squat, *EVERY_KIND, supersetId="A", exerciseInstructions="Slowly\nand deep")
     block = await legs(coach, item)
@@ -48,7 +46,7 @@ async def test_sets_of_every_kind_stay_as_they_are_until_something_is_typed(
         assert after[name] == block["items"][0][name], name
 
 
-async def test_sets_are_changed_added_and_taken_out(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_sets_are_changed_added_and_removed(coach: CoachClient, owner_page: Visitor) -> None:
     squat = await coach.create_exercise("Squat")
     block = await legs(coach, training.exercise_of(squat))
     (await training.log(coach, block, block["items"][0], customerSets=[{"index": 3, "reps": 9, "load": 60}])).ok()
@@ -57,9 +55,9 @@ async def test_sets_are_changed_added_and_taken_out(coach: CoachClient, owner_pa
     typed = {"sets__0__low": "5", "sets__0__high": "", "sets__0__load": "82,5", "sets__1__out": "true"}
     added = {"sets__3__type": "time", "sets__3__low": "40", "sets__3__rest": "60"}
     words = {"instructions": "Slowly", "supersetId": "A"}
-    kept = await owner_page.submit(page, f"{item_of(block)}/sets", **typed, **added, **words)
+    saved = await owner_page.submit(page, f"{item_of(block)}/sets", **typed, **added, **words)
 
-    kept.ok().says("Changes saved.", "1 × 5, 82.5 kg", "1 × 8–10, 60 kg", "1 × 40 s, rest 60 s", "Superset A")
+    saved.ok().says("Changes saved.", "1 × 5, 82.5 kg", "1 × 8–10, 60 kg", "1 × 40 s, rest 60 s", "Superset A")
     (item,) = (await training.read(coach, block))["items"]
     assert [planned["index"] for planned in item["exerciseSets"]] == [1, 3, 4]
     assert [planned["type"] for planned in item["exerciseSets"]] == ["reps_load", "reps_load", "time"]
@@ -67,7 +65,7 @@ async def test_sets_are_changed_added_and_taken_out(coach: CoachClient, owner_pa
     assert item["exerciseInstructions"] == "Slowly"
 
 
-async def test_what_is_wrong_in_a_set_is_said_at_its_field(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_invalid_sets_are_reported_at_their_fields(coach: CoachClient, owner_page: Visitor) -> None:
     squat = await coach.create_exercise("Squat")
     block = await legs(coach, training.exercise_of(squat))
     page = await owner_page.get(item_of(block))
@@ -85,51 +83,53 @@ async def test_what_is_wrong_in_a_set_is_said_at_its_field(coach: CoachClient, o
         "sets__4__low": "many",
     }
 
-    wrong = await owner_page.submit(page, f"{item_of(block)}/sets", **typed)
+    invalid = await owner_page.submit(page, f"{item_of(block)}/sets", **typed)
 
-    controls = wrong.ok(400).form(f"{item_of(block)}/sets").controls
+    controls = invalid.ok(400).form(f"{item_of(block)}/sets").controls
     marked = {name for name, control in controls.items() if control.get("aria-invalid")}
     wanted = {"0.high", "1.low", "2.load", "3.low", "4.rpe", "4.low"}
     assert marked == {f"sets.{name}" for name in wanted}
     assert controls["sets.4.low"]["value"] == "many"
-    wrong.says("This must not be less than the minimum.", "must be a whole number", "must be empty for a set in meters")
+    invalid.says(
+        "This must not be less than the minimum.", "must be a whole number", "must be empty for a set in meters"
+    )
     every_one = {f"sets__{at}__out": "true" for at in range(3)}
     (await owner_page.submit(page, f"{item_of(block)}/sets", **every_one)).ok(400).says("should not be empty")
     assert (await training.read(coach, block))["version"] == block["version"]
 
 
-async def test_a_plan_that_moved_on_is_shown_beside_what_was_typed(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_conflicting_plan_change_shows_stored_values(coach: CoachClient, owner_page: Visitor) -> None:
     squat = await coach.create_exercise("Squat")
     block = await legs(coach, training.exercise_of(squat))
     page = await owner_page.get(item_of(block))
     path = f"{training.path_of(block)}/witems/{block['items'][0]['_id']}"
     (await coach.patch(path, {"exerciseSets": [{"type": "reps_load", "minPlannedReps": 3, "load": 100}]})).ok()
 
-    asked = await owner_page.submit(page, f"{item_of(block)}/sets", sets__0__load="70")
+    confirmation = await owner_page.submit(page, f"{item_of(block)}/sets", sets__0__load="70")
 
-    asked.ok(409).says("This has been changed since", "Stored now: 100", "Set 3")
-    (await owner_page.submit(asked, f"{item_of(block)}/sets")).ok().says("Changes saved.")
+    confirmation.ok(409).says("This has been changed since", "Stored now: 100", "Set 3")
+    (await owner_page.submit(confirmation, f"{item_of(block)}/sets")).ok().says("Changes saved.")
     (item,) = (await training.read(coach, block))["items"]
     assert [planned["load"] for planned in item["exerciseSets"]] == [70, 60, 60]
 
 
-async def test_a_circuit_is_made_of_exercises_and_taken_apart(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_circuit_exercises_are_added_changed_and_removed(coach: CoachClient, owner_page: Visitor) -> None:
     row, dip = await coach.create_exercise("Ring Row"), await coach.create_exercise("Ring Dip")
     block = await legs(coach)
-    here = here_of(block)
-    page = await owner_page.get(f"{here}?keywords=ring")
+    path = workout_path(block)
+    page = await owner_page.get(f"{path}?keywords=ring")
 
-    made = await owner_page.submit(page, f"{here}/items", exerciseId=row["_id"], sets="1", circuit="new")
-    made.ok().says("Circuit added.", "Ring Row", "1 × 8–10")
-    circuit = made.path
-    named = await owner_page.submit(made, f"{circuit}/circuit", circuitName="Finisher", rounds="4")
-    named.ok().says("Finisher, 4 rounds")
-    page = (await owner_page.get(f"{here}?keywords=ring")).says("In Finisher")
+    created = await owner_page.submit(page, f"{path}/items", exerciseId=row["_id"], sets="1", circuit="new")
+    created.ok().says("Circuit added.", "Ring Row", "1 × 8–10")
+    circuit = created.path
+    renamed = await owner_page.submit(created, f"{circuit}/circuit", circuitName="Finisher", rounds="4")
+    renamed.ok().says("Finisher, 4 rounds")
+    page = (await owner_page.get(f"{path}?keywords=ring")).says("In Finisher")
     into = {"exerciseId": dip["_id"], "sets": "2", "load": "10", "circuit": circuit.rpartition("/")[2]}
-    both = await owner_page.submit(page, f"{here}/items", **into)
-    both.ok().says("Added to Finisher.", "Ring Dip: 2 × 8–10, 10 kg")
-    (await owner_page.submit(both, f"{here}/items", **into)).ok(400).says("Finisher already contains this exercise")
-    (await owner_page.submit(both, f"{here}/items", **into | {"circuit": block["_id"]})).ok(404).says(
+    updated = await owner_page.submit(page, f"{path}/items", **into)
+    updated.ok().says("Added to Finisher.", "Ring Dip: 2 × 8–10, 10 kg")
+    (await owner_page.submit(updated, f"{path}/items", **into)).ok(400).says("Finisher already contains this exercise")
+    (await owner_page.submit(updated, f"{path}/items", **into | {"circuit": block["_id"]})).ok(404).says(
         "Circuit not found"
     )
 
@@ -150,11 +150,11 @@ async def test_a_circuit_is_made_of_exercises_and_taken_apart(coach: CoachClient
 
 async def test_tasks_and_reminders_are_changed(coach: CoachClient, owner_page: Visitor) -> None:
     block = await legs(coach, training.task())
-    here = here_of(block)
-    page = await owner_page.get(here)
-    wrong = await owner_page.submit(page, f"{here}/reminders", message="Drink", scheduledTime="soon")
-    wrong.ok(400).says("must be a time HH:MM")
-    (await owner_page.submit(page, f"{here}/reminders", message="Drink", scheduledTime="09:15")).says("Drink added.")
+    path = workout_path(block)
+    page = await owner_page.get(path)
+    invalid = await owner_page.submit(page, f"{path}/reminders", message="Drink", scheduledTime="soon")
+    invalid.ok(400).says("must be a time HH:MM")
+    (await owner_page.submit(page, f"{path}/reminders", message="Drink", scheduledTime="09:15")).says("Drink added.")
     block = await training.read(coach, block)
 
     walk = await owner_page.get(item_of(block))
@@ -163,36 +163,34 @@ async def test_tasks_and_reminders_are_changed(coach: CoachClient, owner_page: V
     (await owner_page.submit(drink, f"{item_of(block, 1)}/reminder", scheduledTime="9")).ok(400).says("a time HH:MM")
     await owner_page.submit(drink, f"{item_of(block, 1)}/reminder", scheduledTime="10:45", message="Drink water")
 
-    (await owner_page.get(here)).says("Uphill and back", "Remove 10:45")
+    (await owner_page.get(path)).says("Uphill and back", "Remove 10:45")
 
 
-async def test_forms_and_metric_sets_of_the_library_are_put_into_a_workout(
-    coach: CoachClient, owner_page: Visitor
-) -> None:
+async def test_forms_and_metric_sets_are_added_to_a_workout(coach: CoachClient, owner_page: Visitor) -> None:
     body = await training.metric_set(coach)
     form = (await coach.post("/coach/forms", {"name": "Check-in", "questions": [{"label": "Well?"}]})).ok(201)
     block = await legs(coach)
-    here = here_of(block)
-    page = await owner_page.get(here)
+    path = workout_path(block)
+    page = await owner_page.get(path)
 
-    (await owner_page.submit(page, f"{here}/forms", formId=form["_id"])).ok().says("Form: Check-in added.")
-    both = await owner_page.submit(page, f"{here}/metrics", metricsSetId=body["_id"])
-    both.ok().says("Measure: Body added.", "Body weight")
-    page = await owner_page.get(here)
+    (await owner_page.submit(page, f"{path}/forms", formId=form["_id"])).ok().says("Form: Check-in added.")
+    updated = await owner_page.submit(page, f"{path}/metrics", metricsSetId=body["_id"])
+    updated.ok().says("Measure: Body added.", "Body weight")
+    page = await owner_page.get(path)
     (await coach.delete(f"/coach/forms/{form['_id']}")).ok(204)
-    (await owner_page.submit(page, f"{here}/forms", formId=form["_id"])).ok(404).says("it has been deleted")
+    (await owner_page.submit(page, f"{path}/forms", formId=form["_id"])).ok(404).says("it has been deleted")
 
     block = await training.read(coach, block)
     assert [item["type"] for item in block["items"]] == ["FORM", "METRICS"]
     (await owner_page.get(item_of(block))).ok().says("This item cannot be edited.")
 
 
-async def test_a_program_is_planned_by_the_same_pages(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_sets_of_a_program_are_changed(coach: CoachClient, owner_page: Visitor) -> None:
     squat = await coach.create_exercise("Squat")
     program = await base(coach)
     block = await workout(coach, program, 1, "Legs", training.exercise_of(squat))
-    there = f"{page_of(program, block)}/items/{block['items'][0]['_id']}"
+    item_path = f"{page_of(program, block)}/items/{block['items'][0]['_id']}"
 
-    kept = await owner_page.submit(await owner_page.get(there), f"{there}/sets", sets__0__load="75")
+    saved = await owner_page.submit(await owner_page.get(item_path), f"{item_path}/sets", sets__0__load="75")
 
-    kept.ok().says("1 × 8–10, 75 kg", "2 × 8–10, 60 kg", "Base")
+    saved.ok().says("1 × 8–10, 75 kg", "2 × 8–10, 60 kg", "Base")

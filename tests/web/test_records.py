@@ -1,4 +1,4 @@
-"""What is kept of a client in the application: notes, what happened lately, metrics."""
+"""The pages of notes, recent activity, personal records and metrics."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ from tests.client import MONDAY, UNKNOWN, CoachClient
 from tests.web.visitor import Visitor
 
 
-async def test_notes_are_text_and_nothing_in_them_runs(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_markup_in_notes_is_escaped(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
-    here = f"/app/customers/{ana['_id']}/notes"
-    page = await owner_page.get(here)
+    path = f"/app/customers/{ana['_id']}/notes"
+    page = await owner_page.get(path)
 
-    kept = await owner_page.submit(page, here, content="Knee <script>alert(1)</script>\n\nGo easy\r\n& slow")
+    saved = await owner_page.submit(page, path, content="Knee <script>alert(1)</script>\n\nGo easy\r\n& slow")
 
-    kept.ok().says("Note added.", "Knee <script>alert(1)</script>", "Go easy & slow")
-    assert "<p>Go easy<br>&amp; slow</p>" in kept.html
-    assert "<script>alert" not in kept.html
+    saved.ok().says("Note added.", "Knee <script>alert(1)</script>", "Go easy & slow")
+    assert "<p>Go easy<br>&amp; slow</p>" in saved.html
+    assert "<script>alert" not in saved.html
     (note,) = (await coach.get(f"/coach/customers/{ana['_id']}/notes")).ok()
-    asked = await owner_page.get(f"{here}/{note['_id']}/delete")
-    (await owner_page.submit(asked, f"{here}/{note['_id']}/delete")).ok().says("Note deleted.", "No notes yet")
+    confirmation = await owner_page.get(f"{path}/{note['_id']}/delete")
+    (await owner_page.submit(confirmation, f"{path}/{note['_id']}/delete")).ok().says("Note deleted.", "No notes yet")
 
 
-async def test_why_a_note_is_not_kept_is_said_at_it(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_invalid_note_is_reported_at_its_field(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
-    here = f"/app/customers/{ana['_id']}/notes"
-    page = await owner_page.get(here)
+    path = f"/app/customers/{ana['_id']}/notes"
+    page = await owner_page.get(path)
 
-    (await owner_page.submit(page, here, content="   ")).ok(400).says("This should not be empty.")
-    long = await owner_page.submit(page, here, content="x" * 10_001)
+    (await owner_page.submit(page, path, content="   ")).ok(400).says("This should not be empty.")
+    long = await owner_page.submit(page, path, content="x" * 10_001)
     long.ok(400).says("This must not be longer than 10000 characters.")
     for fits in ("x\r\n" * 5_000, "\N{PERSON CLIMBING}" * 10_000):
-        (await owner_page.submit(page, here, content=fits.strip())).ok().says("Note added.")
+        (await owner_page.submit(page, path, content=fits.strip())).ok().says("Note added.")
 
 
-async def test_what_happened_lately_has_names(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_recent_activity_describes_events(coach: CoachClient, owner_page: Visitor) -> None:
     ana, body = await coach.create_customer("Ana"), await training.metric_set(coach)
     squat = await coach.create_exercise("Squat")
     block = await training.block_with(coach, ana, training.exercise_of(squat), training.metrics_of(body))
@@ -59,30 +59,30 @@ async def test_what_happened_lately_has_names(coach: CoachClient, owner_page: Vi
     )
 
 
-async def test_a_value_is_typed_with_a_comma(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_metric_value_may_have_a_decimal_comma(coach: CoachClient, owner_page: Visitor) -> None:
     ana, body = await coach.create_customer("Ana"), await training.metric_set(coach)
     (await coach.post(training.client_path(ana, "metrics-sets"), {"metricsSetId": body["_id"]})).ok(201)
-    here = f"/app/customers/{ana['_id']}/progress"
-    page = await owner_page.get(here)
-    assert page.form(here).controls["value"]["inputmode"] == "decimal"
+    path = f"/app/customers/{ana['_id']}/progress"
+    page = await owner_page.get(path)
+    assert page.form(path).controls["value"]["inputmode"] == "decimal"
 
-    (await owner_page.submit(page, here, value="79,4", date=MONDAY)).ok().says("Value saved.")
+    (await owner_page.submit(page, path, value="79,4", date=MONDAY)).ok().says("Value saved.")
 
     assert [each["value"] for each in await training.history(coach, ana, body)] == [79.4]
 
 
-async def test_a_metric_set_that_is_gone_is_no_mistake_of_ours(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_deleted_metric_set_is_a_bad_request(coach: CoachClient, owner_page: Visitor) -> None:
     ana, body = await coach.create_customer("Ana"), await training.metric_set(coach)
     (await coach.post(training.client_path(ana, "metrics-sets"), {"metricsSetId": body["_id"]})).ok(201)
-    here = f"/app/customers/{ana['_id']}/progress"
-    page = await owner_page.get(here)
+    path = f"/app/customers/{ana['_id']}/progress"
+    page = await owner_page.get(path)
 
-    told = await owner_page.submit(page, here, metricsSetId=UNKNOWN, value="79", date=MONDAY)
+    rejected = await owner_page.submit(page, path, metricsSetId=UNKNOWN, value="79", date=MONDAY)
 
-    told.ok(400).says("The metrics set does not exist.", "Progress")
+    rejected.ok(400).says("The metrics set does not exist.", "Progress")
 
 
-async def test_a_value_dated_ahead_is_told_apart_from_the_latest(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_future_value_is_listed_separately(coach: CoachClient, owner_page: Visitor) -> None:
     ana, body = await coach.create_customer("Ana"), await training.metric_set(coach)
     (await coach.post(training.client_path(ana, "metrics-sets"), {"metricsSetId": body["_id"]})).ok(201)
     for day, value in ((str(coach.ctx.caller.today()), 80), ("2062-03-01", 99)):

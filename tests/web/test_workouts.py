@@ -1,4 +1,4 @@
-"""One workout in the application: what is planned, what the client did of it, and what goes when it goes."""
+"""The page of a workout: the plan, its results, and removing items."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def page_of(block: dict[str, Any]) -> str:
     return f"/app/customers/{block['customerId']}/blocks/{block['_id']}"
 
 
-async def test_what_was_done_stands_beside_what_was_planned(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_results_are_shown_next_to_the_plan(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana", timezone="Europe/Madrid")
     body = await training.metric_set(coach)
     squat = await coach.create_exercise("Squat")
@@ -53,75 +53,75 @@ async def test_what_was_done_stands_beside_what_was_planned(coach: CoachClient, 
     assert "CET" in page.text or "CEST" in page.text, "when it was done, where the client is"
 
 
-async def test_what_was_logged_goes_only_after_a_look_at_it(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_logged_item_is_removed_only_after_confirmation(coach: CoachClient, owner_page: Visitor) -> None:
     ana, squat = await coach.create_customer("Ana"), await coach.create_exercise("Squat")
     block = await training.block_with(coach, ana, training.exercise_of(squat), training.task())
     lift, walk = block["items"]
-    here = page_of(block)
-    stale = await owner_page.get(here)
+    path = page_of(block)
+    stale_page = await owner_page.get(path)
     (await training.log(coach, block, lift, customerSets=SETS)).ok()
 
-    for opened in (stale, None):
-        asked = (
-            await owner_page.submit(opened, f"{here}/items/{lift['_id']}/delete")
-            if opened
-            else await owner_page.get(f"{here}/items/{lift['_id']}/delete")
+    for log_page in (stale_page, None):
+        confirmation = (
+            await owner_page.submit(log_page, f"{path}/items/{lift['_id']}/delete")
+            if log_page
+            else await owner_page.get(f"{path}/items/{lift['_id']}/delete")
         )
-        asked.ok().says(
+        confirmation.ok().says(
             "Remove Squat from Legs", "The log of this item will be deleted", "9, 62.5 kg", "3 personal records"
         )
     assert len((await training.read(coach, block))["items"]) == 2
-    page = await owner_page.get(here)
-    assert f"{here}/items/{lift['_id']}/delete" in page.links
-    (await owner_page.submit(page, f"{here}/items/{walk['_id']}/delete")).ok().says("Item removed.")
-    (await owner_page.submit(asked, f"{here}/items/{lift['_id']}/delete")).ok().says("Item removed.")
+    page = await owner_page.get(path)
+    assert f"{path}/items/{lift['_id']}/delete" in page.links
+    (await owner_page.submit(page, f"{path}/items/{walk['_id']}/delete")).ok().says("Item removed.")
+    (await owner_page.submit(confirmation, f"{path}/items/{lift['_id']}/delete")).ok().says("Item removed.")
 
     assert (await training.read(coach, block))["items"] == []
     (await owner_page.get(f"/app/customers/{ana['_id']}/records")).says("No personal records yet")
 
 
-async def test_what_is_wrong_with_repetitions_is_said_once_and_where(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_invalid_reps_are_reported_once_at_their_field(coach: CoachClient, owner_page: Visitor) -> None:
     ana, squat = await coach.create_customer("Ana"), await coach.create_exercise("Garage Squat")
     block = await coach.schedule(ana)
-    here = page_of(block)
-    page = await owner_page.get(f"{here}?keywords=garage")
+    path = page_of(block)
+    page = await owner_page.get(f"{path}?keywords=garage")
 
-    wrong = await owner_page.submit(
-        page, f"{here}/items", exerciseId=squat["_id"], minPlannedReps="12", maxPlannedReps="8"
+    invalid = await owner_page.submit(
+        page, f"{path}/items", exerciseId=squat["_id"], minPlannedReps="12", maxPlannedReps="8"
     )
 
-    wrong.ok(400).says("This must not be greater than the maximum.")
-    assert wrong.form(f"{here}/items").controls["minPlannedReps"]["aria-invalid"] == "true"
-    assert "exerciseSets" not in wrong.text
-    (await owner_page.submit(page, f"{here}/items", exerciseId=squat["_id"], sets="")).ok(400).says("whole number")
+    invalid.ok(400).says("This must not be greater than the maximum.")
+    assert invalid.form(f"{path}/items").controls["minPlannedReps"]["aria-invalid"] == "true"
+    assert "exerciseSets" not in invalid.text
+    (await owner_page.submit(page, f"{path}/items", exerciseId=squat["_id"], sets="")).ok(400).says("whole number")
 
 
-async def test_an_exercise_that_is_gone_is_said_and_the_form_kept(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_deleted_exercise_is_reported_and_input_is_preserved(coach: CoachClient, owner_page: Visitor) -> None:
     ana, squat = await coach.create_customer("Ana"), await coach.create_exercise("Garage Squat")
-    here = page_of(await coach.schedule(ana))
-    page = await owner_page.get(f"{here}?keywords=garage")
+    path = page_of(await coach.schedule(ana))
+    page = await owner_page.get(f"{path}?keywords=garage")
     (await coach.delete(f"/exercises/{squat['_id']}")).ok(204)
 
-    told = await owner_page.submit(page, f"{here}/items", exerciseId=squat["_id"], load="61,5")
+    rejected = await owner_page.submit(page, f"{path}/items", exerciseId=squat["_id"], load="61,5")
 
-    told.ok(404).says("Exercise not found: it has been deleted. Nothing was changed")
+    rejected.ok(404).says("Exercise not found: it has been deleted. Nothing was changed")
 
 
-async def test_every_exercise_found_can_be_reached(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_exercise_results_are_paginated(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
     for at in range(14):
         await coach.create_exercise(f"Quozzle press {at:02}")
-    here = page_of(await coach.schedule(ana))
+    path = page_of(await coach.schedule(ana))
 
-    first = (await owner_page.get(f"{here}?keywords=quozzle")).says("14 exercises, page 1 of 2", "Quozzle press 11")
+    first = (await owner_page.get(f"{path}?keywords=quozzle")).says("14 exercises, page 1 of 2", "Quozzle press 11")
     assert "Quozzle press 12" not in first.text
     second = await owner_page.get(next(link for link in first.links if "page=2" in link))
     second.says("Quozzle press 13")
-    wrong = await owner_page.submit(second, f"{here}/items", exerciseId=None, sets="0")
-    wrong.ok(400).says("This is required.", "Quozzle press 13")
+    invalid = await owner_page.submit(second, f"{path}/items", exerciseId=None, sets="0")
+    invalid.ok(400).says("This is required.", "Quozzle press 13")
 
 
-async def test_a_day_of_rest_needs_no_name(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_rest_day_needs_no_name(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
     week = await owner_page.get(f"/app/customers/{ana['_id']}?week={MONDAY}")
     (await owner_page.submit(week, f"/app/customers/{ana['_id']}/blocks", date=MONDAY, name="", isRest="true")).says(
@@ -131,28 +131,30 @@ async def test_a_day_of_rest_needs_no_name(coach: CoachClient, owner_page: Visit
     assert (block["name"], block["isRest"]) == ("Rest", True)
 
 
-async def test_a_reminder_s_time_is_told_in_words(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_reminder_time_is_formatted(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
     at = {"scheduledTime": "2026-11-19T08:00:00Z", "message": "Drink"}
     block = await training.block_with(coach, ana, training.reminder(), {"type": "REMINDER", "reminderFields": at})
     (await owner_page.get(page_of(block))).ok().says("08:30", "Thu 19 Nov 2026, 08:00 UTC")
 
 
-async def test_one_exercise_after_the_other_is_found_and_added(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_search_results_stay_after_an_exercise_is_added(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
     front, back = await coach.create_exercise("Quozzle front"), await coach.create_exercise("Quozzle back")
-    here = page_of(await coach.schedule(ana, "2026-03-04"))
-    found = (await owner_page.get(f"{here}?keywords=quozzle")).says("Week of Mon 2 Mar 2026")
-    assert not [name for name, _ in found.form(f"{here}/items").fields if name == "exerciseId"], "nothing is chosen yet"
+    path = page_of(await coach.schedule(ana, "2026-03-04"))
+    results_page = (await owner_page.get(f"{path}?keywords=quozzle")).says("Week of Mon 2 Mar 2026")
+    assert not [name for name, _ in results_page.form(f"{path}/items").fields if name == "exerciseId"], (
+        "nothing is chosen yet"
+    )
 
-    once = await owner_page.submit(found, f"{here}/items", follow=False, exerciseId=front["_id"])
-    assert once.headers["Location"] == f"{here}?keywords=quozzle&page=1#more"
-    added = await owner_page.get(once.headers["Location"])
+    first_response = await owner_page.submit(results_page, f"{path}/items", follow=False, exerciseId=front["_id"])
+    assert first_response.headers["Location"] == f"{path}?keywords=quozzle&page=1#more"
+    added = await owner_page.get(first_response.headers["Location"])
     added.says("Quozzle front added.", "1 item so far, the last is Quozzle front.")
-    (await owner_page.submit(added, f"{here}/items", exerciseId=back["_id"])).says("Quozzle back added.")
+    (await owner_page.submit(added, f"{path}/items", exerciseId=back["_id"])).says("Quozzle back added.")
 
 
-async def test_nothing_is_put_into_a_day_of_rest(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_items_cannot_be_added_to_a_rest_day(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
     legs = await training.block_with(coach, ana, training.task())
     client = f"/coach/customers/{ana['_id']}"
@@ -160,5 +162,5 @@ async def test_nothing_is_put_into_a_day_of_rest(coach: CoachClient, owner_page:
 
     for page in (page_of(legs), f"/app/customers/{ana['_id']}?week={MONDAY}"):
         assert f'<option value="{rest["_id"]}"' not in (await owner_page.get(page)).ok().html
-    seen = (await owner_page.get(page_of(rest))).ok().says("This is a rest day")
-    assert [form.action for form in seen.forms if "/items" in form.action or "/tasks" in form.action] == []
+    rest_page = (await owner_page.get(page_of(rest))).ok().says("This is a rest day")
+    assert [form.action for form in rest_page.forms if "/items" in form.action or "/tasks" in form.action] == []

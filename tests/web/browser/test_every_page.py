@@ -1,4 +1,4 @@
-"""Every page in light, in dark and on a small telephone: nothing complains, nobody is shut out, nothing sticks out."""
+"""Every page in light and dark mode and on a phone: no errors, accessible, no horizontal overflow."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ async def studio(new_company: NewCompany) -> tuple[CoachClient, World]:
 
 
 def needed(path: str) -> str:
-    """What a page needs in its address to show something."""
+    """The path of a page with the query it needs to show data."""
     if path.endswith(("/reset-password", "/first-access")):
         return path + "?token=from-a-mail"
     return path
 
 
 async def looked_at(page: Page, look: str, path: str) -> list[str]:
-    """Open a page, keep a picture of it, and give what is wrong with it."""
+    """Open a page, save a screenshot, and return the problems found."""
     response = await page.goto(needed(path))
     assert response is not None
     assert response.status == 200, path

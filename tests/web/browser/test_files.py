@@ -1,4 +1,4 @@
-"""Files from a coach's own machine, in a real browser."""
+"""Uploading files in a real browser."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
 from tests.web.browser.test_keyboard import tab_to
 
 
-async def test_a_photo_is_added_and_deleted_on_a_telephone_without_a_script(
+async def test_photo_is_added_and_deleted_on_a_phone_without_javascript(
     open_page: OpenPage, coach: CoachClient, tmp_path: Path
 ) -> None:
     ana = await coach.create_customer("Ana")
@@ -35,7 +35,7 @@ async def test_a_photo_is_added_and_deleted_on_a_telephone_without_a_script(
     await expect(page.get_by_role("status")).to_have_text("Photos deleted.")
 
 
-async def test_a_plan_is_chosen_by_keyboard(page: Page, coach: CoachClient, tmp_path: Path) -> None:
+async def test_plan_is_uploaded_by_keyboard(page: Page, coach: CoachClient, tmp_path: Path) -> None:
     ana = await coach.create_customer("Ana")
     (tmp_path / "Plan.pdf").write_bytes(PDF)
     page.on("filechooser", lambda chooser: chooser.set_files(tmp_path / "Plan.pdf"))
@@ -49,7 +49,7 @@ async def test_a_plan_is_chosen_by_keyboard(page: Page, coach: CoachClient, tmp_
     await expect(page.get_by_role("status")).to_have_text("Plan.pdf saved as version 1.")
 
 
-async def test_a_photo_that_is_too_large_is_told_at_its_field(
+async def test_photo_that_is_too_large_is_reported_at_its_field(
     page: Page, coach: CoachClient, complaints: list[str], tmp_path: Path
 ) -> None:
     ana = await coach.create_customer("Ana")

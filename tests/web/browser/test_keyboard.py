@@ -1,4 +1,4 @@
-"""A coach who has no mouse."""
+"""Using the application by keyboard only."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FOCUSED = """() => {
 
 
 async def tab_to(page: Page, name: str, *, key: str = "Tab") -> None:
-    """Press Tab until the focus is on what is called so; wherever it stops on the way, it must be seen."""
+    """Press Tab until the control of this name has the focus; each focused control on the way must be visible."""
     for _ in range(120):
         await page.keyboard.press(key)
         focused = await page.evaluate(_FOCUSED)
@@ -30,7 +30,7 @@ async def tab_to(page: Page, name: str, *, key: str = "Tab") -> None:
     raise AssertionError(f"{name!r} cannot be reached by keyboard")
 
 
-async def test_a_client_is_added_and_planned_by_keyboard_alone(open_page: OpenPage, coach: CoachClient) -> None:
+async def test_client_is_added_and_planned_by_keyboard(open_page: OpenPage, coach: CoachClient) -> None:
     page = await open_page()
     await page.goto("/app/sign-in")
     await tab_to(page, "E-mail")
@@ -59,7 +59,7 @@ async def test_a_client_is_added_and_planned_by_keyboard_alone(open_page: OpenPa
     await expect(page.get_by_role("status")).to_have_text("Legs added. Now add exercises to it.")
 
 
-async def test_what_is_wrong_is_read_first(open_page: OpenPage, complaints: list[str]) -> None:
+async def test_error_summary_receives_focus(open_page: OpenPage, complaints: list[str]) -> None:
     page = await open_page()
     await page.goto("/app/sign-up")
     for label, text in (("Company", "Nova"), ("Your name", "Nova"), ("E-mail", "n@example.com"), ("Password", "short")):

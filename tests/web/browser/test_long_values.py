@@ -1,4 +1,4 @@
-"""Long names, at every width: nothing is pushed out of sight, and nothing is cut off."""
+"""Long names at every width: nothing overflows or is cut off."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SCROLLS = """() => [...document.querySelectorAll("main .table, main .scroll")]
 
 
 @pytest.mark.parametrize("width", [360, 768, 1000, 1280])
-async def test_long_names_push_nothing_out_of_sight(open_page: OpenPage, coach: CoachClient, width: int) -> None:
+async def test_long_names_do_not_overflow(open_page: OpenPage, coach: CoachClient, width: int) -> None:
     unbroken, group = "x" * 200, "Endurance and strength for beginners on Tuesdays"
     ana = await coach.create_customer(unbroken, groups=["y" * 100, group], assignedTo=str(coach.ctx.caller.id))
     await coach.create_customer("Maximiliana Bartholomäa", surname="von Hohenstein-Schwarzenberg", groups=[group])
