@@ -2,104 +2,126 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from apispec import APISpec
 from apispec.ext.marshmallow import MarshmallowPlugin
-from apispec.ext.marshmallow.openapi import OpenAPIConverter
-from marshmallow import Schema, fields
+from marshmallow import Schema
 
 from coaching_service import __version__
 from coaching_service.core import errors
+from coaching_service.core.http.field_descriptions import DESCRIPTIONS
+from coaching_service.core.http.openapi_schemas import (
+    ERROR_SCHEMAS,
+    describe_schemas,
+    schema_name,
+    simplify,
+    tag_variants,
+    variant_attributes,
+)
 from coaching_service.core.http.routes import MultipartBody, PlainList, Route
 from coaching_service.core.variants import ChangeByStoredType, Variant
 
-_ERROR = {
-    "type": "object",
-    "properties": {
-        "statusCode": {"type": "integer"},
-        "message": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
-        "error": {"type": "string"},
-        "code": {"type": "string", "description": "Present on the documented permanent failures that answer 500."},
-    },
-    "required": ["message"],
-}
-_ABOUT = """\
+_INTRODUCTION = """\
 Clients, training and progress of coaching businesses.
 
 **Credentials.** `X-API-Key` for backends; `Authorization: Bearer` for a session. When both are sent, the bearer
 decides.
 
-**Retries.** Reads may be retried. PUT and DELETE say the same when repeated. A POST that creates takes an
-`Idempotency-Key`: the same key and body gives the first answer again for 24 hours, with `Idempotent-Replayed: true`.
-A 500 with a `code` is permanent; another 500 on a write must not be blindly repeated. `x-retry` says it for each
+**Retries.** Reads may be retried. PUT and DELETE leave the same state when repeated. A POST that creates takes an
+`Idempotency-Key`: the same key and body returns the first answer again for 24 hours, with `Idempotent-Replayed: true`.
+A 500 with a `code` is permanent; another 500 on a write must not be blindly repeated. `x-retry` states it for each
 operation.
 
-**Limits.** A JSON body holds at most 1 MiB unless the operator says otherwise (413); a workout block 100 items.
+**Limits.** A JSON body holds at most 1 MiB unless the operator sets another limit (413); a workout block 100 items.
 
-**Versions.** Changes are additive only: new operations, new optional inputs, new fields in answers. `info.version`
+**Versions.** Changes are additive only: new operations, new optional inputs, new fields in responses. `info.version`
 counts them; nothing is removed or renamed. Ignore fields you do not know.
 """
-_KEY = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[\x21-\x7e]+$"}
+_IDEMPOTENCY_KEY = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[\x21-\x7e]+$"}
 _RETRY = {
     "GET": "Safe to retry.",
-    "PUT": "Safe to retry: a repetition leaves the same state, or is 409 with a `version` that has moved on.",
+    "PUT": "Safe to retry: a repetition leaves the same state, or is 409 if `version` has moved on.",
     "PATCH": "Send the `version` you read: a repetition after success is then 409 instead of a second change.",
     "DELETE": "Safe to retry: a repetition is 404.",
     "POST": "Do not blindly retry.",
 }
-_KEYED_POST = "Send an Idempotency-Key; with it a retry is executed once."
-_READ_POST = "Safe to retry."
+_RETRY_WITH_KEY = "Send an Idempotency-Key; with it a retry is executed once."
+_SUCCESS = {200: "The request succeeded.", 201: "The new document.", 204: "Deleted; no body."}
+_CREDENTIAL_ERRORS: tuple[type[errors.ServiceError], ...] = (errors.Unauthorized,)
 
-_IMPLIED: tuple[tuple[type[errors.ServiceError], Callable[[Route], bool]], ...] = (
-    (errors.BadRequest, lambda route: bool(route.path_parameters or route.query or route.body or route.multipart)),
+
+def _has_body(route: Route) -> bool:
+    return route.body is not None or route.multipart is not None
+
+
+_ALWAYS_POSSIBLE: tuple[tuple[type[errors.ServiceError], Callable[[Route], bool]], ...] = (
+    (errors.BadRequest, lambda route: bool(route.path_parameters or route.query or _has_body(route))),
     (errors.Unauthorized, lambda route: route.access.audience != "public"),
-    (errors.Forbidden, lambda route: route.access.audience not in ("public", "anyone")),
+    (errors.Forbidden, lambda route: route.access.audience not in ("public", "anyone") or route.access.session_only),
     (errors.NotFound, lambda route: bool(route.path_parameters)),
+    (errors.RequestTimeout, _has_body),
     (errors.Conflict, lambda route: route.idempotent or route.takes_version),
-    (errors.TooLarge, lambda route: route.body is not None or route.multipart is not None),
-    (errors.UnsupportedMediaType, lambda route: route.body is not None or route.multipart is not None),
+    (errors.TooLarge, _has_body),
+    (errors.UnsupportedMediaType, _has_body),
+    (errors.InternalError, lambda _: True),
+    (errors.Unavailable, lambda _: True),
 )
 
 
 def describe(routes: Iterable[Route], tags: Sequence[tuple[str, str]], base_url: str) -> dict[str, Any]:
-    """The OpenAPI document of `routes`; `tags` are (name, description) of the features."""
-    plugin = MarshmallowPlugin(schema_name_resolver=_name)
+    """Return the OpenAPI document of `routes`; `tags` are the (name, description) of the features."""
+    plugin = MarshmallowPlugin(schema_name_resolver=schema_name)
     spec = APISpec(
         title="Coaching service",
         version=__version__,
         openapi_version="3.1.0",
         plugins=[plugin],
-        info={"description": _ABOUT, "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}},
+        info={"description": _INTRODUCTION, "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}},
         servers=[{"url": base_url}],
-        tags=[{"name": name, "description": about} for name, about in tags],
+        tags=[{"name": name, "description": description} for name, description in tags],
     )
-    converter = plugin.converter
-    if converter is None:
+    if plugin.converter is None:
         raise RuntimeError("the marshmallow plugin has no converter")
-    converter.add_attribute_function(_variant_attributes)  # type: ignore[no-untyped-call]
-    spec.components.schema("Error", _ERROR)
-    for kind in _kinds(errors.ServiceError):
-        content = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
-        about = (kind.__doc__ or "").split("\n")[0]
-        answer: dict[str, Any] = {"description": about, "content": content}
-        answer["headers"] = {"X-Request-Id": _text("Also in the service's log.")}
-        spec.components.response(kind.__name__, answer)
+    plugin.converter.add_attribute_function(variant_attributes)  # type: ignore[no-untyped-call]
+    for name, schema in ERROR_SCHEMAS.items():
+        spec.components.schema(name, schema)
     spec.components.security_scheme("apiKey", {"type": "apiKey", "in": "header", "name": "X-API-Key"})
     spec.components.security_scheme("session", {"type": "http", "scheme": "bearer"})
-    for route in routes:
-        spec.path(path=route.path, operations={route.method.lower(): _operation(route)})
-    return spec.to_dict()
+    declared = list(routes)
+    for error in sorted({error for route in declared for error in _errors(route, declared)}, key=lambda e: e.__name__):
+        spec.components.response(error.__name__, _error_response(error))
+    for route in declared:
+        spec.path(path=route.path, operations={route.method.lower(): _operation(route, declared)})
+    document = spec.to_dict()
+    schemas = document["components"]["schemas"]
+    describe_schemas(schemas, {name: key[0] for key, name in plugin.converter.refs.items()})
+    tag_variants(schemas, [route.body for route in declared])
+    _describe_parameters(document)
+    simplify(document)
+    return document
 
 
-def _kinds(base: type[errors.ServiceError]) -> list[type[errors.ServiceError]]:
-    """What routes answer with; narrower errors, declared where they are raised, answer as the one they are."""
-    kinds = [kind for child in base.__subclasses__() for kind in (child, *_kinds(child))]
-    return [kind for kind in kinds if kind.__module__ == errors.__name__]
+def _describe_parameters(document: dict[str, Any]) -> None:
+    operations = (operation for path in document["paths"].values() for operation in path.values())
+    for parameter in (parameter for operation in operations for parameter in operation["parameters"]):
+        if "description" not in parameter and parameter["name"] in DESCRIPTIONS:
+            parameter["description"] = DESCRIPTIONS[parameter["name"]]
 
 
-def _operation(route: Route) -> dict[str, Any]:
+@cache
+def response_examples() -> dict[str, Any]:
+    """Response bodies by operation, recorded from the running service by a test."""
+    recorded = files("coaching_service.core.http").joinpath("response_examples.json").read_text("utf-8")
+    examples: dict[str, Any] = json.loads(recorded)
+    return examples
+
+
+def _operation(route: Route, routes: Sequence[Route]) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": route.operation_id,
         "tags": [route.tag],
@@ -107,113 +129,156 @@ def _operation(route: Route) -> dict[str, Any]:
         "description": route.documentation,
         "security": _security(route),
         "parameters": _parameters(route),
-        "responses": _responses(route),
+        "responses": _responses(route, routes),
         "x-access": str(route.access),
-        "x-retry": _KEYED_POST if route.idempotent else _RETRY[route.method],
+        "x-retry": _RETRY_WITH_KEY if route.idempotent else _RETRY[route.method],
     }
     if route.multipart is not None:
-        operation["requestBody"] = _multipart(route.multipart)
+        operation["requestBody"] = _multipart(route.multipart, required=not route.body_optional)
     elif route.body is not None:
         content: dict[str, Any] = {"schema": _schema(route.body)}
         if route.example is not None:
             content["example"] = route.example
-        operation["requestBody"] = {
-            "required": not route.body_optional,
-            "content": {"application/json": content},
-        }
+        operation["requestBody"] = {"required": not route.body_optional, "content": {"application/json": content}}
     return operation
 
 
-def _multipart(form: MultipartBody) -> dict[str, Any]:
-    """The schema of a multipart body: the file and the text fields."""
-    texts = _text_properties(form.schema)
-    binary = {"type": "string", "format": "binary", "description": f"One of: {', '.join(form.content_types)}."}
-    properties = {form.file_field: binary, **texts}
-    required = [name for name, field in form.schema.fields.items() if field.required]
-    whole: dict[str, Any] = {"type": "object", "properties": properties}
-    return {
-        "required": True,
-        "content": {"multipart/form-data": {"schema": whole | ({"required": required} if required else {})}},
-    }
+def _multipart(form: MultipartBody, *, required: bool) -> dict[str, Any]:
+    """A multipart body: the file and the text fields."""
+    file = {"type": "string", "format": "binary", "description": f"One of: {', '.join(form.content_types)}."}
+    schema: dict[str, Any] = {"type": "object", "properties": {form.file_field: file, **_text_properties(form.schema)}}
+    needed = [form.file_field] if form.file_required else []
+    needed += [name for name, field in form.schema.fields.items() if field.required]
+    if needed:
+        schema["required"] = needed
+    encoding = {form.file_field: {"contentType": ", ".join(form.content_types)}}
+    return {"required": required, "content": {"multipart/form-data": {"schema": schema, "encoding": encoding}}}
 
 
 def _text_properties(schema: Schema) -> dict[str, Any]:
-    """The text fields of a form: strings, with what their fields say of them."""
-    found = {}
+    """The text fields of a multipart body, all of which are strings on the wire."""
+    properties = {}
     for name, field in schema.fields.items():
-        about = {key: value for key, value in field.metadata.items() if key in ("description", "format", "example")}
+        kept = ("description", "format", "example", "x-enum-varnames")
+        metadata = {key: value for key, value in field.metadata.items() if key in kept}
         words = getattr(field, "choices", None)
-        found[name] = {"type": "string", **about, **({"enum": list(words)} if words else {})}
-    return found
+        description = {"description": DESCRIPTIONS[name]} if name in DESCRIPTIONS else {}
+        properties[name] = {"type": "string", **description, **metadata, **({"enum": list(words)} if words else {})}
+    return properties
 
 
 def _security(route: Route) -> list[dict[str, list[str]]]:
     if route.access.audience == "public":
         return []
-    return [{"session": []}] if route.access.session_only else [{"apiKey": []}, {"session": []}]
+    if route.access.session_only or route.access.audience == "customer":
+        return [{"session": []}]
+    return [{"apiKey": []}, {"session": []}]
 
 
 def _parameters(route: Route) -> list[Any]:
-    found: list[Any] = [
-        {
-            "in": "path",
-            "name": wire,
-            "required": True,
-            "schema": {"type": "string", "pattern": "^[0-9a-fA-F]{24}$"},
-        }
-        for wire, _ in route.path_parameters
+    identifier = {"type": "string", "pattern": "^[0-9a-fA-F]{24}$"}
+    parameters: list[Any] = [
+        {"in": "path", "name": name, "required": True, "description": DESCRIPTIONS[name], "schema": identifier}
+        for name, _ in route.path_parameters
     ]
     if route.query is not None:
-        found.append({"in": "query", "schema": route.query})
+        parameters.append({"in": "query", "schema": route.query})
     if route.idempotent:
-        about = "1 to 255 visible ASCII characters; makes a retry safe for 24 hours."
-        found.append({"in": "header", "name": "Idempotency-Key", "description": about, "schema": _KEY})
-    return found
+        description = "1 to 255 visible ASCII characters; makes a retry safe for 24 hours."
+        parameters.append(
+            {"in": "header", "name": "Idempotency-Key", "description": description, "schema": _IDEMPOTENCY_KEY}
+        )
+    return parameters
 
 
-def _responses(route: Route) -> dict[str, Any]:
-    success: dict[str, Any] = {"description": "Done.", "headers": {"X-Request-Id": _text("Also in the service's log.")}}
+def _responses(route: Route, routes: Sequence[Route]) -> dict[str, Any]:
+    success: dict[str, Any] = {"description": _SUCCESS[route.status], "headers": _headers()}
     if route.idempotent:
-        success["headers"]["Idempotent-Replayed"] = _text("`true` when this is the first answer again.")
-    if isinstance(route.returns, PlainList):
-        success["content"] = {"application/json": {"schema": {"type": "array", "items": _schema(route.returns.schema)}}}
-    elif route.returns is bytes:
-        success["content"] = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+        success["headers"]["Idempotent-Replayed"] = _header("`true` when this is the first answer again.")
+    if route.returns is bytes:
+        binary = {"schema": {"type": "string", "format": "binary"}}
+        success["content"] = dict.fromkeys(route.media_types, binary)
     elif route.returns is not None:
-        success["content"] = {"application/json": {"schema": _schema(route.returns)}}
-    answers: dict[str, Any] = {str(route.status): success}
-    answers |= {str(status): {"description": about} for status, about in route.other_responses.items()}
-    kinds: list[type[errors.ServiceError]] = [kind for kind, applies in _IMPLIED if applies(route)]
-    kinds += [*route.errors, errors.InternalError]
-    for kind in kinds:
-        answers[str(kind.status)] = kind.__name__
-    return dict(sorted(answers.items()))
+        content: dict[str, Any] = {"schema": _returned(route.returns)}
+        if route.operation_id in response_examples():
+            content["example"] = response_examples()[route.operation_id]
+        success["content"] = {"application/json": content}
+    responses: dict[str, Any] = {str(route.status): success}
+    responses |= {str(status): {"description": description} for status, description in route.other_responses.items()}
+    responses |= {str(error.status): error.__name__ for error in _errors(route, routes)}
+    if codes := _legacy_codes(route):
+        responses["500"] = _legacy_response(codes)
+    return dict(sorted(responses.items()))
 
 
-def _text(about: str) -> dict[str, Any]:
-    return {"description": about, "schema": {"type": "string"}}
+def _returned(returns: Any) -> Any:
+    if isinstance(returns, PlainList):
+        return {"type": "array", "items": _schema(returns.schema)}
+    return _schema(returns)
+
+
+def _errors(route: Route, routes: Sequence[Route]) -> list[type[errors.ServiceError]]:
+    """The errors that a route can answer, one for each status; narrower ones stand for their common base."""
+    possible = [error for error, applies in _ALWAYS_POSSIBLE if applies(route)]
+    possible += [error for error in route.errors if error is not errors.LegacyFailure]
+    if _shares_literal_path(route, routes):
+        possible.append(errors.MethodNotAllowed)
+    return list({error.status: error for error in possible}.values())
+
+
+def _shares_literal_path(route: Route, routes: Sequence[Route]) -> bool:
+    """Whether a path with a parameter can spell a literal path that has other methods, which is then 405."""
+    if not route.path_parameters:
+        return False
+    segments = route.path.split("/")
+    literal: dict[str, set[str]] = {}
+    for other in routes:
+        others = other.path.split("/")
+        if len(others) == len(segments) and other.path != route.path and _covers(segments, others):
+            literal.setdefault(other.path, set()).add(other.method)
+    return any(route.method not in methods for methods in literal.values())
+
+
+def _covers(pattern: Sequence[str], path: Sequence[str]) -> bool:
+    return all(ours == theirs or ours.startswith("{") for ours, theirs in zip(pattern, path, strict=True))
+
+
+def _legacy_codes(route: Route) -> list[str]:
+    return sorted({*route.legacy_codes, *(code for code, _ in route.legacy_id_errors.values())})
+
+
+def _legacy_response(codes: Sequence[str]) -> dict[str, Any]:
+    legacy = {
+        "allOf": [
+            {"$ref": "#/components/schemas/LegacyFailure"},
+            {"type": "object", "properties": {"code": {"const": codes[0]} if len(codes) == 1 else {"enum": [*codes]}}},
+        ]
+    }
+    schema = {"anyOf": [legacy, {"$ref": "#/components/schemas/Error"}]}
+    description = f"Permanent with the `code` {' or '.join(codes)}: the request must be corrected. Otherwise a defect."
+    return {"description": description, "headers": _headers(), "content": {"application/json": {"schema": schema}}}
+
+
+def _error_response(error: type[errors.ServiceError]) -> dict[str, Any]:
+    name = "CredentialError" if issubclass(error, _CREDENTIAL_ERRORS) else "Error"
+    content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
+    description = (error.__doc__ or "").split("\n")[0]
+    return {"description": description, "headers": _headers(), "content": content}
+
+
+def _headers() -> dict[str, Any]:
+    return {"X-Request-Id": _header("The identifier of the request, also in every log line about it.")}
+
+
+def _header(description: str) -> dict[str, Any]:
+    return {"description": description, "schema": {"type": "string"}}
 
 
 def _schema(declared: Any) -> Any:
-    """A declared body or answer as apispec resolves it: a schema instance, or a Variant spelled out."""
-    if isinstance(declared, Variant):
-        refs = {kind: f"#/components/schemas/{_name(schema)}" for kind, schema in declared.by_type.items()}
+    """A declared body or response as apispec resolves it: a schema instance, or the schemas of a Variant."""
+    if isinstance(declared, Variant | ChangeByStoredType):
+        refs = {word: f"#/components/schemas/{schema_name(schema)}" for word, schema in declared.by_type.items()}
         discriminator = {"propertyName": "type", "mapping": refs}
-        return {"oneOf": list(declared.by_type.values()), "discriminator": discriminator}
-    if isinstance(declared, ChangeByStoredType):
-        return {"anyOf": list(declared.by_type.values())}
+        keyword = "oneOf" if isinstance(declared, Variant) else "anyOf"
+        return {keyword: list(declared.by_type.values()), "discriminator": discriminator}
     return declared() if isinstance(declared, type) else declared
-
-
-def _variant_attributes(self: OpenAPIConverter, field: fields.Field[Any], **_: Any) -> dict[str, Any]:
-    if not isinstance(field, Variant):
-        return {}
-    refs = {kind: self.resolve_nested_schema(schema) for kind, schema in field.by_type.items()}  # type: ignore[no-untyped-call]
-    mapping = {kind: ref["$ref"] for kind, ref in refs.items()}
-    return {"oneOf": list(refs.values()), "discriminator": {"propertyName": "type", "mapping": mapping}}
-
-
-def _name(schema: Any) -> str:
-    if isinstance(schema, str):
-        return schema
-    return (schema if isinstance(schema, type) else type(schema)).__name__

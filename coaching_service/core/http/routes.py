@@ -33,13 +33,14 @@ class MultipartBody:
     """A multipart request body: the name of its file field, the accepted content types and the schema of its text
     fields.
 
-    `size_limit`: which of the configured limits applies to the file.
+    `size_limit`: which of the configured limits applies to the file. `file_required`: the operation needs the file.
     """
 
     file_field: str
     content_types: tuple[str, ...]
     schema: Schema
     size_limit: Literal["photo", "plan"] = "photo"
+    file_required: bool = False
 
     @property
     def text_fields(self) -> frozenset[str]:
@@ -66,7 +67,8 @@ class Route:
     `other_responses`: further successful statuses with their descriptions. `example`: a request body for the document.
     `legacy_id_errors`: path parameters for which a malformed identifier is one of the documented legacy failures, with
     its code and message. `operation_id`: the operation's identifier in the document, such as `createWorkoutItem`; by
-    default the handler's name.
+    default the handler's name. `legacy_codes`: the codes of its other documented legacy failures. `media_types`: the
+    content types of a Download.
     """
 
     method: str
@@ -90,6 +92,8 @@ class Route:
     legacy_id_errors: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     path_parameters: tuple[tuple[str, str], ...] = field(default=())
     operation_id: str = ""
+    legacy_codes: tuple[str, ...] = ()
+    media_types: tuple[str, ...] = ("application/octet-stream",)
 
     @property
     def summary(self) -> str:

@@ -24,6 +24,23 @@ WITH_OPTIONS = ("choice", "multi")
 _QUESTION_LENGTH = 1_000
 
 
+class AnswerValue(fields.Raw):
+    """An answer: a text or an option, a number or rating, a list of options; null for none."""
+
+    def __init__(self, **options: Any) -> None:
+        metadata = {
+            "description": "Text, or an option, as a string; a number, or a rating from 1 to 10, as a number; several "
+            "options as an array; null for no answer.",
+            "anyOf": [
+                {"type": "string"},
+                {"type": "number"},
+                {"type": "array", "items": {"type": "string"}},
+                {"type": "null"},
+            ],
+        }
+        super().__init__(allow_none=True, metadata=metadata, **options)
+
+
 class NewQuestion(Input):
     """A question; `choice` and `multi` need options. `_id` refers to one that the form already has."""
 

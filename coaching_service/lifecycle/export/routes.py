@@ -14,7 +14,11 @@ routes = Routes("/coach/customers/{customerId}/export", tag="Export")
 
 
 @routes.get(
-    "", access=coach(CUSTOMERS.VIEW, FORMS.VIEW, METRICS.VIEW, NUTRITION.VIEW), returns=bytes, request_class="bulk"
+    "",
+    access=coach(CUSTOMERS.VIEW, FORMS.VIEW, METRICS.VIEW, NUTRITION.VIEW),
+    returns=bytes,
+    media_types=("application/zip",),
+    request_class="bulk",
 )
 async def export_customer(ctx: Context, customer_id: ObjectId) -> Download:
     """Export everything of a client's.

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from marshmallow import fields
 
+from coaching_service.core.pagination import PageMetadata
 from coaching_service.core.query import QueryInteger
-from coaching_service.core.validation import Choice, DateTime, Identifier, Input, Output
-
-TYPES = (
-    "workout_completed",
-    "item_logged",
-    "form_submitted",
-    "metric_recorded",
-    "photo_added",
-    "plan_uploaded",
-    "personal_record",
-    "note_added",
-    "program_assigned",
-)
+from coaching_service.core.validation import Choice, Date, DateTime, Identifier, Input, Output
+from coaching_service.core.variants import Variant
 
 
 class FeedQuery(Input):
@@ -27,10 +19,123 @@ class FeedQuery(Input):
     limit = QueryInteger(minimum=1, maximum=100, required=True)
 
 
-class ActivityEvent(Output):
-    """Something that happened with a client; `data` says to what."""
+class WorkoutEventData(Output):
+    """The workout block that was completed."""
 
-    _id = Identifier()
-    type = Choice(*TYPES)
-    date = DateTime()
-    data = fields.Dict(metadata={"description": "What the event is about: identifiers, names, the session's `day`."})
+    wblockId = Identifier()
+    blockName = fields.String(metadata={"description": "The name of the block."})
+    day = Date(metadata={"description": "The date of the session."})
+
+
+class ItemEventData(WorkoutEventData):
+    """The workout item that was logged."""
+
+    witemId = Identifier()
+    itemType = fields.String(metadata={"description": "The type of the item, such as `EXERCISE`."})
+
+
+class MeasuredValue(Output):
+    """A value that was recorded for a metric."""
+
+    metricName = fields.String(metadata={"description": "The name of the metric."})
+    unit = fields.String(metadata={"description": "The symbol of the unit."})
+    value = fields.Float()
+
+
+_OPTIONAL = {"optional": True}
+
+
+class MetricEventData(Output):
+    """The value or values that were recorded: one for a metric, or those in the log of a workout item."""
+
+    day = Date(metadata={"description": "The date of the values."})
+    metricId = Identifier(metadata=_OPTIONAL)
+    metricName = fields.String(metadata={"description": "The name of the metric.", **_OPTIONAL})
+    unit = fields.String(metadata={"description": "The symbol of the unit.", **_OPTIONAL})
+    value = fields.Float(metadata=_OPTIONAL)
+    wblockId = Identifier(metadata=_OPTIONAL)
+    blockName = fields.String(metadata={"description": "The name of the block.", **_OPTIONAL})
+    witemId = Identifier(metadata=_OPTIONAL)
+    itemType = fields.String(metadata={"description": "`METRICS`.", **_OPTIONAL})
+    measured = fields.List(
+        fields.Nested(MeasuredValue), metadata={"description": "The values in the log of an item.", **_OPTIONAL}
+    )
+
+
+class PhotoEventData(Output):
+    """The progress photo that was added."""
+
+    photoId = Identifier()
+    side = Choice("front", "back", "side", metadata={"description": "The side it shows."})
+    day = Date(metadata={"description": "The date of the photos."})
+
+
+class PlanEventData(Output):
+    """The nutrition plan that was uploaded."""
+
+    planId = Identifier()
+    number = fields.Integer(metadata={"description": "The number of the version."})
+    fileName = fields.String()
+
+
+class RecordEventData(Output):
+    """The personal record."""
+
+    exerciseId = Identifier()
+    exerciseName = fields.String()
+    recordType = Choice("heaviest_load", "most_reps", "estimated_1rm", metadata={"description": "The type of record."})
+    value = fields.Float(metadata={"description": "The value, in `unit`."})
+    unit = fields.String()
+    reps = fields.Integer(allow_none=True)
+    day = Date(metadata={"description": "The date of the record."})
+
+
+class NoteEventData(Output):
+    """The note that was added."""
+
+    noteId = Identifier()
+    text = fields.String(metadata={"description": "The beginning of the note, as plain text."})
+
+
+class ProgramEventData(Output):
+    """The program that was assigned."""
+
+    programId = Identifier()
+    programName = fields.String(metadata={"description": "The name of the program."})
+    startDate = Date(metadata={"description": "The date of its first day."})
+    blocks = fields.Integer()
+
+
+def _event(event_type: str, data: type[Output]) -> type[Output]:
+    """The schema of an event of one type, such as `WorkoutCompletedEvent`."""
+    attributes: dict[str, Any] = {
+        "__doc__": f"An event of the type `{event_type}`.",
+        "_id": Identifier(),
+        "type": Choice(event_type),
+        "date": DateTime(metadata={"description": "When it happened."}),
+        "data": fields.Nested(data),
+    }
+    return type("".join(word.capitalize() for word in event_type.split("_")) + "Event", (Output,), attributes)
+
+
+EVENTS = {
+    event_type: _event(event_type, data)
+    for event_type, data in {
+        "workout_completed": WorkoutEventData,
+        "item_logged": ItemEventData,
+        "form_submitted": ItemEventData,
+        "metric_recorded": MetricEventData,
+        "photo_added": PhotoEventData,
+        "plan_uploaded": PlanEventData,
+        "personal_record": RecordEventData,
+        "note_added": NoteEventData,
+        "program_assigned": ProgramEventData,
+    }.items()
+}
+TYPES = tuple(EVENTS)
+
+
+class ActivityEventPage(PageMetadata):
+    """A page of the activity feed."""
+
+    docs = fields.List(Variant(EVENTS))

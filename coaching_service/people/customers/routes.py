@@ -133,6 +133,7 @@ async def update_customer(ctx: Context, customer_id: ObjectId, body: dict[str, A
     "/{customerId}/profile-photo",
     access=coach(CUSTOMERS.EDIT),
     multipart=MultipartBody("profilePhotoFile", IMAGE_TYPES, NoFormFields()),
+    body_optional=True,
     returns=Customer,
     example={},
 )

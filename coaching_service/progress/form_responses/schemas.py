@@ -8,6 +8,7 @@ from typing import Any
 from marshmallow import ValidationError, fields, validates_schema
 
 from coaching_service.core.validation import Date, DateTime, Identifier, Input, Output
+from coaching_service.library.forms.schemas import AnswerValue
 
 
 class OpenRange(Input):
@@ -30,7 +31,7 @@ class FormResponseAnswer(Output):
 
     questionId = Identifier()
     label = fields.String()
-    value = fields.Raw(allow_none=True)
+    value = AnswerValue()
 
 
 class FormResponse(Output):

@@ -19,6 +19,7 @@ from coaching_service.core.validation import (
     Version,
 )
 from coaching_service.core.variants import ChangeByStoredType
+from coaching_service.library.forms.schemas import AnswerValue
 from coaching_service.training.workouts.set_schemas import MAX_LOAD, MAX_METERS, MAX_REPS, MAX_SECONDS
 
 
@@ -74,6 +75,10 @@ class TaskItemLog(Input):
     version = Version()
 
 
+class ReminderItemLog(TaskItemLog):
+    """What was done about a reminder."""
+
+
 class ExerciseItemLog(TaskItemLog):
     """What was done of an exercise."""
 
@@ -90,7 +95,7 @@ class NewFormAnswer(Input):
     """An answer; null is none."""
 
     questionId = Identifier(required=True)
-    value = fields.Raw(allow_none=True, required=True)
+    value = AnswerValue(required=True)
 
 
 class FormItemLog(TaskItemLog):
@@ -129,7 +134,7 @@ ITEM_LOG = ChangeByStoredType(
         "TASK": TaskItemLog(),
         "FORM": FormItemLog(),
         "METRICS": MetricsItemLog(),
-        "REMINDER": TaskItemLog(),
+        "REMINDER": ReminderItemLog(),
     }
 )
 

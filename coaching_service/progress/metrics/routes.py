@@ -21,6 +21,8 @@ from coaching_service.progress.metrics.schemas import (
 
 routes = Routes("/coach/customers/{customerId}/metrics-sets", tag="Metrics")
 
+_LEGACY = ("METRICS_SET_MISSING",)
+
 
 @routes.get("", access=coach(METRICS.VIEW), returns=list_of(AssignedMetricsSet))
 async def list_assigned_metrics_sets(ctx: Context, customer_id: ObjectId) -> list[dict[str, Any]]:
@@ -37,6 +39,7 @@ async def list_assigned_metrics_sets(ctx: Context, customer_id: ObjectId) -> lis
     body=MetricsSetReference(),
     returns=AssignedMetricsSet,
     errors=(LegacyFailure,),
+    legacy_codes=_LEGACY,
     example={"metricsSetId": "66f0c0ffee0000000000abcd"},
 )
 async def assign_metrics_set(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
@@ -47,7 +50,7 @@ async def assign_metrics_set(ctx: Context, customer_id: ObjectId, body: dict[str
     return await service.assign(ctx, customer_id, body["metricsSetId"])
 
 
-@routes.delete("/{metricsSetId}", access=coach(METRICS.EDIT), errors=(LegacyFailure,))
+@routes.delete("/{metricsSetId}", access=coach(METRICS.EDIT), errors=(LegacyFailure,), legacy_codes=_LEGACY)
 async def unassign_metrics_set(ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId) -> None:
     """End the assignment of a metric set.
 
@@ -62,6 +65,7 @@ async def unassign_metrics_set(ctx: Context, customer_id: ObjectId, metrics_set_
     body=NewMetricEntry(),
     returns=MetricEntry,
     errors=(LegacyFailure, Conflict),
+    legacy_codes=_LEGACY,
     example={"metricId": "66f0c0ffee0000000000abcd", "date": "2026-03-02", "value": 72.5},
 )
 async def record_metric_value(
@@ -79,6 +83,7 @@ async def record_metric_value(
     access=coach(METRICS.VIEW),
     returns=list_of(MetricHistoryEntry),
     errors=(LegacyFailure,),
+    legacy_codes=_LEGACY,
 )
 async def list_metric_history(
     ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId, metric_id: ObjectId

@@ -26,9 +26,10 @@ async def list_plan_versions(ctx: Context, customer_id: ObjectId, query: dict[st
 @routes.post(
     "/nutrition-plans",
     access=coach(NUTRITION.CREATE),
-    multipart=MultipartBody("file", (PDF, *IMAGE_TYPES), NoFormFields(), size_limit="plan"),
+    multipart=MultipartBody("file", (PDF, *IMAGE_TYPES), NoFormFields(), size_limit="plan", file_required=True),
     returns=schemas.PlanVersion,
     errors=(LegacyFailure,),
+    legacy_codes=("NUTRITION_PLAN_FILE_MISSING",),
     example={},
 )
 async def upload_nutrition_plan(

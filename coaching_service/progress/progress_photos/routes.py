@@ -48,7 +48,7 @@ async def create_progress_photo(
 @routes.put(
     "/{photoId}",
     access=coach(CUSTOMERS.EDIT),
-    multipart=MultipartBody("imageFile", IMAGE_TYPES, schemas.PhotoReplacement()),
+    multipart=MultipartBody("imageFile", IMAGE_TYPES, schemas.PhotoReplacement(), file_required=True),
     returns=schemas.ProgressPhoto,
     example={"imageSideIndex": "1"},
 )

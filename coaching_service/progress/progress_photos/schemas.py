@@ -28,7 +28,8 @@ class DateOrDateTime(fields.Field[Any]):
 
 
 def _side() -> Choice:
-    return Choice("1", "2", "3", required=True, metadata={"description": '"1" front, "2" back, "3" side.'})
+    metadata = {"description": '"1" front, "2" back, "3" side.', "x-enum-varnames": ["Front", "Back", "Side"]}
+    return Choice("1", "2", "3", required=True, metadata=metadata)
 
 
 class NewPhoto(Input):

@@ -173,6 +173,7 @@ def declare_items(routes: Routes, kind: Kind) -> None:
         body=ItemMove(),
         returns=WorkoutBlock,
         errors=(Conflict, LegacyFailure),
+        legacy_codes=("WITEM_MOVE_INCOMPLETE",),
         example={
             "source": {"wblockId": "66f0c0ffee0000000000abcd", "witemId": "66f0c0ffee0000000000abce"},
             "target": {"wblockId": "66f0c0ffee0000000000abcf", "index": 0},

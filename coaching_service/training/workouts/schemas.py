@@ -17,7 +17,7 @@ from coaching_service.core.validation import (
     Version,
 )
 from coaching_service.core.variants import Variant
-from coaching_service.library.forms.schemas import Question
+from coaching_service.library.forms.schemas import AnswerValue, Question
 from coaching_service.library.metric_sets.schemas import Metric
 from coaching_service.training.workouts.set_schemas import planned_set_answer
 
@@ -164,7 +164,7 @@ class FormAnswer(Output):
     """An answer to a question."""
 
     questionId = Identifier()
-    value = fields.Raw(metadata={"description": "Text, number, or list of options, as the question asks."})
+    value = AnswerValue()
 
 
 class FormItem(_Item):

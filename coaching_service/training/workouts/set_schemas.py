@@ -120,13 +120,19 @@ class PlannedSets(ListOf):
         return sorted(numbered, key=lambda each: int(each["index"]))
 
 
-class VariableValue(Output):
-    """`exact` has a value, `range` two ends."""
+class ExactValue(Output):
+    """A planned quantity of one value."""
 
-    type = Choice("exact", "range")
-    value = fields.Float(metadata={"optional": True})
-    min = fields.Float(metadata={"optional": True})
-    max = fields.Float(metadata={"optional": True})
+    type = Choice("exact")
+    value = fields.Float()
+
+
+class RangeValue(Output):
+    """A planned quantity between two values, both included."""
+
+    type = Choice("range")
+    min = fields.Float()
+    max = fields.Float()
 
 
 class SetVariable(Output):
@@ -134,7 +140,7 @@ class SetVariable(Output):
 
     key = Choice("reps", "load", "time", "distance", "rest")
     unit = Choice("count", "kg", "lb", "s", "m")
-    value = fields.Nested(VariableValue)
+    value = Variant({"exact": ExactValue, "range": RangeValue})
 
 
 def _read(schema: type[Schema]) -> type[Schema]:

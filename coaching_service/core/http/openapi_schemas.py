@@ -1,0 +1,157 @@
+"""The component schemas of the OpenAPI document: names, descriptions, and a form that code generators read."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from apispec.ext.marshmallow.openapi import OpenAPIConverter
+from marshmallow import Schema, fields
+
+from coaching_service.core.http.field_descriptions import DESCRIPTIONS
+from coaching_service.core.validation import Output
+from coaching_service.core.variants import ChangeByStoredType, Variant
+
+_NULL = {"type": "null"}
+_FIELD_ERROR = {
+    "type": "object",
+    "description": "What is wrong with one field of the request.",
+    "properties": {
+        "field": {"type": "string", "description": "The path of the field, such as `exerciseSets.0.load`."},
+        "code": {"type": "string", "description": "A stable code in upper snake case."},
+        "message": {"type": "string", "description": "What is expected of the field."},
+    },
+    "required": ["field", "code", "message"],
+}
+_MESSAGE = {
+    "description": "A sentence, or a list of them. Do not depend on the exact text.",
+    "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+}
+ERROR_SCHEMAS: dict[str, dict[str, Any]] = {
+    "FieldError": _FIELD_ERROR,
+    "Error": {
+        "type": "object",
+        "description": "A failure. The HTTP status comes first; `code` is stable where it is present.",
+        "properties": {
+            "statusCode": {"type": "integer", "description": "The HTTP status."},
+            "message": _MESSAGE,
+            "error": {"type": "string", "description": "The name of the HTTP status."},
+            "code": {"type": "string", "description": "A stable code in upper snake case, such as `NOTE_NOT_FOUND`."},
+            "errors": {
+                "type": "array",
+                "items": {"$ref": "#/components/schemas/FieldError"},
+                "description": "Present on a 400 for invalid fields: one entry for each.",
+            },
+        },
+        "required": ["statusCode", "message", "error"],
+    },
+    "CredentialError": {
+        "type": "object",
+        "description": "The credential is missing or not valid. `statusCode` is absent for an invalid API key.",
+        "properties": {
+            "statusCode": {"type": "integer", "description": "The HTTP status."},
+            "message": {"type": "string", "description": "`Unauthorized` or `Invalid API key`."},
+        },
+        "required": ["message"],
+    },
+    "LegacyFailure": {
+        "type": "object",
+        "description": "One of the four documented requests that answer 500 permanently and write nothing.",
+        "properties": {
+            "code": {"type": "string", "description": "The case; a 500 with a `code` must not be retried."},
+            "message": {"type": "string", "description": "What was wrong with the request."},
+        },
+        "required": ["code", "message"],
+    },
+}
+
+
+def schema_name(schema: Any) -> str:
+    """The name of a schema's component: that of its class."""
+    if isinstance(schema, str):
+        return schema
+    return (schema if isinstance(schema, type) else type(schema)).__name__
+
+
+def variant_attributes(self: OpenAPIConverter, field: fields.Field[Any], **_: Any) -> dict[str, Any]:
+    """The `oneOf` of a Variant field (an apispec attribute function)."""
+    if not isinstance(field, Variant):
+        return {}
+    refs = {word: self.resolve_nested_schema(schema) for word, schema in field.by_type.items()}  # type: ignore[no-untyped-call]
+    mapping = {word: ref["$ref"] for word, ref in refs.items()}
+    return {"oneOf": list(refs.values()), "discriminator": {"propertyName": "type", "mapping": mapping}}
+
+
+def describe_schemas(schemas: dict[str, dict[str, Any]], classes: Mapping[str, type[Schema]]) -> None:
+    """Add a description to every schema and property that lacks one; `classes` are the schemas by component name."""
+    for name, schema in schemas.items():
+        declared = classes.get(name)
+        if declared is not None:
+            schema.setdefault("description", _summary(name, declared))
+            if issubclass(declared, Output):
+                schema.pop("additionalProperties", None)
+        for field, attributes in schema.get("properties", {}).items():
+            description = DESCRIPTIONS.get(f"{name}.{field}") or DESCRIPTIONS.get(field)
+            if description and "$ref" not in attributes:
+                attributes.setdefault("description", description)
+
+
+def _summary(name: str, declared: type[Schema]) -> str:
+    if declared.__doc__ is None and name.endswith("Change"):
+        return "The fields to change; a field that is not sent stays as it is."
+    if declared.__doc__ is None and name.endswith("Page"):
+        return f"A page of a list of {name.removesuffix('Page')}."
+    return " ".join((inspect.getdoc(declared) or "").split())
+
+
+def tag_variants(schemas: dict[str, dict[str, Any]], bodies: Iterable[Any]) -> None:
+    """Add the `type` that tells the variants of a ChangeByStoredType apart; the service knows it and ignores it."""
+    for body in bodies:
+        if isinstance(body, ChangeByStoredType):
+            for word, schema in body.by_type.items():
+                description = "The type of the stored item. May be left out: it cannot be changed."
+                tag = {"type": "string", "enum": [word], "description": description}
+                component = schemas[schema_name(schema)]
+                component["properties"] = {"type": tag, **component["properties"]}
+
+
+def simplify(node: Any) -> None:
+    """Rewrite every schema below `node` so that code generators read it as it is meant.
+
+    `default` moves into the description (generators take a property with a default for required), an `enum` has no
+    limits of length, a nullable enum is an `anyOf` with null, and `format: url` is `format: uri`.
+    """
+    if isinstance(node, list):
+        for entry in node:
+            simplify(entry)
+    elif isinstance(node, dict):
+        for key, entry in node.items():
+            if key not in ("example", "examples"):
+                simplify(entry)
+        if _is_schema(node):
+            _simplify_schema(node)
+
+
+def _is_schema(node: dict[str, Any]) -> bool:
+    return isinstance(node.get("type"), str | list) or "anyOf" in node or "enum" in node
+
+
+def _simplify_schema(schema: dict[str, Any]) -> None:
+    if "default" in schema:
+        _move_default(schema, schema.pop("default"))
+    if schema.get("format") == "url":
+        schema["format"] = "uri"
+    if "enum" in schema:
+        schema.pop("minLength", None)
+        schema.pop("maxLength", None)
+        if None in schema["enum"]:
+            words = [word for word in schema.pop("enum") if word is not None]
+            del schema["type"]
+            schema["anyOf"] = [{"type": "string", "enum": words}, _NULL]
+
+
+def _move_default(schema: dict[str, Any], default: Any) -> None:
+    if default is not None:
+        word = {True: "true", False: "false"}.get(default, default) if isinstance(default, bool) else default
+        schema["description"] = f"{schema.get('description', '')} Default: {word}.".strip()
