@@ -85,9 +85,9 @@ async def call(client: CoachClient, route: Route, path: str, own: World) -> Any:
     owner = f"{route.path_parameters[0][0]}/" if route.path_parameters else "/"
     identifiers = own | {key.removeprefix(owner): value for key, value in own.items() if key.startswith(owner)}
     body: dict[str, Any] = {}
-    if route.form is not None:
+    if route.multipart is not None:
         body["data"] = aiohttp.FormData(route.example, default_to_multipart=True)
-        body["data"].add_field(route.form.file, small_picture(), filename="small.png")
+        body["data"].add_field(route.multipart.file_field, small_picture(), filename="small.png")
     elif route.body is not None:
         body["json"] = _with_identifiers(route.example, identifiers)
     return await client.send(route.method, path, params=query, **body)
@@ -192,9 +192,9 @@ async def test_a_client_outside_the_scope_of_an_employee_is_refused(
 @each_route
 async def test_a_malformed_path_identifier_names_its_parameter(victim: CoachClient, world: World, route: Route) -> None:
     for wire, _ in route.path_parameters:
-        if wire in route.malformed:  # one of the documented legacy failures
+        if wire in route.legacy_id_errors:  # one of the documented legacy failures
             reply = await call(victim, route, fill_path(route, {wire: "malformed"}), world)
-            assert reply.refused(500)["code"] == route.malformed[wire][0]
+            assert reply.refused(500)["code"] == route.legacy_id_errors[wire][0]
             continue
         error = (await call(victim, route, fill_path(route, {wire: "malformed"}), world)).refused(400)
         assert wire in error["message"]

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from coaching_service.web.views.actions import ACTIONS
 
 from coaching_service import features
 from coaching_service.core.auth.access import Access
@@ -17,6 +16,7 @@ from coaching_service.core.http.routes import Route, routes_of
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.people.sessions import service as sessions
 from coaching_service.web import views
+from coaching_service.web.views.bulk_actions import ACTIONS
 from tests.assistants import let_in
 from tests.client import CoachClient
 from tests.conftest import PASSWORD
@@ -57,7 +57,7 @@ def describe_index(collection: str, index: Index) -> str:
 def test_every_operation_requires_the_permission_of_the_policy() -> None:
     routes = [f"{route.method} {route.path} {describe_access(route.access)}" for route in routes_of(features.ROUTES)]
     kinds = {"GET": "PAGE", "POST": "FORM"}
-    pages = [f"{kinds[page.method]} {page.path} {describe_access(page.access)}" for page in views.everything()]
+    pages = [f"{kinds[page.method]} {page.path} {describe_access(page.access)}" for page in views.list_pages()]
     actions = [f"ACTION {name} coach {action.permission} {action.sees}" for name, action in ACTIONS.items()]
     tools = [f"TOOL {tool.name} {describe_access(tool.access)}" for tool in tools_of(features.TOOLS)]
     assert_same("policy.txt", routes + pages + actions + tools)
@@ -123,7 +123,7 @@ async def test_every_audited_operation_writes_its_action(coach: CoachClient) -> 
     performed += [f"FORM /oauth/authorize {action}" for action in await new_actions()]
     session = await coach.interactive()
     await sessions.change_password(session.ctx, PASSWORD, "another long password")
-    performed += [f"FORM /app/settings/you {action}" for action in await new_actions()]
+    performed += [f"FORM /app/settings/my-account {action}" for action in await new_actions()]
     assert_same("audit.txt", performed)
 
 

@@ -10,7 +10,7 @@ from coaching_service.core.errors import Forbidden
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.media import PDF, IMAGE_TYPES
+from coaching_service.core.media import IMAGE_TYPES, PDF
 from coaching_service.people.files import service
 from coaching_service.people.files.schemas import LinkQuery
 
