@@ -87,7 +87,7 @@ async def test_a_filter_cannot_name_another_company(coach: CoachClient, collecti
         declared_collections()[collection].write_filter,
     ):
         assert company_filter(coach.ctx, {"name": "x"})["companyId"] is not None
-        with pytest.raises(RuntimeError, match="within the company"):
+        with pytest.raises(RuntimeError, match="must not contain companyId"):
             company_filter(coach.ctx, other_company)
 
 
