@@ -137,8 +137,8 @@ async def test_week_is_planned_on_the_calendar(coach: CoachClient, owner_page: V
         f"{path}/items",
         exerciseId=squat["_id"],
         sets="4",
-        minPlannedReps="5",
-        maxPlannedReps="6",
+        low="5",
+        high="6",
         load="82,5",
     )
     added.ok().says("Garage Squat added.", "4 × 5–6, 82.5 kg")

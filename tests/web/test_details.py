@@ -8,7 +8,7 @@ from typing import Any
 from coaching_service.people.team import service as team
 from tests.client import CoachClient
 from tests.conftest import PASSWORD
-from tests.web.conftest import NewVisitor
+from tests.web.conftest import Colleague, NewVisitor
 from tests.web.visitor import Visitor
 
 
@@ -136,3 +136,24 @@ async def test_client_is_archived_restored_and_deleted(coach: CoachClient, owner
     (await owner_page.submit(confirmation, f"{base}/delete")).says("Ana deleted.")
 
     (await owner_page.get(base)).ok(404)
+
+
+async def test_deleting_a_client_requires_the_delete_permission(
+    coach: CoachClient, owner_page: Visitor, colleague: Colleague
+) -> None:
+    ana = await coach.create_customer("Ana")
+    path = f"/app/customers/{ana['_id']}"
+    confirmation = await owner_page.get(f"{path}/delete")
+    editor = await colleague("customers.view", "customers.create", "customers.edit")
+
+    details = (await editor.get(f"{path}/details")).ok()
+    assert f"{path}/delete" not in details.links
+    (await editor.get(f"{path}/delete")).ok(403).says("Clients: delete")
+    forged = confirmation.form(f"{path}/delete")
+    csrf = dict(details.form(f"{path}/archive").fields)["csrf"]
+    data = dict(forged.fields) | {"csrf": csrf}
+    (await editor.send("POST", forged.action, data=data, headers={"Sec-Fetch-Site": "same-origin"})).ok(403)
+    assert (await stored(coach, ana))["name"] == "Ana"
+
+    remover = await colleague("customers.view", "customers.delete")
+    (await remover.submit(await remover.get(f"{path}/delete"), f"{path}/delete")).ok().says("Ana deleted.")

@@ -123,3 +123,21 @@ async def test_program_items_cannot_be_logged(coach: CoachClient, owner_page: Vi
     page = await owner_page.get(f"/app/programs/{program['_id']}/blocks/{block['_id']}")
     assert "Log session" not in page.text
     (await owner_page.get(f"{page.path}/items/{item['_id']}/log")).ok(404)
+
+
+async def test_required_questions_are_labelled_required(coach: CoachClient, owner_page: Visitor) -> None:
+    types: list[dict[str, Any]] = [
+        {"type": "text"},
+        {"type": "number"},
+        {"type": "rating"},
+        {"type": "choice", "options": ["Good", "Bad"]},
+        {"type": "multi", "options": ["Knee", "Back"]},
+    ]
+    required = [{"label": f"Must {each['type']}", "required": True, **each} for each in types]
+    optional = [{"label": f"May {each['type']}", **each} for each in types]
+    block = await legs(coach, training.form_of(*required, *optional))
+
+    page = (await owner_page.get(log_of(block))).ok()
+
+    for each in types:
+        page.says(f"Must {each['type']} required", f"May {each['type']} optional")

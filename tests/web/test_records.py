@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from tests import training
 from tests.client import MONDAY, UNKNOWN, CoachClient
 from tests.web.visitor import Visitor
@@ -93,3 +95,18 @@ async def test_future_value_is_listed_separately(coach: CoachClient, owner_page:
 
     page.says("80 kg latest", "Not in the chart because dated after today: 99 kg on Wed 1 Mar 2062.")
     assert "+19" not in page.text
+
+
+async def test_metric_change_states_the_date_of_the_first_value(coach: CoachClient, owner_page: Visitor) -> None:
+    ana, body = await coach.create_customer("Ana"), await training.metric_set(coach)
+    (await coach.post(training.client_path(ana, "metrics-sets"), {"metricsSetId": body["_id"]})).ok(201)
+    today = coach.ctx.caller.today()
+    first = today - timedelta(days=20)
+    for day, value in ((first, 82.6), (today, 80)):
+        entry = {"metricId": body["metrics"][0]["_id"], "date": str(day), "value": value}
+        (await coach.post(training.client_path(ana, "metrics-sets", body["_id"], "entries"), entry)).ok(201)
+
+    page = (await owner_page.get(f"/app/customers/{ana['_id']}/progress?weeks=26")).ok()
+
+    page.says(f"-2.6 kg since {first:%a} {first.day} {first:%b %Y}")
+    assert "in 26 weeks" not in page.text

@@ -86,14 +86,12 @@ async def test_invalid_reps_are_reported_once_at_their_field(coach: CoachClient,
     path = page_of(block)
     page = await owner_page.get(f"{path}?keywords=garage")
 
-    invalid = await owner_page.submit(
-        page, f"{path}/items", exerciseId=squat["_id"], minPlannedReps="12", maxPlannedReps="8"
-    )
+    invalid = await owner_page.submit(page, f"{path}/items", exerciseId=squat["_id"], low="12", high="8")
 
-    invalid.ok(400).says("This must not be greater than the maximum.")
-    assert invalid.form(f"{path}/items").controls["minPlannedReps"]["aria-invalid"] == "true"
+    invalid.ok(400).says("This must not be less than the minimum.")
+    assert invalid.form(f"{path}/items").controls["high"]["aria-invalid"] == "true"
     assert "exerciseSets" not in invalid.text
-    (await owner_page.submit(page, f"{path}/items", exerciseId=squat["_id"], sets="")).ok(400).says("whole number")
+    (await owner_page.submit(page, f"{path}/items", exerciseId=squat["_id"], sets="many")).ok(400).says("whole number")
 
 
 async def test_deleted_exercise_is_reported_and_input_is_preserved(coach: CoachClient, owner_page: Visitor) -> None:
@@ -164,3 +162,48 @@ async def test_items_cannot_be_added_to_a_rest_day(coach: CoachClient, owner_pag
         assert f'<option value="{rest["_id"]}"' not in (await owner_page.get(page)).ok().html
     rest_page = (await owner_page.get(page_of(rest))).ok().says("This is a rest day")
     assert [form.action for form in rest_page.forms if "/items" in form.action or "/tasks" in form.action] == []
+
+
+async def test_copy_proposes_the_next_week(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    blocks_path = f"/coach/programs/{program['_id']}/wblocks"
+    program_path = f"/app/programs/{program['_id']}/blocks"
+    for path, field, proposed in (
+        (page_of(await coach.schedule(ana, "2026-02-25")), "date", "2026-03-04"),
+        (page_of(await coach.schedule(ana, "9999-12-31")), "date", "9999-12-31"),
+        (f"{program_path}/{(await coach.post(blocks_path, {'name': 'Legs', 'day': 3})).ok(201)['_id']}", "day", "10"),
+    ):
+        page = await owner_page.get(path)
+        assert dict(page.form(f"{path}/copy").fields)[field] == proposed
+
+
+async def test_timed_exercise_is_planned_in_seconds(coach: CoachClient, owner_page: Visitor) -> None:
+    path = page_of(await coach.schedule(await coach.create_customer("Ana")))
+    plank = await coach.create_exercise("Quozzle plank", tags=["isometric"])
+    stretch = await coach.create_exercise("Quozzle stretch", type="stretching")
+    squat = await coach.create_exercise("Quozzle squat")
+    page = (await owner_page.get(f"{path}?keywords=quozzle")).says("Quozzle plank 30–45 s", "Quozzle squat 8–10 reps")
+
+    added = await owner_page.submit(page, f"{path}/items", exerciseId=plank["_id"])
+    added.ok().says("3 × 30–45 s")
+    added = await owner_page.submit(page, f"{path}/items", exerciseId=stretch["_id"], sets="2", low="40,5", load="5")
+    added.ok().says("2 × 40.5 s, 5 kg")
+    added = await owner_page.submit(page, f"{path}/items", exerciseId=squat["_id"], high="12")
+    added.ok().says("3 × 12")
+    invalid = await owner_page.submit(page, f"{path}/items", exerciseId=squat["_id"], low="7,5")
+    invalid.ok(400).says("This must be a whole number.")
+
+
+async def test_exercise_in_a_circuit_is_planned_with_one_set_per_round(coach: CoachClient, owner_page: Visitor) -> None:
+    path = page_of(await coach.schedule(await coach.create_customer("Ana")))
+    row, dip = await coach.create_exercise("Quozzle row"), await coach.create_exercise("Quozzle dip")
+    page = await owner_page.get(f"{path}?keywords=quozzle")
+
+    circuit = await owner_page.submit(page, f"{path}/items", exerciseId=row["_id"], circuit="new")
+    circuit.ok().says("1 × 8–10")
+    assert dict(circuit.form(f"{circuit.path}/circuit").fields)["rounds"] == "3"
+    circuit_id = circuit.path.rpartition("/")[2]
+    (await owner_page.submit(page, f"{path}/items", exerciseId=dip["_id"], circuit=circuit_id)).ok().says(
+        "Quozzle dip: 1 × 8–10"
+    )

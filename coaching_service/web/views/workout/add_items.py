@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from marshmallow import Schema, ValidationError, validates_schema
+from marshmallow import Schema
 
 from coaching_service.core.auth.permissions import EXERCISES, FORMS, METRICS
 from coaching_service.core.database.context import Context
@@ -14,7 +14,7 @@ from coaching_service.core.database.documents import Document
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import Page
-from coaching_service.core.validation import Identifier, Input, Integer, Text
+from coaching_service.core.validation import Identifier, Input, Integer, Number, Text
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.forms import service as forms
 from coaching_service.library.forms.models import Form
@@ -24,30 +24,27 @@ from coaching_service.training.workouts import item_service
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.item_schemas import NEW_ITEM, NewReminderFields, NewTaskFields
 from coaching_service.training.workouts.owners import Owner
-from coaching_service.training.workouts.set_schemas import MAX_SETS, RepsLoadSet
+from coaching_service.training.workouts.set_schemas import MAX_LOAD, MAX_SECONDS, MAX_SETS
 from coaching_service.web.pages import Redirect
 from coaching_service.web.search_fields import Keywords
 from coaching_service.web.views.item_descriptions import describe_item
 from coaching_service.web.views.workout.circuits import CircuitExercise, circuits_of, exercises_of, replace_exercises
 from coaching_service.web.views.workout.owner_pages import BLOCK, Handler, WorkoutOwnerPages
+from coaching_service.web.views.workout.proposed_sets import PROPOSED_SETS, describe_proposed_range, plan_sets
 
 _EXERCISES_PER_PAGE = 12
 _NEW_CIRCUIT = "new"
 _NEW_CIRCUIT_ROUNDS = 3
-_EXERCISE_FORM_FIELDS = ("exerciseId", "sets", "minPlannedReps", "maxPlannedReps", "load", "rest", "circuit")
 
 
-class _ExerciseForm(RepsLoadSet):
+class _ExerciseForm(Input):
     exerciseId = Identifier(required=True)
-    sets = Integer(minimum=1, maximum=MAX_SETS, required=True)
     circuit = Text(allow_blank=True, load_default="")
-
-    @validates_schema
-    def ends_in_order(self, data: Mapping[str, Any], **_: Any) -> None:
-        """Raise ValidationError if the minimum is above the maximum."""
-        minimum, maximum = data["minPlannedReps"], data["maxPlannedReps"]
-        if minimum is not None and maximum is not None and minimum > maximum:
-            raise ValidationError("must not be greater than the maximum", "minPlannedReps")
+    sets = Integer(minimum=1, maximum=MAX_SETS, allow_none=True, load_default=None)
+    low = Number(minimum=0, allow_none=True, load_default=None)
+    high = Number(minimum=0, allow_none=True, load_default=None)
+    load = Number(minimum=0, maximum=MAX_LOAD, allow_none=True, load_default=None)  # type: ignore[assignment]  # a field
+    rest = Number(minimum=0, maximum=MAX_SECONDS, allow_none=True, load_default=None)
 
 
 class _AddFormForm(Input):
@@ -78,8 +75,11 @@ async def load_choices(ctx: Context, query: Mapping[str, Any]) -> dict[str, Any]
         exercise_page = await exercises.page(
             ctx, page=query["page"], size=_EXERCISES_PER_PAGE, keywords=query["keywords"]
         )
+        for exercise in exercise_page["docs"]:
+            exercise["proposed_range"] = describe_proposed_range(exercise)
     return {
         "exercises": exercise_page,
+        "proposed_sets": PROPOSED_SETS,
         "forms": _options(await forms.list_all(ctx)) if FORMS.VIEW in permissions else [],
         "metric_sets": _options(await metric_sets.list_all(ctx)) if METRICS.VIEW in permissions else [],
     }
@@ -96,15 +96,15 @@ def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
 
 
 def _declare_exercise_form(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
-    form_schema = _ExerciseForm(only=_EXERCISE_FORM_FIELDS)
-
-    @owner_pages.post(f"{BLOCK}/items", query=ExerciseSearch(), form=form_schema, on=workout_page)
+    @owner_pages.post(f"{BLOCK}/items", query=ExerciseSearch(), form=_ExerciseForm(), on=workout_page)
     async def add_exercise(
         ctx: Context, owner_id: ObjectId, block_id: ObjectId, query: dict[str, Any], form: dict[str, Any]
     ) -> Redirect:
         """Add an exercise at the end of a workout, of one of its circuits, or of a new circuit."""
         owner, path = owner_pages.owner_type(owner_id), owner_pages.block_path(owner_id, block_id)
-        exercise_id, sets, circuit_id = str(form["exerciseId"]), _planned_sets(form), form["circuit"]
+        exercise = await exercises.read(ctx, form["exerciseId"])
+        exercise_id, circuit_id = str(exercise["_id"]), form["circuit"]
+        sets = plan_sets(exercise, form, in_circuit=bool(circuit_id))
         if not circuit_id:
             item = {"type": "EXERCISE", "exerciseId": exercise_id, "exerciseSets": sets}
             return await _add_item(ctx, owner, block_id, item, search_path(path, query))
@@ -167,11 +167,3 @@ async def _add_item(ctx: Context, owner: Owner, block_id: ObjectId, item: Docume
     """Add an item, in the form of a request, at the end of a workout, and redirect to `target`."""
     stored = await item_service.add_item(ctx, owner, block_id, NEW_ITEM.load(item))
     return Redirect(target, f"{describe_item(stored, ctx.caller.company.load_unit)['title']} added.")
-
-
-def _planned_sets(form: Mapping[str, Any]) -> list[Document]:
-    """The equal sets that the exercise form plans."""
-    values = {name: form[name] for name in ("minPlannedReps", "maxPlannedReps", "rest")}
-    load = {} if form["load"] is None else {"load": form["load"]}
-    set_type = "reps_load" if load else "reps"
-    return [{"type": set_type, "index": index, **values, **load} for index in range(1, form["sets"] + 1)]

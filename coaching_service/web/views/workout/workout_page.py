@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from typing import Any
 
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Input, Text, patch_of
+from coaching_service.training.programs.schemas import LAST_DAY
 from coaching_service.training.workouts import items
 from coaching_service.training.workouts import service as workouts
 from coaching_service.web.pages import Redirect
@@ -46,6 +49,7 @@ def declare(owner_pages: WorkoutOwnerPages) -> Handler:
             ],
             "circuits": [(str(circuit["_id"]), f"In {circuit['circuitName']}") for circuit in circuits_of(block)],
             "move_targets": move_targets,
+            "proposed_copy": _same_day_next_week(block),
             "first_date": first,
             "query": query,
             "address": lambda page: search_path(variables["block_path"], query | {"page": page}),
@@ -54,6 +58,15 @@ def declare(owner_pages: WorkoutOwnerPages) -> Handler:
 
     _declare_changes(owner_pages, workout_page)
     return workout_page
+
+
+def _same_day_next_week(block: Document) -> str | int:
+    """The date or program day one week after a workout; its own at the end of the calendar."""
+    if block["date"] is None:
+        return min(int(block["day"]) + 7, LAST_DAY)
+    day = date.fromisoformat(block["date"])
+    week = timedelta(days=7)
+    return str(day + week if day <= date.max - week else day)
 
 
 def _declare_changes(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:

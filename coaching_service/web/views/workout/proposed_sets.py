@@ -1,0 +1,47 @@
+"""The sets proposed for an exercise that is added to a workout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from marshmallow import Schema
+
+from coaching_service.core.database.documents import Document
+from coaching_service.web.views.workout.planned_set_rows import SetRow, planned_sets
+
+PROPOSED_SETS = 3
+_PROPOSED_SETS_PER_ROUND = 1
+_PROPOSED_RANGES = {"reps": (8, 10), "time": (30, 45)}
+_UNITS = {"reps": "reps", "time": "s"}
+_TIMED_TYPES = ("cardio", "stretching")
+_TIMED_TAG = "isometric"
+_SET_ROW: Schema = SetRow()
+
+
+def _set_type(exercise: Mapping[str, Any]) -> str:
+    """The type of an exercise's sets: `time` for cardio, stretches and isometric holds, else `reps`."""
+    is_timed = exercise["type"] in _TIMED_TYPES or _TIMED_TAG in exercise["tags"]
+    return "time" if is_timed else "reps"
+
+
+def describe_proposed_range(exercise: Mapping[str, Any]) -> str:
+    """The range proposed for an exercise with its unit, seconds or reps."""
+    set_type = _set_type(exercise)
+    low, high = _PROPOSED_RANGES[set_type]
+    return f"{low}–{high} {_UNITS[set_type]}"
+
+
+def plan_sets(exercise: Mapping[str, Any], form: Mapping[str, Any], *, in_circuit: bool) -> list[Document]:
+    """Plan equal sets of an exercise.
+
+    `form` has `sets`, `low`, `high`, `load` and `rest`; the number of sets and the range are proposed where they are
+    None. Raises ValidationError if the range does not match the exercise.
+    """
+    set_type = _set_type(exercise)
+    low, high = form["low"], form["high"]
+    if low is None and high is None:
+        low, high = _PROPOSED_RANGES[set_type]
+    row = _SET_ROW.load({"type": set_type, "low": low, "high": high, "load": form["load"], "rest": form["rest"]})
+    count = form["sets"] or (_PROPOSED_SETS_PER_ROUND if in_circuit else PROPOSED_SETS)
+    return planned_sets([row] * count)
