@@ -33,7 +33,8 @@ _TASK = {"type": "TASK", "taskFields": {"title": "Walk"}}
 
 async def make_world(coach: CoachClient) -> World:
     """Create one document of each resource; returns identifiers by path parameter (or by owner and parameter)."""
-    customer = await coach.create_customer(email="ana@example.com", sendInvitation=False)
+    number = secrets.token_hex(6)
+    customer = await coach.create_customer(email=f"ana{number}@example.com", sendInvitation=False)
     exercise = await coach.create_exercise()
     block = await coach.schedule(customer)
     path = f"/coach/customers/{customer['_id']}/wblocks/{block['_id']}/witems"
@@ -51,7 +52,6 @@ async def make_world(coach: CoachClient) -> World:
     planned = (await coach.post(f"{plan}/{program_block['_id']}/witems", _TASK)).ok(201)
     planned_circuit = (await coach.post(f"{plan}/{program_block['_id']}/witems", finisher)).ok(201)
     session = await coach.interactive()
-    number = secrets.token_hex(6)
     employee = (await session.post("/coach/employees", {"name": "Eli", "email": f"eli{number}@example.com"})).ok(201)
     key = (await session.post("/coach/api-keys", {"name": "Extra"})).ok(201)
     assistant = await let_in(session.ctx)

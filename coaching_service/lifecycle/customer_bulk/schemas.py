@@ -23,6 +23,9 @@ class Strict(Input):
 class TrainerOrNone(Identifier):
     """A coach's identifier, or `none`: clients without a trainer."""
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(metadata={"pattern": f"^([0-9a-fA-F]{{24}}|{NO_TRAINER})$"}, **options)
+
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         return None if value == NO_TRAINER else super()._deserialize(value, attr, data, **kwargs)
 

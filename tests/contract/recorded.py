@@ -1,0 +1,53 @@
+"""Real responses made into examples: what differs between two runs is replaced by values that stay the same."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_IDENTIFIER = re.compile(r"(?<![0-9a-f])[0-9a-f]{24}(?![0-9a-f])")
+_SIGNED = re.compile(r"\?expires=\d+&signature=.*")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+_HEX = re.compile(r"[0-9a-f]{12}@")
+_LONGEST_LIST = 2
+_FIXED = {
+    "accessToken": "b3BhcXVlLWFjY2Vzcy10b2tlbg",
+    "refreshToken": "b3BhcXVlLXJlZnJlc2gtdG9rZW4",
+    "firstAccessToken": "1f0c0ffe-0000-4000-8000-00000000abcd",
+    "key": "cs_ak_EXAMPLE",
+    "lastFour": "MPLE",
+    "complianceDate": "2026-03-02",
+    "companyName": "Riverside Strength",
+}
+
+
+class Examples:
+    """Examples of one company: the same identifier is the same in all of them."""
+
+    def __init__(self) -> None:
+        self._identifiers: dict[str, str] = {}
+
+    def of(self, value: Any, name: str = "") -> Any:
+        """The example for a response, or for the field `name` of one."""
+        if isinstance(value, dict):
+            return {field: self.of(entry, field) for field, entry in value.items()}
+        if isinstance(value, list):
+            return [self.of(entry, name) for entry in value[:_LONGEST_LIST]]
+        if name in _FIXED and isinstance(value, str) and not _is_symbol(value):
+            return _FIXED[name]
+        return self._text(value) if isinstance(value, str) else value
+
+    def _text(self, text: str) -> str:
+        if "@" in text:
+            return f"{re.split(r'[0-9@]', text)[0]}@example.com"
+        text = _SIGNED.sub("?expires=1772445600&signature=c2lnbmF0dXJl", _TIME.sub("2026-03-02T08:30:00.000Z", text))
+        return _IDENTIFIER.sub(lambda found: self._identifier(found[0]), text)
+
+    def _identifier(self, identifier: str) -> str:
+        number = len(self._identifiers) + 1
+        return self._identifiers.setdefault(identifier, f"66f0c0ffee{number:014x}")
+
+
+def _is_symbol(text: str) -> bool:
+    """Whether a `key` is the name of a planned quantity, not a secret."""
+    return text in {"reps", "load", "time", "distance", "rest", "rir", "rpe"}

@@ -1,0 +1,107 @@
+"""The response examples of the document are real: each operation is called and its response compared.
+
+After an intended change: RECORD_EXAMPLES=1 python -m pytest tests/contract/test_examples.py, then renew openapi.json.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import coaching_service.core.http
+from coaching_service import features
+from coaching_service.core.http.openapi import response_examples
+from coaching_service.core.http.routes import Route, routes_of
+from tests.client import MONDAY, CoachClient
+from tests.conftest import PASSWORD, NewCompany
+from tests.contract.recorded import Examples
+from tests.contract.test_declared import call, fill_path
+from tests.contract.world import World, make_world
+from tests.training import exercise_of, one_of_each, path_of
+from tests.training import log as log_item
+
+RECORDED = Path(coaching_service.core.http.__file__).with_name("response_examples.json")
+# The token of a reset travels by e-mail only; the response is the same as that of the request for it.
+_BY_MAIL = "resetPassword"
+
+
+async def test_the_response_examples_are_real_responses(new_company: NewCompany, anonymous: CoachClient) -> None:
+    coach = await new_company()
+    world = await make_world(coach)
+    await _train(coach, world)
+    responses = await _sign_in_responses(anonymous, coach)
+    for route in _in_order(routes_of(features.ROUTES)):
+        if route.operation_id not in responses and route.returns not in (None, bytes):
+            reply = await call(coach, _unconditional(route), fill_path(route, world), world)
+            responses[route.operation_id] = reply.ok(route.status)
+
+    examples = Examples()
+    recorded = {name: examples.of(response) for name, response in sorted(responses.items())}
+    recorded[_BY_MAIL] = {"message": "The password has been set"}
+    if os.environ.get("RECORD_EXAMPLES"):
+        RECORDED.write_text(json.dumps(recorded, indent=1, sort_keys=True) + "\n", "utf-8")
+    assert _fields(recorded) == _fields(json.loads(RECORDED.read_text("utf-8")))
+    assert response_examples().keys() == recorded.keys()
+
+
+async def _train(coach: CoachClient, world: World) -> None:
+    """A session with an item of every type, the first of them logged, so that the figures are not empty."""
+    customer = {"_id": world["customerId"]}
+    block = await coach.schedule(customer)
+    for item in [exercise_of({"_id": world["exerciseId"]}), *await one_of_each(coach)]:
+        (await coach.post(f"{path_of(block)}/witems", item)).ok(201)
+    items = (await coach.get(path_of(block))).ok()["items"]
+    (await log_item(coach, block, items[0], customerSets=[{"reps": 8, "load": 60}])).ok()
+
+
+async def _sign_in_responses(anonymous: CoachClient, coach: CoachClient) -> dict[str, Any]:
+    """The responses of the operations that need no credential."""
+    email = f"ana{coach.ctx.company_id}@example.com"
+    company = {"companyName": "Riverside Strength", "name": "Ana", "email": email, "password": PASSWORD}
+    client = await coach.create_customer("Cara", email=f"cara{coach.ctx.company_id}@example.com", sendInvitation=False)
+    access = {"token": client["firstAccessToken"], "password": PASSWORD}
+    signed_up = (await anonymous.post("/auth/register", company)).ok(201)
+    refresh = {"refreshToken": signed_up["refreshToken"]}
+    return {
+        "signUp": signed_up,
+        "signIn": (await anonymous.post("/auth/login", {"email": email, "password": PASSWORD})).ok(),
+        "refreshSession": (await anonymous.post("/auth/refresh", refresh)).ok(),
+        "requestPasswordReset": (await anonymous.post("/auth/password/forgot", {"email": email})).ok(),
+        "useFirstAccess": (await anonymous.post("/auth/first-access", access)).ok(),
+        "archiveCustomer": (await coach.put("/coach/customers/archive", {"id": client["_id"]})).ok(),
+        "unarchiveCustomer": (await coach.put("/coach/customers/unarchive", {"id": client["_id"]})).ok(),
+        "createPersonalRecord": await _first_record(coach, client["_id"]),
+    }
+
+
+async def _first_record(coach: CoachClient, customer_id: str) -> Any:
+    exercise = await coach.create_exercise("Deadlift")
+    record = {"exerciseId": exercise["_id"], "type": "heaviest_load", "value": 140, "date": MONDAY}
+    return (await coach.post(f"/coach/customers/{customer_id}/personal-records", record)).ok(201)
+
+
+def _unconditional(route: Route) -> Route:
+    """The route with an example that does not depend on the version of what is stored."""
+    if not isinstance(route.example, dict):
+        return route
+    return replace(route, example={name: value for name, value in route.example.items() if name != "version"})
+
+
+def _in_order(routes: list[Route]) -> list[Route]:
+    """Reads first, while everything is as it was made; deleting many clients last."""
+    called = [route for route in routes if route.access.audience != "public" and route.method != "DELETE"]
+    return sorted(called, key=lambda route: (route.method != "GET", "bulk" in route.path))
+
+
+def _fields(value: Any, path: str = "") -> set[str]:
+    """The paths of all fields of a value; the entries of a list have one path."""
+    if isinstance(value, list):
+        return {field for entry in value for field in _fields(entry, f"{path}[]")}
+    if isinstance(value, dict):
+        return {
+            field for name, entry in value.items() for field in {f"{path}.{name}", *_fields(entry, f"{path}.{name}")}
+        }
+    return set()

@@ -1,0 +1,146 @@
+"""The OpenAPI document is read without loss by code generators, and every operation in it has a recorded example."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema
+import pytest
+
+from coaching_service import features
+from coaching_service.core.http.openapi import response_examples
+from coaching_service.core.http.routes import Route, routes_of
+from tests.client import document
+
+ROUTES = routes_of(features.ROUTES)
+VERBS = (
+    "apply archive assign bulk copy create delete disconnect download export get impersonate invite list log move "
+    "record refresh replace request reset reveal set shift sign unarchive unassign update upload use"
+).split()
+each_route = pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation_id)
+
+
+def operation_of(route: Route) -> dict[str, Any]:
+    operation: dict[str, Any] = document()["paths"][route.path][route.method.lower()]
+    return operation
+
+
+def schemas_below(node: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every object of the document with its path, but for examples."""
+    if isinstance(node, list):
+        for index, entry in enumerate(node):
+            yield from schemas_below(entry, f"{path}/{index}")
+    elif isinstance(node, dict):
+        yield path, node
+        for key, entry in node.items():
+            if key not in ("example", "examples"):
+                yield from schemas_below(entry, f"{path}/{key}")
+
+
+def test_no_schema_has_a_default() -> None:
+    """openapi-typescript takes a request property with a default for required."""
+    assert [
+        path for path, node in schemas_below(document()) if "default" in node and "properties" not in path[-12:]
+    ] == []
+
+
+def test_an_enum_has_no_limits_of_length_and_no_null() -> None:
+    enums = [(path, node) for path, node in schemas_below(document()) if isinstance(node.get("enum"), list)]
+    assert enums
+    for path, node in enums:
+        assert not {"minLength", "maxLength"} & node.keys(), path
+        assert None not in node["enum"], path
+
+
+def test_a_link_has_the_format_uri() -> None:
+    formats = {node["format"] for _, node in schemas_below(document()) if isinstance(node.get("format"), str)}
+    assert formats == {"binary", "date", "date-time", "email", "uri", "uuid"}
+
+
+def test_only_bulk_requests_refuse_unknown_fields() -> None:
+    """Contract 1: unknown fields are ignored, except in bulk requests; a response may grow."""
+    closed = {name for name, schema in document()["components"]["schemas"].items() if "additionalProperties" in schema}
+    bulk = [route for route in ROUTES if route.path.startswith("/coach/customers/bulk/")]
+    bodies = {type(route.body).__name__ for route in bulk}
+    assert closed == bodies | {"CustomerFilter"}
+
+
+@pytest.mark.parametrize("name", document()["components"]["schemas"])
+def test_every_schema_and_property_has_a_description(name: str) -> None:
+    schema = document()["components"]["schemas"][name]
+    assert schema["description"].endswith(".")
+    for field, attributes in schema.get("properties", {}).items():
+        assert "$ref" in attributes or attributes.get("description", "").endswith("."), field
+
+
+@each_route
+def test_every_parameter_has_a_description(route: Route) -> None:
+    for parameter in operation_of(route)["parameters"]:
+        assert parameter["description"].endswith("."), parameter["name"]
+
+
+@each_route
+def test_operations_are_named_by_camel_case_verbs(route: Route) -> None:
+    assert re.fullmatch(r"[a-z]+([A-Z][a-z]+)+", route.operation_id)
+    assert re.match(r"[a-z]+", route.operation_id)[0] in VERBS  # type: ignore[index]
+
+
+@each_route
+def test_every_operation_documents_the_errors_that_any_can_answer(route: Route) -> None:
+    statuses = operation_of(route)["responses"].keys()
+    has_body = route.body is not None or route.multipart is not None
+    assert {"500", "503"} <= statuses
+    assert ("408" in statuses) is ("413" in statuses) is ("415" in statuses) is has_body
+
+
+def test_the_documented_legacy_failures_have_a_constant_code() -> None:
+    """Contract 3: the four planned 500s."""
+    codes: dict[str, set[str]] = {}
+    for route in ROUTES:
+        response = operation_of(route)["responses"]["500"]
+        for option in response.get("content", {}).get("application/json", {}).get("schema", {}).get("anyOf", []):
+            if option.get("allOf", [{}])[0].get("$ref") == "#/components/schemas/LegacyFailure":
+                codes.setdefault(option["allOf"][1]["properties"]["code"]["const"], set()).add(route.operation_id)
+    assert codes == {
+        "PERSONAL_RECORD_ID_INVALID": {"updatePersonalRecord", "deletePersonalRecord"},
+        "METRICS_SET_MISSING": {
+            "assignMetricsSet",
+            "unassignMetricsSet",
+            "recordMetricValue",
+            "listMetricHistory",
+        },
+        "WITEM_MOVE_INCOMPLETE": {"moveWorkoutItem", "moveProgramItem"},
+        "NUTRITION_PLAN_FILE_MISSING": {"uploadNutritionPlan"},
+    }
+
+
+def test_details_of_single_operations() -> None:
+    by_id = {route.operation_id: operation_of(route) for route in ROUTES}
+    assert by_id["exportCustomer"]["responses"]["200"]["content"].keys() == {"application/zip"}
+    assert "403" in by_id["signOut"]["responses"]
+    assert by_id["setProfilePhoto"]["requestBody"]["required"] is False
+    photo = by_id["replaceProgressPhoto"]["requestBody"]["content"]["multipart/form-data"]["schema"]
+    assert photo["required"] == ["imageFile", "imageSideIndex"]
+    assert photo["properties"]["imageSideIndex"]["x-enum-varnames"] == ["Front", "Back", "Side"]
+    assert "405" in by_id["getCustomer"]["responses"]
+    assert "405" not in by_id["listCustomers"]["responses"]
+    trainers = document()["components"]["schemas"]["CustomerFilter"]["properties"]["assignedTo"]["items"]
+    jsonschema.validate("none", trainers)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate("nobody", trainers)
+
+
+@each_route
+def test_every_json_response_has_an_example_that_its_schema_accepts(route: Route) -> None:
+    content = operation_of(route)["responses"][str(route.status)].get("content", {}).get("application/json")
+    if content is not None:
+        schema = {**content["schema"], "components": document()["components"]}
+        jsonschema.Draft202012Validator(schema).validate(content["example"])
+
+
+def test_examples_belong_to_operations() -> None:
+    assert response_examples().keys() <= {route.operation_id for route in ROUTES}
+    assert "cs_ak_" not in json.dumps(response_examples()).replace("cs_ak_EXAMPLE", "")
