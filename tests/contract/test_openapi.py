@@ -17,9 +17,9 @@ from tests.client import document
 
 ROUTES = routes_of(features.ROUTES)
 VERBS = (
-    "apply archive assign bulk copy create delete disconnect download export get impersonate invite list log move "
-    "record refresh replace request reset reveal set shift sign unarchive unassign update upload use"
-).split()
+    "apply|archive|assign|bulk|copy|create|delete|disconnect|download|export|get|impersonate|invite|list|log|move|"
+    "record|refresh|replace|request|reset|reveal|set|shift|sign|unarchive|unassign|update|upload|use"
+)
 each_route = pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation_id)
 
 
@@ -84,8 +84,7 @@ def test_every_parameter_has_a_description(route: Route) -> None:
 
 @each_route
 def test_operations_are_named_by_camel_case_verbs(route: Route) -> None:
-    assert re.fullmatch(r"[a-z]+([A-Z][a-z]+)+", route.operation_id)
-    assert re.match(r"[a-z]+", route.operation_id)[0] in VERBS  # type: ignore[index]
+    assert re.fullmatch(rf"({VERBS})([A-Z][a-z]+)+", route.operation_id)
 
 
 @each_route
@@ -143,4 +142,4 @@ def test_every_json_response_has_an_example_that_its_schema_accepts(route: Route
 
 def test_examples_belong_to_operations() -> None:
     assert response_examples().keys() <= {route.operation_id for route in ROUTES}
-    assert "cs_ak_" not in json.dumps(response_examples()).replace("cs_ak_EXAMPLE", "")
+    assert re.findall(r"cs_ak_\w{20,}", json.dumps(response_examples())) == []
