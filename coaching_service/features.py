@@ -21,9 +21,8 @@ from coaching_service.people.activity import tools as activity_tools
 from coaching_service.people.api_keys import routes as api_keys
 from coaching_service.people.assistants import routes as assistants
 from coaching_service.people.customer_access import routes as customer_access
-from coaching_service.people.customers import erasing as customers_erasing
-from coaching_service.people.customers import leaving as customers_leaving
 from coaching_service.people.customers import routes as customers
+from coaching_service.people.customers import subscribers as customers_subscribers
 from coaching_service.people.customers import tools as customers_tools
 from coaching_service.people.files import routes as files
 from coaching_service.people.sessions import routes as sessions
@@ -141,8 +140,8 @@ TAGS = (
 STEPS: Steps = {
     mail.SEND: mail.send,
     sessions_service.RESET_REQUESTED: sessions_service.send_password_reset,
-    customers_erasing.ERASE: erasure.erase_customer,
-    customers_leaving.UNASSIGN: customers_leaving.look_again,
+    erasure.ERASE_CUSTOMER: erasure.erase_customer,
+    customers_subscribers.UNASSIGN: customers_subscribers.repeat_unassignment,
     account_service.ERASE: erasure.erase_company,
     compliance_renewal.RENEW: compliance_renewal.renew_batch,
     orphans.COLLECT: orphans.collect_step,

@@ -15,6 +15,7 @@ from coaching_service.core.database.documents import Document
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.models import CustomerDetails
 
 BATCH = 1_000
 _SEED = 20_261_120
@@ -95,7 +96,7 @@ def _client(chance: random.Random, number: int, count: int, trainers: Sequence[O
     # who are neighbours there change few of its pages.
     names, surnames = _PEOPLE[number * len(_PEOPLE) // count]
     name, surname = chance.choice(names.split()), chance.choice(surnames.split())
-    details = {
+    details: CustomerDetails = {
         "name": name,
         "surname": surname,
         "email": f"{_ascii(name)}.{_ascii(surname)}.{number}@example.com",

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from coaching_service.core.events import EventBus
 from coaching_service.core.idempotency import ResponseReplayed
+from coaching_service.lifecycle.erasure import service as erasure
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.customer_access import service as customer_access
-from coaching_service.people.customers import leaving, replays
-from coaching_service.people.customers.events import CustomerCreated
+from coaching_service.people.customers import subscribers as customers
+from coaching_service.people.customers.events import CustomerCreated, CustomersDeleted
+from coaching_service.people.identities.events import IdentityDisplaced
 from coaching_service.people.sessions import service as sessions
-from coaching_service.people.team.events import CoachRemoved
+from coaching_service.people.team.events import CoachRemoved, SignInEmailChanged
 from coaching_service.progress.compliance import service as compliance
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.logs.events import ItemLogged
@@ -22,15 +24,18 @@ from coaching_service.training.workouts.events import CompletedWorkChanged, Reco
 def assemble() -> EventBus:
     """An event bus with every subscriber; those of one event are called in the order given here."""
     events = EventBus()
-    events.subscribe(ResponseReplayed, replays.require_customer_in_scope)
+    events.subscribe(ResponseReplayed, customers.require_customer_in_scope)
     events.subscribe(CustomerCreated, customer_access.invite_new_customer, metrics.assign_automatic_sets)
+    events.subscribe(CustomersDeleted, erasure.queue_erasure)
     events.subscribe(
         CoachRemoved,
         sessions.end_sessions_of_coach,
         api_keys.delete_keys_of_coach,
         assistants.revoke_grants_of_coach,
-        leaving.unassign_customers_of_coach,
+        customers.unassign_customers_of_coach,
     )
+    events.subscribe(SignInEmailChanged, sessions.end_sessions_of_coach)
+    events.subscribe(IdentityDisplaced, sessions.end_displaced_sessions)
     events.subscribe(CompletedWorkChanged, personal_records.update_records)
     events.subscribe(RecordedItemsRescheduled, metrics.move_values, form_responses.move_responses)
     events.subscribe(ItemLogged, compliance.update_stored_rates)

@@ -32,7 +32,9 @@ async def let_in(ctx: Context, name: str = "Claude", *, read_only: bool = False)
     """Let an assistant in on behalf of the coach of `ctx`, up to its first tokens."""
     verifier, challenge = pkce()
     resource = f"{ctx.services.base_url}/mcp"
-    asked = GrantRequest("a-client", name, "https://claude.ai/callback", "claude.ai", challenge, resource, named=False)
+    asked = GrantRequest(
+        "a-client", name, "https://claude.ai/callback", "claude.ai", challenge, resource, redirect_uri_given=False
+    )
     before = {grant["_id"] for grant in await assistants.list_assistants(ctx)}
     code = await assistants.create_grant(ctx, asked, read_only=read_only)
     tokens = await assistants.exchange_code(ctx.services, code, "a-client", verifier, None, refreshable=True)

@@ -67,8 +67,32 @@ async def test_restrictions_narrow_a_key(coach: CoachClient, anonymous: CoachCli
     (await with_key({"readOnly": True}, "POST", "/exercises")).refused(403)
     assert (await with_key({"permissions": ["forms.view", "made.up"]})).ok()["permissions"] == ["forms.view"]
     (await with_key({"permissions": ["forms.view"]}, "GET", "/muscle-groups")).refused(403, "exercises.view")
-    (await with_key({"expiresAt": now() - timedelta(seconds=1)})).refused(401)
     (await with_key({"expiresAt": now() + timedelta(minutes=1)})).ok()
+
+
+async def test_expired_key_is_rejected(coach: CoachClient, anonymous: CoachClient) -> None:
+    key = await api_keys.create(coach.ctx, "Narrow", {"expiresAt": now() + timedelta(minutes=1)})
+    expired = {"restrictions.expiresAt": now() - timedelta(seconds=1)}
+    await coach.ctx.db["apiKeys"].update_one({"_id": key["_id"]}, {"$set": expired})
+    (await anonymous.send("GET", "/me", headers={"X-API-Key": key["key"]})).refused(401)
+
+
+async def test_expiry_in_the_past_is_invalid(interactive: CoachClient) -> None:
+    body = {"name": "Old", "restrictions": {"expiresAt": "2020-01-01T00:00:00Z"}}
+    (await interactive.post("/coach/api-keys", body)).refused(400, "restrictions.expiresAt")
+
+
+async def test_null_permissions_do_not_restrict_a_key(interactive: CoachClient, anonymous: CoachClient) -> None:
+    """An empty list restricts to nothing; null does not restrict."""
+    permissions = {}
+    for name, allowed in (("null", None), ("empty", [])):
+        body = {"name": name, "restrictions": {"permissions": allowed}}
+        created = (await interactive.post("/coach/api-keys", body)).ok(201)
+        assert created["restrictions"]["permissions"] == allowed
+        me = (await anonymous.send("GET", "/me", headers={"X-API-Key": created["key"]})).ok()
+        permissions[name] = me["permissions"]
+    assert permissions["empty"] == []
+    assert "customers.edit" in permissions["null"]
 
 
 async def test_the_time_a_key_was_last_used_is_written_once_a_minute(coach: CoachClient) -> None:

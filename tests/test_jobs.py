@@ -18,7 +18,6 @@ from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain, Steps, enqueue, ensure_standing_jobs, run_due
 from coaching_service.lifecycle.erasure import service as erasure
-from coaching_service.people.customers import erasing
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
@@ -291,7 +290,7 @@ async def test_erasing_a_client_removes_all_its_records(coach: CoachClient) -> N
     (await coach.delete(f"/coach/customers/{erased}")).ok(204)
     (await coach.get(f"/coach/customers/{erased}")).refused(404)
     assert await coach.names() == ["Yolanda"]
-    second_pass = {"arguments.customerId": ObjectId(erased), "arguments.looked": True}
+    second_pass = {"arguments.customerId": ObjectId(erased), "arguments.isSecondPass": True}
     await until(lambda: services.db["jobs"].find_one(second_pass), "the service's worker has run the first pass")
     assert await naming(services, erased, "zebulon") == ["jobs"]
 
@@ -315,7 +314,7 @@ async def test_erasing_continues_after_an_interruption(idle: Services) -> None:
         raise asyncio.CancelledError
 
     with pytest.raises(asyncio.CancelledError):
-        await run_due(idle, {erasing.ERASE: interrupted})
+        await run_due(idle, {erasure.ERASE_CUSTOMER: interrupted})
     assert await idle.db["workoutBlocks"].count_documents({}) == 1
     assert await run_due(idle, features.STEPS) == 0, "its lease has not ended"
 

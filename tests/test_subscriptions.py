@@ -61,8 +61,11 @@ def test_every_declared_event_has_a_subscriber() -> None:
             "CoachRemoved",
             "CompletedWorkChanged",
             "CustomerCreated",
+            "CustomersDeleted",
+            "IdentityDisplaced",
             "ItemLogged",
             "RecordedItemsRescheduled",
             "ResponseReplayed",
+            "SignInEmailChanged",
         }
     )

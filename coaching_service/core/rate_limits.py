@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from datetime import timedelta
 
 from coaching_service.core.database.connection import Index
@@ -25,7 +24,10 @@ async def count(services: Services, kind: str, name: str) -> tuple[int, int]:
     window = {"$cond": [{"$gt": ["$until", at]}, "$until", at + WINDOW]}
     counted = {"$cond": [{"$gt": ["$until", at]}, {"$add": ["$count", 1]}, 1]}
     found = await _counters.across_companies(services).find_one_and_update(
-        {"key": _key(kind, name)}, [{"$set": {"count": counted, "until": window}}], upsert=True, return_document=True
+        {"key": _key(services, kind, name)},
+        [{"$set": {"count": counted, "until": window}}],
+        upsert=True,
+        return_document=True,
     )
     return found["count"], max(1, int((found["until"] - at).total_seconds()) + 1)
 
@@ -40,13 +42,15 @@ async def limit(services: Services, kind: str, name: str, maximum: int) -> None:
 async def seen(services: Services, kind: str, name: str) -> tuple[int, int]:
     """How many attempts of `name` were counted in its 15 minutes, and the seconds until those end."""
     at = now()
-    found = await _counters.across_companies(services).find_one({"key": _key(kind, name), "until": {"$gt": at}})
+    found = await _counters.across_companies(services).find_one(
+        {"key": _key(services, kind, name), "until": {"$gt": at}}
+    )
     return (found["count"], max(1, int((found["until"] - at).total_seconds()) + 1)) if found else (0, 0)
 
 
 async def forget(services: Services, kind: str, name: str) -> None:
     """Forget every attempt of `name`."""
-    await _counters.across_companies(services).delete_one({"key": _key(kind, name)})
+    await _counters.across_companies(services).delete_one({"key": _key(services, kind, name)})
 
 
 def too_many_requests(seconds: int) -> TooManyRequests:
@@ -54,6 +58,6 @@ def too_many_requests(seconds: int) -> TooManyRequests:
     return TooManyRequests("Too many attempts; try again later", {"Retry-After": str(seconds)})
 
 
-def _key(kind: str, name: str) -> str:
-    # Hashed: a counter need not keep anybody's address.
-    return f"{kind}:{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()}"
+def _key(services: Services, kind: str, name: str) -> str:
+    # A keyed hash: e-mail addresses cannot be guessed from the stored counters.
+    return f"{kind}:{services.vault.keyed_hash(name)}"

@@ -18,6 +18,7 @@ from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.library.metric_sets.models import MetricInput
 from coaching_service.library.metric_sets.units import unit_id
 from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.models import CustomerDetails
 from coaching_service.people.team import service as team
 from coaching_service.training.programs import service as programs
 from coaching_service.training.workouts import service as workouts
@@ -71,7 +72,12 @@ async def _client(
     monday: date,
 ) -> ObjectId:
     name, surname, groups, trainer, archived = client
-    details = {"name": name, "surname": surname, "groups": list(groups), "assignedTo": trainers[trainer]}
+    details: CustomerDetails = {
+        "name": name,
+        "surname": surname,
+        "groups": list(groups),
+        "assignedTo": trainers[trainer],
+    }
     identifier = ObjectId()
     made = customers.build_document(details, str(uuid.uuid4()), sample=True, archived=archived)
     await customers.add_many(ctx, [{"_id": identifier, **made}])

@@ -65,7 +65,7 @@ async def read(services: Services, query: MultiMapping[str]) -> AuthorizationReq
         redirect_host=redirects.host_of(redirect_uri),
         challenge=query["code_challenge"],
         resource=resource_of(services.base_url),
-        named="redirect_uri" in query,
+        redirect_uri_given="redirect_uri" in query,
     )
     return AuthorizationRequest(asked, state)
 

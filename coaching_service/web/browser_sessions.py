@@ -99,7 +99,7 @@ class BrowserSession:
     ) -> None:
         """Set the cookies of this session on a response; `session_token` starts one, `ends_session` ends it."""
         if session_token is not None:
-            self._set_cookie(response, "session", session_token, int(web_sessions.LIVES.total_seconds()))
+            self._set_cookie(response, "session", session_token, int(web_sessions.LIFETIME.total_seconds()))
         elif ends_session or (self.token and self.principal is None):
             self._delete_cookie(response, "session")
         if self.is_new_visitor and self.principal is None:

@@ -15,8 +15,8 @@ from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
+from coaching_service.lifecycle.erasure import service as erasure
 from coaching_service.people.api_keys import service as api_keys
-from coaching_service.people.customers import erasing
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
@@ -42,7 +42,7 @@ class Company:
     async def shift_of_the_next(self, **arguments: object) -> None:
         """The next worker takes the job over at once: the minute that belongs to the one who has it is over."""
         jobs = self.ctx.db["jobs"]
-        where = {"kind": erasing.ERASE, **{f"arguments.{name}": value for name, value in arguments.items()}}
+        where = {"kind": erasure.ERASE_CUSTOMER, **{f"arguments.{name}": value for name, value in arguments.items()}}
         await until(lambda: jobs.find_one(where), "the job is there")
         await jobs.update_one(where, {"$set": {"runAfter": now()}})
 
@@ -90,7 +90,7 @@ async def test_erasing_survives_a_process_that_is_killed_half_way(company: Compa
     async with running(company.settings, company.key, tmp_path / "second") as second:
         await gone_for_every_reader(second, path, link)
         await company.shift_of_the_next()
-        await company.shift_of_the_next(looked=True)
+        await company.shift_of_the_next(isSecondPass=True)
         await until(lambda: _none_left(company), "the job is done")
         await gone_for_every_reader(second, path, link)
 
@@ -100,7 +100,7 @@ async def test_erasing_survives_a_process_that_is_killed_half_way(company: Compa
 
 
 async def _none_left(company: Company) -> bool:
-    return await company.ctx.db["jobs"].count_documents({"kind": erasing.ERASE}) == 0
+    return await company.ctx.db["jobs"].count_documents({"kind": erasure.ERASE_CUSTOMER}) == 0
 
 
 async def gone_for_every_reader(service: Victim, path: str, link: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.mcp.arguments import input_schema
 from coaching_service.core.text import snake_case
 
-ToolHandler = Callable[..., Awaitable[dict[str, Any]]]
+ToolHandler = Callable[..., Awaitable[Mapping[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -52,14 +52,14 @@ class Tool:
         """The JSON Schema of what it takes."""
         return input_schema(self.takes)
 
-    async def call(self, ctx: Context, arguments: dict[str, Any]) -> dict[str, Any]:
+    async def call(self, ctx: Context, arguments: dict[str, Any]) -> Mapping[str, Any]:
         """The answer for arguments that have been judged.
 
         What a tool that writes does is one transaction, with the reading for its answer: a call that fails changes
         nothing.
         """
 
-        async def called(within: Context) -> dict[str, Any]:
+        async def called(within: Context) -> Mapping[str, Any]:
             return await self.handler(within, **{snake_case(name): value for name, value in arguments.items()})
 
         return await (in_transaction(ctx, called) if self.writes else called(ctx))

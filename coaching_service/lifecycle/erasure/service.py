@@ -1,24 +1,35 @@
-"""Removing all that belongs to an erased client, in bounded steps that survive a restart."""
+"""Erasing all data of a deleted client or company, in bounded steps that continue after a restart."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
+from coaching_service.core import idempotency
 from coaching_service.core.database import files
-from coaching_service.core.database.context import Services
+from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
+from coaching_service.people.customers.events import CustomersDeleted
 
+ERASE_CUSTOMER = "erase_customer"
 BATCH = 500
 FILES = 20
-# A request that had seen the client just before may still write: one more pass finds what it left.
-_SECOND_LOOK = timedelta(minutes=2)
+# A request that read the client just before the deletion may still write: a second pass erases what it wrote.
+_SECOND_PASS = timedelta(minutes=2)
+
+
+async def queue_erasure(ctx: Context, event: CustomersDeleted) -> None:
+    """Queue the erasure of deleted clients, and delete the stored responses about them at once."""
+    await idempotency.forget(ctx, event.customer_ids)
+    jobs = [{"companyId": ctx.company_id, "customerId": customer_id} for customer_id in event.customer_ids]
+    await queue.enqueue_many(ctx, ERASE_CUSTOMER, jobs)
 
 
 async def erase_company(services: Services, job: Job) -> RunAgain | None:
-    """One step of erasing the company `companyId`: at most 500 documents of any collection of companies', or 20 files.
+    """Erase at most 500 documents of one collection, or 20 files, of the company `companyId`.
 
-    Files go with their bytes, which know no company.
+    Files are erased with their chunks, which do not contain the company.
     """
     company_id = job.arguments["companyId"]
     if await files.erase_batch(services, {"companyId": company_id}, FILES):
@@ -28,13 +39,13 @@ async def erase_company(services: Services, job: Job) -> RunAgain | None:
             where = {"_id": {"$ne": job.id}}
             if await collection.erase_batch(services, company_id, where, BATCH, hint=index):
                 return RunAgain()
-    return None if job.arguments.get("looked") else RunAgain(_SECOND_LOOK, {"looked": True})
+    return _finish(job)
 
 
 async def erase_customer(services: Services, job: Job) -> RunAgain | None:
-    """One step of erasing the client `customerId` of `companyId`: at most 500 documents or 20 files.
+    """Erase at most 500 documents of one collection, or 20 files, of the client `customerId` of `companyId`.
 
-    Every collection that declares a `client_field` is covered, so that a new feature cannot be forgotten.
+    It covers every collection that declares a `client_field`.
     """
     company_id, customer_id = job.arguments["companyId"], job.arguments["customerId"]
     if await files.erase_batch(services, {"companyId": company_id, "customerId": customer_id}, FILES):
@@ -44,4 +55,8 @@ async def erase_customer(services: Services, job: Job) -> RunAgain | None:
             where = {collection.client_field: customer_id}
             if await collection.erase_batch(services, company_id, where, BATCH, hint=index):
                 return RunAgain()
-    return None if job.arguments.get("looked") else RunAgain(_SECOND_LOOK, {"looked": True})
+    return _finish(job)
+
+
+def _finish(job: Job) -> RunAgain | None:
+    return None if job.arguments.get("isSecondPass") else RunAgain(_SECOND_PASS, {"isSecondPass": True})

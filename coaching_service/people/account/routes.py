@@ -1,4 +1,4 @@
-"""Who is asking, and their company."""
+"""The authenticated caller and the company over REST."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import TooManyRequests
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.validation import patch_of
-from coaching_service.people.account import service
+from coaching_service.people.account import models, service
 from coaching_service.people.account.schemas import Account, AccountDetails, AccountErasure, CurrentUser
 
 routes = Routes("", tag="Account")
 
 
 @routes.get("/me", access=anyone(), returns=CurrentUser)
-async def get_me(ctx: Context) -> dict[str, Any]:
-    """Who am I.
+async def get_me(ctx: Context) -> models.CallerProfile:
+    """Read the authenticated caller.
 
-    The coach or client this credential is evaluated as, with the permissions it holds at present.
+    The coach or client whom the credential belongs to, with the permissions that it has now.
     """
-    who = ctx.caller
+    caller = ctx.caller
     return {
-        "_id": who.id,
-        "name": who.name,
-        "email": who.email,
-        "role": who.role,
-        "companyId": who.company.id,
-        "permissions": sorted(who.permissions),
-        "via": who.via,
+        "_id": caller.id,
+        "name": caller.name,
+        "email": caller.email,
+        "role": caller.role,
+        "companyId": caller.company.id,
+        "permissions": sorted(caller.permissions),
+        "via": caller.via,
     }
 
 
 @routes.get("/coach/account", access=coach(), returns=Account)
-async def get_account(ctx: Context) -> dict[str, Any]:
+async def get_account(ctx: Context) -> models.Account:
     """Read the company."""
     return await service.read(ctx)
 
@@ -46,7 +46,7 @@ async def get_account(ctx: Context) -> dict[str, Any]:
     returns=Account,
     example={"timezone": "Europe/Madrid"},
 )
-async def update_account(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def update_account(ctx: Context, body: models.AccountChange) -> models.Account:
     """Change the company.
 
     `loadUnit` is 409 once any load is stored.
@@ -65,6 +65,6 @@ async def update_account(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
 async def delete_account(ctx: Context, body: dict[str, Any]) -> None:
     """Erase the company.
 
-    Locked at once for everybody: keys, sessions, sign-ins. All of it is then removed in the background.
+    All its keys, sign-in sessions and passwords stop working at once; its data is then erased in the background.
     """
     await service.erase(ctx, body["password"])

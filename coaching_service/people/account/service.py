@@ -1,83 +1,85 @@
-"""What an owner does with the company."""
+"""The company: created, read, changed and erased."""
 
 from __future__ import annotations
 
 from coaching_service.core.auth.principal import Company
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document, version_conflict
-from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.database.documents import version_conflict
+from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, Forbidden, NotFound
 from coaching_service.core.jobs import queue
 from coaching_service.people.account import store
+from coaching_service.people.account.models import Account, AccountChange
 from coaching_service.people.identities import service as identities
 
 ERASE = "erase_company"
 
 
-async def create(ctx: Context) -> None:
-    """Store the company of the principal, who is its first owner."""
-    await store.add(ctx, ctx.caller.company)
+async def create(ctx: Context) -> Account:
+    """Store the caller's company; the caller is its owner."""
+    return await store.insert(ctx, ctx.caller.company)
 
 
-def to_company(document: Document) -> Company:
-    """A stored company as principals carry it."""
+def to_company(account: Account) -> Company:
+    """Return a stored company as principals carry it."""
     return Company(
-        document["_id"],
-        document["companyName"],
-        document["timezone"],
-        document["loadUnit"],
-        document["keepsLoads"],
+        account["_id"],
+        account["companyName"],
+        account["timezone"],
+        account["loadUnit"],
+        account["keepsLoads"],
     )
 
 
-async def read(ctx: Context) -> Document:
-    """The company of the one asking. Raises NotFound when it is being erased."""
-    if (company := await store.own(ctx)) is None:
+async def read(ctx: Context) -> Account:
+    """Return the caller's company. Raises NotFound if it has been deleted."""
+    if (account := await store.find_own(ctx)) is None:
         raise NotFound("company")
-    return company
+    return account
 
 
-async def update(ctx: Context, details: Document) -> Document:
-    """Change what is sent of the company: companyName, timezone, loadUnit.
+async def update(ctx: Context, change: AccountChange) -> Account:
+    """Change the company and return it.
 
-    Raises Conflict when it has been changed since `version`, or for another `loadUnit` once any load is stored.
+    Raises Conflict if it has changed since `change["version"]`, or if `loadUnit` changes once any load is stored.
     """
-    fields = dict(details)
-    version = fields.pop("version", None)
-    before = await read(ctx)
+    fields = {name: value for name, value in change.items() if name != "version"}
+    version = change.get("version")
+    current = await read(ctx)
     if not fields:
-        if version not in (None, before["version"]):
+        if version not in (None, current["version"]):
             raise version_conflict()
-        return before
-    other_unit = fields.get("loadUnit", before["loadUnit"]) != before["loadUnit"]
-    changed = await store.change(ctx, fields, version, only_without_loads=other_unit)
-    if changed is None:
+        return current
+    changes_unit = change.get("loadUnit", current["loadUnit"]) != current["loadUnit"]
+    account = await store.update(ctx, fields, version, only_without_loads=changes_unit)
+    if account is None:
         await read(ctx)
-        raise Conflict("loadUnit can no longer change: loads are stored in it")
-    return changed
+        raise Conflict("loadUnit can no longer change: loads are stored in it", code="LOAD_UNIT_LOCKED")
+    return account
 
 
 async def lock_load_unit(ctx: Context) -> None:
-    """Called before loads are stored: from now on the company's unit of load stays.
+    """Fix the company's unit of load, before loads are stored in it.
 
-    Raises Conflict when the unit has just been changed under the request.
+    Raises Conflict if the unit has changed since the request began.
     """
     company = ctx.caller.company
-    if not company.has_stored_loads and not await store.keep_unit(ctx, company.load_unit):
-        raise Conflict("The company's unit of load has just been changed; try again")
+    if not company.has_stored_loads and not await store.lock_load_unit(ctx, company.load_unit):
+        raise Conflict("The company's unit of load has just been changed; try again", code="LOAD_UNIT_CHANGED")
 
 
 async def erase(ctx: Context, password: str) -> None:
-    """Erase the company: locked at once for everybody, removed in the background.
+    """Delete the company: its users are locked out at once, its data is erased in the background.
 
-    Raises Forbidden when `password` is not the asking owner's.
+    Raises Forbidden if `password` is not the caller's; TooManyRequests after too many wrong ones.
     """
     if not await identities.check_password(ctx, ctx.caller.id, password):
-        raise Forbidden("The password is wrong")
+        raise Forbidden("The password is wrong", code="WRONG_PASSWORD")
+    await _delete(ctx)
 
-    async def removed(tx: Context) -> None:
-        if not await store.remove(tx):
-            raise NotFound("company")
-        await queue.enqueue(tx, ERASE, {"companyId": ctx.company_id})
 
-    await in_transaction(ctx, removed)
+@transactional
+async def _delete(ctx: Context) -> None:
+    if not await store.delete(ctx):
+        raise NotFound("company")
+    await queue.enqueue(ctx, ERASE, {"companyId": ctx.company_id})

@@ -1,37 +1,45 @@
-"""Companies. A company's own document carries its identifier as `companyId` too, so it is found like all else."""
+"""Companies in the database. A company's document has its own identifier as `companyId`, like all its other data."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from coaching_service.core.auth.principal import Company
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document, Documents
+from coaching_service.core.database.documents import Documents
+from coaching_service.people.account.models import Account
 
-companies = Documents[Document]("companies", (Index(()),), private=("companyId", "keepsLoads"))
+companies = Documents[Account]("companies", (Index(()),), private=("companyId", "keepsLoads"))
 
 
-async def add(ctx: Context, company: Company) -> Document:
-    """Store the principal's own, new company."""
+async def insert(ctx: Context, company: Company) -> Account:
+    """Store the caller's new company."""
     fields = {"companyName": company.name, "timezone": company.timezone, "loadUnit": company.load_unit}
     return await companies.insert(ctx, {"_id": company.id, **fields, "keepsLoads": False})
 
 
-async def own(ctx: Context) -> Document | None:
-    """The principal's company, or None when it is being erased."""
+async def find_own(ctx: Context) -> Account | None:
+    """Return the caller's company; None if it has been deleted."""
     return await companies.find_one(ctx, {})
 
 
-async def change(ctx: Context, fields: Document, version: int | None, *, only_without_loads: bool) -> Document | None:
-    """Set fields of the company; None when it is gone, or keeps loads where it must not."""
+async def update(
+    ctx: Context, fields: Mapping[str, object], version: int | None, *, only_without_loads: bool
+) -> Account | None:
+    """Set fields of the company; None if it has been deleted, or stores loads although it must not.
+
+    Raises Conflict if the company is no longer at `version`.
+    """
     where = {"keepsLoads": False} if only_without_loads else {}
-    return await companies.update(ctx, where, {"$set": fields}, version=version)
+    return await companies.update(ctx, where, {"$set": dict(fields)}, version=version)
 
 
-async def keep_unit(ctx: Context, load_unit: str) -> bool:
-    """Remember that loads are stored in this unit; whether it still is the company's."""
+async def lock_load_unit(ctx: Context, load_unit: str) -> bool:
+    """Record that loads are stored in `load_unit`; returns whether it is still the company's unit."""
     return await companies.set_derived(ctx, {"loadUnit": load_unit}, {"$set": {"keepsLoads": True}}) == 1
 
 
-async def remove(ctx: Context) -> bool:
-    """Remove the company itself: whatever it has is locked from now on. Whether it was there."""
+async def delete(ctx: Context) -> bool:
+    """Delete the company's document, which locks out all its users; returns whether it existed."""
     return await companies.delete(ctx, {}) is not None

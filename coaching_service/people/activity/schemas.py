@@ -1,4 +1,4 @@
-"""What the activity feed reads and answers."""
+"""Requests and responses of the activity feed."""
 
 from __future__ import annotations
 

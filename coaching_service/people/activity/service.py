@@ -2,36 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document, now
+from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import Page, page_document, skip_of
 from coaching_service.people.activity import store
+from coaching_service.people.activity.models import ActivityEvent, ActivityType
 from coaching_service.people.customers import service as customers
 
 
-async def record_event(ctx: Context, kind: str, customer_id: ObjectId, source_id: ObjectId, **data: Any) -> None:
-    """Tell, in the caller's transaction, that something happened with a client just now.
+async def record_event(
+    ctx: Context, activity_type: ActivityType, customer_id: ObjectId, source_id: ObjectId, **data: object
+) -> None:
+    """Add an entry dated now to a client's feed, in the caller's transaction.
 
-    `source_id` names what it happened to: telling it again replaces it, `undone` takes it back.
+    It replaces the entry of the same type about the same source document.
     """
-    await store.put(ctx, customer_id, source_id, kind, now(), data)
+    await store.upsert(ctx, customer_id, source_id, activity_type, now(), data)
 
 
-async def correct_event(ctx: Context, kind: str, customer_id: ObjectId, source_id: ObjectId, **data: Any) -> None:
-    """Put right, in the caller's transaction, what was told of a source; when it was told stays."""
-    await store.correct(ctx, customer_id, source_id, kind, data)
+async def correct_event(
+    ctx: Context, activity_type: ActivityType, customer_id: ObjectId, source_id: ObjectId, **data: object
+) -> None:
+    """Replace the data of an entry, in the caller's transaction; its date stays."""
+    await store.update_data(ctx, customer_id, source_id, activity_type, data)
 
 
-async def remove_events(ctx: Context, customer_id: ObjectId, source_id: ObjectId, *kinds: str) -> None:
-    """Take back what was told of a source, in the caller's transaction."""
-    await store.drop(ctx, customer_id, source_id, kinds)
+async def remove_events(
+    ctx: Context, customer_id: ObjectId, source_id: ObjectId, *activity_types: ActivityType
+) -> None:
+    """Remove entries about a source document, in the caller's transaction."""
+    await store.delete(ctx, customer_id, source_id, activity_types)
 
 
-async def list_events(ctx: Context, customer_id: ObjectId, *, page: int, size: int) -> Page[Document]:
-    """One page of a client's feed, newest first. Raises NotFound, Forbidden."""
+async def list_events(ctx: Context, customer_id: ObjectId, *, page: int, size: int) -> Page[ActivityEvent]:
+    """Return one page of a client's feed, newest first.
+
+    Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
+    """
     await customers.get_visible(ctx, customer_id)
-    docs, total = await store.page(ctx, customer_id, skip=skip_of(page, size), limit=size)
-    return page_document(docs, total, page, size)
+    entries, total = await store.find_page(ctx, customer_id, skip=skip_of(page, size), limit=size)
+    return page_document(entries, total, page, size)

@@ -1,48 +1,65 @@
-"""Events in the database: at most one of a type for one source, so that repeating what caused it adds nothing."""
+"""Entries of the activity feed in the database: at most one of a type for one source document."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import cast
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document, Documents
+from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.activity.models import ActivityEvent, ActivityType, StoredActivityEvent
 
-events = Documents[Document](
+events = Documents[StoredActivityEvent](
     "activity",
     (Index(("customerId", "-date", "-_id")), Index(("customerId", "sourceId", "type"), unique=True)),
     client_field="customerId",
 )
-_WIRE = ("type", "date", "data")
+_RETURNED_FIELDS = ("type", "date", "data")
 
 
-async def put(
-    ctx: Context, customer_id: ObjectId, source_id: ObjectId, kind: str, date: datetime, data: Document
+async def upsert(
+    ctx: Context,
+    customer_id: ObjectId,
+    source_id: ObjectId,
+    activity_type: ActivityType,
+    date: datetime,
+    data: Mapping[str, object],
 ) -> None:
-    """Store an event, or bring the one of this type and source up to date."""
-    where = {"customerId": customer_id, "sourceId": source_id, "type": kind}
+    """Store an entry, or replace date and data of the one of this type and source."""
+    where = {"customerId": customer_id, "sourceId": source_id, "type": activity_type}
     await events.upsert(ctx, where, {"date": date, "data": data})
 
 
-async def correct(ctx: Context, customer_id: ObjectId, source_id: ObjectId, kind: str, data: Document) -> None:
-    """Replace what an event is about, if there is one of this type and source."""
-    where = {"customerId": customer_id, "sourceId": source_id, "type": kind}
+async def update_data(
+    ctx: Context,
+    customer_id: ObjectId,
+    source_id: ObjectId,
+    activity_type: ActivityType,
+    data: Mapping[str, object],
+) -> None:
+    """Replace the data of the entry of this type and source, if there is one."""
+    where = {"customerId": customer_id, "sourceId": source_id, "type": activity_type}
     await events.update(ctx, where, {"$set": {"data": data}})
 
 
-async def drop(ctx: Context, customer_id: ObjectId, source_id: ObjectId, kinds: tuple[str, ...]) -> None:
-    """Remove the events of these types and this source."""
-    await events.delete_many(ctx, {"customerId": customer_id, "sourceId": source_id, "type": {"$in": list(kinds)}})
+async def delete(
+    ctx: Context, customer_id: ObjectId, source_id: ObjectId, activity_types: Sequence[ActivityType]
+) -> None:
+    """Delete the entries of these types and this source."""
+    where = {"customerId": customer_id, "sourceId": source_id, "type": {"$in": list(activity_types)}}
+    await events.delete_many(ctx, where)
 
 
-async def page(ctx: Context, customer_id: ObjectId, *, skip: int, limit: int) -> tuple[list[Document], int]:
-    """One page of a client's events, newest first, and how many there are."""
+async def find_page(ctx: Context, customer_id: ObjectId, *, skip: int, limit: int) -> tuple[list[ActivityEvent], int]:
+    """Return one page of a client's entries, newest first, and how many there are."""
     where = {"customerId": customer_id}
     docs, total = await gather_reads(
         ctx,
-        events.find(ctx, where, sort=("-date", "-_id"), skip=skip, limit=limit, fields=_WIRE),
+        events.find(ctx, where, sort=("-date", "-_id"), skip=skip, limit=limit, fields=_RETURNED_FIELDS),
         events.count(ctx, where),
     )
-    return docs, total
+    return cast("list[ActivityEvent]", docs), total

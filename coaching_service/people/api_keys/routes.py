@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coaching_service.core.auth.access import session_only
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.api_keys import service
+from coaching_service.people.api_keys import models, service
 from coaching_service.people.api_keys.schemas import ApiKey, CreatedApiKey, NewApiKey, RevealedKey
 
 routes = Routes("/coach/api-keys", tag="API keys")
 
 
 @routes.get("", access=session_only(), returns=list_of(ApiKey))
-async def list_api_keys(ctx: Context) -> list[dict[str, Any]]:
+async def list_api_keys(ctx: Context) -> list[models.ApiKey]:
     """List the keys.
 
-    A coach sees their own, the owner all.
+    The caller's own; for the owner, those of the whole company.
     """
     return await service.list_keys(ctx)
 
@@ -30,19 +28,19 @@ async def list_api_keys(ctx: Context) -> list[dict[str, Any]]:
     returns=CreatedApiKey,
     example={"name": "Our backend", "restrictions": {"readOnly": True}},
 )
-async def create_api_key(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def create_api_key(ctx: Context, body: models.NewApiKey) -> models.CreatedApiKey:
     """Create a key.
 
-    It acts as the coach who makes it, narrowed by `restrictions`. The secret can be re-read by `reveal`.
+    It acts as the caller, narrowed by `restrictions`. The secret can be read again by `reveal`.
     """
     return await service.create(ctx, body["name"], body["restrictions"])
 
 
 @routes.get("/{keyId}/reveal", access=session_only(), returns=RevealedKey)
-async def reveal_api_key(ctx: Context, key_id: ObjectId) -> dict[str, Any]:
-    """Re-read a key's secret.
+async def reveal_api_key(ctx: Context, key_id: ObjectId) -> models.RevealedKey:
+    """Read a key's secret again.
 
-    That it was read is recorded.
+    Reading it is recorded in the audit log.
     """
     return {"key": await service.reveal(ctx, key_id)}
 
@@ -51,6 +49,6 @@ async def reveal_api_key(ctx: Context, key_id: ObjectId) -> dict[str, Any]:
 async def delete_api_key(ctx: Context, key_id: ObjectId) -> None:
     """Revoke a key.
 
-    It fails on its very next request, on every process.
+    It fails from the next request on, on every process.
     """
     await service.revoke(ctx, key_id)

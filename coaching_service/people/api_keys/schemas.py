@@ -1,4 +1,4 @@
-"""What the API-key operations read and answer."""
+"""Requests and responses of the API-key operations."""
 
 from __future__ import annotations
 
@@ -12,22 +12,30 @@ from coaching_service.people.team.schemas import Permissions
 
 
 class DateTimeInput(fields.Field[datetime]):
-    """A moment in ISO 8601 with a zone (`2026-03-02T08:30:00Z`); without one it is taken as UTC."""
+    """A time in ISO 8601 (`2026-03-02T08:30:00Z`), read as UTC; without a time zone it is taken as UTC."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> datetime:
         try:
-            moment = datetime.fromisoformat(value)
-            utc = moment.astimezone(UTC) if moment.tzinfo else moment
+            time = datetime.fromisoformat(value)
+            utc = time.astimezone(UTC) if time.tzinfo else time
         except (TypeError, ValueError, OverflowError):
-            raise ValidationError("must be a moment in ISO 8601, such as 2026-03-02T08:30:00Z") from None
+            raise ValidationError("must be a time in ISO 8601, such as 2026-03-02T08:30:00Z") from None
         return utc.replace(tzinfo=None, microsecond=utc.microsecond // 1000 * 1000)
 
 
+class OptionalPermissions(Permissions):
+    """Permissions, or null for no restriction: unlike elsewhere, null is not an empty list."""
+
+    def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **kwargs: Any) -> Any:
+        """Return the permissions, or None."""
+        return None if value is None else super().deserialize(value, attr, data, **kwargs)
+
+
 class NewApiKeyRestrictions(Input):
-    """What a key may not do although its maker may."""
+    """What a key may not do although its coach may."""
 
     readOnly = Boolean(load_default=False)
-    permissions = Permissions(allow_none=True, load_default=None)
+    permissions = OptionalPermissions(allow_none=True, load_default=None)
     expiresAt = DateTimeInput(allow_none=True, load_default=None, metadata={"type": "string", "format": "date-time"})
 
 
@@ -39,7 +47,7 @@ class NewApiKey(Input):
 
 
 class ApiKeyRestrictions(Output):
-    """What a key may not do although its maker may; null: no restriction."""
+    """What a key may not do although its coach may; null: no restriction."""
 
     readOnly = fields.Boolean()
     permissions = fields.List(fields.String(), allow_none=True)
@@ -50,7 +58,7 @@ class ApiKey(Output):
     """A key, without its secret."""
 
     _id = Identifier()
-    coachId = Identifier(metadata={"description": "Whom the key acts as."})
+    coachId = Identifier(metadata={"description": "The coach whom the key acts as."})
     name = fields.String()
     prefix = fields.String()
     lastFour = fields.String()

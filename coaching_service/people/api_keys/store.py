@@ -1,18 +1,20 @@
-"""API keys: found by keyed hash, kept encrypted."""
+"""API keys in the database: found by keyed hash, stored encrypted."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from datetime import timedelta
+from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, now
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.api_keys.models import ApiKey, ApiKeyWithCoach
 
-_LAST_USED_EVERY = timedelta(minutes=1)
+_LAST_USED_PRECISION = timedelta(minutes=1)
 
-keys = Documents[Document](
+keys = Documents[ApiKey](
     "apiKeys",
     (Index(("coachId", "name")), Index(("createdAt", "_id"))),
     private=("companyId", "hash", "sealed"),
@@ -21,71 +23,67 @@ keys = Documents[Document](
 )
 
 
-async def add(ctx: Context, key: Document) -> Document:
+async def insert(ctx: Context, key: Mapping[str, Any]) -> ApiKey:
     """Store a new key."""
     return await keys.insert(ctx, key)
 
 
-async def everything(ctx: Context, where: Filter) -> list[Document]:
-    """The keys of `where`, the newest last."""
+async def list_all(ctx: Context, where: Filter) -> list[ApiKey]:
+    """Return the keys of `where`, newest last."""
     return await keys.find(ctx, where, sort=("createdAt", "_id"))
 
 
-async def one(ctx: Context, where: Filter, fields: tuple[str, ...]) -> Document | None:
-    """The key that `where` names, or None."""
-    return await keys.find_one(ctx, where, fields)
+async def find_sealed(ctx: Context, where: Filter) -> ApiKey | None:
+    """Return `_id` and encrypted secret of the key of `where`, or None."""
+    return await keys.find_one(ctx, where, ("sealed",))
 
 
-async def remove(ctx: Context, where: Filter) -> bool:
-    """Remove the key that `where` names; whether there was one."""
+async def delete(ctx: Context, where: Filter) -> bool:
+    """Delete the key of `where`; returns whether there was one."""
     return await keys.delete(ctx, where) is not None
 
 
-async def remove_all(ctx: Context, coach_id: ObjectId) -> None:
-    """Remove every key of a coach."""
+async def delete_all(ctx: Context, coach_id: ObjectId) -> None:
+    """Delete every key of a coach."""
     await keys.delete_many(ctx, {"coachId": coach_id})
 
 
-async def every_sealed(services: Services) -> AsyncIterator[Document]:
-    """Every key of every company, for the operator's rotation."""
-    async for key in keys.across_companies(services).find({}, {"sealed": 1, "hash": 1}, batch_size=200):
+async def iterate_sealed(services: Services) -> AsyncIterator[ApiKey]:
+    """Yield `_id`, hash and encrypted secret of every key of every company, for the rotation of master keys."""
+    cursor: Any = keys.across_companies(services).find({}, {"sealed": 1, "hash": 1}, batch_size=200)
+    async for key in cursor:
         yield key
 
 
-async def reseal(services: Services, key: Document, sealed: bytes, hashed: str) -> None:
-    """Exchange a key's sealed secret and hash, if nobody did meanwhile."""
-    same = {"_id": key["_id"], "hash": key["hash"]}
-    await keys.across_companies(services).update_one(same, {"$set": {"sealed": sealed, "hash": hashed}})
+async def reseal(services: Services, key: ApiKey, sealed: bytes, keyed_hash: str) -> None:
+    """Replace a key's encrypted secret and hash, unless it has changed since it was read."""
+    unchanged = {"_id": key["_id"], "hash": key["hash"]}
+    await keys.across_companies(services).update_one(unchanged, {"$set": {"sealed": sealed, "hash": keyed_hash}})
 
 
-async def named(ctx: Context, coach_id: ObjectId, name: str) -> Document | None:
-    """A coach's key of that name, sealed secret included, or None."""
-    return await keys.find_one(ctx, {"coachId": coach_id, "name": name}, ("sealed",))
+async def find_with_coach(
+    services: Services, keyed_hashes: list[str], *extra_stages: Document
+) -> ApiKeyWithCoach | None:
+    """Return the key with one of these hashes, its `coach` and `company`, in one round trip.
+
+    `extra_stages` are appended to the pipeline. None if the key, the coach or the company is deleted.
+    """
+    stages: list[Document] = [
+        {"$match": {"hash": {"$in": keyed_hashes}}},
+        {"$project": {"sealed": 0, "hash": 0}},
+        {"$lookup": {"from": "coaches", "localField": "coachId", "foreignField": "_id", "as": "coach"}},
+        {"$lookup": {"from": "companies", "localField": "companyId", "foreignField": "_id", "as": "company"}},
+        {"$unwind": "$coach"},
+        {"$unwind": "$company"},
+        *extra_stages,
+    ]
+    result: list[Any] = await keys.across_companies(services).aggregate(stages).to_list(1)
+    return result[0] if result else None
 
 
-async def resolve(services: Services, hashes: list[str], *beside: Document) -> Document | None:
-    """The key with one of these hashes, with its `coach` and `company` and what stages `beside` add, in one round trip;
-    None if any is gone."""
-    found = keys.across_companies(services).aggregate(
-        [
-            {"$match": {"hash": {"$in": hashes}}},
-            {"$project": {"sealed": 0, "hash": 0}},
-            {"$lookup": {"from": "coaches", "localField": "coachId", "foreignField": "_id", "as": "coach"}},
-            {"$lookup": {"from": "companies", "localField": "companyId", "foreignField": "_id", "as": "company"}},
-            *beside,
-        ]
-    )
-    for key in await found.to_list(1):
-        if key["coach"] and key["company"]:
-            return {**key, "coach": key["coach"][0], "company": key["company"][0]}
-    return None
-
-
-async def touch(services: Services, key: Document) -> None:
-    """Remember that the key was used, at most once a minute."""
-    at = now()
-    last = key["lastUsedAt"]
-    if last is None or at - last >= _LAST_USED_EVERY:
-        await keys.across_companies(services).update_one(
-            {"_id": key["_id"], "lastUsedAt": last}, {"$set": {"lastUsedAt": at}}
-        )
+async def set_last_used(services: Services, key: ApiKey) -> None:
+    """Record that a key was used, at most once a minute."""
+    at, last = now(), key["lastUsedAt"]
+    if last is None or at - last >= _LAST_USED_PRECISION:
+        unchanged = {"_id": key["_id"], "lastUsedAt": last}
+        await keys.across_companies(services).update_one(unchanged, {"$set": {"lastUsedAt": at}})

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coaching_service.core.auth.access import coach, public, session_only
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, SignInRejected
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.customer_access import service
+from coaching_service.people.customer_access import models, service
 from coaching_service.people.customer_access.schemas import CustomerPassword, FirstAccess
+from coaching_service.people.customers.models import CustomerProfile
 from coaching_service.people.customers.schemas import Customer
+from coaching_service.people.sessions.models import AccessTokenResponse, MessageResponse, TokensResponse
 from coaching_service.people.sessions.schemas import AccessToken, Confirmation, SessionTokens
 
 routes = Routes("", tag="Client access")
@@ -28,11 +28,12 @@ routes = Routes("", tag="Client access")
     errors=(SignInRejected, Conflict),
     example={"token": "1f0c0ffe-0000-4000-8000-00000000abcd", "password": "correct horse battery staple"},
 )
-async def use_first_access(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
-    """Let a client in for the first time.
+async def use_first_access(ctx: Context, body: models.FirstAccess) -> TokensResponse:
+    """Set a client's first password and sign in.
 
-    The token is the `firstAccessToken` of the client's creation, or the one of an invitation. `email` is needed where
-    the client has none, or theirs signs somebody else in.
+    The token is the `firstAccessToken` that creating the client returned, or the one in an invitation. `email` is
+    needed if the client has none, or another user signs in by it. A token from an invitation confirms the e-mail
+    address; an address that is not confirmed can be claimed by a user who confirms it.
     """
     return await service.complete_first_access(ctx, body["token"], body["password"], body.get("email"))
 
@@ -44,13 +45,13 @@ async def use_first_access(ctx: Context, body: dict[str, Any]) -> dict[str, Any]
     returns=Confirmation,
     errors=(Conflict,),
 )
-async def invite_customer(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
+async def invite_customer(ctx: Context, customer_id: ObjectId) -> MessageResponse:
     """Invite a client again.
 
-    The mail carries a new token; the one before ends.
+    The mail contains a new token; the previous one becomes invalid.
     """
     await service.invite(ctx, customer_id)
-    return {"message": "The invitation is on its way"}
+    return {"message": "The invitation has been queued"}
 
 
 @routes.post(
@@ -60,10 +61,10 @@ async def invite_customer(ctx: Context, customer_id: ObjectId) -> dict[str, Any]
     returns=AccessToken,
     errors=(Conflict,),
 )
-async def impersonate_customer(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
+async def impersonate_customer(ctx: Context, customer_id: ObjectId) -> AccessTokenResponse:
     """Act as a client.
 
-    A session of 15 minutes that cannot be renewed; it is marked and audited.
+    A session of 15 minutes that cannot be renewed. It is recorded in the audit log.
     """
     return await service.impersonate(ctx, customer_id)
 
@@ -77,7 +78,7 @@ async def impersonate_customer(ctx: Context, customer_id: ObjectId) -> dict[str,
     errors=(Conflict,),
     example={"password": "correct horse battery staple"},
 )
-async def set_customer_password(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+async def set_customer_password(ctx: Context, customer_id: ObjectId, body: models.CustomerPassword) -> CustomerProfile:
     """Set a client's password.
 
     All of the client's sessions end.

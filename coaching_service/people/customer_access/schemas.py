@@ -1,4 +1,4 @@
-"""What the operations on a client's access read and answer."""
+"""Requests of the operations on a client's access."""
 
 from __future__ import annotations
 

@@ -1,140 +1,157 @@
-"""How clients get in: invitation, first access, impersonation, and passwords set by their coach."""
+"""How clients get access: invitation, first access, impersonation, and passwords set by their coach."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
-
 from coaching_service.core import audit
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
-from coaching_service.core.database.transactions import in_transaction
-from coaching_service.core.errors import BadRequest, Conflict, SignInRejected
+from coaching_service.core.database.transactions import transactional
+from coaching_service.core.errors import Conflict, InvalidFields, SignInRejected, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
 from coaching_service.people.customers import first_access
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.events import CustomerCreated
+from coaching_service.people.customers.models import Customer, CustomerProfile
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.sessions import service as sessions
+from coaching_service.people.sessions.models import AccessTokenResponse, TokensResponse
 
-T = TypeVar("T")
-Then = Callable[[Context], Awaitable[T]]
+# --- invitation ------------------------------------------------------------------------------------------------------
 
 
 async def invite_new_customer(ctx: Context, event: CustomerCreated) -> None:
     """Queue the invitation of a new client, if the coach wants one and the client has an e-mail address."""
-    if event.send_invitation and event.customer["email"] is not None:
-        await _queue(ctx, event.customer, event.first_access_token)
+    if event.send_invitation:
+        await _queue_invitation(ctx, event.customer, event.first_access_token)
 
 
+@transactional
 async def invite(ctx: Context, customer_id: ObjectId) -> None:
-    """Queue another invitation with another token; the token before ends.
+    """Queue another invitation with a new token; the previous token becomes invalid.
 
-    Raises NotFound, Forbidden; BadRequest for a client without an e-mail; Conflict for one who signs in already, or is
-    archived and could not.
+    Raises NotFound, Forbidden as customers.get_visible; InvalidFields if the client has no e-mail address; Conflict if
+    the client can sign in already, or is archived and could not.
     """
-    customer = await customers.read(ctx, customer_id)
+    customer = await customers.get_visible(ctx, customer_id, None)
     if customer["customerRoleData"]["isArchived"]:
-        raise Conflict("An archived client cannot sign in; restore the client, then invite")
+        message = "An archived client cannot sign in; restore the client, then invite"
+        raise Conflict(message, code="CUSTOMER_ARCHIVED")
     if customer["email"] is None:
-        raise BadRequest("email is needed: this client has none to send an invitation to")
+        raise _email_missing("is needed: this client has none to send an invitation to")
     if await identities.get_email(ctx, customer_id) is not None:
-        raise Conflict("This client signs in already")
-
-    async def queued(tx: Context) -> None:
-        await _queue(tx, customer, await first_access.create_first_access_token(tx, customer_id))
-
-    await in_transaction(ctx, queued)
+        raise Conflict("This client signs in already", code="ALREADY_SIGNS_IN")
+    await _queue_invitation(ctx, customer, await first_access.create_first_access_token(ctx, customer_id))
 
 
-async def _queue(ctx: Context, customer: Document, token: str) -> None:
+async def _queue_invitation(ctx: Context, customer: Customer, token: str) -> None:
+    if (email := customer["email"]) is None:
+        return
     company = ctx.caller.company.name
+    mailed_token = identities.sign_invitation(ctx.services, token, email)
     text = (
         f"Hello {customer['name']},\n\n{company} invites you to your training. Choose a password here:\n\n"
-        f"{ctx.services.base_url}/app/first-access?token={token}\n\n"
-        f"Or send it with this token to POST /auth/first-access: {token}\n"
+        f"{ctx.services.base_url}/app/first-access?token={mailed_token}\n\n"
+        f"Or send it with this token to POST /auth/first-access: {mailed_token}\n"
     )
-    await mail.enqueue_mail(ctx, customer["email"], f"{company} invites you", text, about=customer["_id"])
+    await mail.enqueue_mail(ctx, email, f"{company} invites you", text, about=customer["_id"])
+
+
+def _email_missing(message: str) -> InvalidFields:
+    return invalid_field("email", message, code="REQUIRED")
+
+
+# --- first access ----------------------------------------------------------------------------------------------------
 
 
 async def is_token_valid(ctx: Context, token: str) -> bool:
-    """Whether this token still lets a client in."""
+    """Return whether a first-access token, returned or mailed, is still valid."""
+    token, _ = _split(token)
     return bool(token) and await first_access.find_by_first_access_token(ctx.services, token) is not None
 
 
-async def complete_first_access(ctx: Context, token: str, password: str, email: str | None) -> Document:
-    """Let a client in by the token their creation gave: they choose a password and are signed in.
+async def complete_first_access(ctx: Context, token: str, password: str, email: str | None) -> TokensResponse:
+    """Set the first password of a client by a first-access token, and return the tokens of a new session.
 
-    They sign in by `email`, else by the address their coach noted. Raises SignInRefused for a token that is unknown
-    or used, BadRequest when there is no address at all, Conflict when the address signs somebody in already.
+    The client signs in by `email`, else by the e-mail address that the coach entered. A token that was mailed to this
+    address confirms it. Raises SignInRejected if the token is unknown or used, InvalidFields if there is no e-mail
+    address, Conflict if it is already used to sign in.
     """
-    return await _let_in(ctx, token, password, email, lambda tx: sessions.create_session(tx, tx.caller.id, "customer"))
+    client_ctx = await choose_password(ctx, token, password, email)
+    return await sessions.create_session(client_ctx, client_ctx.caller.id, "customer")
 
 
-async def choose_password(ctx: Context, token: str, password: str, email: str | None) -> None:
-    """The same without a session: the client signs in later. Raises what first_access does."""
-
-    async def nothing_more(_: Context) -> None:
-        pass
-
-    await _let_in(ctx, token, password, email, nothing_more)
-
-
-async def _let_in(ctx: Context, token: str, password: str, email: str | None, then: Then[T]) -> T:
-    refused = SignInRejected("The token is unknown or has been used; ask your coach for another invitation")
-    found = await first_access.find_by_first_access_token(ctx.services, token)
-    principal = await first_access.load_principal(ctx.services, found["companyId"], found["_id"]) if found else None
-    if found is None or principal is None:
-        raise refused
-    address = email or found["email"]
-    if address is None:
-        raise BadRequest(["email is required: your coach has noted no address of yours"])
-    password_hash = await hash_password(password)
-
-    async def let_in(tx: Context) -> T:
-        if not await first_access.use_first_access_token(tx, principal.id, token, address):
-            raise refused
-        await identities.add(tx, principal.id, "customer", address, password_hash)
-        await first_access.record_sign_in(tx, principal.id)
-        return await then(tx)
-
-    return await in_transaction(ctx.acting_as(principal), let_in)
+async def choose_password(ctx: Context, token: str, password: str, email: str | None) -> Context:
+    """Do the same without a session; returns a context with the client as the caller."""
+    token, signature = _split(token)
+    customer = await first_access.find_by_first_access_token(ctx.services, token)
+    if customer is None:
+        raise _token_rejected()
+    principal = await first_access.load_principal(ctx.services, customer["companyId"], customer["_id"])
+    if principal is None:
+        raise _token_rejected()
+    sign_in_email = email or customer["email"]
+    if sign_in_email is None:
+        raise _email_missing("is required: your coach has not entered an e-mail address for you")
+    client_ctx = ctx.acting_as(principal)
+    is_confirmed = identities.confirms_email(ctx.services, signature, token, sign_in_email)
+    await _use_token(client_ctx, token, sign_in_email, await hash_password(password), is_confirmed=is_confirmed)
+    return client_ctx
 
 
-async def impersonate(ctx: Context, customer_id: ObjectId) -> Document:
-    """A client's session for the coach asking, 15 minutes long, marked and audited.
+@transactional
+async def _use_token(ctx: Context, token: str, email: str, password_hash: str, *, is_confirmed: bool) -> None:
+    customer_id = ctx.caller.id
+    if not await first_access.use_first_access_token(ctx, customer_id, token, email):
+        raise _token_rejected()
+    await identities.add(ctx, customer_id, "customer", email, password_hash, is_confirmed=is_confirmed)
+    await first_access.record_sign_in(ctx, customer_id)
 
-    Raises NotFound, Forbidden; Conflict for an archived client.
+
+def _split(token: str) -> tuple[str, str]:
+    """Return a first-access token and the signature that a mailed one has, else an empty text."""
+    plain, _, signature = token.partition(".")
+    return plain, signature
+
+
+def _token_rejected() -> SignInRejected:
+    return SignInRejected("The token is unknown or has been used; ask your coach for another invitation")
+
+
+# --- access by the coach ---------------------------------------------------------------------------------------------
+
+
+@transactional
+async def impersonate(ctx: Context, customer_id: ObjectId) -> AccessTokenResponse:
+    """Return a client's session for the caller: 15 minutes long, marked as impersonated, recorded in the audit log.
+
+    Raises NotFound, Forbidden as customers.get_visible; Conflict if the client is archived.
     """
-    customer = await customers.read(ctx, customer_id)
+    customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "customerRoleData.isArchived"))
     if customer["customerRoleData"]["isArchived"]:
-        raise Conflict("An archived client cannot sign in, nor be impersonated")
-
-    async def begun(tx: Context) -> Document:
-        await audit.record(tx, "customer.impersonated", about=customer_id)
-        return await sessions.impersonate(tx, customer_id)
-
-    return await in_transaction(ctx, begun)
+        raise Conflict("An archived client cannot sign in, nor be impersonated", code="CUSTOMER_ARCHIVED")
+    await audit.record(ctx, "customer.impersonated", about=customer_id)
+    return await sessions.impersonate(ctx, customer_id)
 
 
-async def set_password(ctx: Context, customer_id: ObjectId, password: str) -> Document:
-    """Set a client's password; all of the client's sessions end. Gives the client.
+async def set_password(ctx: Context, customer_id: ObjectId, password: str) -> CustomerProfile:
+    """Set a client's password, end all of the client's sessions, and return the client.
 
-    A client who does not sign in yet begins to, by the e-mail noted. Raises NotFound, Forbidden; BadRequest without
-    an e-mail; Conflict when that e-mail signs somebody else in.
+    A client who could not sign in yet can do so then by the e-mail address that the coach entered, which is not
+    confirmed by this. Raises NotFound, Forbidden as customers.get_visible; InvalidFields if the client has no e-mail
+    address; Conflict if it is already used to sign in.
     """
+    await customers.get_visible(ctx, customer_id)
+    return await _set_password(ctx, customer_id, await hash_password(password))
+
+
+@transactional
+async def _set_password(ctx: Context, customer_id: ObjectId, password_hash: str) -> CustomerProfile:
     customer = await customers.read(ctx, customer_id)
-    password_hash = await hash_password(password)
-
-    async def changed(tx: Context) -> None:
-        if not await identities.set_password(tx, customer_id, password_hash):
-            if customer["email"] is None:
-                raise BadRequest("email is needed: this client has none to sign in by")
-            await identities.add(tx, customer_id, "customer", customer["email"], password_hash)
-        await sessions.end_sessions(tx, customer_id)
-        await audit.record(tx, "customer.password_set", about=customer_id)
-
-    await in_transaction(ctx, changed)
+    if not await identities.set_password(ctx, customer_id, password_hash):
+        if customer["email"] is None:
+            raise _email_missing("is needed: this client has none to sign in by")
+        await identities.add(ctx, customer_id, "customer", customer["email"], password_hash)
+    await sessions.end_sessions(ctx, customer_id)
+    await audit.record(ctx, "customer.password_set", about=customer_id)
     return customer

@@ -1,81 +1,79 @@
-"""What a coach does with many clients at once: set-based, each call one transaction."""
+"""Changes to many clients at once: a few statements for all of them, each call one transaction."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
-from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.database.transactions import transactional
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import MAX_STRINGS
-from coaching_service.people.customers import erasing, service, store
-from coaching_service.people.customers.search import holding_somewhere
+from coaching_service.people.customers import service, store
+from coaching_service.people.customers.events import CustomersDeleted
+from coaching_service.people.customers.models import CustomerFilter
+from coaching_service.people.customers.search import substring_filter
 
 
 async def find_accessible(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, bool]:
-    """Which of `ids` are the company's clients, and whether this coach may touch them."""
+    """Return those of `ids` that are the company's clients, each with whether it is in the coach's scope."""
     scoped = ctx.caller.customers_scope == "assigned"
     return {
         customer["_id"]: not scoped or customer["customerRoleData"]["assignedTo"] == ctx.caller.id
-        for customer in await store.some(ctx, ids)
+        for customer in await store.find_by_ids(ctx, ids)
     }
 
 
 async def list_names(ctx: Context, ids: list[ObjectId], limit: int) -> list[str]:
-    """The full names of the first few of `ids` that this coach sees, in the order of the list."""
+    """Return the full names of at most `limit` of `ids` in the coach's scope, in list order."""
     scope = {store.TRAINER: ctx.caller.id} if ctx.caller.customers_scope == "assigned" else {}
-    found = await store.named(ctx, scope | {"_id": {"$in": ids}}, limit)
-    return [" ".join(filter(None, (each["name"], each["surname"]))) for each in found]
+    customers = await store.find_names(ctx, scope | {"_id": {"$in": ids}}, limit)
+    return [service.full_name(customer) for customer in customers]
 
 
-async def iterate_matching(ctx: Context, sought: Document, batch: int) -> AsyncIterator[list[ObjectId]]:
-    """The identifiers of the clients a filter matches among those this coach sees, in batches.
-
-    `sought`: archived and any of contains, groups, assignedTo (None among them: clients without a trainer).
-    """
-    where, _ = service.build_list_filter(ctx, sought["archived"], sought.get("groups"), sought.get("assignedTo"))
-    if sought.get("contains", "").strip():
-        condition = holding_somewhere(sought["contains"])
+async def iterate_matching(ctx: Context, selection: CustomerFilter, batch_size: int) -> AsyncIterator[list[ObjectId]]:
+    """Yield the identifiers of the clients in the coach's scope that match a filter, in batches."""
+    where, _ = service.build_list_filter(
+        ctx, selection["archived"], selection.get("groups"), selection.get("assignedTo")
+    )
+    if term := selection.get("contains", "").strip():
+        condition = substring_filter(term)
         if condition is None:
             return
         where |= condition
     last: ObjectId | None = None
-    while ids := await store.ids_after(ctx, where, last, batch):
+    while ids := await store.find_ids_after(ctx, where, last, batch_size):
         last = ids[-1]
         yield ids
 
 
+@transactional
 async def set_archived(ctx: Context, ids: list[ObjectId], *, archived: bool) -> None:
-    """Archive or restore clients; those that are so already stay untouched."""
-    await in_transaction(ctx, lambda tx: store.set_many_archived(tx, ids, archived=archived))
+    """Archive or restore clients; those already archived or active are not changed."""
+    await store.set_many_archived(ctx, ids, archived=archived)
 
 
 async def add_groups(ctx: Context, ids: list[ObjectId], groups: list[str]) -> None:
-    """Put clients into groups; those that are in all of them stay untouched."""
+    """Add clients to groups; those already in all of them are not changed."""
     await store.add_groups(ctx, ids, groups)
 
 
 async def find_over_group_limit(ctx: Context, ids: list[ObjectId], groups: list[str]) -> dict[ObjectId, str]:
-    """Which of `ids` would be in more groups than a client can be, and what to tell of them."""
-    told = f"groups must not hold more than {MAX_STRINGS} entries"
-    return dict.fromkeys(await store.overfull(ctx, ids, groups, MAX_STRINGS), told)
+    """Return those of `ids` that would be in more groups than allowed, each with the message of the failure."""
+    message = f"groups must not hold more than {MAX_STRINGS} entries"
+    return dict.fromkeys(await store.find_over_group_limit(ctx, ids, groups, MAX_STRINGS), message)
 
 
 async def remove_groups(ctx: Context, ids: list[ObjectId], groups: list[str]) -> None:
-    """Take clients out of groups; those that are in none of them stay untouched."""
+    """Remove clients from groups; those in none of them are not changed."""
     await store.remove_groups(ctx, ids, groups)
 
 
 async def assign_trainer(ctx: Context, ids: list[ObjectId], coach_id: ObjectId | None) -> None:
-    """Assign clients to a coach who has been checked, or to nobody."""
-    await store.assign_many(ctx, ids, coach_id)
+    """Assign clients to a coach known to exist; None leaves them without a trainer."""
+    await store.set_trainer(ctx, ids, coach_id)
 
 
+@transactional
 async def erase(ctx: Context, ids: list[ObjectId]) -> None:
-    """Remove clients at once for every reader, and queue the removal of all that is theirs."""
-
-    async def removed(tx: Context) -> None:
-        await erasing.follow(tx, await store.remove_many(tx, ids))
-
-    await in_transaction(ctx, removed)
+    """Delete clients and queue the erasure of the rest of their data."""
+    await ctx.publish(CustomersDeleted(await store.delete_many(ctx, ids)))

@@ -1,21 +1,29 @@
-"""What happens to clients, for features that build on them."""
+"""Domain events about clients."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coaching_service.core.database.documents import Document
 from coaching_service.core.events import DomainEvent
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.customers.models import Customer
 
 
 @dataclass(frozen=True)
 class CustomerCreated(DomainEvent):
     """A client was created.
 
-    `customer` is the stored document, `first_access_token` the token in plain text, `send_invitation` whether the
-    coach wants an invitation to be sent.
+    `first_access_token` is in plain text; `send_invitation`: the coach wants an invitation to be sent.
     """
 
-    customer: Document
+    customer: Customer
     first_access_token: str
     send_invitation: bool
+
+
+@dataclass(frozen=True)
+class CustomersDeleted(DomainEvent):
+    """Clients were deleted; the rest of their data is still stored."""
+
+    customer_ids: Sequence[ObjectId]

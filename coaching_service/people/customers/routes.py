@@ -8,13 +8,13 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
-from coaching_service.core.errors import BadRequest, Conflict, NotFound
+from coaching_service.core.errors import Conflict, NotFound, invalid_field
 from coaching_service.core.http.routes import MultipartBody, Routes, list_of
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.pagination import Page, page_of
 from coaching_service.core.validation import patch_of
-from coaching_service.people.customers import service
+from coaching_service.people.customers import models, service
 from coaching_service.people.customers.schemas import (
     NO_TRAINER,
     CreatedCustomer,
@@ -31,7 +31,7 @@ routes = Routes("/coach/customers", tag="Customers")
 
 
 @routes.get("", access=coach(CUSTOMERS.VIEW), query=CustomerQuery(), returns=page_of(Customer))
-async def list_customers(ctx: Context, query: dict[str, Any]) -> Page[dict[str, Any]]:
+async def list_customers(ctx: Context, query: dict[str, Any]) -> Page[models.CustomerProfile]:
     """List clients.
 
     Sorted by name, surname and identifier, without regard to case and accents. Filters combine with AND.
@@ -47,14 +47,17 @@ async def list_customers(ctx: Context, query: dict[str, Any]) -> Page[dict[str, 
     )
 
 
-def _trainers(words: list[str] | None) -> list[ObjectId | None] | None:
-    if words is None:
+def _trainers(values: list[str] | None) -> list[ObjectId | None] | None:
+    if values is None:
         return None
-    return [None if word == NO_TRAINER else parse_id(word) or _malformed() for word in words]
+    return [None if value == NO_TRAINER else _identifier(value) for value in values]
 
 
-def _malformed() -> ObjectId:
-    raise BadRequest("assignedTo must be an identifier of 24 hexadecimal characters, or none")
+def _identifier(value: str) -> ObjectId:
+    if (identifier := parse_id(value)) is None:
+        message = "must be an identifier of 24 hexadecimal characters, or none"
+        raise invalid_field("assignedTo", message, code="INVALID_IDENTIFIER")
+    return identifier
 
 
 @routes.post(
@@ -65,19 +68,19 @@ def _malformed() -> ObjectId:
     errors=(NotFound,),
     example={"name": "Ana", "surname": "Flores", "email": "ana@example.com", "sendInvitation": False},
 )
-async def create_customer(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def create_customer(ctx: Context, body: models.NewCustomer) -> models.CreatedCustomer:
     """Create a client.
 
-    With an e-mail and `sendInvitation` true or absent, an invitation is sent. Two clients may share an address.
+    With an `email`, an invitation is sent unless `sendInvitation` is false. Two clients may share an e-mail address.
     """
     return await service.create(ctx, body, send_invitation=body["sendInvitation"])
 
 
 @routes.get("/groups", access=coach(CUSTOMERS.VIEW), returns=list_of(CustomerGroup))
-async def list_customer_groups(ctx: Context) -> list[dict[str, Any]]:
+async def list_customer_groups(ctx: Context) -> list[models.GroupCount]:
     """List the groups in use.
 
-    Archived clients count too.
+    Archived clients are counted too.
     """
     return await service.list_groups(ctx)
 
@@ -90,7 +93,7 @@ async def list_customer_groups(ctx: Context) -> list[dict[str, Any]]:
     errors=(NotFound, Conflict),
     example={"id": "66f0c0ffee0000000000abcd"},
 )
-async def archive_customer(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def archive_customer(ctx: Context, body: models.ArchiveRequest) -> models.CustomerProfile:
     """Archive a client.
 
     Repeating is harmless.
@@ -106,7 +109,7 @@ async def archive_customer(ctx: Context, body: dict[str, Any]) -> dict[str, Any]
     errors=(NotFound, Conflict),
     example={"id": "66f0c0ffee0000000000abcd"},
 )
-async def unarchive_customer(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def unarchive_customer(ctx: Context, body: models.ArchiveRequest) -> models.CustomerProfile:
     """Restore an archived client.
 
     Repeating is harmless.
@@ -121,10 +124,10 @@ async def unarchive_customer(ctx: Context, body: dict[str, Any]) -> dict[str, An
     returns=Customer,
     example={"phone": "+34 600 000 000", "groups": ["Morning"], "version": 0},
 )
-async def update_customer(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+async def update_customer(ctx: Context, customer_id: ObjectId, body: models.CustomerChange) -> models.CustomerProfile:
     """Change a client.
 
-    Only the fields sent change; null clears one.
+    Only the fields sent are changed; null clears a field.
     """
     return await service.update(ctx, customer_id, body)
 
@@ -139,7 +142,7 @@ async def update_customer(ctx: Context, customer_id: ObjectId, body: dict[str, A
 )
 async def set_profile_photo(
     ctx: Context, customer_id: ObjectId, body: dict[str, Any], file: StoredFile | None
-) -> dict[str, Any]:
+) -> models.CustomerProfile:
     """Set a client's profile photo.
 
     Without a file nothing changes.
@@ -152,6 +155,6 @@ async def set_profile_photo(
 async def delete_customer(ctx: Context, customer_id: ObjectId) -> None:
     """Erase a client.
 
-    Gone at once for every reader; all that belongs to the client is then removed in the background.
+    The client is deleted at once; the rest of the client's data is then erased in the background.
     """
     await service.erase(ctx, customer_id)

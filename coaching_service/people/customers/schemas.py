@@ -1,4 +1,4 @@
-"""What the customer operations read and answer."""
+"""Requests and responses of the customer operations."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _EARLIEST_ZONE = timedelta(hours=14)
 
 
 class Birthday(Date):
-    """A day from 1900 on that has begun somewhere on earth."""
+    """A date from 1900-01-01 to today, in the time zone that is furthest ahead."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> str:
-        day = super()._deserialize(value, attr, data, **options)
-        if not "1900-01-01" <= day <= str((datetime.now(UTC) + _EARLIEST_ZONE).date()):
-            raise ValidationError("must not be in the future, nor before 1900")
-        return day
+        birthday = super()._deserialize(value, attr, data, **options)
+        if not "1900-01-01" <= birthday <= str((datetime.now(UTC) + _EARLIEST_ZONE).date()):
+            raise ValidationError("must not be in the future or before 1900")
+        return birthday
 
 
 class CustomerQuery(PageQuery):
@@ -45,12 +45,12 @@ class CustomerQuery(PageQuery):
     contains = fields.String(metadata={"description": "Part of a name, surname or e-mail, taken literally."})
     groups = fields.List(fields.String(), metadata={"description": "Repeatable; any of the groups."})
     assignedTo = fields.List(
-        fields.String(), metadata={"description": "Repeatable; any of the coaches; `none`: clients without one."}
+        fields.String(), metadata={"description": "Repeatable; any of the trainers; `none`: clients without a trainer."}
     )
 
 
 class CustomerDetails(Input):
-    """What a coach says of a client."""
+    """The fields of a client that a coach writes."""
 
     name = Text(required=True)
     surname = Text(allow_blank=True, allow_none=True)
@@ -69,11 +69,11 @@ class NewCustomer(CustomerDetails):
 
 
 class NoFormFields(Input):
-    """A form without fields beside its file."""
+    """The text fields of a form that has only a file."""
 
 
 class CustomerReference(Input):
-    """The client an action is about."""
+    """The client to archive or restore."""
 
     id = Identifier(required=True)
     version = Version()
@@ -83,17 +83,20 @@ _PERCENT = {"minimum": 0, "maximum": 100}
 
 
 class CustomerRoleData(Output):
-    """A client's standing with the company."""
+    """A client's status in the company."""
 
     isArchived = fields.Boolean()
     groups = fields.List(fields.String())
-    assignedTo = Identifier(allow_none=True, metadata={"description": "The coach who looks after the client."})
+    assignedTo = Identifier(allow_none=True, metadata={"description": "The trainer of the client."})
     customerType = Choice("REAL", "SAMPLE")
     complianceRate7d = fields.Float(allow_none=True, metadata=_PERCENT)
     complianceRate30d = fields.Float(allow_none=True, metadata=_PERCENT)
     complianceRate90d = fields.Float(allow_none=True, metadata=_PERCENT)
     complianceDate = Date(allow_none=True)
-    lastWorkoutDate = Date(allow_none=True, metadata={"description": "The last day anything is scheduled on."})
+    lastWorkoutDate = Date(allow_none=True, metadata={"description": "The last date with a scheduled workout."})
+    lastTrainedDate = Date(
+        allow_none=True, metadata={"description": "The date of the latest session with completed work."}
+    )
     firstLoginDate = DateTime(allow_none=True)
 
 
@@ -106,11 +109,14 @@ class Customer(Output):
     email = fields.String(allow_none=True, metadata={"format": "email"})
     phone = fields.String(allow_none=True)
     birthday = Date(allow_none=True)
-    timezone = fields.String(allow_none=True, metadata={"description": "IANA; null: the company's."})
+    timezone = fields.String(allow_none=True, metadata={"description": "IANA name; null: the company's time zone."})
     role = Choice("CUSTOMER")
     companyId = Identifier()
     profilePhotoUrl = fields.Url(allow_none=True)
-    lastActivityDate = DateTime(allow_none=True)
+    lastActivityDate = DateTime(
+        allow_none=True,
+        metadata={"description": "The time of the client's own latest action; what a coach logs does not change it."},
+    )
     customerRoleData = fields.Nested(CustomerRoleData)
     createdAt = DateTime()
     updatedAt = DateTime()
@@ -118,13 +124,13 @@ class Customer(Output):
 
 
 class CreatedCustomer(Customer):
-    """A client just created, with the token by which they set their password."""
+    """A client just created, with the token by which the client sets a password."""
 
     firstAccessToken = fields.UUID()
 
 
 class CustomerGroup(Output):
-    """A group in use and how many clients, archived ones included, are in it."""
+    """A group and the number of clients in it, archived ones included."""
 
     name = fields.String()
     count = fields.Integer()

@@ -1,48 +1,58 @@
-"""Finding clients by part of a name, surname or e-mail at a cost that follows the hits, not the company's size."""
+"""Searching clients by part of a name, surname or e-mail, at a cost that depends on the matches, not on all clients."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Documents, Filter
 from coaching_service.core.text import SUFFIX_LENGTH, escape_regex, normalize, suffixes
+from coaching_service.people.customers.models import Customer
 
-# So many hits are sorted in memory without a thought; beyond, a walk in list order is tried first.
-FEW_HITS = 1_000
+# Up to so many matches are sorted in memory; for more, the index in list order is tried first.
+FEW_MATCHES = 1_000
 
 
-def search_fields(name: str, surname: str | None, email: str | None) -> Document:
-    """The private fields a client is sorted and found by."""
-    full_name, address = normalize(f"{name} {surname or ''}"), normalize(email or "")
+class SearchFields(TypedDict):
+    """The private fields by which clients are sorted and searched."""
+
+    sortName: str
+    sortSurname: str
+    search: str
+    suf: list[str]
+
+
+def search_fields(name: str, surname: str | None, email: str | None) -> SearchFields:
+    """Return the fields by which a client is sorted and searched: normalised texts and their suffixes."""
+    full_name, normalized_email = normalize(f"{name} {surname or ''}"), normalize(email or "")
     return {
         "sortName": normalize(name),
         "sortSurname": normalize(surname or ""),
-        "search": f"{full_name}\n{address}",
-        "suf": suffixes(full_name, address),
+        "search": f"{full_name}\n{normalized_email}",
+        "suf": suffixes(full_name, normalized_email),
     }
 
 
-def containing(term: str) -> Filter | None:
-    """The condition of holding `term` literally, served by the index of suffixes; None when nothing can hold it."""
-    sought = normalize(term)
-    if "\0" in sought:
+def suffix_filter(term: str) -> Filter | None:
+    """Return the filter for clients who contain `term` literally, served by the suffix index; None if none can."""
+    normalized = normalize(term)
+    if "\0" in normalized:
         return None
-    condition: dict[str, Any] = {"suf": {"$regex": "^" + escape_regex(sought[:SUFFIX_LENGTH])}}
-    if len(sought) > SUFFIX_LENGTH:
-        condition["search"] = {"$regex": escape_regex(sought)}
+    condition: Filter = {"suf": {"$regex": "^" + escape_regex(normalized[:SUFFIX_LENGTH])}}
+    if len(normalized) > SUFFIX_LENGTH:
+        condition["search"] = {"$regex": escape_regex(normalized)}
     return condition
 
 
-def holding_somewhere(term: str) -> Filter | None:
-    """The condition of holding `term`, for a walk over all clients; None when nothing can hold it."""
-    sought = normalize(term)
-    return None if "\0" in sought else {"search": {"$regex": escape_regex(sought)}}
+def substring_filter(term: str) -> Filter | None:
+    """Return the filter for clients who contain `term` literally, for a scan of all clients; None if none can."""
+    normalized = normalize(term)
+    return None if "\0" in normalized else {"search": {"$regex": escape_regex(normalized)}}
 
 
-async def found_page(
+async def search_page(
     ctx: Context,
-    customers: Documents[Any],
+    customers: Documents[Customer],
     where: Filter,
     term: str,
     *,
@@ -52,21 +62,21 @@ async def found_page(
     by_order: str,
     skip: int,
     limit: int,
-) -> tuple[list[Document], int]:
-    """One page of the clients of `where` that hold `term`, and how many there are.
+) -> tuple[list[Customer], int]:
+    """Return one page of the clients of `where` that contain `term`, and how many there are.
 
-    Every query examines at most 1,001 keys and four times the clients who hold the term: few hits are fetched by suffix
-    and sorted; many are first sought along the order of the whole list (`listed`), no further than twice their number.
+    Each query examines at most 1,001 keys and four times the number of matches: few matches are fetched by suffix and
+    sorted; many are first sought in the order of the whole list (`listed`), among at most twice their number.
     """
-    if (hit := containing(term)) is None:
+    if (matches := suffix_filter(term)) is None:
         return [], 0
-    sought = where | hit
-    total = await customers.count(ctx, sought, hint=by_suffix)
+    matching = where | matches
+    total = await customers.count(ctx, matching, hint=by_suffix)
     wanted = min(limit, max(0, total - skip))
     if wanted == 0:
         return [], total
-    if total > FEW_HITS:
-        walk: list[Document] = [
+    if total > FEW_MATCHES:
+        stages: list[Document] = [
             {"$sort": dict.fromkeys(order, 1)},
             {"$limit": 2 * total},
             {"$match": where | {"search": {"$regex": escape_regex(normalize(term))}}},
@@ -74,7 +84,7 @@ async def found_page(
             {"$limit": limit},
             {"$project": customers.projection(None)},
         ]
-        docs = await customers.aggregate(ctx, listed, *walk, hint=by_order)
+        docs: list[Customer] = await customers.aggregate(ctx, listed, *stages, hint=by_order)
         if len(docs) == wanted:
             return docs, total
-    return await customers.find(ctx, sought, sort=order, skip=skip, limit=limit, hint=by_suffix), total
+    return await customers.find(ctx, matching, sort=order, skip=skip, limit=limit, hint=by_suffix), total

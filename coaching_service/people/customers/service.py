@@ -1,29 +1,42 @@
-"""What a coach does with clients."""
+"""What coaches do with clients."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from coaching_service.core.auth.secrets import token_hash
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Filter, now, version_conflict
 from coaching_service.core.database.files import StoredFile
-from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Forbidden, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.links import file_url
 from coaching_service.core.pagination import Page, page_document, skip_of
-from coaching_service.people.customers import erasing, store
-from coaching_service.people.customers.events import CustomerCreated
+from coaching_service.people.customers import store
+from coaching_service.people.customers.events import CustomerCreated, CustomersDeleted
+from coaching_service.people.customers.models import (
+    CreatedCustomer,
+    Customer,
+    CustomerChange,
+    CustomerDetails,
+    CustomerProfile,
+    CustomerReference,
+    GroupCount,
+    ProfilePhoto,
+)
 from coaching_service.people.customers.search import search_fields
 from coaching_service.people.team import service as team
 
 SCOPE_FIELDS = (store.TRAINER,)
 _ROLE_FIELDS = ("groups", "assignedTo")
-_FOUND_BY = ("name", "surname", "email")
+_SEARCHED_FIELDS = {"name", "surname", "email"}
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
 
 
 async def list_customers(
@@ -35,129 +48,135 @@ async def list_customers(
     contains: str = "",
     groups: list[str] | None = None,
     trainers: list[ObjectId | None] | None = None,
-) -> Page[Document]:
-    """One page of the clients this coach sees, by name. `trainers` may hold None: clients without one."""
-    where, whole = build_list_filter(ctx, archived, groups, trainers)
-    docs, total = await store.page(
-        ctx, where, contains=contains.strip(), skip=skip_of(page, size), limit=size, whole=whole
+) -> Page[CustomerProfile]:
+    """Return one page of the clients in the coach's scope, by name.
+
+    `contains` is part of a name, surname or e-mail address; clients in any of `groups`, of any of `trainers` (None
+    among them: clients without a trainer) match.
+    """
+    where, unfiltered = build_list_filter(ctx, archived, groups, trainers)
+    customers, total = await store.find_page(
+        ctx, where, contains=contains.strip(), skip=skip_of(page, size), limit=size, unfiltered=unfiltered
     )
-    return page_document([to_response(ctx, doc) for doc in docs], total, page, size)
+    return page_document([to_response(ctx, customer) for customer in customers], total, page, size)
 
 
 def build_list_filter(
     ctx: Context, archived: bool, groups: list[str] | None, trainers: list[ObjectId | None] | None
 ) -> tuple[Filter, bool]:
-    """The condition of a list, and whether it is the whole of the archived or of the active clients."""
+    """Return the filter of a list, and whether it selects all archived or all active clients of the company."""
     where: Filter = {store.ARCHIVED: archived}
     if groups:
         where[store.GROUPS] = {"$in": groups}
-    sought: set[ObjectId | None] | None = set(trainers) if trainers else None
+    allowed: set[ObjectId | None] | None = set(trainers) if trainers else None
     if ctx.caller.customers_scope == "assigned":
-        sought = {ctx.caller.id} if sought is None else sought & {ctx.caller.id}
-    if sought is not None:
-        where[store.TRAINER] = {"$in": list(sought)}
+        allowed = {ctx.caller.id} if allowed is None else allowed & {ctx.caller.id}
+    if allowed is not None:
+        where[store.TRAINER] = {"$in": list(allowed)}
     return where, len(where) == 1
 
 
-def to_response(ctx: Context, customer: Document) -> Document:
-    """A stored client as it is answered."""
-    photo = customer.pop("profilePhoto", None)
-    customer["profilePhotoUrl"] = file_url(ctx.services, photo["fileId"]) if photo else None
-    return customer
+async def read(ctx: Context, customer_id: ObjectId) -> CustomerProfile:
+    """Return a client with all fields. Raises what get_visible raises."""
+    return to_response(ctx, await get_visible(ctx, customer_id, None))
 
 
-def visible_customer_stage(customer_id: ObjectId) -> Document:
-    """The stage of an aggregate that puts beside a document, as `client`, what `visible` looks at of a client of its
-    company: a list of one, or empty."""
-    return store.beside(customer_id, SCOPE_FIELDS)
+async def get_visible(ctx: Context, customer_id: ObjectId, fields: tuple[str, ...] | None = SCOPE_FIELDS) -> Customer:
+    """Return a client that the caller may access: with `fields`, only those and `_id`; None: all fields.
 
-
-async def get_visible(ctx: Context, customer_id: ObjectId, fields: tuple[str, ...] | None = SCOPE_FIELDS) -> Document:
-    """The client, when this coach (or this client) may see it; `fields` None gives all of them.
-
-    Raises NotFound for another company's or an unknown identifier, Forbidden for a client outside an employee's scope.
+    Raises NotFound if the company has no such client, or the caller is another client; Forbidden if the client is
+    outside the employee's scope.
     """
-    client = ctx.caller.client
-    if client is not None and client["_id"] == customer_id and fields == SCOPE_FIELDS and ctx.session is None:
-        customer: Document | None = dict(client)
+    preloaded = ctx.caller.client
+    if preloaded is not None and preloaded["_id"] == customer_id and fields == SCOPE_FIELDS and ctx.session is None:
+        customer: Customer | None = cast("Customer", dict(preloaded))
     else:
-        customer = await store.one(ctx, customer_id, fields)
+        customer = await store.find_one(ctx, customer_id, fields)
     if customer is None:
         raise NotFound("customer")
-    _in_scope(ctx, customer)
+    _require_in_scope(ctx, customer)
     return customer
 
 
-async def get_visible_reference(ctx: Context, customer_id: ObjectId) -> Document:
-    """`{_id, name}` of a client, the name with the surname. Raises as `visible`."""
-    found = await get_visible(ctx, customer_id, (*SCOPE_FIELDS, "name", "surname"))
-    return {"_id": customer_id, "name": " ".join(filter(None, (found["name"], found["surname"])))}
-
-
-def _in_scope(ctx: Context, customer: Document) -> None:
+def _require_in_scope(ctx: Context, customer: Customer) -> None:
     if not ctx.caller.is_coach and customer["_id"] != ctx.caller.id:
         raise NotFound("customer")
     scoped = ctx.caller.customers_scope == "assigned"
     if scoped and customer["customerRoleData"]["assignedTo"] != ctx.caller.id:
-        raise Forbidden("This client is assigned to another coach")
+        raise Forbidden("This client is assigned to another coach", code="CUSTOMER_OUT_OF_SCOPE")
+
+
+async def get_visible_reference(ctx: Context, customer_id: ObjectId) -> CustomerReference:
+    """Return a client's identifier and full name. Raises what get_visible raises."""
+    customer = await get_visible(ctx, customer_id, (*SCOPE_FIELDS, "name", "surname"))
+    return {"_id": customer_id, "name": full_name(customer)}
+
+
+def full_name(customer: Customer) -> str:
+    """Return the name and, if there is one, the surname of a client."""
+    return " ".join(filter(None, (customer["name"], customer["surname"])))
+
+
+def visible_customer_stage(customer_id: ObjectId) -> Document:
+    """Return the pipeline stage that adds what get_visible checks of a client of the document's company.
+
+    It is added as `client`: a list of one, or empty.
+    """
+    return store.lookup_stage(customer_id, SCOPE_FIELDS)
 
 
 async def exists(services: Services, company_id: ObjectId, customer_id: ObjectId) -> bool:
-    """Whether a company has this client."""
+    """Return whether a company has this client."""
     return await store.exists(services, company_id, customer_id)
 
 
-async def set_profile_photo(ctx: Context, customer_id: ObjectId, file: StoredFile | None) -> Document:
-    """Give a client another profile photo; without a file nothing changes. Gives the client.
-
-    Raises NotFound, Forbidden.
-    """
-    if file is None:
-        return await read(ctx, customer_id)
-    photo = {"fileId": file.id, "thumbnailId": file.thumbnail_id}
-
-    async def changed(tx: Context) -> Document:
-        before = await get_visible(tx, customer_id, (store.TRAINER, "profilePhoto"))
-        customer = await store.set_profile_photo(tx, customer_id, photo)
-        if customer is None:
-            raise NotFound("customer")
-        await files.discard(tx, [each for each in (before.get("profilePhoto") or {}).values() if each])
-        return customer
-
-    return to_response(ctx, await in_transaction(ctx, changed))
+async def list_groups(ctx: Context) -> list[GroupCount]:
+    """Return the groups of the clients in the coach's scope with the number of clients in each, by name."""
+    where: Filter = {store.TRAINER: ctx.caller.id} if ctx.caller.customers_scope == "assigned" else {}
+    return await store.count_groups(ctx, where)
 
 
-async def read(ctx: Context, customer_id: ObjectId) -> Document:
-    """One client, whole. Raises NotFound, Forbidden."""
-    return to_response(ctx, await get_visible(ctx, customer_id, None))
+def to_response(ctx: Context, customer: Customer) -> CustomerProfile:
+    """Return a stored client as interfaces return one."""
+    response: dict[str, Any] = {**customer}
+    photo: ProfilePhoto | None = response.pop("profilePhoto", None)
+    response["profilePhotoUrl"] = file_url(ctx.services, photo["fileId"]) if photo else None
+    return cast("CustomerProfile", response)
 
 
-async def create(ctx: Context, details: Document, *, send_invitation: bool = False, sample: bool = False) -> Document:
-    """A new client; the answer holds the `firstAccessToken` by which they set their password.
+# --- changing --------------------------------------------------------------------------------------------------------
 
-    `details`: `name` and any of surname, email, phone, birthday, timezone, groups, assignedTo. Raises NotFound for an
-    `assignedTo` who is no coach of the company.
+
+async def create(
+    ctx: Context, details: CustomerDetails, *, send_invitation: bool = False, sample: bool = False
+) -> CreatedCustomer:
+    """Create a client; `details` needs at least a `name`.
+
+    An employee with the scope `assigned` becomes the trainer unless `assignedTo` names another. Raises NotFound if
+    `assignedTo` is not a coach of the company.
     """
     token = str(uuid.uuid4())
-    if details.get("assignedTo") is not None:
-        await team.require_coach(ctx, details["assignedTo"])
+    if (trainer := details.get("assignedTo")) is not None:
+        await team.require_coach(ctx, trainer)
     elif ctx.caller.customers_scope == "assigned":
-        details = details | {"assignedTo": ctx.caller.id}
-    customer = build_document(details, token, sample=sample)
+        details = {**details, "assignedTo": ctx.caller.id}
+    stored = await _insert(ctx, build_document(details, token, sample=sample), token, send_invitation=send_invitation)
+    return cast("CreatedCustomer", {**to_response(ctx, stored), "firstAccessToken": token})
 
-    async def created(tx: Context) -> Document:
-        stored = await store.add(tx, customer)
-        await tx.publish(CustomerCreated(stored, token, send_invitation))
-        return stored
 
-    stored = await in_transaction(ctx, created)
-    return {**to_response(ctx, stored), "firstAccessToken": token}
+@transactional
+async def _insert(
+    ctx: Context, customer: Mapping[str, Any], first_access_token: str, *, send_invitation: bool
+) -> Customer:
+    stored = await store.insert(ctx, customer)
+    await ctx.publish(CustomerCreated(stored, first_access_token, send_invitation))
+    return stored
 
 
 def build_document(
-    details: Document, first_access_token: str, *, sample: bool = False, archived: bool = False
+    details: CustomerDetails, first_access_token: str, *, sample: bool = False, archived: bool = False
 ) -> Document:
-    """A client as one begins, of `details` as `create` takes them: nothing trained, nobody signed in."""
+    """Return a new client's document, without what the database package adds."""
     return {
         **{name: details.get(name) for name in ("name", "surname", "email", "phone", "birthday", "timezone")},
         "role": "CUSTOMER",
@@ -173,6 +192,7 @@ def build_document(
             "complianceRate90d": None,
             "complianceDate": None,
             "lastWorkoutDate": None,
+            "lastTrainedDate": None,
             "firstLoginDate": None,
         },
         "firstAccessHash": token_hash(first_access_token),
@@ -181,97 +201,105 @@ def build_document(
     }
 
 
-async def add_many(ctx: Context, documents: Sequence[Document]) -> None:
-    """Add clients made by `new_document`, all or none, for the operator.
+@transactional
+async def add_many(ctx: Context, documents: Sequence[Mapping[str, Any]]) -> None:
+    """Store clients made by `build_document`, all or none, for sample data.
 
-    The coaches they name are not looked up, and no CustomerCreated is published: no one is invited.
+    Their trainers are not checked and CustomerCreated is not published: no invitation is sent.
     """
-    await in_transaction(ctx, lambda tx: store.add_many(tx, documents))
+    await store.insert_many(ctx, documents)
 
 
-async def update(ctx: Context, customer_id: ObjectId, details: Document) -> Document:
-    """Change what is sent of a client; `version` guards it.
+async def update(ctx: Context, customer_id: ObjectId, change: CustomerChange) -> CustomerProfile:
+    """Change a client and return it.
 
-    Raises NotFound, Forbidden as `visible`, and Conflict when the client has been changed since `version`.
+    Raises NotFound if `assignedTo` is not a coach of the company, Conflict if the client has changed since
+    `change["version"]`, and what get_visible raises.
     """
-    details = dict(details)
-    version = details.pop("version", None)
+    details = {name: value for name, value in change.items() if name != "version"}
     await get_visible(ctx, customer_id)
-    if details.get("assignedTo") is not None:
-        await team.require_coach(ctx, details["assignedTo"])
+    if (trainer := change.get("assignedTo")) is not None:
+        await team.require_coach(ctx, trainer)
 
-    def mutate(stored: Document) -> Document:
-        fields: dict[str, Any] = {
-            f"customerRoleData.{name}" if name in _ROLE_FIELDS else name: value for name, value in details.items()
-        }
-        if any(name in details for name in _FOUND_BY):
-            merged = stored | details
+    def changed_fields(stored: Customer) -> Mapping[str, object]:
+        fields = {f"customerRoleData.{name}" if name in _ROLE_FIELDS else name: details[name] for name in details}
+        if _SEARCHED_FIELDS & details.keys():
+            merged = cast("Customer", {**stored, **details})
             fields |= search_fields(merged["name"], merged["surname"], merged["email"])
         return fields
 
-    changed = await store.rewrite(ctx, customer_id, mutate, version)
-    if changed is None:
+    customer = await store.rewrite(ctx, customer_id, changed_fields, change.get("version"))
+    if customer is None:
         raise NotFound("customer")
-    return to_response(ctx, changed)
+    return to_response(ctx, customer)
 
 
-async def set_archived(ctx: Context, customer_id: ObjectId, *, archived: bool, version: int | None = None) -> Document:
-    """Archive or restore a client; repeating is harmless. Gives the client.
+@transactional
+async def set_profile_photo(ctx: Context, customer_id: ObjectId, file: StoredFile | None) -> CustomerProfile:
+    """Replace a client's profile photo and return the client; without a file nothing changes.
 
-    Raises Conflict when the client has been changed since `version`.
+    Raises what get_visible raises.
     """
-    await get_visible(ctx, customer_id)
-
-    async def settled(tx: Context) -> Document:
-        if (
-            version is not None
-            and (await get_visible(tx, customer_id, ("version", store.TRAINER)))["version"] != version
-        ):
-            raise version_conflict()
-        changed = await store.set_archived(tx, customer_id, archived=archived)
-        return to_response(ctx, changed) if changed is not None else await read(tx, customer_id)
-
-    return await in_transaction(ctx, settled)
+    if file is None:
+        return await read(ctx, customer_id)
+    previous = await get_visible(ctx, customer_id, (store.TRAINER, "profilePhoto"))
+    photo: ProfilePhoto = {"fileId": file.id, "thumbnailId": file.thumbnail_id}
+    customer = await store.set_profile_photo(ctx, customer_id, photo)
+    if customer is None:
+        raise NotFound("customer")
+    if replaced := previous.get("profilePhoto"):
+        await files.discard(ctx, [file_id for file_id in (replaced["fileId"], replaced["thumbnailId"]) if file_id])
+    return to_response(ctx, customer)
 
 
+@transactional
+async def set_archived(
+    ctx: Context, customer_id: ObjectId, *, archived: bool, version: int | None = None
+) -> CustomerProfile:
+    """Archive or restore a client and return it; repeating changes nothing.
+
+    Raises Conflict if the client has changed since `version`, and what get_visible raises.
+    """
+    current = await get_visible(ctx, customer_id, ("version", store.TRAINER))
+    if version is not None and current["version"] != version:
+        raise version_conflict()
+    customer = await store.set_archived(ctx, customer_id, archived=archived)
+    return to_response(ctx, customer) if customer is not None else await read(ctx, customer_id)
+
+
+@transactional
 async def erase(ctx: Context, customer_id: ObjectId) -> None:
-    """Remove a client at once for every reader, and queue the removal of all that is theirs."""
+    """Delete a client and queue the erasure of the rest of the client's data. Raises what get_visible raises."""
     await get_visible(ctx, customer_id)
-
-    async def removed(tx: Context) -> None:
-        if not await store.remove(tx, customer_id):
-            raise NotFound("customer")
-        await erasing.follow(tx, [customer_id])
-
-    await in_transaction(ctx, removed)
-
-
-async def list_groups(ctx: Context) -> list[Document]:
-    """The groups in use among the clients this coach sees, `{name, count}` by name."""
-    where: Filter = {store.TRAINER: ctx.caller.id} if ctx.caller.customers_scope == "assigned" else {}
-    return await store.group_counts(ctx, where)
-
-
-async def record_activity(ctx: Context, customer_id: ObjectId) -> None:
-    """Remember that the client has just done something."""
-    await store.set_active(ctx, customer_id)
+    if not await store.delete(ctx, customer_id):
+        raise NotFound("customer")
+    await ctx.publish(CustomersDeleted([customer_id]))
 
 
 async def unassign_from_coach(ctx: Context, coach_id: ObjectId) -> None:
-    """A removed coach's clients are assigned to nobody, in the caller's transaction."""
+    """Leave a coach's clients without a trainer."""
     await store.unassign(ctx, coach_id)
 
 
+# --- what other features report --------------------------------------------------------------------------------------
+
+
+async def record_activity(ctx: Context, customer_id: ObjectId) -> None:
+    """Set `lastActivityDate` if the caller is the client; what a coach does, also when impersonating, is ignored."""
+    if ctx.caller.id == customer_id and ctx.caller.impersonated_by is None:
+        await store.set_last_activity(ctx, customer_id)
+
+
 async def lock(ctx: Context, customer_id: ObjectId) -> None:
-    """Transactions that call this for one client run one after another. Raises NotFound when the client is gone."""
-    if not await store.touch(ctx, customer_id):
+    """Serialise transactions that call this for the same client. Raises NotFound if there is no such client."""
+    if not await store.lock(ctx, customer_id):
         raise NotFound("customer")
 
 
 async def set_last_workout_date(ctx: Context, customer_id: ObjectId, day: str | None) -> None:
-    """Remember `day` as the last one anything is scheduled on for the client.
+    """Set the last date on which anything is scheduled for a client, and lock the client as `lock` does.
 
-    Transactions that call this for one client run one after another. Raises NotFound when the client is gone.
+    Raises NotFound if there is no such client.
     """
-    if not await store.set_last_workout(ctx, customer_id, day):
+    if not await store.set_last_workout_date(ctx, customer_id, day):
         raise NotFound("customer")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 from coaching_service.core.database.connection import Index
@@ -10,22 +11,33 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, now
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.customers import totals
-from coaching_service.people.customers.search import found_page, search_fields
+from coaching_service.people.account.models import Account
+from coaching_service.people.customers import counters
+from coaching_service.people.customers.models import Customer, GroupCount, ProfilePhoto
+from coaching_service.people.customers.search import search_fields, search_page
 
 ARCHIVED = "customerRoleData.isArchived"
 GROUPS = "customerRoleData.groups"
 TRAINER = "customerRoleData.assignedTo"
 ORDER = ("sortName", "sortSurname", "_id")
 
-_page = Index((ARCHIVED, *ORDER))
-_suffix = Index((ARCHIVED, "suf"))
-_group = Index((ARCHIVED, GROUPS, *ORDER))
-_trainer = Index((ARCHIVED, TRAINER, *ORDER))
 
-customers = Documents[Document](
+class CustomerWithCompany(Customer):
+    """A client with the company's document."""
+
+    company: Account
+
+
+customers = Documents[Customer](
     "customers",
-    (_page, _suffix, _group, _trainer, Index((GROUPS,)), Index(("_id",))),
+    (
+        Index((ARCHIVED, *ORDER)),
+        Index((ARCHIVED, "suf")),
+        Index((ARCHIVED, GROUPS, *ORDER)),
+        Index((ARCHIVED, TRAINER, *ORDER)),
+        Index((GROUPS,)),
+        Index(("_id",)),
+    ),
     private=("sortName", "sortSurname", "search", "suf", "firstAccessHash", "scheduleChanges", "figuresUntil"),
     client_field="_id",
     global_indexes=(
@@ -34,17 +46,76 @@ customers = Documents[Document](
     ),
     cross_company_reason="first-access tokens are found by hash, and outdated figures by their time, in any company",
 )
-# The collection has prefixed its indexes with the company: these are their names.
+# The names that these indexes have once the collection has prefixed them with the company.
 BY_ORDER, BY_SUFFIX, BY_GROUP, BY_TRAINER = (index.name for index in customers.indexes[:4])
 BY_ID = customers.indexes[5].name
 
 
-async def page(
-    ctx: Context, where: Filter, *, contains: str, skip: int, limit: int, whole: bool
-) -> tuple[list[Document], int]:
-    """One page of clients in the list's order, and how many there are. `whole`: `where` names only archived or not."""
+# --- one client ------------------------------------------------------------------------------------------------------
+
+
+async def insert(ctx: Context, customer: Mapping[str, Any]) -> Customer:
+    """Store a new client and count it."""
+    stored = await customers.insert(ctx, customer)
+    await _count(ctx, [stored], 1)
+    return stored
+
+
+async def find_one(ctx: Context, customer_id: ObjectId, fields: Sequence[str] | None = None) -> Customer | None:
+    """Return the client (with `fields`, only those and `_id`), or None."""
+    return await customers.find_one(ctx, {"_id": customer_id}, fields)
+
+
+async def exists(services: Services, company_id: ObjectId, customer_id: ObjectId) -> bool:
+    """Return whether the company has this client."""
+    where = {"companyId": company_id, "_id": customer_id}
+    return await customers.across_companies(services).find_one(where, {"_id": 1}) is not None
+
+
+async def rewrite(
+    ctx: Context, customer_id: ObjectId, mutate: Callable[[Customer], Mapping[str, Any]], version: int | None
+) -> Customer | None:
+    """Set the fields that `mutate` returns for the stored client; None if there is no such client.
+
+    Raises Conflict if the client is no longer at `version`.
+    """
+    return await customers.rewrite(ctx, {"_id": customer_id}, mutate, version=version)
+
+
+async def set_archived(ctx: Context, customer_id: ObjectId, *, archived: bool) -> Customer | None:
+    """Archive or restore a client and count it; None if nothing changes or there is no such client."""
+    customer = await customers.update(ctx, {"_id": customer_id, ARCHIVED: not archived}, {"$set": {ARCHIVED: archived}})
+    if customer is not None:
+        await _count_archived(ctx, 1 if archived else -1)
+    return customer
+
+
+async def set_profile_photo(ctx: Context, customer_id: ObjectId, photo: ProfilePhoto) -> Customer | None:
+    """Set a client's profile photo; None if there is no such client."""
+    return await customers.update(ctx, {"_id": customer_id}, {"$set": {"profilePhoto": photo}})
+
+
+async def delete(ctx: Context, customer_id: ObjectId) -> bool:
+    """Delete a client and count it; returns whether it existed."""
+    customer = await customers.delete(ctx, {"_id": customer_id})
+    if customer is None:
+        return False
+    await _count(ctx, [customer], -1)
+    return True
+
+
+# --- lists -----------------------------------------------------------------------------------------------------------
+
+
+async def find_page(
+    ctx: Context, where: Filter, *, contains: str, skip: int, limit: int, unfiltered: bool
+) -> tuple[list[Customer], int]:
+    """Return one page of clients in list order, and how many there are.
+
+    `unfiltered`: `where` has no condition other than archived or not.
+    """
     if contains:
-        return await found_page(
+        return await search_page(
             ctx,
             customers,
             where,
@@ -57,35 +128,27 @@ async def page(
             limit=limit,
         )
     hint = BY_GROUP if GROUPS in where else BY_TRAINER if TRAINER in where else BY_ORDER
-    total = totals.of(ctx, archived=where[ARCHIVED]) if whole else customers.count(ctx, where, hint=hint)
-    docs, counted = await gather_reads(
+    total = counters.read(ctx, archived=where[ARCHIVED]) if unfiltered else customers.count(ctx, where, hint=hint)
+    docs, count = await gather_reads(
         ctx, customers.find(ctx, where, sort=ORDER, skip=skip, limit=limit, hint=hint), total
     )
-    return docs, counted
+    return docs, count
 
 
-async def add(ctx: Context, customer: Document) -> Document:
-    """Store a new client, counted."""
-    stored = await customers.insert(ctx, customer)
-    await totals.add(ctx, archived=customer["customerRoleData"]["isArchived"], count=1)
-    return stored
+async def count_groups(ctx: Context, where: Filter) -> list[GroupCount]:
+    """Return the groups of the clients of `where`, each with the number of clients in it, by name."""
+    stages: list[Document] = [
+        {"$project": {"group": f"${GROUPS}", "_id": 0}},
+        {"$unwind": "$group"},
+        {"$group": {"_id": "$group", "count": {"$sum": 1}}},
+        {"$sort": {"_id": 1}},
+        {"$project": {"_id": 0, "name": "$_id", "count": 1}},
+    ]
+    return await customers.aggregate(ctx, where, *stages)
 
 
-async def add_many(ctx: Context, new: Sequence[Document]) -> None:
-    """Store new clients, counted, in the caller's transaction."""
-    await customers.insert_many(ctx, new)
-    archived = sum(customer["customerRoleData"]["isArchived"] for customer in new)
-    await totals.add(ctx, archived=True, count=archived)
-    await totals.add(ctx, archived=False, count=len(new) - archived)
-
-
-async def one(ctx: Context, customer_id: ObjectId, fields: tuple[str, ...] | None = None) -> Document | None:
-    """The client, or None."""
-    return await customers.find_one(ctx, {"_id": customer_id}, fields)
-
-
-def beside(customer_id: ObjectId, fields: Sequence[str]) -> Document:
-    """The stage that puts fields of a client of the document's company beside it, as `client`."""
+def lookup_stage(customer_id: ObjectId, fields: Sequence[str]) -> Document:
+    """Return the pipeline stage that adds `fields` of a client of the document's company as `client`, a list."""
     return {
         "$lookup": {
             "from": customers.name,
@@ -97,186 +160,189 @@ def beside(customer_id: ObjectId, fields: Sequence[str]) -> Document:
     }
 
 
-async def some(ctx: Context, ids: Sequence[ObjectId]) -> list[Document]:
-    """`_id` and trainer of those of `ids` that are the company's clients."""
+# --- many clients ----------------------------------------------------------------------------------------------------
+
+
+async def insert_many(ctx: Context, new: Sequence[Mapping[str, Any]]) -> None:
+    """Store new clients and count them, in the caller's transaction."""
+    await customers.insert_many(ctx, new)
+    archived = sum(customer["customerRoleData"]["isArchived"] for customer in new)
+    await counters.add(ctx, active=len(new) - archived, archived=archived)
+
+
+async def find_by_ids(ctx: Context, ids: Sequence[ObjectId]) -> list[Customer]:
+    """Return `_id` and trainer of those of `ids` that are the company's clients."""
     return await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=(TRAINER,))
 
 
-async def named(ctx: Context, where: Filter, limit: int) -> list[Document]:
-    """Name and surname of the first few of the clients that `where` names by their identifiers, in the list's order."""
+async def find_names(ctx: Context, where: Filter, limit: int) -> list[Customer]:
+    """Return name and surname of at most `limit` clients of `where`, a filter by `_id`, in list order."""
     return await customers.find(ctx, where, sort=ORDER, limit=limit, fields=("name", "surname"), hint=BY_ID)
 
 
-async def ids_after(ctx: Context, where: Filter, last: ObjectId | None, limit: int) -> list[ObjectId]:
-    """The next identifiers of the clients of `where`, in their own order."""
-    beyond = where | ({"_id": {"$gt": last}} if last is not None else {})
-    found = await customers.find(ctx, beyond, sort=("_id",), limit=limit, fields=("_id",), hint=BY_ID)
-    return [customer["_id"] for customer in found]
+async def find_ids_after(ctx: Context, where: Filter, last: ObjectId | None, limit: int) -> list[ObjectId]:
+    """Return the next identifiers after `last` of the clients of `where`, ascending."""
+    remaining = where | ({"_id": {"$gt": last}} if last is not None else {})
+    page = await customers.find(ctx, remaining, sort=("_id",), limit=limit, fields=("_id",), hint=BY_ID)
+    return [customer["_id"] for customer in page]
 
 
 async def set_many_archived(ctx: Context, ids: Sequence[ObjectId], *, archived: bool) -> None:
-    """Archive or restore those that are not so already, counted."""
+    """Archive or restore those of `ids` that are not so already, and count them."""
     where = {"_id": {"$in": list(ids)}, ARCHIVED: not archived}
     changed = await customers.update_many(ctx, where, {"$set": {ARCHIVED: archived}})
-    await totals.add(ctx, archived=not archived, count=-changed)
-    await totals.add(ctx, archived=archived, count=changed)
+    await _count_archived(ctx, changed if archived else -changed)
 
 
 async def add_groups(ctx: Context, ids: Sequence[ObjectId], groups: list[str]) -> None:
-    """Put those that are not in all the groups into them."""
+    """Add groups to those of `ids` that lack one of them."""
     where = {"_id": {"$in": list(ids)}, GROUPS: {"$not": {"$all": groups}}}
     await customers.update_many(ctx, where, {"$addToSet": {GROUPS: {"$each": groups}}})
 
 
-async def overfull(ctx: Context, ids: Sequence[ObjectId], groups: list[str], maximum: int) -> list[ObjectId]:
-    """Those who with the groups would be in more than `most`."""
-    gather_reads = {"$size": {"$setUnion": [f"${GROUPS}", {"$literal": groups}]}}
-    found = await customers.find(
-        ctx, {"_id": {"$in": list(ids)}, "$expr": {"$gt": [gather_reads, maximum]}}, fields=("_id",)
-    )
-    return [customer["_id"] for customer in found]
+async def find_over_group_limit(
+    ctx: Context, ids: Sequence[ObjectId], groups: list[str], maximum: int
+) -> list[ObjectId]:
+    """Return those of `ids` that would be in more than `maximum` groups with `groups` added."""
+    size = {"$size": {"$setUnion": [f"${GROUPS}", {"$literal": groups}]}}
+    where = {"_id": {"$in": list(ids)}, "$expr": {"$gt": [size, maximum]}}
+    return [customer["_id"] for customer in await customers.find(ctx, where, fields=("_id",))]
 
 
 async def remove_groups(ctx: Context, ids: Sequence[ObjectId], groups: list[str]) -> None:
-    """Take those that are in any of the groups out of them."""
+    """Remove groups from those of `ids` that are in any of them."""
     where = {"_id": {"$in": list(ids)}, GROUPS: {"$in": groups}}
     await customers.update_many(ctx, where, {"$pullAll": {GROUPS: groups}})
 
 
-async def assign_many(ctx: Context, ids: Sequence[ObjectId], coach_id: ObjectId | None) -> None:
-    """Assign those that are somebody else's to a coach, or to nobody."""
+async def set_trainer(ctx: Context, ids: Sequence[ObjectId], coach_id: ObjectId | None) -> None:
+    """Assign those of `ids` that have another trainer to a coach; None: leave them without a trainer."""
     where = {"_id": {"$in": list(ids)}, TRAINER: {"$ne": coach_id}}
     await customers.update_many(ctx, where, {"$set": {TRAINER: coach_id}})
 
 
-async def remove_many(ctx: Context, ids: Sequence[ObjectId]) -> list[ObjectId]:
-    """Remove clients, counted; gives those that were there."""
-    found = await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=(ARCHIVED,))
-    gone = [customer["_id"] for customer in found]
-    await customers.delete_many(ctx, {"_id": {"$in": gone}})
-    archived = sum(customer["customerRoleData"]["isArchived"] for customer in found)
-    await totals.add(ctx, archived=True, count=-archived)
-    await totals.add(ctx, archived=False, count=archived - len(gone))
-    return gone
+async def unassign(ctx: Context, coach_id: ObjectId) -> None:
+    """Leave a coach's clients without a trainer."""
+    for archived in (False, True):
+        where = {ARCHIVED: archived, TRAINER: coach_id}
+        await customers.update_many(ctx, where, {"$set": {TRAINER: None}})
 
 
-async def rewrite(
-    ctx: Context, customer_id: ObjectId, mutate: Callable[[Document], Document], version: int | None
-) -> Document | None:
-    """Change a client by a function of what is stored; None when there is no such client."""
-    return await customers.rewrite(ctx, {"_id": customer_id}, mutate, version=version)
+async def delete_many(ctx: Context, ids: Sequence[ObjectId]) -> list[ObjectId]:
+    """Delete clients and count them; returns those that existed."""
+    existing = await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=(ARCHIVED,))
+    existing_ids = [customer["_id"] for customer in existing]
+    await customers.delete_many(ctx, {"_id": {"$in": existing_ids}})
+    await _count(ctx, existing, -1)
+    return existing_ids
 
 
-async def set_archived(ctx: Context, customer_id: ObjectId, *, archived: bool) -> Document | None:
-    """Archive or restore a client and count it; None when it already is so (or does not exist)."""
-    changed = await customers.update(ctx, {"_id": customer_id, ARCHIVED: not archived}, {"$set": {ARCHIVED: archived}})
-    if changed is not None:
-        await totals.add(ctx, archived=not archived, count=-1)
-        await totals.add(ctx, archived=archived, count=1)
-    return changed
+async def _count(ctx: Context, changed: Sequence[Customer], sign: int) -> None:
+    archived = sum(customer["customerRoleData"]["isArchived"] for customer in changed)
+    await counters.add(ctx, active=sign * (len(changed) - archived), archived=sign * archived)
 
 
-async def remove(ctx: Context, customer_id: ObjectId) -> bool:
-    """Remove a client, counted; whether there was one."""
-    removed = await customers.delete(ctx, {"_id": customer_id})
-    if removed is None:
-        return False
-    await totals.add(ctx, archived=removed["customerRoleData"]["isArchived"], count=-1)
-    return True
+async def _count_archived(ctx: Context, change: int) -> None:
+    await counters.add(ctx, active=-change, archived=change)
 
 
-async def group_counts(ctx: Context, where: Filter) -> list[Document]:
-    """The groups in use among the clients of `where`, each with how many of them are in it, by name."""
-    stages: list[dict[str, Any]] = [
-        {"$project": {"group": f"${GROUPS}", "_id": 0}},
-        {"$unwind": "$group"},
-        {"$group": {"_id": "$group", "count": {"$sum": 1}}},
-        {"$sort": {"_id": 1}},
-        {"$project": {"_id": 0, "name": "$_id", "count": 1}},
+# --- sign-in ---------------------------------------------------------------------------------------------------------
+
+
+async def find_with_company(
+    services: Services, company_id: ObjectId, customer_id: ObjectId
+) -> CustomerWithCompany | None:
+    """Return the fields of a client that a sign-in needs, with the `company`; None if either is deleted."""
+    stages: list[Document] = [
+        {"$match": {"companyId": company_id, "_id": customer_id}},
+        {"$project": {"name": 1, "email": 1, "companyId": 1, ARCHIVED: 1}},
+        {"$lookup": {"from": "companies", "localField": "companyId", "foreignField": "_id", "as": "company"}},
+        {"$unwind": "$company"},
     ]
-    return await customers.aggregate(ctx, where, *stages)
+    result: list[Any] = await customers.across_companies(services).aggregate(stages).to_list(1)
+    return result[0] if result else None
 
 
-async def principal_facts(services: Services, company_id: ObjectId, customer_id: ObjectId) -> Document | None:
-    """The client with the `company`, for a sign-in; None when either is gone."""
-    found = customers.across_companies(services).aggregate(
-        [
-            {"$match": {"companyId": company_id, "_id": customer_id}},
-            {"$project": {"name": 1, "email": 1, "companyId": 1, ARCHIVED: 1}},
-            {"$lookup": {"from": "companies", "localField": "companyId", "foreignField": "_id", "as": "company"}},
-            {"$unwind": "$company"},
-        ]
-    )
-    return next(iter(await found.to_list(1)), None)
+async def find_by_first_access_hash(services: Services, token_hash: str) -> Customer | None:
+    """Return `_id`, `companyId`, `name` and `email` of the client with this first-access token, or None."""
+    where, fields = {"firstAccessHash": token_hash}, {"companyId": 1, "email": 1, "name": 1}
+    customer: Any = await customers.across_companies(services).find_one(where, fields)
+    return customer  # type: ignore[no-any-return]  # the driver's documents are untyped
 
 
-async def by_first_access(services: Services, token_hash: str) -> Document | None:
-    """The client whom this first-access token lets in, or None."""
-    return await customers.across_companies(services).find_one(
-        {"firstAccessHash": token_hash}, {"companyId": 1, "email": 1, "name": 1}
-    )
-
-
-async def set_first_access(ctx: Context, customer_id: ObjectId, token_hash: str) -> None:
-    """Give a client another first-access token; the one before ends."""
+async def set_first_access_hash(ctx: Context, customer_id: ObjectId, token_hash: str) -> None:
+    """Replace a client's first-access token."""
     await customers.set_derived(ctx, {"_id": customer_id}, {"$set": {"firstAccessHash": token_hash}})
 
 
-async def use_first_access(ctx: Context, customer_id: ObjectId, token_hash: str, email: str) -> bool:
-    """Use a first-access token up; whether it was still there. A client without an address gets `email`."""
+async def use_first_access_hash(ctx: Context, customer_id: ObjectId, token_hash: str, email: str) -> bool:
+    """Remove a first-access token; returns whether it existed. A client without an e-mail address gets `email`."""
     where = {"_id": customer_id, "firstAccessHash": token_hash}
     if not await customers.set_derived(ctx, where, {"$unset": {"firstAccessHash": ""}}):
         return False
 
-    def mutate(stored: Document) -> Document:
-        if stored["email"] is not None:
+    def add_email(customer: Customer) -> Mapping[str, Any]:
+        if customer["email"] is not None:
             return {}
-        return {"email": email, **search_fields(stored["name"], stored["surname"], email)}
+        return {"email": email, **search_fields(customer["name"], customer["surname"], email)}
 
-    await customers.rewrite(ctx, {"_id": customer_id}, mutate)
+    await customers.rewrite(ctx, {"_id": customer_id}, add_email)
     return True
 
 
 async def set_signed_in(ctx: Context, customer_id: ObjectId) -> None:
-    """Remember a client's sign-in: the first one, and that they were active."""
+    """Set the time of a client's latest action, and of the first sign-in unless it is set."""
     at = now()
     first = {"_id": customer_id, "customerRoleData.firstLoginDate": None}
     await customers.set_derived(ctx, first, {"$set": {"customerRoleData.firstLoginDate": at}})
     await customers.set_derived(ctx, {"_id": customer_id}, {"$set": {"lastActivityDate": at}})
 
 
-async def exists(services: Services, company_id: ObjectId, customer_id: ObjectId) -> bool:
-    """Whether a company has this client."""
-    where = {"companyId": company_id, "_id": customer_id}
-    return await customers.across_companies(services).find_one(where, {"_id": 1}) is not None
+# --- derived fields --------------------------------------------------------------------------------------------------
 
 
-async def set_profile_photo(ctx: Context, customer_id: ObjectId, photo: Document) -> Document | None:
-    """Point the client at another profile photo; None when the client is gone."""
-    return await customers.update(ctx, {"_id": customer_id}, {"$set": {"profilePhoto": photo}})
-
-
-async def set_active(ctx: Context, customer_id: ObjectId) -> None:
-    """Remember that a client was active just now."""
+async def set_last_activity(ctx: Context, customer_id: ObjectId) -> None:
+    """Set the time of a client's latest action to now."""
     await customers.set_derived(ctx, {"_id": customer_id}, {"$set": {"lastActivityDate": now()}})
 
 
-async def unassign(ctx: Context, coach_id: ObjectId) -> None:
-    """A removed coach's clients are nobody's."""
-    for archived in (False, True):
-        where = {ARCHIVED: archived, TRAINER: coach_id}
-        await customers.update_many(ctx, where, {"$set": {TRAINER: None}})
-
-
-async def touch(ctx: Context, customer_id: ObjectId) -> bool:
-    """Write to the client, so that two transactions that do collide and the second runs again; whether it is there."""
+async def lock(ctx: Context, customer_id: ObjectId) -> bool:
+    """Write to the client, so that concurrent transactions conflict; returns whether there is such a client."""
     return await customers.set_derived(ctx, {"_id": customer_id}, {"$inc": {"scheduleChanges": 1}}) == 1
 
 
-async def set_last_workout(ctx: Context, customer_id: ObjectId, day: str | None) -> bool:
-    """Remember the last day anything is scheduled on: a derived field. Whether there is such a client.
-
-    It always writes, so that two transactions that change one client's schedule collide and the second runs again.
-    """
+async def set_last_workout_date(ctx: Context, customer_id: ObjectId, day: str | None) -> bool:
+    """Set the last scheduled date and lock the client; returns whether there is such a client."""
     change = {"$set": {"customerRoleData.lastWorkoutDate": day}, "$inc": {"scheduleChanges": 1}}
     return await customers.set_derived(ctx, {"_id": customer_id}, change) == 1
+
+
+async def set_figures(
+    ctx: Context, figures: Mapping[ObjectId, Mapping[str, object]], valid_until: Mapping[ObjectId, datetime]
+) -> None:
+    """Set the derived figures of clients, and until when they are valid."""
+    changes: list[tuple[Filter, Document]] = []
+    for customer_id, values in figures.items():
+        fields = {f"customerRoleData.{name}": value for name, value in values.items()}
+        changes.append(({"_id": customer_id}, {"$set": {**fields, "figuresUntil": valid_until[customer_id]}}))
+    await customers.set_derived_each(ctx, changes)
+
+
+async def mark_figures_due(ctx: Context, ids: Sequence[ObjectId]) -> None:
+    """Make the derived figures of clients invalid from now on."""
+    await customers.set_derived(ctx, {"_id": {"$in": list(ids)}}, {"$set": {"figuresUntil": now()}})
+
+
+async def list_with_due_figures(services: Services, limit: int) -> list[Customer]:
+    """Return `_id, companyId, timezone` of active clients of any company whose figures are invalid, oldest first."""
+    where = {ARCHIVED: False, "figuresUntil": {"$lte": now()}}
+    fields = {"companyId": 1, "timezone": 1}
+    cursor = customers.across_companies(services).find(where, fields, limit=limit).sort("figuresUntil", 1)
+    due: list[Any] = await cursor.to_list(None)
+    return due
+
+
+async def postpone_figures(services: Services, company_id: ObjectId, ids: Sequence[ObjectId], delay: timedelta) -> None:
+    """Treat the figures of a company's clients as valid for `delay` from now on."""
+    where = {"companyId": company_id, "_id": {"$in": list(ids)}}
+    await customers.across_companies(services).update_many(where, {"$set": {"figuresUntil": now() + delay}})

@@ -2,23 +2,66 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, TypedDict, cast
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import Arguments, ToolPage
 from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.pagination import Page
 from coaching_service.core.validation import Boolean, Email, ListOf, StringList, Text
 from coaching_service.people.customers import service
+from coaching_service.people.customers.models import CustomerDetails, CustomerProfile, CustomerReference
 from coaching_service.people.team import service as team
 
 tools = Tools()
-_NO_ADDRESS = "Nobody was invited: the client has no e-mail address. The coach adds one and invites in the application."
-_RATES = ("complianceRate7d", "complianceRate30d", "complianceRate90d")
+
+_NOT_INVITED = (
+    "No invitation was sent: the client has no e-mail address. The coach can add one and invite the client in the "
+    "application."
+)
+_UNITS = {"complianceRate7d": "percent", "complianceRate30d": "percent", "complianceRate90d": "percent"}
+
+
+class CustomerSummary(TypedDict):
+    """A client as list_customers returns one; rates in percent."""
+
+    _id: ObjectId
+    name: str
+    surname: str | None
+    email: str | None
+    isArchived: bool
+    groups: list[str]
+    assignedTo: CustomerReference | None
+    complianceRate7d: float | None
+    complianceRate30d: float | None
+    complianceRate90d: float | None
+    lastWorkoutDate: str | None
+    lastTrainedDate: str | None
+    lastActivityDate: datetime | None
+
+
+class CustomerDescription(CustomerSummary):
+    """A client as get_customer and create_customer return one; `today` is the date where the client is."""
+
+    phone: str | None
+    birthday: str | None
+    createdAt: datetime
+    version: int
+    timezone: str
+    today: str
+    units: dict[str, str]
+
+
+class CustomerSummaryPage(Page[CustomerSummary]):
+    """A page of clients, with the units of their figures."""
+
+    units: dict[str, str]
 
 
 class ListCustomers(ToolPage):
@@ -44,43 +87,51 @@ class ListCustomers(ToolPage):
 @tools.tool("List clients", access=coach(CUSTOMERS.VIEW), takes=ListCustomers())
 async def list_customers(
     ctx: Context, page: int, page_size: int, search: str, *, is_archived: bool, groups: list[str] | None
-) -> Document:
-    """List the coaching company's clients by name, a page at a time. Gives docs (one client each, with _id, name,
-    groups, trainer and compliance; lastWorkoutDate is the last day anything is scheduled on, done or not, be it ahead;
-    lastActivityDate is when the client last did something), totalDocs, hasNextPage and nextPage. Use it first: other
-    tools need a client's _id."""
-    found, coaches = await gather_reads(
+) -> CustomerSummaryPage:
+    """List the coaching company's clients by name, one page at a time. Returns docs (a client each, with _id, name,
+    groups, trainer and compliance; lastWorkoutDate is the last scheduled date, which may be in the future;
+    lastTrainedDate is the date of the latest session with completed work; lastActivityDate is the time of the client's
+    own latest action), totalDocs, hasNextPage and nextPage. Use it first: other tools need a client's _id."""
+    clients, coaches = await gather_reads(
         ctx,
         service.list_customers(ctx, archived=is_archived, page=page, size=page_size, contains=search, groups=groups),
         team.list_coaches(ctx),
     )
-    names = {each["_id"]: each["name"] for each in coaches}
-    return {**found, "units": _UNITS, "docs": [_listed(customer, names) for customer in found["docs"]]}
+    names = {coach["_id"]: coach["name"] for coach in coaches}
+    summaries = [_summarize(customer, names) for customer in clients["docs"]]
+    return cast("CustomerSummaryPage", {**clients, "units": _UNITS, "docs": summaries})
 
 
-_UNITS = {"complianceRate7d": "percent", "complianceRate30d": "percent", "complianceRate90d": "percent"}
-
-
-def _listed(customer: Document, coaches: dict[ObjectId, str]) -> Document:
-    """A client as assistants read one: what identifies them, and how they are doing."""
+def _summarize(customer: CustomerProfile, coach_names: Mapping[ObjectId, str]) -> CustomerSummary:
     role = customer["customerRoleData"]
     trainer = role["assignedTo"]
     return {
-        **{name: customer[name] for name in ("_id", "name", "surname", "email")},
+        "_id": customer["_id"],
+        "name": customer["name"],
+        "surname": customer["surname"],
+        "email": customer["email"],
         "isArchived": role["isArchived"],
         "groups": role["groups"],
-        "assignedTo": None if trainer is None else {"_id": trainer, "name": coaches.get(trainer)},
-        **{name: role[name] for name in _RATES},
+        "assignedTo": None if trainer is None else {"_id": trainer, "name": coach_names.get(trainer, "")},
+        "complianceRate7d": role["complianceRate7d"],
+        "complianceRate30d": role["complianceRate30d"],
+        "complianceRate90d": role["complianceRate90d"],
         "lastWorkoutDate": role["lastWorkoutDate"],
+        "lastTrainedDate": role["lastTrainedDate"],
         "lastActivityDate": customer["lastActivityDate"],
     }
 
 
-def describe_customer(ctx: Context, customer: Document, coaches: dict[ObjectId, str]) -> Document:
-    """A client as `get_customer` and `create_customer` return one; `coaches` maps identifiers to names."""
+def describe_customer(
+    ctx: Context, customer: CustomerProfile, coach_names: Mapping[ObjectId, str]
+) -> CustomerDescription:
+    """Return a client as `get_customer` and `create_customer` return one; `coach_names` are by identifier."""
     return {
-        **_listed(customer, coaches),
-        **{name: customer[name] for name in ("phone", "birthday", "createdAt", "version")},
+        **_summarize(customer, coach_names),
+        "phone": customer["phone"],
+        "birthday": customer["birthday"],
+        "createdAt": customer["createdAt"],
+        "version": customer["version"],
         "timezone": customer["timezone"] or ctx.caller.company.timezone,
         "today": str(ctx.caller.today(customer["timezone"])),
         "units": _UNITS,
@@ -101,13 +152,16 @@ class CreateCustomer(Arguments):
 
 
 @tools.tool("Create a client", access=coach(CUSTOMERS.CREATE), takes=CreateCustomer(), writes=True, open_world=True)
-async def create_customer(ctx: Context, send_invitation: bool, **details: Any) -> Document:
+async def create_customer(ctx: Context, send_invitation: bool, **details: Any) -> Mapping[str, object]:
     """Create a client. With an e-mail address an invitation is sent, unless sendInvitation is false. Two clients may
-    share a name or an address, so look with list_customers first. Not to be repeated blindly: each call creates
-    one more. Gives the client with the new _id, and invited: whether an invitation is on its way."""
+    share a name or an e-mail address, so search with list_customers first. Do not repeat it blindly: each call creates
+    another client. Returns the client with its new _id, and invited: whether an invitation has been queued."""
     invited = send_invitation and details["email"] is not None
-    created, coaches = await gather_reads(
-        ctx, service.create(ctx, details, send_invitation=invited), team.list_coaches(ctx)
+    customer, coaches = await gather_reads(
+        ctx,
+        service.create(ctx, cast("CustomerDetails", details), send_invitation=invited),
+        team.list_coaches(ctx),
     )
-    whole = describe_customer(ctx, created, {each["_id"]: each["name"] for each in coaches}) | {"invited": invited}
-    return whole | ({"hint": _NO_ADDRESS} if send_invitation and not invited else {})
+    coach_names = {coach["_id"]: coach["name"] for coach in coaches}
+    result = {**describe_customer(ctx, customer, coach_names), "invited": invited}
+    return result | ({"hint": _NOT_INVITED} if send_invitation and not invited else {})

@@ -25,15 +25,15 @@ routes = Routes("/files", tag="Files")
     media_types=(PDF, *IMAGE_TYPES),
     errors=(Forbidden,),
     other_responses={
-        206: "The part that `Range` asks for.",
-        304: "It is as `If-None-Match` says.",
-        416: "It has no such part.",
+        206: "The requested range.",
+        304: "The file has not changed: its `ETag` is in `If-None-Match`.",
+        416: "The requested range does not exist.",
     },
 )
 async def download_file(ctx: Context, file_id: ObjectId, query: dict[str, Any]) -> Download:
     """Read a file by a signed link.
 
-    The links are the `...Url` fields of records; they need no credential and end after two hours. `Range` and
-    `If-None-Match` are answered.
+    The links are the `...Url` fields of records; they need no credential and expire after two hours. `Range` and
+    `If-None-Match` are supported.
     """
     return await service.read(ctx, file_id, query["expires"], query["signature"])

@@ -1,4 +1,4 @@
-"""What the file links read."""
+"""Requests of the file downloads."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from coaching_service.core.validation import Input
 
 
 class LinkQuery(Input):
-    """What a signed link carries."""
+    """The query of a signed link."""
 
     expires = fields.String(load_default="")
     signature = fields.String(load_default="")

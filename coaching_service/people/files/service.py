@@ -1,4 +1,4 @@
-"""Files behind signed links."""
+"""Downloads of files through signed links."""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ from coaching_service.people.customers import service as customers
 
 
 async def read(ctx: Context, file_id: ObjectId, expires: str, signature: str) -> Download:
-    """The file of a signed link.
+    """Return the file of a signed link; `expires` is its query parameter, in seconds since 1970.
 
-    Raises Forbidden for a bad or ended link, NotFound when the file or its client is gone.
+    Raises Forbidden if the link is not valid or has expired, NotFound if the file or its client is deleted.
     """
-    number = int(expires) if re.fullmatch("[1-9][0-9]{0,14}", expires) else 0
-    if not links.is_valid_link(ctx.services, file_id, number, signature):
-        raise Forbidden("The link is not valid or has expired; ask for the record again")
+    expires_at = int(expires) if re.fullmatch("[1-9][0-9]{0,14}", expires) else 0
+    if not links.is_valid_link(ctx.services, file_id, expires_at, signature):
+        message = "The link is not valid or has expired; read the record again for a new one"
+        raise Forbidden(message, code="LINK_INVALID")
     file = await files.find(ctx.services, file_id)
     if file is None or not await customers.exists(ctx.services, file["companyId"], file["customerId"]):
         raise NotFound("file")
 
-    def pieces(start: int, end: int) -> AsyncIterator[bytes]:
+    def read_range(start: int, end: int) -> AsyncIterator[bytes]:
         return files.read(ctx.services, file, start, end)
 
     return Download(
         content_type=file["contentType"],
         name=file["filename"] or "file",
-        read=pieces,
+        read=read_range,
         size=file["length"],
         etag=f'"{file["sha256"]}"',
         inline=file["contentType"] in IMAGE_TYPES,

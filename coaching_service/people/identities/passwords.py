@@ -1,35 +1,44 @@
-"""Passwords: argon2id, one at a time on a thread of its own, so that requests go on being answered."""
+"""Passwords: argon2id, computed one at a time on a separate thread so that the event loop is not blocked."""
 
 from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from unicodedata import normalize
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 MIN_LENGTH, MAX_LENGTH = 12, 200
 
-# The first of OWASP's recommended options (19 MiB, 2 passes, one lane): a sign-in must not take a core for long, nor
-# every core.
+# The first of OWASP's recommended parameter sets (19 MiB, 2 iterations, 1 lane): it limits how long and how many cores
+# a sign-in takes.
 _hasher = PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=1)
 _thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="argon2")
-# Verified against when there is nobody: an unknown address takes the time a wrong password takes.
-_NOBODY = _hasher.hash("nobody's password")
+# Verified against for unknown users, so that they take the same time as a wrong password.
+_UNKNOWN_USER = _hasher.hash("no password matches this hash")
 
 
 async def hash_password(password: str) -> str:
-    """The argon2id hash of a password, computed off the event loop."""
-    return await asyncio.get_running_loop().run_in_executor(_thread, _hasher.hash, password)
+    """Return the argon2id hash of a password, normalised (NFKC) so that every keyboard's spelling of it matches."""
+    return await asyncio.get_running_loop().run_in_executor(_thread, _hasher.hash, normalize("NFKC", password))
 
 
 async def verify_password(password: str, password_hash: str | None) -> bool:
-    """Whether `password` is the one behind the hash. Without a hash the answer is no, after the same time."""
-    right = await asyncio.get_running_loop().run_in_executor(_thread, _matches, password_hash or _NOBODY, password)
-    return right and password_hash is not None
+    """Return whether the hash is that of `password`; without a hash, False after the same time."""
+    matches = await asyncio.get_running_loop().run_in_executor(
+        _thread, _matches, password_hash or _UNKNOWN_USER, password
+    )
+    return matches and password_hash is not None
 
 
 def _matches(password_hash: str, password: str) -> bool:
+    normalized = normalize("NFKC", password)
+    # Hashes stored before passwords were normalised are of the text as typed.
+    return any(_verify(password_hash, text) for text in dict.fromkeys((normalized, password)))
+
+
+def _verify(password_hash: str, password: str) -> bool:
     try:
         return _hasher.verify(password_hash, password)
     except (VerificationError, InvalidHashError):

@@ -1,159 +1,216 @@
-"""Who can sign in: addresses and passwords, one identity across the service."""
+"""Sign-in identities: the e-mail addresses and passwords of coaches and clients, unique across the service.
+
+An e-mail address is confirmed by a sign-up or by a token that was mailed to it. An unconfirmed one can be used to sign
+in, but is lost as soon as another user confirms it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from coaching_service.core import rate_limits
 from coaching_service.core.auth.secrets import new_token, token_hash
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import ClientDisconnected, ServiceError, SignInRejected
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.identities import store
+from coaching_service.people.identities.events import IdentityDisplaced
+from coaching_service.people.identities.models import PasswordReset, StoredIdentity, SubjectKind
 from coaching_service.people.identities.passwords import verify_password
 
-ACCOUNT_FAILURES, ADDRESS_FAILURES = 6, 30
-_ACCOUNT, _ADDRESS = "account", "address"
-
-SubjectKind = Literal["coach", "customer"]
+ACCOUNT_FAILURES, NETWORK_FAILURES = 6, 30
+# The names under which failures are counted.
+_ACCOUNT, _NETWORK = "account", "address"
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Whom an address signs in, and in which company."""
+    """The coach or client who signs in by an e-mail address, and the company."""
 
     subject_id: ObjectId
     company_id: ObjectId
     kind: SubjectKind
 
 
-async def add(ctx: Context, subject_id: ObjectId, kind: SubjectKind, address: str, password_hash: str | None) -> None:
-    """Let the principal's colleague or client `subject_id` sign in by `address`.
+@dataclass(frozen=True, slots=True)
+class EmailChange:
+    """The result of changing an e-mail address: whether it differs, and whether the user has set a password."""
 
-    Raises Conflict when the address is already used for sign-in, in any company.
+    changed: bool
+    has_password: bool
+
+
+# --- identities ------------------------------------------------------------------------------------------------------
+
+
+async def add(
+    ctx: Context,
+    subject_id: ObjectId,
+    kind: SubjectKind,
+    email: str,
+    password_hash: str | None,
+    *,
+    is_confirmed: bool = False,
+) -> None:
+    """Let a coach or client of the company sign in by `email`, in the caller's transaction.
+
+    With `is_confirmed`, an unconfirmed identity with the same address is removed, whichever company it belongs to.
+    Raises Conflict if the address is already used to sign in.
     """
-    await store.add(ctx, subject_id, kind, address, password_hash)
+    if is_confirmed and (displaced := await store.delete_unconfirmed(ctx, email)) is not None:
+        await ctx.publish(IdentityDisplaced(displaced["companyId"], displaced["subjectId"]))
+    await store.insert(ctx, subject_id, kind, email, password_hash, is_confirmed=is_confirmed)
 
 
-async def find_by_email(services: Services, address: str) -> Identity | None:
-    """Whom `address` signs in, or None."""
-    found = await store.by_address(services, address)
-    return None if found is None else _identity(found)
+async def find_by_email(services: Services, email: str) -> Identity | None:
+    """Return the identity with an e-mail address, or None."""
+    stored = await store.find_by_email(services, email)
+    return None if stored is None else _to_identity(stored)
 
 
-async def verify_sign_in(ctx: Context, address: str, password: str) -> Identity:
-    """Whom this address and password sign in.
+async def get_email(ctx: Context, subject_id: ObjectId) -> str | None:
+    """Return the e-mail address by which a coach or client of the company signs in, or None."""
+    stored = await store.find_by_subject(ctx, subject_id)
+    return stored["address"] if stored else None
 
-    Raises SignInRefused, the same for an unknown address and a wrong password; and TooManyRequests from the 6th
-    failure of an account or the 30th of a network address within 15 minutes. Each process looks at one password at a
-    time, and at the failures before each, so that guesses made at the same time do not slip through. Whoever has hung
-    up while waiting is not looked at: HungUp.
+
+async def change_email(ctx: Context, subject_id: ObjectId, email: str) -> EmailChange:
+    """Change the e-mail address of a coach of the company, in the caller's transaction.
+
+    Tokens to set a password that were mailed to the previous address become invalid. Raises Conflict if the address is
+    already used to sign in.
+    """
+    current = await store.find_by_subject(ctx, subject_id)
+    if current is None or current["address"] == store.normalize_email(email):
+        return EmailChange(changed=False, has_password=current is not None and current["passwordHash"] is not None)
+    await store.set_email(ctx, subject_id, email)
+    await store.delete_resets(ctx, subject_id)
+    return EmailChange(changed=True, has_password=current["passwordHash"] is not None)
+
+
+async def set_password(ctx: Context, subject_id: ObjectId, password_hash: str) -> bool:
+    """Set the password of a coach or client of the company, in the caller's transaction.
+
+    Mailed tokens to set a password become invalid. Returns whether the coach or client can sign in at all.
+    """
+    await store.delete_resets(ctx, subject_id)
+    return await store.set_password(ctx, subject_id, password_hash)
+
+
+async def remove(ctx: Context, subject_id: ObjectId) -> None:
+    """Remove the identity of a coach or client of the company."""
+    await store.delete(ctx, subject_id)
+
+
+def _to_identity(stored: StoredIdentity | PasswordReset) -> Identity:
+    return Identity(stored["subjectId"], stored["companyId"], stored["kind"])
+
+
+# --- verifying passwords ---------------------------------------------------------------------------------------------
+
+
+async def verify_sign_in(ctx: Context, email: str, password: str) -> Identity:
+    """Return the identity with this e-mail address and password.
+
+    Raises SignInRejected, the same for an unknown address and a wrong password; TooManyRequests from the 6th failure of
+    an account or the 30th of a network address within 15 minutes; ClientDisconnected if the caller has closed the
+    connection meanwhile. Each process verifies one password at a time and reads the failures before each, so that
+    concurrent guesses are all counted.
     """
     async with ctx.services.sign_in_lock:
         if ctx.is_disconnected():
             raise ClientDisconnected()
-        _, found = await gather_reads(ctx, _require_few_failures(ctx, address), store.by_address(ctx.services, address))
-        if await verify_password(password, found["passwordHash"] if found else None) and found is not None:
-            return _identity(found)
-        raise await _failed(ctx, address)
-
-
-async def _require_few_failures(ctx: Context, address: str) -> None:
-    (of_account, account_wait), (of_address, address_wait) = await gather_reads(
-        ctx,
-        rate_limits.seen(ctx.services, _ACCOUNT, store.normal(address)),
-        rate_limits.seen(ctx.services, _ADDRESS, ctx.network_address),
-    )
-    if of_account >= ACCOUNT_FAILURES or of_address >= ADDRESS_FAILURES:
-        raise rate_limits.too_many_requests(max(account_wait, address_wait))
-
-
-async def _failed(ctx: Context, address: str) -> ServiceError:
-    """Count a failure; gives the error it is answered with."""
-    of_account, account_wait = await rate_limits.count(ctx.services, _ACCOUNT, store.normal(address))
-    of_address, address_wait = await rate_limits.count(ctx.services, _ADDRESS, ctx.network_address)
-    if of_account >= ACCOUNT_FAILURES or of_address >= ADDRESS_FAILURES:
-        return rate_limits.too_many_requests(max(account_wait, address_wait))
-    return sign_in_rejected()
-
-
-def sign_in_rejected() -> SignInRejected:
-    """The one answer to every refused sign-in."""
-    return SignInRejected("The e-mail address or the password is wrong")
-
-
-async def clear_failures(ctx: Context, address: str) -> None:
-    """Forget an account's failures: the sign-in succeeded."""
-    await rate_limits.forget(ctx.services, _ACCOUNT, store.normal(address))
+        _, stored = await gather_reads(ctx, _require_few_failures(ctx, email), store.find_by_email(ctx.services, email))
+        if await verify_password(password, stored["passwordHash"] if stored else None) and stored is not None:
+            return _to_identity(stored)
+        raise await _count_failure(ctx, email)
 
 
 async def check_password(ctx: Context, subject_id: ObjectId, password: str) -> bool:
-    """Whether `password` is that of a coach or client of the company, counted like a sign-in."""
-    found = await store.by_subject(ctx, subject_id)
-    if found is None:
+    """Return whether `password` is that of a coach or client of the company.
+
+    A wrong one counts as a failed sign-in. Raises TooManyRequests as verify_sign_in does.
+    """
+    stored = await store.find_by_subject(ctx, subject_id)
+    if stored is None:
         return False
     try:
-        await verify_sign_in(ctx, found["address"], password)
+        await verify_sign_in(ctx, stored["address"], password)
     except SignInRejected:
         return False
-    await clear_failures(ctx, found["address"])
+    await clear_failures(ctx, stored["address"])
     return True
 
 
-async def get_email(ctx: Context, subject_id: ObjectId) -> str | None:
-    """The address by which a coach or client of the company signs in, or None."""
-    found = await store.by_subject(ctx, subject_id)
-    return found["address"] if found else None
+async def clear_failures(ctx: Context, email: str) -> None:
+    """Reset the count of an account's failed sign-ins."""
+    await rate_limits.forget(ctx.services, _ACCOUNT, store.normalize_email(email))
 
 
-async def set_password(ctx: Context, subject_id: ObjectId, password_hash: str) -> bool:
-    """Give a coach or client of the company a password, in the caller's transaction; no right to set one by mail is
-    left. Gives whether they have a sign-in at all."""
-    await store.remove_resets(ctx, subject_id)
-    return await store.set_password(ctx, subject_id, password_hash)
+def sign_in_rejected() -> SignInRejected:
+    """Return the error for every rejected sign-in."""
+    return SignInRejected("The e-mail address or the password is wrong")
 
 
-async def change_email(ctx: Context, subject_id: ObjectId, address: str) -> bool:
-    """Let a coach sign in by another address, in the caller's transaction; no right to set a password that was mailed
-    to the one before is left. Gives whether they have no password yet, and so need another such mail.
-
-    Raises Conflict when the address is used already.
-    """
-    before = await store.by_subject(ctx, subject_id)
-    if before is None or before["address"] == store.normal(address):
-        return False
-    await store.set_address(ctx, subject_id, address)
-    await store.remove_resets(ctx, subject_id)
-    return before["passwordHash"] is None
+async def _require_few_failures(ctx: Context, email: str) -> None:
+    (account, account_wait), (network, network_wait) = await gather_reads(
+        ctx,
+        rate_limits.seen(ctx.services, _ACCOUNT, store.normalize_email(email)),
+        rate_limits.seen(ctx.services, _NETWORK, ctx.network_address),
+    )
+    if account >= ACCOUNT_FAILURES or network >= NETWORK_FAILURES:
+        raise rate_limits.too_many_requests(max(account_wait, network_wait))
 
 
-async def remove(ctx: Context, subject_id: ObjectId) -> None:
-    """Take a coach's or client's sign-in away."""
-    await store.remove(ctx, subject_id)
+async def _count_failure(ctx: Context, email: str) -> ServiceError:
+    """Count a failed sign-in and return the error to raise."""
+    account, account_wait = await rate_limits.count(ctx.services, _ACCOUNT, store.normalize_email(email))
+    network, network_wait = await rate_limits.count(ctx.services, _NETWORK, ctx.network_address)
+    if account >= ACCOUNT_FAILURES or network >= NETWORK_FAILURES:
+        return rate_limits.too_many_requests(max(account_wait, network_wait))
+    return sign_in_rejected()
+
+
+# --- tokens that are sent by mail ------------------------------------------------------------------------------------
 
 
 async def create_reset_token(ctx: Context, subject_id: ObjectId, kind: SubjectKind) -> str:
-    """A single-use token by which a coach or client of the company sets a password within the hour."""
+    """Return a single-use token by which a coach or client of the company sets a password within an hour.
+
+    It must only be sent to the e-mail address of the identity: using it confirms the address.
+    """
     token = new_token()
-    await store.add_reset(ctx, subject_id, kind, token_hash(token))
+    await store.insert_reset(ctx, subject_id, kind, token_hash(token))
     return token
 
 
 async def find_by_reset_token(services: Services, token: str) -> Identity | None:
-    """Whose password this token sets, or None when it is unknown or has ended."""
-    found = await store.find_reset(services, token_hash(token))
-    return None if found is None else _identity(found)
+    """Return the identity whose password this token sets; None if the token is unknown or has expired."""
+    reset = await store.find_reset(services, token_hash(token))
+    return None if reset is None else _to_identity(reset)
 
 
-async def reset_password(ctx: Context, subject_id: ObjectId, token: str, password_hash: str) -> bool:
-    """Set the password and use the token up, in the caller's transaction; False when it was used meanwhile."""
-    return await store.use_resets(ctx, subject_id, token_hash(token)) and await store.set_password(
-        ctx, subject_id, password_hash
-    )
+async def reset_password(ctx: Context, subject_id: ObjectId, token: str, password_hash: str) -> str | None:
+    """Set a password by a token and confirm the e-mail address, in the caller's transaction.
+
+    Returns the e-mail address; None if the token is no longer valid.
+    """
+    if not await store.use_reset(ctx, subject_id, token_hash(token)):
+        return None
+    stored = await store.confirm_and_set_password(ctx, subject_id, password_hash)
+    return None if stored is None else stored["address"]
 
 
-def _identity(found: Document) -> Identity:
-    return Identity(found["subjectId"], found["companyId"], found["kind"])
+def sign_invitation(services: Services, token: str, email: str) -> str:
+    """Return the token to mail for a first-access token: it proves that it was sent to `email`."""
+    return f"{token}.{services.vault.sign(_invitation(token, email))}"
+
+
+def confirms_email(services: Services, signature: str, token: str, email: str) -> bool:
+    """Return whether the signature of a mailed first-access token proves that it was sent to `email`."""
+    return services.vault.verify_signature(_invitation(token, email), signature)
+
+
+def _invitation(token: str, email: str) -> str:
+    return f"first access:{token}:{store.normalize_email(email)}"

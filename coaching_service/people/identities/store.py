@@ -1,104 +1,158 @@
-"""Sign-in addresses: unique across all companies, so they are found by address and not by company."""
+"""Sign-in identities: e-mail addresses are unique across all companies."""
 
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 from pymongo.errors import DuplicateKeyError
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Document, Documents, now
+from coaching_service.core.database.documents import Documents, now
 from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.identities.models import PasswordReset, StoredIdentity, SubjectKind
 
-RESET_LIVES = timedelta(hours=1)
+RESET_LIFETIME = timedelta(hours=1)
 
-identities = Documents[Document](
+identities = Documents[StoredIdentity](
     "identities",
     (Index(("subjectId",), unique=True),),
     client_field="subjectId",
     secret=True,
     global_indexes=(Index(("address",), unique=True),),
-    cross_company_reason="who signs in is found by address before the company is known",
+    cross_company_reason="an identity is found by e-mail address before its company is known",
 )
-resets = Documents[Document](
+resets = Documents[PasswordReset](
     "passwordResets",
     (Index(("subjectId",)),),
     client_field="subjectId",
     secret=True,
-    expire=("createdAt", int(RESET_LIVES.total_seconds())),
+    expire=("createdAt", int(RESET_LIFETIME.total_seconds())),
     global_indexes=(Index(("tokenHash",), unique=True),),
-    cross_company_reason="a reset is found by the hash of its token before the company is known",
+    cross_company_reason="a reset is found by the hash of its token before its company is known",
 )
 
 
-def normal(address: str) -> str:
-    """The form in which two spellings of one address are the same: in small letters.
+def normalize_email(email: str) -> str:
+    """Return the lower-case form of an e-mail address, in which two spellings of it are equal.
 
-    Look-alikes stay apart: full case folding makes `ß` into `ss`, and the Kelvin sign becomes a plain `k` even by
-    `lower`, so a letter is only made small when its small form leads back to it.
+    Look-alike characters stay distinct: a character is only changed to the lower-case one that leads back to it. Case
+    folding would turn `ß` into `ss`, and `lower` turns the Kelvin sign into `k`.
     """
-    return "".join(small if (small := letter.lower()).upper() == letter else letter for letter in address.strip())
+    return "".join(_lower(character) for character in email.strip())
 
 
-async def add(ctx: Context, subject_id: ObjectId, kind: str, address: str, password_hash: str | None) -> None:
-    """Store a new identity. Raises Conflict when the address signs somebody in already."""
-    identity = {"address": normal(address), "kind": kind, "subjectId": subject_id, "passwordHash": password_hash}
+def _lower(character: str) -> str:
+    lower = character.lower()
+    return lower if lower.upper() == character else character
+
+
+# --- identities ------------------------------------------------------------------------------------------------------
+
+
+async def insert(
+    ctx: Context,
+    subject_id: ObjectId,
+    kind: SubjectKind,
+    email: str,
+    password_hash: str | None,
+    *,
+    is_confirmed: bool,
+) -> None:
+    """Store an identity. Raises Conflict if the e-mail address is already used to sign in."""
+    identity = {
+        "address": normalize_email(email),
+        "kind": kind,
+        "subjectId": subject_id,
+        "passwordHash": password_hash,
+        "isConfirmed": is_confirmed,
+    }
     try:
         await identities.insert(ctx, identity)
     except DuplicateKeyError:
-        raise Conflict("This e-mail address is already used to sign in") from None
+        raise _email_taken() from None
 
 
-async def by_address(services: Services, address: str) -> Document | None:
-    """The identity of an address in any company, or None."""
-    return await identities.across_companies(services).find_one({"address": normal(address)})
+def _email_taken() -> Conflict:
+    return Conflict("This e-mail address is already used to sign in", code="EMAIL_TAKEN")
 
 
-async def by_subject(ctx: Context, subject_id: ObjectId) -> Document | None:
-    """How a coach or client of the company signs in, or None."""
+async def find_by_email(services: Services, email: str) -> StoredIdentity | None:
+    """Return the identity with an e-mail address in any company, or None."""
+    identity: Any = await identities.across_companies(services).find_one({"address": normalize_email(email)})
+    return identity  # type: ignore[no-any-return]  # the driver's documents are untyped
+
+
+async def find_by_subject(ctx: Context, subject_id: ObjectId) -> StoredIdentity | None:
+    """Return the e-mail address, password hash and kind of a coach or client of the company, or None."""
     return await identities.find_one(ctx, {"subjectId": subject_id}, ("address", "passwordHash", "kind"))
 
 
 async def set_password(ctx: Context, subject_id: ObjectId, password_hash: str) -> bool:
-    """Give a coach or client of the company a password; whether they have an identity."""
+    """Set the password of a coach or client of the company; returns whether there is an identity."""
     change = {"$set": {"passwordHash": password_hash}}
     return await identities.update(ctx, {"subjectId": subject_id}, change) is not None
 
 
-async def set_address(ctx: Context, subject_id: ObjectId, address: str) -> None:
-    """Move a coach's identity to another address. Raises Conflict when it signs somebody in already."""
+async def confirm_and_set_password(ctx: Context, subject_id: ObjectId, password_hash: str) -> StoredIdentity | None:
+    """Set a password and mark the e-mail address as confirmed; returns the identity, or None."""
+    change = {"$set": {"passwordHash": password_hash, "isConfirmed": True}}
+    return await identities.update(ctx, {"subjectId": subject_id}, change)
+
+
+async def set_email(ctx: Context, subject_id: ObjectId, email: str) -> None:
+    """Change an identity's e-mail address, which is not confirmed then.
+
+    Raises Conflict if it is already used to sign in.
+    """
+    fields = {"address": normalize_email(email), "isConfirmed": False}
     try:
-        await identities.update(ctx, {"subjectId": subject_id}, {"$set": {"address": normal(address)}})
+        await identities.update(ctx, {"subjectId": subject_id}, {"$set": fields})
     except DuplicateKeyError:
-        raise Conflict("This e-mail address is already used to sign in") from None
+        raise _email_taken() from None
 
 
-async def remove(ctx: Context, subject_id: ObjectId) -> None:
-    """Take a coach's or client's sign-in away, resets included."""
+async def delete(ctx: Context, subject_id: ObjectId) -> None:
+    """Delete the identity and resets of a coach or client of the company."""
     await identities.delete_many(ctx, {"subjectId": subject_id})
-    await remove_resets(ctx, subject_id)
+    await delete_resets(ctx, subject_id)
 
 
-async def remove_resets(ctx: Context, subject_id: ObjectId) -> None:
-    """Take every right to set a coach's or client's password away."""
-    await resets.delete_many(ctx, {"subjectId": subject_id})
+async def delete_unconfirmed(ctx: Context, email: str) -> StoredIdentity | None:
+    """Delete the unconfirmed identity with an e-mail address in any company, and its resets; returns it, or None."""
+    where = {"address": normalize_email(email), "isConfirmed": False}
+    collection = identities.across_companies(ctx.services)
+    identity: Any = await collection.find_one_and_delete(where, session=ctx.session)
+    if identity is not None:
+        subject = {"companyId": identity["companyId"], "subjectId": identity["subjectId"]}
+        await resets.across_companies(ctx.services).delete_many(subject, session=ctx.session)
+    return identity  # type: ignore[no-any-return]  # the driver's documents are untyped
 
 
-async def add_reset(ctx: Context, subject_id: ObjectId, kind: str, token_hash: str) -> None:
+# --- password resets -------------------------------------------------------------------------------------------------
+
+
+async def insert_reset(ctx: Context, subject_id: ObjectId, kind: SubjectKind, token_hash: str) -> None:
     """Store a single-use right to set a password."""
     await resets.insert(ctx, {"subjectId": subject_id, "kind": kind, "tokenHash": token_hash})
 
 
-async def find_reset(services: Services, token_hash: str) -> Document | None:
-    """The right to set a password that this token gives, if it has not ended."""
-    alive = {"tokenHash": token_hash, "createdAt": {"$gt": now() - RESET_LIVES}}
-    return await resets.across_companies(services).find_one(alive)
+async def find_reset(services: Services, token_hash: str) -> PasswordReset | None:
+    """Return the password reset with this token, unless it has expired."""
+    where = {"tokenHash": token_hash, "createdAt": {"$gt": now() - RESET_LIFETIME}}
+    reset: Any = await resets.across_companies(services).find_one(where)
+    return reset  # type: ignore[no-any-return]  # the driver's documents are untyped
 
 
-async def use_resets(ctx: Context, subject_id: ObjectId, token_hash: str) -> bool:
-    """Use up a reset, and with it every other one of the same person; whether it was still there."""
-    used = await resets.delete(ctx, {"subjectId": subject_id, "tokenHash": token_hash})
-    await remove_resets(ctx, subject_id)
-    return used is not None
+async def use_reset(ctx: Context, subject_id: ObjectId, token_hash: str) -> bool:
+    """Delete a password reset and all others of the same subject; returns whether it existed."""
+    reset = await resets.delete(ctx, {"subjectId": subject_id, "tokenHash": token_hash})
+    await delete_resets(ctx, subject_id)
+    return reset is not None
+
+
+async def delete_resets(ctx: Context, subject_id: ObjectId) -> None:
+    """Delete the password resets of a coach or client of the company."""
+    await resets.delete_many(ctx, {"subjectId": subject_id})

@@ -1,14 +1,12 @@
-"""Sessions over REST."""
+"""Sign-in sessions over REST."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from coaching_service.core.auth.access import any_session, public
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, Forbidden, SignInRejected, TooManyRequests
 from coaching_service.core.http.routes import Routes
-from coaching_service.people.sessions import service
+from coaching_service.people.sessions import models, service
 from coaching_service.people.sessions.schemas import (
     Confirmation,
     Credentials,
@@ -21,7 +19,7 @@ from coaching_service.people.sessions.schemas import (
 
 routes = Routes("/auth", tag="Sessions")
 
-_PASSWORD = "correct horse battery staple"  # noqa: S105 - the document's example
+_PASSWORD = "correct horse battery staple"  # noqa: S105 - an example of the OpenAPI document
 
 
 @routes.post(
@@ -33,11 +31,11 @@ _PASSWORD = "correct horse battery staple"  # noqa: S105 - the document's exampl
     errors=(Forbidden, Conflict, TooManyRequests),
     example={"companyName": "My Gym", "name": "Ana", "email": "ana@example.com", "password": _PASSWORD},
 )
-async def sign_up(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def sign_up(ctx: Context, body: models.SignUp) -> models.TokensResponse:
     """Sign up a company.
 
-    Its owner is signed in at once. The operator may have closed sign-up (403). From the 31st of a network address
-    within 15 minutes: 429 with `Retry-After`.
+    Its owner is signed in at once. The operator may have disabled sign-up (403). From the 31st sign-up of a network
+    address within 15 minutes: 429 with `Retry-After`.
     """
     return await service.sign_up(ctx, body["companyName"], body["name"], body["email"], body["password"])
 
@@ -52,7 +50,7 @@ async def sign_up(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     errors=(SignInRejected, TooManyRequests),
     example={"email": "ana@example.com", "password": _PASSWORD},
 )
-async def sign_in(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def sign_in(ctx: Context, body: models.Credentials) -> models.TokensResponse:
     """Sign in, as a coach or as a client.
 
     From the 6th failure of an account, or the 30th of a network address, within 15 minutes: 429 with `Retry-After`.
@@ -67,21 +65,21 @@ async def sign_in(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
     body=RefreshToken(),
     returns=SessionTokens,
     errors=(SignInRejected,),
-    example={"refreshToken": "the one you were given last"},
+    example={"refreshToken": "the latest refresh token"},
 )
-async def refresh_session(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def refresh_session(ctx: Context, body: models.RefreshToken) -> models.TokensResponse:
     """Renew a session.
 
-    The refresh token is spent by it; using a spent one ends the session and all tokens that came of it.
+    The refresh token can be used once; using it again ends the session with all its tokens.
     """
     return await service.refresh(ctx, body["refreshToken"])
 
 
 @routes.post("/logout", access=any_session(), status=200, returns=Confirmation)
-async def sign_out(ctx: Context) -> dict[str, Any]:
+async def sign_out(ctx: Context) -> models.MessageResponse:
     """Sign out.
 
-    The session ends with all its tokens.
+    Ends the session with all its tokens.
     """
     await service.sign_out(ctx)
     return {"message": "Signed out"}
@@ -96,14 +94,14 @@ async def sign_out(ctx: Context) -> dict[str, Any]:
     errors=(TooManyRequests,),
     example={"email": "ana@example.com"},
 )
-async def request_password_reset(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
-    """Ask for a token to set a new password.
+async def request_password_reset(ctx: Context, body: models.ForgottenPassword) -> models.MessageResponse:
+    """Request a token to set a new password.
 
-    The answer is the same whether anybody signs in by the address or not; the token comes by e-mail and lives an hour.
-    From the 21st of a network address within 15 minutes: 429 with `Retry-After`.
+    The response is the same for every e-mail address. If a user signs in by it, the token is sent there and expires
+    after an hour. From the 21st request of a network address within 15 minutes: 429 with `Retry-After`.
     """
     await service.request_password_reset(ctx, body["email"])
-    return {"message": "If this address signs in, a mail is on its way"}
+    return {"message": "If this e-mail address is used to sign in, a mail has been sent to it"}
 
 
 @routes.post(
@@ -116,10 +114,10 @@ async def request_password_reset(ctx: Context, body: dict[str, Any]) -> dict[str
     errors=(SignInRejected,),
     example={"token": "from the e-mail", "password": _PASSWORD},
 )
-async def reset_password(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def reset_password(ctx: Context, body: models.PasswordReset) -> models.MessageResponse:
     """Set a new password by a token.
 
-    Every session ends; sign in with the new one.
+    Every session ends; sign in with the new password.
     """
     await service.reset_password(ctx, body["token"], body["password"])
-    return {"message": "The password is set; sign in with it"}
+    return {"message": "The password has been set; sign in with it"}

@@ -1,4 +1,4 @@
-"""What the session operations read and answer."""
+"""Requests and responses of the session operations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from coaching_service.people.identities.passwords import MAX_LENGTH, MIN_LENGTH
 
 
 class NewPassword(Text):
-    """A password to set: 12 to 200 characters, kept as typed."""
+    """A password to set: 12 to 200 characters, not trimmed."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=MAX_LENGTH, trim=False, metadata={"minLength": MIN_LENGTH}, **options)
@@ -28,7 +28,7 @@ class NewPassword(Text):
 
 
 class Credentials(Input):
-    """Who signs in."""
+    """The e-mail address and password of a user who signs in."""
 
     email = Text(max_length=254, required=True)
     password = Text(max_length=MAX_LENGTH, trim=False, required=True)
@@ -50,20 +50,20 @@ class RefreshToken(Input):
 
 
 class ForgottenPassword(Input):
-    """Whose password is forgotten."""
+    """The e-mail address of a user who has forgotten the password."""
 
     email = Text(max_length=254, required=True)
 
 
 class PasswordReset(Input):
-    """A new password, and the right to set it."""
+    """A new password, and the token that allows setting it."""
 
     token = Text(max_length=500, required=True)
     password = NewPassword(required=True)
 
 
 class PasswordChange(Input):
-    """The password one has, and another."""
+    """The current password and a new one."""
 
     currentPassword = Text(max_length=MAX_LENGTH, trim=False, required=True)
     password = NewPassword(required=True)
@@ -87,6 +87,6 @@ class AccessToken(Output):
 
 
 class Confirmation(Output):
-    """It is done, or will be."""
+    """The confirmation of an action."""
 
     message = fields.String()

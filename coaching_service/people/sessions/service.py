@@ -1,4 +1,4 @@
-"""Signing up, in and out; renewing; forgotten passwords; and who a bearer is."""
+"""Signing up, in and out, renewing sessions, and resetting passwords."""
 
 from __future__ import annotations
 
@@ -9,46 +9,57 @@ from typing import Any, TypeVar
 import structlog
 
 from coaching_service.core import audit, rate_limits
-from coaching_service.core.auth.principal import Company, Principal
+from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.secrets import new_token, token_hash
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Document
-from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Forbidden, SignInRejected, Unauthorized
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail, queue
-from coaching_service.core.jobs.queue import Job, RunAgain
+from coaching_service.core.jobs.queue import Job
 from coaching_service.people.account import service as account
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.customers import first_access
 from coaching_service.people.identities import service as identities
+from coaching_service.people.identities.events import IdentityDisplaced
+from coaching_service.people.identities.models import SubjectKind
 from coaching_service.people.identities.passwords import hash_password
-from coaching_service.people.identities.service import Identity, SubjectKind
+from coaching_service.people.identities.service import Identity
 from coaching_service.people.sessions import store
+from coaching_service.people.sessions.models import (
+    AccessTokenResponse,
+    NewSession,
+    SessionWithSubject,
+    TokensResponse,
+)
 from coaching_service.people.team import service as team
-from coaching_service.people.team.events import CoachRemoved
+from coaching_service.people.team.events import CoachRemoved, SignInEmailChanged
 
 RESET_REQUESTED = "password_forgotten"
-IMPERSONATION_LIVES = timedelta(minutes=15)
-_MAILS_A_WINDOW = 3
-# Of one network address, behind which many may be.
-_SIGN_UPS_A_WINDOW, _FORGOTTEN_A_WINDOW = 30, 20
+IMPERSONATION_LIFETIME = timedelta(minutes=15)
+# Limits within 15 minutes; those of a network address are higher because many users may share it.
+_RESET_MAILS = 3
+_SIGN_UPS, _RESET_REQUESTS = 30, 20
 
 T = TypeVar("T")
-Work = Coroutine[Any, Any, T]
 
 log = structlog.get_logger("coaching_service.sessions")
 
 
-async def sign_up(ctx: Context, company_name: str, name: str, email: str, password: str) -> Document:
-    """A new company with its owner signed in.
+# --- signing up, in and out ------------------------------------------------------------------------------------------
 
-    Raises Conflict when the address is already used to sign in, Forbidden when the operator has closed sign-up,
-    TooManyRequests when many have signed up from one network address.
+
+async def sign_up(ctx: Context, company_name: str, name: str, email: str, password: str) -> TokensResponse:
+    """Create a company and return the tokens of its owner's session.
+
+    Raises Conflict if the e-mail address is already used to sign in, Forbidden if the operator has disabled sign-up,
+    TooManyRequests after too many sign-ups from one network address.
     """
-    return await register(
-        ctx, company_name, name, email, password, lambda tx, owner_id: create_session(tx, owner_id, "coach")
-    )
+
+    async def create_owner_session(ctx: Context, owner_id: ObjectId) -> TokensResponse:
+        return await create_session(ctx, owner_id, "coach")
+
+    return await register(ctx, company_name, name, email, password, create_owner_session)
 
 
 async def register(
@@ -57,27 +68,31 @@ async def register(
     name: str,
     email: str,
     password: str,
-    begin: Callable[[Context, ObjectId], Work[T]],
+    create_owner_session: Callable[[Context, ObjectId], Coroutine[Any, Any, T]],
     timezone: str = "UTC",
 ) -> T:
-    """A new company in `timezone`, and what `begin` makes for its owner in the same transaction.
+    """Create a company in `timezone`, and return what `create_owner_session` returns in the same transaction.
 
-    Raises what sign_up does.
+    Raises what sign_up raises.
     """
     if not ctx.services.registration:
-        raise Forbidden("Sign-up is closed; ask the operator of this service")
-    await rate_limits.limit(ctx.services, "sign-up", ctx.network_address, _SIGN_UPS_A_WINDOW)
+        raise Forbidden("Sign-up is disabled; ask the operator of this service", code="SIGN_UP_DISABLED")
+    await rate_limits.limit(ctx.services, "sign-up", ctx.network_address, _SIGN_UPS)
     password_hash = await hash_password(password)
 
-    async def founded(tx: Context) -> T:
-        owner = await team.create_company(tx, company_name, name, email, password_hash, timezone=timezone)
-        return await begin(tx.acting_as(owner), owner.id)
+    @transactional
+    async def create_company(ctx: Context) -> T:
+        owner = await team.create_company(ctx, company_name, name, email, password_hash, timezone=timezone)
+        return await create_owner_session(ctx.acting_as(owner), owner.id)
 
-    return await in_transaction(ctx, founded)
+    return await create_company(ctx)
 
 
-async def sign_in(ctx: Context, email: str, password: str) -> Document:
-    """The tokens of a new session. Raises SignInRefused, always the same; TooManyRequests after too many failures."""
+async def sign_in(ctx: Context, email: str, password: str) -> TokensResponse:
+    """Return the tokens of a new session.
+
+    Raises SignInRejected, always the same; TooManyRequests after too many failures.
+    """
     identity, principal = await verify_credentials(ctx, email, password)
     tokens = await create_session(ctx.acting_as(principal), identity.subject_id, identity.kind)
     if identity.kind == "customer":
@@ -86,95 +101,108 @@ async def sign_in(ctx: Context, email: str, password: str) -> Document:
 
 
 async def verify_credentials(ctx: Context, email: str, password: str) -> tuple[Identity, Principal]:
-    """Whom an address and password sign in. Raises what sign_in does."""
+    """Return the identity and the principal of a user who signs in. Raises what sign_in raises."""
     identity = await identities.verify_sign_in(ctx, email, password)
-    if (principal := await _principal_of(ctx.services, identity)) is None:
+    if (principal := await _load_principal(ctx.services, identity)) is None:
         raise identities.sign_in_rejected()
     await identities.clear_failures(ctx, email)
     return identity, principal
 
 
-async def _principal_of(services: Services, identity: Identity) -> Principal | None:
+async def _load_principal(services: Services, identity: Identity) -> Principal | None:
     if identity.kind == "coach":
         return await team.load_principal(services, identity.subject_id)
     return await first_access.load_principal(services, identity.company_id, identity.subject_id)
 
 
-async def create_session(ctx: Context, subject_id: ObjectId, kind: SubjectKind) -> Document:
-    """A new session of a coach or client of the company: `{accessToken, tokenType, expiresIn, refreshToken}`."""
+async def create_session(ctx: Context, subject_id: ObjectId, kind: SubjectKind) -> TokensResponse:
+    """Create a session of a coach or client of the company and return its tokens."""
     access, family = new_token(), new_token()
-    refresh = f"{family}.{new_token()}"
-    session = {
+    refresh_token = f"{family}.{new_token()}"
+    session: NewSession = {
         "subjectId": subject_id,
         "kind": kind,
         "familyHash": token_hash(family),
-        "refreshHash": token_hash(refresh),
+        "refreshHash": token_hash(refresh_token),
         "impersonatedBy": None,
     }
-    await store.add(ctx, session, token_hash(access), store.ACCESS_LIVES, store.FAMILY_LIVES)
-    return _tokens(access, store.ACCESS_LIVES) | {"refreshToken": refresh}
+    await store.insert(ctx, session, token_hash(access), store.ACCESS_LIFETIME, store.FAMILY_LIFETIME)
+    return {**_token_response(access, store.ACCESS_LIFETIME), "refreshToken": refresh_token}
 
 
-async def impersonate(ctx: Context, customer_id: ObjectId) -> Document:
-    """A client's session of 15 minutes for the coach asking, marked as such; it cannot be renewed."""
+async def impersonate(ctx: Context, customer_id: ObjectId) -> AccessTokenResponse:
+    """Return a client's session for the caller: 15 minutes long, marked as impersonated, not renewable."""
     access = new_token()
-    session = {"subjectId": customer_id, "kind": "customer", "impersonatedBy": ctx.caller.id}
-    await store.add(ctx, session, token_hash(access), IMPERSONATION_LIVES, IMPERSONATION_LIVES)
-    return _tokens(access, IMPERSONATION_LIVES)
+    session: NewSession = {"subjectId": customer_id, "kind": "customer", "impersonatedBy": ctx.caller.id}
+    await store.insert(ctx, session, token_hash(access), IMPERSONATION_LIFETIME, IMPERSONATION_LIFETIME)
+    return _token_response(access, IMPERSONATION_LIFETIME)
 
 
-def _tokens(access: str, lives: timedelta) -> Document:
-    return {"accessToken": access, "tokenType": "Bearer", "expiresIn": int(lives.total_seconds())}
+def _token_response(access: str, lifetime: timedelta) -> AccessTokenResponse:
+    return {"accessToken": access, "tokenType": "Bearer", "expiresIn": int(lifetime.total_seconds())}
 
 
-async def refresh(ctx: Context, token: str) -> Document:
-    """New tokens for a refresh token, which is then spent.
+async def refresh(ctx: Context, token: str) -> TokensResponse:
+    """Return new tokens for a refresh token, which is then spent.
 
-    Raises SignInRefused for any other; a spent one ends its whole family at once. Nothing is spent while its bearer
-    may not sign in.
+    Raises SignInRejected for any other token; a spent one ends its session at once. A token is not spent while its
+    user may not sign in.
     """
-    refused = SignInRejected("The refresh token is not valid; sign in again")
-    family_hash = token_hash(token.partition(".")[0])
-    session = await store.by_refresh(ctx.services, family_hash, token_hash(token))
+    rejected = SignInRejected("The refresh token is not valid; sign in again")
+    family = token.partition(".")[0]
+    family_hash = token_hash(family)
+    session = await store.find_by_refresh(ctx.services, family_hash, token_hash(token))
     if session is not None and to_principal(session) is None:
-        raise refused
-    access, renewed = new_token(), f"{token.partition('.')[0]}.{new_token()}"
-    rotated = await store.rotate(ctx.services, family_hash, token_hash(token), token_hash(renewed), token_hash(access))
-    if rotated is None:
-        if (ended := await store.revoke_family(ctx.services, family_hash)) is not None:
+        raise rejected
+    access, renewed = new_token(), f"{family}.{new_token()}"
+    if not await store.rotate(ctx.services, family_hash, token_hash(token), token_hash(renewed), token_hash(access)):
+        if (ended := await store.delete_family(ctx.services, family_hash)) is not None:
             log.warning("spent refresh token", session=str(ended["_id"]), company=str(ended["companyId"]))
-        raise refused
-    return _tokens(access, store.ACCESS_LIVES) | {"refreshToken": renewed}
+        raise rejected
+    return {**_token_response(access, store.ACCESS_LIFETIME), "refreshToken": renewed}
 
 
 async def sign_out(ctx: Context) -> None:
-    """End the session asking, refresh tokens included."""
-    await store.remove(ctx, ctx.caller.credential_id)
+    """End the caller's session."""
+    await store.delete(ctx, ctx.caller.credential_id)
 
 
 async def end_sessions(ctx: Context, subject_id: ObjectId) -> None:
     """End every session of a coach or client of the company, in the caller's transaction."""
-    await store.remove_all(ctx, subject_id)
+    await store.delete_all(ctx, subject_id)
+
+
+async def end_sessions_of_coach(ctx: Context, event: CoachRemoved | SignInEmailChanged) -> None:
+    """End every session of a coach who was removed or whose e-mail address has changed."""
+    await end_sessions(ctx, event.coach_id)
+
+
+async def end_displaced_sessions(ctx: Context, event: IdentityDisplaced) -> None:
+    """End every session of a coach or client, of any company, who lost an unconfirmed e-mail address."""
+    await store.delete_all_in_company(ctx, event.company_id, event.subject_id)
+
+
+# --- authentication --------------------------------------------------------------------------------------------------
 
 
 async def authenticate(services: Services, access_token: str) -> Principal:
-    """Whom a bearer's access token stands for. Raises Unauthorized when it is unknown, ended, or its bearer is gone."""
+    """Return the user of an access token. Raises Unauthorized if it is unknown or expired, or the user is deleted."""
     if (principal := await find_principal(services, token_hash(access_token))) is None:
         raise Unauthorized()
     return principal
 
 
 async def find_principal(services: Services, access_hash: str) -> Principal | None:
-    """Whom the session with this access token's hash stands for, or None."""
-    session = await store.resolve(services, access_hash)
+    """Return the user of the access token with this hash, or None."""
+    session = await store.find_by_access(services, access_hash)
     return None if session is None else to_principal(session)
 
 
-def to_principal(session: Document) -> Principal | None:
-    """Whom a session that store.resolve gave stands for; None when they, or the company, are gone."""
+def to_principal(session: SessionWithSubject) -> Principal | None:
+    """Return the user of a session; None if the user or the company is deleted, or the client archived."""
     if not session["company"]:
         return None
-    company: Company = account.to_company(session["company"][0])
+    company = account.to_company(session["company"][0])
     if session["kind"] == "coach":
         if not session["coach"]:
             return None
@@ -184,90 +212,90 @@ def to_principal(session: Document) -> Principal | None:
     return first_access.to_principal(session["customer"][0], company, session["_id"], session["impersonatedBy"])
 
 
-async def request_password_reset(ctx: Context, email: str) -> None:
-    """Queue the question whether anybody signs in by `email`; the worker asks it, so the answer takes no time here.
+# --- passwords -------------------------------------------------------------------------------------------------------
 
-    Raises TooManyRequests when many have been asked from one network address.
+
+async def request_password_reset(ctx: Context, email: str) -> None:
+    """Queue a password reset; whether anyone signs in by `email` is looked up by the worker, so timing reveals nothing.
+
+    Raises TooManyRequests after too many requests from one network address.
     """
-    await rate_limits.limit(ctx.services, "password forgotten", ctx.network_address, _FORGOTTEN_A_WINDOW)
+    await rate_limits.limit(ctx.services, "password forgotten", ctx.network_address, _RESET_REQUESTS)
     await queue.enqueue(ctx, RESET_REQUESTED, {"email": email})
 
 
-async def send_password_reset(services: Services, job: Job) -> RunAgain | None:
-    """Send a token to set a new password to whoever signs in by the address, a few times an hour at most.
+async def send_password_reset(services: Services, job: Job) -> None:
+    """Queue a mail with a token to set a password for the user who signs in by `email`, at most 3 in 15 minutes.
 
-    It goes to the address that is stored, whatever was typed to find it.
+    It is sent to the stored address, not to the one in the request.
     """
     identity = await identities.find_by_email(services, job.arguments["email"])
-    principal = await _principal_of(services, identity) if identity else None
+    principal = await _load_principal(services, identity) if identity else None
     if identity is None or principal is None:
-        return None
+        return
     mails, _ = await rate_limits.count(services, "reset mail", str(identity.subject_id))
-    if mails > _MAILS_A_WINDOW:
-        return None
-    ctx = Context(services).acting_as(principal)
+    if mails <= _RESET_MAILS:
+        await _queue_reset_mail(Context(services).acting_as(principal), identity)
 
-    async def queued(tx: Context) -> None:
-        address = await identities.get_email(tx, identity.subject_id)
-        if address is None:
-            return
-        token = await identities.create_reset_token(tx, identity.subject_id, identity.kind)
-        text = (
-            f"Hello {principal.name},\n\nset a new password within the hour:\n\n"
-            f"{services.base_url}/app/reset-password?token={token}\n\n"
-            f"Or send it with this token to POST /auth/password/reset: {token}\n"
-            "If you did not ask for this, do nothing: your password stays as it is.\n"
-        )
-        about = identity.subject_id if identity.kind == "customer" else None
-        await mail.enqueue_mail(tx, address, "Set a new password", text, about=about)
 
-    await in_transaction(ctx, queued)
-    return None
+@transactional
+async def _queue_reset_mail(ctx: Context, identity: Identity) -> None:
+    email = await identities.get_email(ctx, identity.subject_id)
+    if email is None:
+        return
+    token = await identities.create_reset_token(ctx, identity.subject_id, identity.kind)
+    text = (
+        f"Hello {ctx.caller.name},\n\nset a new password within the hour:\n\n"
+        f"{ctx.services.base_url}/app/reset-password?token={token}\n\n"
+        f"Or send it with this token to POST /auth/password/reset: {token}\n"
+        "If you did not ask for this, do nothing: your password stays as it is.\n"
+    )
+    about = identity.subject_id if identity.kind == "customer" else None
+    await mail.enqueue_mail(ctx, email, "Set a new password", text, about=about)
 
 
 async def reset_password(ctx: Context, token: str, password: str) -> None:
-    """Set a new password by a token; every session of its bearer and every assistant they let in ends.
+    """Set a new password by a mailed token.
 
-    Raises SignInRefused when the token is unknown, used, or older than an hour.
+    Every session and connected assistant of the user ends, and the count of failed sign-ins is reset. Raises
+    SignInRejected if the token is unknown, used, or older than an hour.
     """
     identity = await identities.find_by_reset_token(ctx.services, token)
-    principal = await _principal_of(ctx.services, identity) if identity else None
+    principal = await _load_principal(ctx.services, identity) if identity else None
     if identity is None or principal is None:
-        raise _bad_reset()
+        raise _reset_rejected()
     password_hash = await hash_password(password)
-
-    async def changed(tx: Context) -> None:
-        if not await identities.reset_password(tx, identity.subject_id, token, password_hash):
-            raise _bad_reset()
-        await store.remove_all(tx, identity.subject_id)
-        await assistants.revoke_all_of_coach(tx, identity.subject_id)
-
-    await in_transaction(ctx.acting_as(principal), changed)
+    email = await _reset_password(ctx.acting_as(principal), identity.subject_id, token, password_hash)
+    await identities.clear_failures(ctx, email)
 
 
-async def change_password(ctx: Context, current: str, fresh: str) -> None:
-    """Give the coach asking, who has a session, another password. This session goes on; every other one ends, and so
-    does every assistant they let in.
-
-    Raises Forbidden when `current` is not their password, which counts like a sign-in that failed; TooManyRequests.
-    """
-    if not await identities.check_password(ctx, ctx.caller.id, current):
-        raise Forbidden("The password is wrong")
-    password_hash = await hash_password(fresh)
-
-    async def changed(tx: Context) -> None:
-        await identities.set_password(tx, tx.caller.id, password_hash)
-        await store.remove_others(tx, tx.caller.id, tx.caller.credential_id)
-        await assistants.revoke_all_of_coach(tx, tx.caller.id)
-        await audit.record(tx, "password.changed")
-
-    await in_transaction(ctx, changed)
+@transactional
+async def _reset_password(ctx: Context, subject_id: ObjectId, token: str, password_hash: str) -> str:
+    email = await identities.reset_password(ctx, subject_id, token, password_hash)
+    if email is None:
+        raise _reset_rejected()
+    await store.delete_all(ctx, subject_id)
+    await assistants.revoke_all_of_coach(ctx, subject_id)
+    return email
 
 
-def _bad_reset() -> SignInRejected:
+def _reset_rejected() -> SignInRejected:
     return SignInRejected("The token is unknown, used or older than an hour; ask for another")
 
 
-async def end_sessions_of_coach(ctx: Context, event: CoachRemoved) -> None:
-    """End every session of a removed coach."""
-    await end_sessions(ctx, event.coach_id)
+async def change_password(ctx: Context, current: str, new: str) -> None:
+    """Change the caller's password; every other session of the caller ends, and so does every connected assistant.
+
+    Raises Forbidden if `current` is wrong, which counts as a failed sign-in; TooManyRequests.
+    """
+    if not await identities.check_password(ctx, ctx.caller.id, current):
+        raise Forbidden("The password is wrong", code="WRONG_PASSWORD")
+    await _change_password(ctx, await hash_password(new))
+
+
+@transactional
+async def _change_password(ctx: Context, password_hash: str) -> None:
+    await identities.set_password(ctx, ctx.caller.id, password_hash)
+    await store.delete_others(ctx, ctx.caller.id, ctx.caller.credential_id)
+    await assistants.revoke_all_of_coach(ctx, ctx.caller.id)
+    await audit.record(ctx, "password.changed")

@@ -1,19 +1,24 @@
-"""Sessions: tokens are stored as hashes only; each session is a family of refresh tokens of which one is good."""
+"""Sign-in sessions in the database: tokens are stored as hashes.
+
+Each session is a family of refresh tokens of which only the latest is valid.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Document, Documents, now
+from coaching_service.core.database.documents import Document, Documents, Filter, now
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.sessions.models import NewSession, Session, SessionWithSubject
 
-ACCESS_LIVES = timedelta(hours=1)
-FAMILY_LIVES = timedelta(days=30)
-_TOKENS_KEPT = 5
+ACCESS_LIFETIME = timedelta(hours=1)
+FAMILY_LIFETIME = timedelta(days=30)
+_MAX_ACCESS_TOKENS = 5
 
-sessions = Documents[Document](
+sessions = Documents[Session](
     "sessions",
     (Index(("subjectId",)),),
     client_field="subjectId",
@@ -27,93 +32,98 @@ sessions = Documents[Document](
 )
 
 
-async def add(ctx: Context, session: Document, access_hash: str, lives: timedelta, family_lives: timedelta) -> Document:
-    """Store a new session whose first access token ends after `lives`."""
+async def insert(
+    ctx: Context, session: NewSession, access_hash: str, access_lifetime: timedelta, lifetime: timedelta
+) -> Session:
+    """Store a session that ends after `lifetime`, with its first access token."""
     at = now()
-    access = [{"hash": access_hash, "until": at + lives}]
-    return await sessions.insert(ctx, {**session, "access": access, "expiresAt": at + family_lives})
+    access = [{"hash": access_hash, "until": at + access_lifetime}]
+    return await sessions.insert(ctx, {**session, "access": access, "expiresAt": at + lifetime})
 
 
-async def resolve(services: Services, access_hash: str, door: str | None = None) -> Document | None:
-    """The session whose access token has this hash and has not ended, with `company` and `coach` or `customer`
-    (each a list of one, or empty), in one round trip.
+async def find_by_access(
+    services: Services, access_hash: str, application: str | None = None
+) -> SessionWithSubject | None:
+    """Return the session with this unexpired access token, in one round trip, or None.
 
-    `door`: the one the session was begun at: None is REST's, whose sessions open no other.
+    `application` is the one the session was created for; None: the REST interface.
     """
-    good = {"access": {"$elemMatch": {"hash": access_hash, "until": {"$gt": now()}}}, "door": door}
-    return await _with_bearer(services, good)
+    unexpired = {"$elemMatch": {"hash": access_hash, "until": {"$gt": now()}}}
+    return await _with_subject(services, {"access": unexpired, "door": application})
 
 
-async def by_refresh(services: Services, family_hash: str, refresh_hash: str) -> Document | None:
-    """The session whose good refresh token has this hash, with its bearer as `resolve` gives it, or None."""
-    return await _with_bearer(services, _good_refresh(family_hash, refresh_hash))
+async def find_by_refresh(services: Services, family_hash: str, refresh_hash: str) -> SessionWithSubject | None:
+    """Return the session whose valid refresh token has this hash, or None."""
+    return await _with_subject(services, _valid_refresh(family_hash, refresh_hash))
 
 
-def _good_refresh(family_hash: str, refresh_hash: str) -> Document:
+def _valid_refresh(family_hash: str, refresh_hash: str) -> Filter:
     return {"familyHash": family_hash, "refreshHash": refresh_hash, "expiresAt": {"$gt": now()}}
 
 
-async def _with_bearer(services: Services, match: Document) -> Document | None:
-    found = sessions.across_companies(services).aggregate(
-        [
-            {"$match": match},
-            {"$project": {"access.hash": 0, "familyHash": 0, "refreshHash": 0}},
-            {"$lookup": {"from": "companies", "localField": "companyId", "foreignField": "_id", "as": "company"}},
-            {"$lookup": {"from": "coaches", "localField": "subjectId", "foreignField": "_id", "as": "coach"}},
-            {
-                "$lookup": {
-                    "from": "customers",
-                    "localField": "subjectId",
-                    "foreignField": "_id",
-                    "as": "customer",
-                    "pipeline": [{"$project": {"name": 1, "email": 1, "customerRoleData.isArchived": 1}}],
-                }
-            },
-        ]
-    )
-    return next(iter(await found.to_list(1)), None)
+async def _with_subject(services: Services, where: Filter) -> SessionWithSubject | None:
+    stages: list[Document] = [
+        {"$match": where},
+        {"$project": {"access.hash": 0, "familyHash": 0, "refreshHash": 0}},
+        {"$lookup": {"from": "companies", "localField": "companyId", "foreignField": "_id", "as": "company"}},
+        {"$lookup": {"from": "coaches", "localField": "subjectId", "foreignField": "_id", "as": "coach"}},
+        {
+            "$lookup": {
+                "from": "customers",
+                "localField": "subjectId",
+                "foreignField": "_id",
+                "as": "customer",
+                "pipeline": [{"$project": {"name": 1, "email": 1, "customerRoleData.isArchived": 1}}],
+            }
+        },
+    ]
+    result: list[Any] = await sessions.across_companies(services).aggregate(stages).to_list(1)
+    return result[0] if result else None
 
 
 async def rotate(
     services: Services, family_hash: str, refresh_hash: str, new_refresh_hash: str, access_hash: str
-) -> Document | None:
-    """Exchange the good refresh token of a family for new tokens; None when this is not the good one."""
+) -> bool:
+    """Replace the refresh token of a family and add an access token; returns whether the refresh token was valid."""
     at = now()
-    fresh = {"hash": access_hash, "until": at + ACCESS_LIVES}
-    rotated: Document | None = await sessions.across_companies(services).find_one_and_update(
-        _good_refresh(family_hash, refresh_hash),
-        {
-            "$set": {"refreshHash": new_refresh_hash, "expiresAt": at + FAMILY_LIVES, "updatedAt": at},
-            "$push": {"access": {"$each": [fresh], "$slice": -_TOKENS_KEPT}},
-            "$inc": {"version": 1},
-        },
-        return_document=True,
-    )
-    return rotated
+    access = {"hash": access_hash, "until": at + ACCESS_LIFETIME}
+    change = {
+        "$set": {"refreshHash": new_refresh_hash, "expiresAt": at + FAMILY_LIFETIME, "updatedAt": at},
+        "$push": {"access": {"$each": [access], "$slice": -_MAX_ACCESS_TOKENS}},
+        "$inc": {"version": 1},
+    }
+    where = _valid_refresh(family_hash, refresh_hash)
+    return (await sessions.across_companies(services).update_one(where, change)).modified_count == 1
 
 
-async def prolong(services: Services, access_hash: str, until: datetime) -> None:
-    """Let a session's only access token live until then."""
-    await sessions.across_companies(services).update_one(
-        {"access.hash": access_hash}, {"$set": {"access.0.until": until}}
-    )
+async def extend(services: Services, access_hash: str, until: datetime) -> None:
+    """Set the end of a session's only access token."""
+    where = {"access.hash": access_hash}
+    await sessions.across_companies(services).update_one(where, {"$set": {"access.0.until": until}})
 
 
-async def revoke_family(services: Services, family_hash: str) -> Document | None:
-    """End a whole family; gives what it was, or None."""
-    return await sessions.across_companies(services).find_one_and_delete({"familyHash": family_hash})
+async def delete_family(services: Services, family_hash: str) -> Session | None:
+    """Delete the session of a family of refresh tokens; returns it, or None."""
+    session: Any = await sessions.across_companies(services).find_one_and_delete({"familyHash": family_hash})
+    return session  # type: ignore[no-any-return]  # the driver's documents are untyped
 
 
-async def remove(ctx: Context, session_id: ObjectId) -> None:
-    """End one session."""
+async def delete(ctx: Context, session_id: ObjectId) -> None:
+    """Delete a session."""
     await sessions.delete(ctx, {"_id": session_id})
 
 
-async def remove_all(ctx: Context, subject_id: ObjectId) -> None:
-    """End every session of a coach or client."""
+async def delete_all(ctx: Context, subject_id: ObjectId) -> None:
+    """Delete every session of a coach or client of the company."""
     await sessions.delete_many(ctx, {"subjectId": subject_id})
 
 
-async def remove_others(ctx: Context, subject_id: ObjectId, session_id: ObjectId) -> None:
-    """End every session of a coach or client but one."""
+async def delete_others(ctx: Context, subject_id: ObjectId, session_id: ObjectId) -> None:
+    """Delete every session of a coach or client of the company but one."""
     await sessions.delete_many(ctx, {"subjectId": subject_id, "_id": {"$ne": session_id}})
+
+
+async def delete_all_in_company(ctx: Context, company_id: ObjectId, subject_id: ObjectId) -> None:
+    """Delete every session of a coach or client of any company, in the caller's transaction."""
+    where = {"companyId": company_id, "subjectId": subject_id}
+    await sessions.across_companies(ctx.services).delete_many(where, session=ctx.session)

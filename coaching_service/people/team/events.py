@@ -1,4 +1,4 @@
-"""What happens to coaches, for features that build on them."""
+"""Domain events about coaches."""
 
 from __future__ import annotations
 
@@ -11,5 +11,12 @@ from coaching_service.core.ids import ObjectId
 @dataclass(frozen=True)
 class CoachRemoved(DomainEvent):
     """An employee was removed from the company."""
+
+    coach_id: ObjectId
+
+
+@dataclass(frozen=True)
+class SignInEmailChanged(DomainEvent):
+    """An employee signs in by another e-mail address."""
 
     coach_id: ObjectId

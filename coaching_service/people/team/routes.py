@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coaching_service.core.auth.access import owner_session
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
-from coaching_service.people.team import service
+from coaching_service.people.team import models, service
 from coaching_service.people.team.schemas import Employee, EmployeePermissions, NewEmployee
 
 routes = Routes("/coach/employees", tag="Team")
 
 
 @routes.get("", access=owner_session(), returns=list_of(Employee))
-async def list_employees(ctx: Context) -> list[dict[str, Any]]:
+async def list_employees(ctx: Context) -> list[models.Coach]:
     """List the employees."""
     return await service.list_employees(ctx)
 
@@ -35,16 +33,16 @@ async def list_employees(ctx: Context) -> list[dict[str, Any]]:
         "customersScope": "assigned",
     },
 )
-async def create_employee(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def create_employee(ctx: Context, body: models.NewEmployee) -> models.Coach:
     """Add an employee.
 
-    A mail with a token to set a password is sent.
+    The employee is sent a mail with a token to set a password.
     """
     return await service.create_employee(ctx, body["name"], body["email"], body["permissions"], body["customersScope"])
 
 
 @routes.get("/{employeeId}", access=owner_session(), returns=Employee)
-async def get_employee(ctx: Context, employee_id: ObjectId) -> dict[str, Any]:
+async def get_employee(ctx: Context, employee_id: ObjectId) -> models.Coach:
     """Read an employee."""
     return await service.get_employee(ctx, employee_id)
 
@@ -56,11 +54,11 @@ async def get_employee(ctx: Context, employee_id: ObjectId) -> dict[str, Any]:
     returns=Employee,
     example={"name": "Eli Coach"},
 )
-async def update_employee(ctx: Context, employee_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+async def update_employee(ctx: Context, employee_id: ObjectId, body: models.EmployeeChange) -> models.Coach:
     """Change an employee.
 
-    With another `email` they sign in by that one, and a token mailed to the one before ends; who has not set a password
-    yet is sent another.
+    With another `email` the employee signs in by that one: sign-in sessions end and mailed tokens become invalid. An
+    employee who has not set a password yet is sent a new token.
     """
     return await service.update_employee(ctx, employee_id, body)
 
@@ -72,10 +70,10 @@ async def update_employee(ctx: Context, employee_id: ObjectId, body: dict[str, A
     returns=Employee,
     example={"permissions": ["customers.view", "customers.edit"], "customersScope": "assigned"},
 )
-async def set_employee_permissions(ctx: Context, employee_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+async def set_employee_permissions(ctx: Context, employee_id: ObjectId, body: models.EmployeeChange) -> models.Coach:
     """Set what an employee may do.
 
-    It holds from the next request, for sessions and keys.
+    They apply from the next request, for sessions and keys.
     """
     return await service.update_employee(ctx, employee_id, body)
 
@@ -84,6 +82,6 @@ async def set_employee_permissions(ctx: Context, employee_id: ObjectId, body: di
 async def delete_employee(ctx: Context, employee_id: ObjectId) -> None:
     """Remove an employee.
 
-    Sessions and keys end at once; the employee's clients are assigned to nobody.
+    The employee's sessions and keys end at once; the employee's clients have no trainer.
     """
     await service.remove_employee(ctx, employee_id)

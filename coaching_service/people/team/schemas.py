@@ -1,4 +1,4 @@
-"""What the team operations read and answer."""
+"""Requests and responses of the team operations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PERMISSIONS = {
 
 
 class Permissions(ListOf):
-    """Permissions by name, each once."""
+    """Permissions by name, without duplicates, sorted."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(Choice(*sorted(ALL_PERMISSIONS)), metadata=_PERMISSIONS, **options)
@@ -27,7 +27,7 @@ class Permissions(ListOf):
 
 
 class EmployeePermissions(Input):
-    """What an employee may do, and to which clients."""
+    """The permissions of an employee, and the clients they apply to."""
 
     permissions = Permissions(required=True)
     customersScope = Choice(*SCOPES)
@@ -44,7 +44,7 @@ class NewEmployee(Input):
 
 
 class Employee(Output):
-    """An employee of the company's."""
+    """An employee of the company."""
 
     _id = Identifier()
     name = fields.String()

@@ -1,74 +1,79 @@
-"""Coaches of a company."""
+"""Coaches in the database."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
+from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Document, Documents
+from coaching_service.core.database.documents import Document, Documents, Filter
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.team.models import Coach, CoachWithCompany
 
-coaches = Documents[Document](
+coaches = Documents[Coach](
     "coaches",
     (Index(("_id",)), Index(("role", "createdAt"))),
     cross_company_reason="a session or the command line knows a coach before it knows the company",
 )
 
 
-async def add(ctx: Context, coach: Document) -> Document:
+async def insert(ctx: Context, coach: Mapping[str, Any]) -> Coach:
     """Store a new coach."""
     return await coaches.insert(ctx, coach)
 
 
-async def one(ctx: Context, coach_id: ObjectId) -> Document | None:
-    """The coach, or None."""
+async def find_one(ctx: Context, coach_id: ObjectId) -> Coach | None:
+    """Return the coach, or None."""
     return await coaches.find_one(ctx, {"_id": coach_id})
 
 
-async def everybody(ctx: Context) -> list[Document]:
-    """Every coach of the company, the owner first."""
+async def list_all(ctx: Context) -> list[Coach]:
+    """Return every coach of the company: the owner, then employees by date of creation."""
     return await coaches.find(ctx, {"role": {"$in": ["OWNER", "EMPLOYEE"]}}, sort=("-role", "createdAt"))
 
 
-async def employees(ctx: Context) -> list[Document]:
-    """The employees, the longest there first."""
+async def list_employees(ctx: Context) -> list[Coach]:
+    """Return the employees by date of creation."""
     return await coaches.find(ctx, {"role": "EMPLOYEE"}, sort=("createdAt",))
 
 
-async def employee(ctx: Context, coach_id: ObjectId) -> Document | None:
-    """The employee, or None."""
+async def find_employee(ctx: Context, coach_id: ObjectId) -> Coach | None:
+    """Return the employee, or None."""
     return await coaches.find_one(ctx, {"_id": coach_id, "role": "EMPLOYEE"})
 
 
-async def rewrite(
-    ctx: Context, coach_id: ObjectId, mutate: Callable[[Document], Document], version: int | None
-) -> Document | None:
-    """Change an employee by a function of what is stored; None when there is no such employee."""
-    return await coaches.rewrite(ctx, {"_id": coach_id, "role": "EMPLOYEE"}, mutate, version=version)
+async def update_employee(
+    ctx: Context, coach_id: ObjectId, fields: Mapping[str, object], version: int | None
+) -> Coach | None:
+    """Set fields of an employee; None if there is no such employee.
+
+    Raises Conflict if the employee is no longer at `version`.
+    """
+    where = {"_id": coach_id, "role": "EMPLOYEE"}
+    return await coaches.rewrite(ctx, where, lambda _: fields, version=version)
 
 
-async def remove(ctx: Context, coach_id: ObjectId) -> bool:
-    """Remove an employee; whether there was one."""
+async def delete_employee(ctx: Context, coach_id: ObjectId) -> bool:
+    """Delete an employee; returns whether there was one."""
     return await coaches.delete(ctx, {"_id": coach_id, "role": "EMPLOYEE"}) is not None
 
 
-async def resolve(services: Services, coach_id: ObjectId) -> Document | None:
-    """The coach with the `company`, in one round trip; None when either is gone."""
+async def find_with_company(services: Services, coach_id: ObjectId) -> CoachWithCompany | None:
+    """Return the coach with the `company`, in one round trip; None if either is deleted."""
     return await _with_company(services, {"_id": coach_id})
 
 
-async def owner(services: Services, company_id: ObjectId) -> Document | None:
-    """The company's owner with the `company`; None when either is gone."""
+async def find_owner_with_company(services: Services, company_id: ObjectId) -> CoachWithCompany | None:
+    """Return the company's owner with the `company`; None if either is deleted."""
     return await _with_company(services, {"companyId": company_id, "role": "OWNER"})
 
 
-async def _with_company(services: Services, where: Document) -> Document | None:
-    found = coaches.across_companies(services).aggregate(
-        [
-            {"$match": where},
-            {"$lookup": {"from": "companies", "localField": "companyId", "foreignField": "_id", "as": "company"}},
-            {"$unwind": "$company"},
-        ]
-    )
-    return next(iter(await found.to_list(1)), None)
+async def _with_company(services: Services, where: Filter) -> CoachWithCompany | None:
+    stages: list[Document] = [
+        {"$match": where},
+        {"$lookup": {"from": "companies", "localField": "companyId", "foreignField": "_id", "as": "company"}},
+        {"$unwind": "$company"},
+    ]
+    result: list[Any] = await coaches.across_companies(services).aggregate(stages).to_list(1)
+    return result[0] if result else None

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.customers.models import CustomerProfile
 from coaching_service.people.customers.schemas import Customer
 from coaching_service.progress.customer_profile import service
 
@@ -16,7 +15,7 @@ routes = Routes("/coach/customers", tag="Customers")
 
 
 @routes.get("/{customerId}", access=coach(CUSTOMERS.VIEW), returns=Customer)
-async def get_customer(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
+async def get_customer(ctx: Context, customer_id: ObjectId) -> CustomerProfile:
     """Read a client.
 
     The compliance rates are computed as of the client's today; the list has the stored ones.

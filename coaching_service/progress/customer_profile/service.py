@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.models import CustomerProfile
 from coaching_service.progress.compliance import service as compliance
 
 
-async def read(ctx: Context, customer_id: ObjectId) -> Document:
+async def read(ctx: Context, customer_id: ObjectId) -> CustomerProfile:
     """Return a client, with the compliance rates computed as of the client's today instead of the stored ones.
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
     customer = await customers.read(ctx, customer_id)
     rates = await compliance.compute_rates(ctx, [{"_id": customer_id, "timezone": customer["timezone"]}])
-    customer["customerRoleData"] |= rates[customer_id]
+    customer["customerRoleData"] = {**customer["customerRoleData"], **rates[customer_id]}
     return customer

@@ -5,12 +5,11 @@ from __future__ import annotations
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import CustomerArgument
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.people.customers.tools import describe_customer
+from coaching_service.people.customers.tools import CustomerDescription, describe_customer
 from coaching_service.people.team import service as team
 from coaching_service.progress.customer_profile import service
 
@@ -18,7 +17,7 @@ tools = Tools()
 
 
 @tools.tool("Read a client", access=coach(CUSTOMERS.VIEW), takes=CustomerArgument())
-async def get_customer(ctx: Context, customer_id: ObjectId) -> Document:
+async def get_customer(ctx: Context, customer_id: ObjectId) -> CustomerDescription:
     """Read one client: contact details, groups, trainer, time zone with today's date there, and the share of
     scheduled workouts completed in the last 7, 30 and 90 days (percent; null without any). lastWorkoutDate is the last
     day anything is scheduled on, done or not, past or future; recent activity is in get_activity."""

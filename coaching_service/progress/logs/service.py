@@ -9,6 +9,7 @@ from coaching_service.core.errors import BadRequest
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.variants import DeferredChange
 from coaching_service.people.activity import service as activity
+from coaching_service.people.activity.models import ActivityType
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.logs.events import ItemLogged
@@ -19,7 +20,7 @@ from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.items import exercise_ids
 from coaching_service.training.workouts.owners import ClientCalendar
 
-_EVENT = {"FORM": "form_submitted", "METRICS": "metric_recorded"}
+_EVENT: dict[str, ActivityType] = {"FORM": "form_submitted", "METRICS": "metric_recorded"}
 
 
 async def log_item(

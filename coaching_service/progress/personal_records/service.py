@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, version_conflict
 from coaching_service.core.database.transactions import gather_reads, in_transaction
@@ -17,7 +19,7 @@ from coaching_service.training.workouts.bests import FACTS, KINDS, MAX_REPS, bet
 from coaching_service.training.workouts.events import CompletedWorkChanged
 
 REPS = "count"
-_EVENT = "personal_record"
+_EVENT: Final = "personal_record"
 
 
 async def of(ctx: Context, customer_id: ObjectId) -> list[Document]:

@@ -8,13 +8,14 @@ from typing import Any
 from coaching_service.core.auth.access import session_only
 from coaching_service.core.auth.permissions import ACTIONS, AREAS
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document, now
+from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.dates import local_date, next_midnight
 from coaching_service.core.errors import BadRequest, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Boolean, Date, Input, Text
 from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.api_keys.models import ApiKey, NewRestrictions
 from coaching_service.people.team import service as team
 from coaching_service.people.team.schemas import Permissions
 from coaching_service.web.pages import Pages, Redirect, Render
@@ -35,11 +36,11 @@ class _NewKey(Input):
 async def keys_page(ctx: Context) -> dict[str, Any]:
     """The keys of the coach; for the owner, all of the company's."""
     keys, coaches = await gather_reads(ctx, api_keys.list_keys(ctx), team.list_coaches(ctx))
-    for key in keys:
-        ends = key["restrictions"]["expiresAt"]
-        key["lastDay"] = ends and local_date(ends - _A_MOMENT, ctx.caller.company.timezone)
+    timezone = ctx.caller.company.timezone
+    ends = {key["_id"]: key["restrictions"]["expiresAt"] for key in keys}
+    last_days = {key_id: end and local_date(end - _A_MOMENT, timezone) for key_id, end in ends.items()}
     return {
-        "keys": keys,
+        "keys": [{**key, "lastDay": last_days[key["_id"]]} for key in keys],
         "names": {each["_id"]: each["name"] for each in coaches},
         "areas": [area.name for area in AREAS],
         "actions": ACTIONS,
@@ -54,7 +55,7 @@ async def create_key(ctx: Context, form: dict[str, Any]) -> Render:
     """A new key; its secret is shown at once."""
     if not set(form["permissions"]) <= ctx.caller.permissions:
         raise BadRequest(["permissions must be among your own"])
-    restrictions = {
+    restrictions: NewRestrictions = {
         "readOnly": form["readOnly"],
         "permissions": form["permissions"] or None,
         "expiresAt": _end_of(ctx, form["expires"]) if form["expires"] else None,
@@ -96,7 +97,7 @@ def _end_of(ctx: Context, day: str) -> datetime:
     return next_midnight(last, ctx.caller.company.timezone) - _A_MOMENT
 
 
-async def _one(ctx: Context, key_id: ObjectId) -> Document:
+async def _one(ctx: Context, key_id: ObjectId) -> ApiKey:
     key = next((key for key in await api_keys.list_keys(ctx) if key["_id"] == key_id), None)
     if key is None:
         raise NotFound("API key")

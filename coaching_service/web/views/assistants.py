@@ -6,11 +6,11 @@ from typing import Any
 
 from coaching_service.core.auth.access import session_only
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.assistants import service as assistants
+from coaching_service.people.assistants.models import Grant
 from coaching_service.people.team import service as team
 from coaching_service.web.pages import Pages, Redirect
 
@@ -39,7 +39,7 @@ async def disconnect(ctx: Context, assistant_id: ObjectId) -> Redirect:
     return Redirect("/app/settings/assistants", f"{assistant['clientName']} is disconnected.")
 
 
-async def _one(ctx: Context, assistant_id: ObjectId) -> Document:
+async def _one(ctx: Context, assistant_id: ObjectId) -> Grant:
     granted = await assistants.list_assistants(ctx)
     found = next((each for each in granted if each["_id"] == assistant_id), None)
     if found is None:

@@ -13,6 +13,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
 from coaching_service.people.customer_access import service as customer_access
 from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.models import CustomerChange
 from coaching_service.people.customers.schemas import CustomerDetails
 from coaching_service.people.team import service as team
 from coaching_service.progress.customer_profile import service as customer_profile
@@ -37,7 +38,7 @@ async def details_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
 
 
 @pages.post("/details", access=coach(CUSTOMERS.EDIT), form=_DETAILS_FORM, on=details_page)
-async def change_details(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
+async def change_details(ctx: Context, customer_id: ObjectId, form: CustomerChange) -> Redirect:
     """Change a client's details."""
     await customers.get_visible(ctx, customer_id)
     try:

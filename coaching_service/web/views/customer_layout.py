@@ -21,8 +21,8 @@ async def load_header(ctx: Context, customer_id: ObjectId) -> Document:
     Raises NotFound, Forbidden.
     """
     customer = await customers.get_visible(ctx, customer_id, _HEADER_FIELDS)
-    photo = customer.pop("profilePhoto", None) or {}
-    return customer | {"portrait": file_url(ctx.services, photo.get("thumbnailId"))}
+    photo = customer.get("profilePhoto")
+    return {**customer, "portrait": file_url(ctx.services, photo["thumbnailId"] if photo else None)}
 
 
 def customer_path(customer_id: ObjectId, tab: str = "") -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlencode
 
 from marshmallow import fields
@@ -10,12 +10,12 @@ from marshmallow import fields
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.pagination import Page
 from coaching_service.core.validation import Input, Integer
 from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.models import CustomerDetails, CustomerProfile
 from coaching_service.people.customers.schemas import NO_TRAINER, NewCustomer
 from coaching_service.people.team import service as team
 from coaching_service.web.pages import Pages, Redirect
@@ -45,7 +45,7 @@ def parse_trainer_ids(values: list[str]) -> list[ObjectId | None]:
     return [None if value == NO_TRAINER else parse_id(value) or ObjectId() for value in values]
 
 
-async def find_customers(ctx: Context, query: dict[str, Any], size: int = _CLIENTS_PER_PAGE) -> Page[Document]:
+async def find_customers(ctx: Context, query: dict[str, Any], size: int = _CLIENTS_PER_PAGE) -> Page[CustomerProfile]:
     """Find one page of the clients that match a filter."""
     return await customers.list_customers(
         ctx,
@@ -108,9 +108,10 @@ def _sees_assigned_only(ctx: Context) -> bool:
 async def new_customer(ctx: Context, form: dict[str, Any]) -> Redirect:
     """Add a client, and send an invitation if requested."""
     send_invitation = form.pop("sendInvitation")
+    details = cast("CustomerDetails", form)
     if _sees_assigned_only(ctx):
-        form["assignedTo"] = ctx.caller.id
-    customer = await customers.create(ctx, form, send_invitation=send_invitation)
+        details["assignedTo"] = ctx.caller.id
+    customer = await customers.create(ctx, details, send_invitation=send_invitation)
     notice = f"{customer['name']} added."
     if send_invitation and customer["email"]:
         notice += " Invitation sent."

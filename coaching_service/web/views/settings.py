@@ -9,6 +9,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import BadRequest, Forbidden
 from coaching_service.core.validation import patch_of
 from coaching_service.people.account import service as account
+from coaching_service.people.account.models import AccountChange
 from coaching_service.people.account.schemas import AccountDetails, AccountErasure
 from coaching_service.people.customers import service as customers
 from coaching_service.web.pages import Pages, Redirect
@@ -31,7 +32,7 @@ async def company_page(ctx: Context) -> dict[str, Any]:
 
 
 @pages.post("/company", access=owner_session(), form=_DETAILS, on=company_page)
-async def change_company(ctx: Context, form: dict[str, Any]) -> Redirect:
+async def change_company(ctx: Context, form: AccountChange) -> Redirect:
     """Change the company."""
     await account.update(ctx, form)
     return Redirect("/app/settings/company", "The changes are kept.")

@@ -11,6 +11,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Version
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
+from coaching_service.people.team.models import EmployeeChange
 from coaching_service.people.team.schemas import SCOPES, NewEmployee, Permissions
 from coaching_service.web.pages import Pages, Redirect
 
@@ -51,7 +52,7 @@ async def employee_page(ctx: Context, employee_id: ObjectId) -> dict[str, Any]:
 
 
 @pages.post("/{employeeId}", access=owner_session(), form=_Change(), on=employee_page)
-async def change_employee(ctx: Context, employee_id: ObjectId, form: dict[str, Any]) -> Redirect:
+async def change_employee(ctx: Context, employee_id: ObjectId, form: EmployeeChange) -> Redirect:
     """Change what somebody may do; it holds from their next request."""
     await team.update_employee(ctx, employee_id, form)
     return Redirect("/app/settings/team", f"{form['name']} is changed.")

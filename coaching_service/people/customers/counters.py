@@ -1,0 +1,29 @@
+"""The number of clients of each company, updated in the transaction that changes it.
+
+It is spread over a few documents, so that concurrent transactions seldom write to the same one.
+"""
+
+from __future__ import annotations
+
+import secrets
+
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Documents
+from coaching_service.people.customers.models import CustomerCount
+
+_SLOTS = 8
+
+_counts = Documents[CustomerCount]("customerTotals", (Index(("slot",), unique=True),))
+
+
+async def add(ctx: Context, *, active: int = 0, archived: int = 0) -> None:
+    """Add to the numbers of active and archived clients, in the caller's transaction; negative numbers subtract."""
+    if active or archived:
+        await _counts.increment(ctx, {"slot": secrets.randbelow(_SLOTS)}, {"active": active, "archived": archived})
+
+
+async def read(ctx: Context, *, archived: bool) -> int:
+    """Return the company's number of archived or of active clients."""
+    counts = await _counts.find(ctx, {}, fields=("active", "archived"))
+    return sum(count.get("archived", 0) if archived else count.get("active", 0) for count in counts)

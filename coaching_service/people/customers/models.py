@@ -1,0 +1,143 @@
+"""Clients as they are stored and returned."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal, NotRequired, TypedDict
+
+from coaching_service.core.database.models import Stored
+from coaching_service.core.ids import ObjectId
+
+
+class ProfilePhoto(TypedDict):
+    """The stored files of a profile photo."""
+
+    fileId: ObjectId
+    thumbnailId: ObjectId | None
+
+
+class CustomerRoleData(TypedDict):
+    """A client's status in the company.
+
+    `assignedTo` is the trainer. Derived: the compliance rates in percent (0 to 100) as of `complianceDate`, null
+    without workout days; `lastWorkoutDate`, the last scheduled date; `lastTrainedDate`, the date of the latest session
+    with completed work. Dates are `YYYY-MM-DD`.
+    """
+
+    isArchived: bool
+    groups: list[str]
+    assignedTo: ObjectId | None
+    customerType: Literal["REAL", "SAMPLE"]
+    complianceRate7d: float | None
+    complianceRate30d: float | None
+    complianceRate90d: float | None
+    complianceDate: str | None
+    lastWorkoutDate: str | None
+    lastTrainedDate: str | None
+    firstLoginDate: datetime | None
+
+
+class _Profile(Stored):
+    name: str
+    surname: str | None
+    email: str | None
+    phone: str | None
+    birthday: str | None
+    timezone: str | None
+    role: Literal["CUSTOMER"]
+    lastActivityDate: datetime | None
+    customerRoleData: CustomerRoleData
+
+
+class Customer(_Profile):
+    """A stored client.
+
+    `lastActivityDate` is the time of the client's own latest action. The fields that may be missing are private:
+    `sortName`, `sortSurname`, `search` and `suf` serve sorting and searching; `firstAccessHash` is the hash of an
+    unused first-access token; the derived figures are valid until `figuresUntil`; `scheduleChanges` is a counter that
+    makes concurrent changes of one client's schedule conflict.
+    """
+
+    profilePhoto: ProfilePhoto | None
+    sortName: NotRequired[str]
+    sortSurname: NotRequired[str]
+    search: NotRequired[str]
+    suf: NotRequired[list[str]]
+    firstAccessHash: NotRequired[str]
+    figuresUntil: NotRequired[datetime]
+    scheduleChanges: NotRequired[int]
+
+
+class CustomerProfile(_Profile):
+    """A client as interfaces return one; `profilePhotoUrl` is a signed link."""
+
+    profilePhotoUrl: str | None
+
+
+class CreatedCustomer(CustomerProfile):
+    """A client just created, with the token for the client's first access in plain text."""
+
+    firstAccessToken: str
+
+
+class CustomerDetails(TypedDict, total=False):
+    """The fields of a client that a coach writes."""
+
+    name: str
+    surname: str | None
+    email: str | None
+    phone: str | None
+    birthday: str | None
+    timezone: str | None
+    groups: list[str]
+    assignedTo: ObjectId | None
+
+
+class NewCustomer(CustomerDetails):
+    """A client to create."""
+
+    sendInvitation: bool
+
+
+class ArchiveRequest(TypedDict):
+    """The client to archive or restore; `version` is the one the change is based on."""
+
+    id: ObjectId
+    version: NotRequired[int]
+
+
+class CustomerChange(CustomerDetails, total=False):
+    """The fields of a client to change; `version` is the one the change is based on."""
+
+    version: int
+
+
+class CustomerReference(TypedDict):
+    """A client by identifier and full name."""
+
+    _id: ObjectId
+    name: str
+
+
+class GroupCount(TypedDict):
+    """A group and the number of clients in it."""
+
+    name: str
+    count: int
+
+
+class CustomerFilter(TypedDict, total=False):
+    """Which clients a bulk operation selects; `archived` is required. `assignedTo` may contain None: no trainer."""
+
+    archived: bool
+    contains: str
+    groups: list[str]
+    assignedTo: list[ObjectId | None]
+
+
+class CustomerCount(Stored):
+    """One of several documents whose sums are the numbers of active and archived clients of a company."""
+
+    slot: int
+    active: NotRequired[int]
+    archived: NotRequired[int]

@@ -1,0 +1,40 @@
+"""What happens to clients when something happens elsewhere."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import timedelta
+
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.errors import NotFound
+from coaching_service.core.idempotency import ResponseReplayed
+from coaching_service.core.jobs import queue
+from coaching_service.core.jobs.queue import Job
+from coaching_service.people.customers import service
+from coaching_service.people.team import service as team
+from coaching_service.people.team.events import CoachRemoved
+
+UNASSIGN = "unassign_clients"
+# A request that read the coach just before the removal may still assign clients: a second pass unassigns those.
+_SECOND_PASS = timedelta(minutes=2)
+
+
+async def require_customer_in_scope(ctx: Context, event: ResponseReplayed) -> None:
+    """Raise Forbidden if a stored response is about a client outside the employee's scope."""
+    if ctx.caller.customers_scope == "assigned":
+        with suppress(NotFound):  # the response is about another kind of document, or the client is deleted
+            await service.get_visible(ctx, event.about)
+
+
+async def unassign_customers_of_coach(ctx: Context, event: CoachRemoved) -> None:
+    """Leave the clients of a removed coach without a trainer, and queue a second pass."""
+    await service.unassign_from_coach(ctx, event.coach_id)
+    arguments = {"companyId": ctx.company_id, "coachId": event.coach_id}
+    await queue.enqueue(ctx, UNASSIGN, arguments, after=_SECOND_PASS)
+
+
+async def repeat_unassignment(services: Services, job: Job) -> None:
+    """Run the second pass for the coach `coachId` of `companyId`."""
+    with suppress(NotFound):  # the company has been deleted
+        owner = await team.load_owner(services, job.arguments["companyId"])
+        await service.unassign_from_coach(Context(services, owner), job.arguments["coachId"])

@@ -1,0 +1,32 @@
+"""Sign-in identities and password resets as they are stored."""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired
+
+from coaching_service.core.database.models import Stored
+from coaching_service.core.ids import ObjectId
+
+SubjectKind = Literal["coach", "customer"]
+
+
+class StoredIdentity(Stored):
+    """How a coach or client signs in.
+
+    `address` is the normalised e-mail address; `passwordHash` is null until a password is set. `isConfirmed`: a sign-up
+    or a mailed token has confirmed the address; identities stored before the field existed count as confirmed.
+    """
+
+    address: str
+    kind: SubjectKind
+    subjectId: ObjectId
+    passwordHash: str | None
+    isConfirmed: NotRequired[bool]
+
+
+class PasswordReset(Stored):
+    """A single-use right to set the password of a coach or client, found by the hash of its token."""
+
+    subjectId: ObjectId
+    kind: SubjectKind
+    tokenHash: str

@@ -1,0 +1,111 @@
+"""Sign-in sessions as they are stored and returned."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal, NotRequired, TypedDict
+
+from coaching_service.core.database.models import Stored
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.account.models import Account
+from coaching_service.people.customers.models import Customer
+from coaching_service.people.identities.models import SubjectKind
+from coaching_service.people.team.models import Coach
+
+
+class StoredAccessToken(TypedDict):
+    """An access token by its hash, valid until `until`."""
+
+    hash: NotRequired[str]
+    until: datetime
+
+
+class Session(Stored):
+    """A sign-in session of a coach or client, with its access tokens and, unless it ends soon, a refresh token.
+
+    `door` is `web` for sessions of the web application and missing for sessions of the REST interface; neither is
+    accepted by the other.
+    """
+
+    subjectId: ObjectId
+    kind: SubjectKind
+    access: list[StoredAccessToken]
+    expiresAt: datetime
+    impersonatedBy: ObjectId | None
+    familyHash: NotRequired[str]
+    refreshHash: NotRequired[str]
+    door: NotRequired[str]
+
+
+class NewSession(TypedDict):
+    """The fields of a session to store."""
+
+    subjectId: ObjectId
+    kind: SubjectKind
+    impersonatedBy: ObjectId | None
+    familyHash: NotRequired[str]
+    refreshHash: NotRequired[str]
+    door: NotRequired[str]
+
+
+class SessionWithSubject(Session):
+    """A session with the company and the coach or client: each a list of one, or empty if it is deleted."""
+
+    company: list[Account]
+    coach: list[Coach]
+    customer: list[Customer]
+
+
+class AccessTokenResponse(TypedDict):
+    """A session that cannot be renewed; `expiresIn` in seconds."""
+
+    accessToken: str
+    tokenType: Literal["Bearer"]
+    expiresIn: int
+
+
+class TokensResponse(AccessTokenResponse):
+    """A session that the refresh token renews."""
+
+    refreshToken: str
+
+
+class SignUp(TypedDict):
+    """A company and its owner."""
+
+    companyName: str
+    name: str
+    email: str
+    password: str
+
+
+class Credentials(TypedDict):
+    """The e-mail address and password of a user who signs in."""
+
+    email: str
+    password: str
+
+
+class MessageResponse(TypedDict):
+    """The confirmation of an action."""
+
+    message: str
+
+
+class RefreshToken(TypedDict):
+    """A refresh token."""
+
+    refreshToken: str
+
+
+class ForgottenPassword(TypedDict):
+    """The e-mail address of a user who has forgotten the password."""
+
+    email: str
+
+
+class PasswordReset(TypedDict):
+    """A new password, and the token that allows setting it."""
+
+    token: str
+    password: str
