@@ -77,7 +77,7 @@ async def test_completed_work_is_read_with_names_and_units(mcp: McpHttpClient, c
         {"_id": block["_id"], "name": block["name"], "isCompleted": True}
     ]
     half = await mcp.call("get_compliance", customerId=client["_id"], startDate=MONDAY)
-    tool_error(half, "endDate is needed beside the other end")
+    tool_error(half, "endDate is required together with startDate")
     activity = tool_result(await mcp.call("get_activity", customerId=client["_id"], pageSize=1))
     assert activity["totalDocs"] > 1 and activity["hasNextPage"]
     assert activity["docs"][0]["data"]["workoutId"] == block["_id"]

@@ -59,7 +59,7 @@ async def _follow(ctx: Context, customer_id: ObjectId, block: Document, item: Do
     of_item: Document = {"witemId": item_id, "itemType": kind}
     if kind == "METRICS":
         set_id = item["metricsFields"]["metricsSetId"]
-        of_item["measured"] = await metrics.log(ctx, customer_id, item_id, set_id, day, item["values"])
+        of_item["measured"] = await metrics.record_logged_values(ctx, customer_id, item_id, set_id, day, item["values"])
     if kind == "FORM":
         await form_responses.log(ctx, customer_id, item_id, item["form"], day, item["answers"])
     event = _EVENT.get(kind, "item_logged")

@@ -1,4 +1,4 @@
-"""What the operations on a client's metrics read and answer."""
+"""Requests and responses of the operations on a client's metrics."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from coaching_service.library.metric_sets.schemas import Metric
 
 
 class MetricsSetReference(Input):
-    """The set to assign."""
+    """The metric set to assign."""
 
     metricsSetId = Identifier(required=True)
 
@@ -23,14 +23,14 @@ class NewMetricEntry(Input):
 
 
 class MetricsSetName(Output):
-    """A metric set as it is called."""
+    """A metric set by identifier and name."""
 
     _id = Identifier()
     name = fields.String()
 
 
 class TrackedMetric(Output):
-    """A metric with its earliest and its latest value by date, in the metric's unit."""
+    """A metric with its earliest and latest value by date, in the metric's unit."""
 
     metric = fields.Nested(Metric)
     initialValue = fields.Float(allow_none=True)
@@ -38,7 +38,7 @@ class TrackedMetric(Output):
 
 
 class AssignedMetricsSet(Output):
-    """A metric set a client is assigned."""
+    """A metric set that a client is assigned."""
 
     _id = Identifier()
     customerId = Identifier()
@@ -50,7 +50,7 @@ class AssignedMetricsSet(Output):
 
 
 class MetricEntry(Output):
-    """A value as it was recorded."""
+    """A recorded value of a metric."""
 
     _id = Identifier()
     metricsSetId = Identifier()
@@ -63,7 +63,7 @@ class MetricEntry(Output):
 
 
 class MetricHistoryEntry(Output):
-    """A value on a date."""
+    """The value of a metric on a date."""
 
     date = Date()
     value = fields.Float()

@@ -5,27 +5,28 @@ from __future__ import annotations
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import METRICS
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import CustomerArgument, ToolPage, paged
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Date, Identifier, Number
+from coaching_service.library.metric_sets.models import Metric
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.metrics import service
+from coaching_service.progress.metrics.models import AssignedMetricSet, TrackedMetric
 
 tools = Tools()
 
 
 class MetricArgument(CustomerArgument):
-    """A tool about one metric of a client."""
+    """A metric of a client."""
 
     metricsSetId = Identifier(required=True, metadata={"description": "The set's _id, from list_metric_sets."})
     metricId = Identifier(required=True, metadata={"description": "The metric's _id, from list_metric_sets."})
 
 
 class MetricHistory(MetricArgument, ToolPage):
-    """Which metric, and which page of its history."""
+    """The metric, and the page of its history."""
 
 
 class RecordMetric(MetricArgument):
@@ -38,44 +39,49 @@ class RecordMetric(MetricArgument):
 
 
 @tools.tool("List a client's metrics", access=coach(METRICS.VIEW), takes=CustomerArgument())
-async def list_metric_sets(ctx: Context, customer_id: ObjectId) -> Document:
+async def list_metric_sets(ctx: Context, customer_id: ObjectId) -> dict[str, object]:
     """List the metric sets a client is assigned, such as body weight or girths: each metric with its _id, unit, first
-    and latest value. The values over time come from get_metric_history."""
-    client, sets = await gather_reads(
-        ctx, customers.get_visible_reference(ctx, customer_id), service.assigned(ctx, customer_id)
+    and latest value. Use get_metric_history for the values over time."""
+    customer, sets = await gather_reads(
+        ctx, customers.get_visible_reference(ctx, customer_id), service.list_assigned(ctx, customer_id)
     )
-    docs = [{**each["metricsSet"], "metrics": [_metric(metric) for metric in each["metrics"]]} for each in sets]
-    return {"customer": client, **paged(docs, 1, max(1, len(docs)))}
+    docs = [_describe_set(metric_set) for metric_set in sets]
+    return {"customer": customer, **paged(docs, 1, max(1, len(docs)))}
 
 
-def _metric(assigned: Document) -> Document:
-    metric = assigned["metric"]
+def _describe_set(metric_set: AssignedMetricSet) -> dict[str, object]:
+    return {**metric_set["metricsSet"], "metrics": [_describe_tracked(metric) for metric in metric_set["metrics"]]}
+
+
+def _describe_tracked(tracked: TrackedMetric) -> dict[str, object]:
     return {
-        "_id": metric["_id"],
-        "name": metric["name"],
-        "unit": metric["metricUnit"]["shortName"],
-        "initialValue": assigned["initialValue"],
-        "currentValue": assigned["currentValue"],
+        **_describe_metric(tracked["metric"]),
+        "initialValue": tracked["initialValue"],
+        "currentValue": tracked["currentValue"],
     }
+
+
+def _describe_metric(metric: Metric) -> dict[str, object]:
+    return {"_id": metric["_id"], "name": metric["name"], "unit": metric["metricUnit"]["shortName"]}
 
 
 @tools.tool("Read a metric's history", access=coach(METRICS.VIEW), takes=MetricHistory())
 async def get_metric_history(
     ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId, metric_id: ObjectId, page: int, page_size: int
-) -> Document:
-    """Read what was recorded of one metric of a client, the newest date first. Gives docs (date and value), the
+) -> dict[str, object]:
+    """Read what was recorded of one metric of a client, the newest date first. Returns docs (date and value), the
     metric's name and unit, totalDocs, hasNextPage and nextPage."""
-    client, metric, entries = await gather_reads(
+    customer, metric, entries = await gather_reads(
         ctx,
         customers.get_visible_reference(ctx, customer_id),
-        service.metric_of(ctx, metrics_set_id, metric_id),
-        service.history(ctx, customer_id, metrics_set_id, metric_id),
+        service.find_metric(ctx, metrics_set_id, metric_id),
+        service.list_history(ctx, customer_id, metrics_set_id, metric_id),
     )
-    return {"customer": client, "metric": _named(metric), **paged(entries[::-1], page, page_size)}
+    return {"customer": customer, "metric": _describe_metric(metric), **paged(entries[::-1], page, page_size)}
 
 
 @tools.tool(
-    *("Record a metric",),
+    "Record a metric",
     access=coach(METRICS.EDIT),
     takes=RecordMetric(),
     writes=True,
@@ -84,16 +90,18 @@ async def get_metric_history(
 )
 async def record_metric(
     ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId, metric_id: ObjectId, date: str, value: float
-) -> Document:
-    """Record a value of one of a client's assigned metrics on a date. A value there already for that date is replaced:
-    previousValue tells which, null for none. Sets are assigned by the coach, in the application."""
-    before = await service.value_on(ctx, customer_id, metric_id, date)
+) -> dict[str, object]:
+    """Record a value of one of a client's assigned metrics on a date. An existing value of that date is replaced:
+    previousValue reports it, null for none. Sets are assigned by the coach, in the application."""
+    previous_value = await service.find_value(ctx, customer_id, metric_id, date)
     await service.record(ctx, customer_id, metrics_set_id, metric_id, date, value)
-    client, metric = await gather_reads(
-        ctx, customers.get_visible_reference(ctx, customer_id), service.metric_of(ctx, metrics_set_id, metric_id)
+    customer, metric = await gather_reads(
+        ctx, customers.get_visible_reference(ctx, customer_id), service.find_metric(ctx, metrics_set_id, metric_id)
     )
-    return {"customer": client, "metric": _named(metric), "date": date, "value": value, "previousValue": before}
-
-
-def _named(metric: Document) -> Document:
-    return {"_id": metric["_id"], "name": metric["name"], "unit": metric["metricUnit"]["shortName"]}
+    return {
+        "customer": customer,
+        "metric": _describe_metric(metric),
+        "date": date,
+        "value": value,
+        "previousValue": previous_value,
+    }

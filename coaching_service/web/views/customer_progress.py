@@ -16,10 +16,11 @@ from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, Identifier, Input, Number
 from coaching_service.library.metric_sets import service as metric_sets
-from coaching_service.library.metric_sets.models import MetricSet
+from coaching_service.library.metric_sets.models import Metric, MetricSet
 from coaching_service.progress.compliance import service as compliance
 from coaching_service.progress.compliance.models import Compliance, DayCompliance
 from coaching_service.progress.metrics import service as metrics
+from coaching_service.progress.metrics.models import MetricHistoryEntry
 from coaching_service.progress.metrics.schemas import MetricsSetReference
 from coaching_service.progress.volume import service as volume
 from coaching_service.progress.workload import service as workload
@@ -61,7 +62,7 @@ class MetricSummary(TypedDict):
     latest: Point | None
     change: float | None
     change_since: str | None
-    future: list[Document]
+    future: list[MetricHistoryEntry]
     chart: Markup | None
     points: list[Point]
 
@@ -146,13 +147,13 @@ async def _load_assigned_sets(ctx: Context, customer_id: ObjectId, period: tuple
     """The metric sets assigned to a client with the values recorded in a period."""
     if METRICS.VIEW not in ctx.caller.permissions:
         return []
-    assignments = await metrics.assigned(ctx, customer_id)
+    assignments = await metrics.list_assigned(ctx, customer_id)
     keys = [
         (assignment["metricsSet"]["_id"], entry["metric"]["_id"])
         for assignment in assignments
         for entry in assignment["metrics"]
     ]
-    histories = await gather_reads(ctx, *(metrics.history(ctx, customer_id, *key) for key in keys))
+    histories = await gather_reads(ctx, *(metrics.list_history(ctx, customer_id, *key) for key in keys))
     history_of = {metric_id: history for (_, metric_id), history in zip(keys, histories, strict=True)}
     return [
         {
@@ -167,7 +168,7 @@ async def _load_assigned_sets(ctx: Context, customer_id: ObjectId, period: tuple
     ]
 
 
-def _summarize_metric(metric: Document, history: list[Document], first: str, today: str) -> MetricSummary:
+def _summarize_metric(metric: Metric, history: list[MetricHistoryEntry], first: str, today: str) -> MetricSummary:
     """Summarize a metric from a date to today; values dated after today are listed separately."""
     unit = metric["metricUnit"]["shortName"]
     recorded = [(entry["date"], entry["value"]) for entry in history if entry["date"] <= today]
@@ -262,7 +263,9 @@ async def assign_set(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) 
 )
 async def unassign_set_page(ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId) -> dict[str, Any]:
     """Ask for confirmation before a metric set is unassigned."""
-    customer, assignments = await gather_reads(ctx, load_header(ctx, customer_id), metrics.assigned(ctx, customer_id))
+    customer, assignments = await gather_reads(
+        ctx, load_header(ctx, customer_id), metrics.list_assigned(ctx, customer_id)
+    )
     sets = (assignment["metricsSet"] for assignment in assignments)
     metric_set = next((metric_set for metric_set in sets if metric_set["_id"] == metrics_set_id), None)
     if metric_set is None:
