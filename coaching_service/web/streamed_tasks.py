@@ -30,7 +30,7 @@ async def stream_task(request: web.Request, browser_session: BrowserSession, tas
     await response.prepare(request)
     stream = _ProgressStream(request, response, task.total)
     await stream.write(before.encode() + stream.render_progress(0))
-    variables: dict[str, Any] = {**task.variables, "back": task.return_url, "error": None, "result": None}
+    variables: dict[str, Any] = {**task.variables, "return_url": task.return_url, "error": None, "result": None}
     try:
         variables["result"] = await task.run(stream.report)
         await stream.write(stream.render_progress(task.total))

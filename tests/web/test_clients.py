@@ -65,7 +65,7 @@ async def test_selected_clients_are_added_to_a_group(coach: CoachClient, owner_p
     repeated.ok(400).says("This is required.", "2 clients")
     done = await owner_page.submit(confirmation, "/app/customers/bulk", groupNames=["Spring\r\nRunners, early"])
 
-    done.ok().says("0 of 2", "2 of 2", "Done for 2 clients")
+    done.ok().says("0 of 2", "2 of 2", "2 clients changed")
     assert done.headers["Server"] == "coaching-service"
     assert "default-src 'none'" in done.headers["Content-Security-Policy"]
     assert await coach.names(groups="Runners, early") == ["Ana", "Björn"]
@@ -79,13 +79,13 @@ async def test_all_clients_of_a_filter_are_archived_and_deleted(coach: CoachClie
 
     confirmation = await choose(page, owner_page, all="true", action="archive")
     done = await owner_page.submit(confirmation.says("30 clients"), "/app/customers/bulk")
-    done.says("Done for 30 clients")
+    done.says("30 clients changed")
     assert await coach.names() == ["Ana"]
 
     archived = await owner_page.get("/app/customers?archived=true")
     confirmation = await choose(archived, owner_page, all="true", action="delete")
     confirmation.says("30 clients will be deleted.", "This cannot be undone.")
-    (await owner_page.submit(confirmation, "/app/customers/bulk")).says("Done for 30 clients")
+    (await owner_page.submit(confirmation, "/app/customers/bulk")).says("30 clients changed")
     assert await coach.names(archived="true") == []
 
 
@@ -97,13 +97,13 @@ async def test_bulk_result_lists_each_client_that_failed(coach: CoachClient, own
 
     done = await owner_page.submit(confirmation, "/app/customers/bulk")
 
-    done.ok().says("1 of 2 done", "Nothing happened to 1 client", "Customer not found")
+    done.ok().says("1 of 2 clients changed", "1 client could not be changed", "Customer not found")
 
 
 async def test_bulk_action_requires_a_selected_client(owner_page: Visitor, coach: CoachClient) -> None:
     await coach.create_customer()
     page = await owner_page.get("/app/customers")
-    (await choose(page, owner_page, action="delete")).says("Choose at least one client first.")
+    (await choose(page, owner_page, action="delete")).says("Select at least one client.")
 
 
 async def test_bulk_assignment_reports_a_deleted_program(coach: CoachClient, owner_page: Visitor) -> None:
@@ -208,7 +208,7 @@ async def test_each_bulk_action_changes_the_selected_clients(coach: CoachClient,
     async def do(action: str, typed: dict[str, str], list_path: str = "/app/customers") -> None:
         page = await owner_page.get(list_path)
         confirmation = await choose(page, owner_page, ids=[ana["_id"]], action=action)
-        (await owner_page.submit(confirmation, "/app/customers/bulk", **typed)).ok().says("Done for 1 client")
+        (await owner_page.submit(confirmation, "/app/customers/bulk", **typed)).ok().says("1 client changed")
 
     await do("groups-remove", {"groupNames": "Old"})
     await do("assign-trainer", {"coachId": me}, "/app/customers?groups=Morning&assignedTo=none")
@@ -227,7 +227,7 @@ async def test_each_bulk_action_changes_the_selected_clients(coach: CoachClient,
     everybody = await choose(chosen, owner_page, all="true", action="assign-trainer")
     (await owner_page.submit(everybody, "/app/customers/bulk")).ok(400).says("This is required.")
     assert (await coach.customers())["docs"][0]["customerRoleData"]["assignedTo"] == me, "no trainer was chosen"
-    (await owner_page.submit(everybody, "/app/customers/bulk", coachId="none")).says("Done for 1 client")
+    (await owner_page.submit(everybody, "/app/customers/bulk", coachId="none")).says("1 client changed")
     assert (await coach.customers())["docs"][0]["customerRoleData"]["assignedTo"] is None
 
 

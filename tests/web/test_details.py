@@ -40,9 +40,12 @@ async def test_conflicting_change_shows_stored_values_and_can_be_saved(coach: Co
     rejected = await owner_page.submit(page, details_of(ana), phone="333", assignedTo="", groups="B")
 
     rejected.ok(409).says(
-        "This has been changed since you opened the page", "Stored now: 222", "Stored now: Olga Owner", "Stored now: A"
+        "This has been changed since you opened the page",
+        "Saved value: 222",
+        "Saved value: Olga Owner",
+        "Saved value: A",
     )
-    assert rejected.text.count("Stored now") == 3, "only fields that differ"
+    assert rejected.text.count("Saved value") == 3, "only fields that differ"
     assert rejected.form(details_of(ana)).controls["phone"]["value"] == "333"
     assert (await stored(coach, ana))["phone"] == "222"
     (await owner_page.submit(rejected, details_of(ana))).ok().says("Changes saved.")

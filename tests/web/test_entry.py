@@ -145,7 +145,7 @@ async def test_a_forgotten_password_is_set_anew_by_the_link_of_the_mail(coach: C
     asked = await visitor.submit(
         await visitor.get("/app/forgotten-password"), "/app/forgotten-password", email="nobody@example.com"
     )
-    asked.ok().says("If this address signs in here, a mail is on its way.")
+    asked.ok().says("If the address has an account, we sent an e-mail with a link.")
     token = await identities.create_reset_token(coach.ctx, coach.ctx.caller.id, "coach")
     page = await visitor.get(f"/app/reset-password?token={token}")
     short = await visitor.submit(page, "/app/reset-password", password="short")
@@ -153,7 +153,7 @@ async def test_a_forgotten_password_is_set_anew_by_the_link_of_the_mail(coach: C
 
     done = await visitor.submit(short, "/app/reset-password", password="another fine phrase")
 
-    done.ok().says("The password is set. Sign in with it.")
+    done.ok().says("Password changed. Sign in with your new password.")
     (await visitor.sign_in(str(coach.ctx.caller.email), PASSWORD)).ok(401)
     (await visitor.sign_in(str(coach.ctx.caller.email), "another fine phrase")).ok()
     again = await visitor.submit(short, "/app/reset-password", password="another fine phrase")
@@ -164,7 +164,7 @@ async def test_a_used_link_says_so(coach: CoachClient, visitor: Visitor) -> None
     page = await visitor.get("/app/reset-password?token=unknown")
     used = await visitor.submit(page, "/app/reset-password", password="another fine phrase")
     used.ok(401).says("The token is unknown, used or older than an hour; ask for another")
-    (await visitor.get("/app/reset-password")).ok().says("This page needs the link from our mail.")
+    (await visitor.get("/app/reset-password")).ok().says("Open this page with the link from our e-mail.")
 
 
 async def test_a_client_gets_in_by_the_invitation_and_not_into_the_application(
@@ -176,7 +176,7 @@ async def test_a_client_gets_in_by_the_invitation_and_not_into_the_application(
 
     done = await visitor.submit(page, "/app/first-access", password=PASSWORD)
 
-    done.ok().says("You are in")
+    done.ok().says("Your password is set")
     (await anonymous.post("/auth/login", {"email": email, "password": PASSWORD})).ok()
     (await visitor.sign_in(email, PASSWORD)).ok(403).says(
         "This application is for coaches", "If you are a client", "Your coach can tell you"

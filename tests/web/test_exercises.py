@@ -25,12 +25,12 @@ async def own(coach: CoachClient, **details: Any) -> dict[str, Any]:
 async def test_what_is_not_touched_stays(coach: CoachClient, owner_page: Visitor) -> None:
     sled = await own(coach)
     seen = await owner_page.get(page_of(sled))
-    change = next(link for link in seen.links if link.endswith("/change"))
-    page = (await owner_page.get(change)).ok().says("Change Sled push", "Muscles that help")
+    change = next(link for link in seen.links if link.endswith("/edit"))
+    page = (await owner_page.get(change)).ok().says("Edit Sled push", "Secondary muscles")
 
     kept = await owner_page.submit(page, change, name="Sled drag", equipment="Sled", defaultInstructions="Low\r\nslow")
 
-    kept.ok().says("The changes are kept.", "Sled drag", "Expert", "Also: Sled, heavy", "Low slow", "(helps)")
+    kept.ok().says("Changes saved.", "Sled drag", "Expert", "Also: Sled, heavy", "Low slow", "(helps)")
     after = (await coach.get(f"/exercises/{sled['_id']}")).ok()
     for name in ("muscleGroups", "aliases", "tags", "level", "type", "videoLink", "media", "image"):
         assert after[name] == sled[name], name
@@ -39,14 +39,14 @@ async def test_what_is_not_touched_stays(coach: CoachClient, owner_page: Visitor
 
 async def test_what_is_wrong_is_said_at_its_field(coach: CoachClient, owner_page: Visitor) -> None:
     sled = await own(coach)
-    here = f"{page_of(sled)}/change"
+    here = f"{page_of(sled)}/edit"
     page = await owner_page.get(here)
     primary = sled["muscleGroups"][0]["_id"]
 
-    wrong = await owner_page.submit(page, here, helping=primary, videoLink="")
-    wrong.ok(400).says("This must not name a muscle that does most of the work.")
+    wrong = await owner_page.submit(page, here, secondaryMuscles=primary, videoLink="")
+    wrong.ok(400).says("This must not contain a primary muscle.")
     (await owner_page.submit(page, here, name=" ")).ok(400).says("This should not be empty.")
-    (await owner_page.submit(wrong, here, helping=None)).ok().says("The changes are kept.")
+    (await owner_page.submit(wrong, here, secondaryMuscles=None)).ok().says("Changes saved.")
     after = (await coach.get(f"/exercises/{sled['_id']}")).ok()
     assert after["videoLink"] is None
     assert [(muscle["_id"], muscle["role"]) for muscle in after["muscleGroups"]] == [(primary, "primary")]
@@ -54,14 +54,14 @@ async def test_what_is_wrong_is_said_at_its_field(coach: CoachClient, owner_page
 
 async def test_two_who_change_one_exercise_read_of_each_other(coach: CoachClient, owner_page: Visitor) -> None:
     sled = await own(coach)
-    here = f"{page_of(sled)}/change"
+    here = f"{page_of(sled)}/edit"
     page = await owner_page.get(here)
     (await coach.patch(f"/exercises/{sled['_id']}", {"equipment": "Rope", "muscleGroups": []})).ok()
 
     told = await owner_page.submit(page, here, equipment="Sled")
 
-    told.ok(409).says("This has been changed since you opened the page", "Stored now: Rope", "Stored now: none")
-    (await owner_page.submit(told, here)).ok().says("The changes are kept.")
+    told.ok(409).says("This has been changed since you opened the page", "Saved value: Rope", "Saved value: none")
+    (await owner_page.submit(told, here)).ok().says("Changes saved.")
     assert (await coach.get(f"/exercises/{sled['_id']}")).ok()["equipment"] == "Sled"
 
 
@@ -69,9 +69,9 @@ async def test_only_own_ones_are_changed_and_by_those_who_may(
     coach: CoachClient, owner_page: Visitor, colleague: Colleague
 ) -> None:
     (shared,) = (await coach.get("/exercises/unified", pageSize=1, pageNum=1, type="public")).ok()["docs"]
-    assert f"{page_of(shared)}/change" not in (await owner_page.get(page_of(shared))).ok().links
-    page = (await owner_page.get(f"{page_of(shared)}/change")).ok().says("cannot be changed")
+    assert f"{page_of(shared)}/edit" not in (await owner_page.get(page_of(shared))).ok().links
+    page = (await owner_page.get(f"{page_of(shared)}/edit")).ok().says("cannot be changed")
     assert [form.action for form in page.forms] == ["/app/sign-out"]
     sled = await own(coach)
     reader = await colleague("exercises.view")
-    assert f"{page_of(sled)}/change" not in (await reader.get(page_of(sled))).ok().links
+    assert f"{page_of(sled)}/edit" not in (await reader.get(page_of(sled))).ok().links

@@ -72,7 +72,7 @@ async def test_invalid_photo_is_reported_at_its_field_and_input_is_preserved(
         (("", b""), "This must be chosen."),
     ):
         rejected = (await upload(owner_page, ana, file, createdAt="2026-02-03", imageSideIndex="2")).ok(400)
-        rejected.says(sentence, "choose it once more")
+        rejected.says(sentence, "Choose the file again")
         form = rejected.form(f"{ana}/photos")
         assert form.controls["createdAt"]["value"] == "2026-02-03"
         assert ("imageSideIndex", "2") in form.fields
@@ -170,7 +170,7 @@ async def test_form_is_restored_without_its_file_after_the_session_expired(
         reauthentication__email=str(coach.ctx.caller.email),
         reauthentication__password=PASSWORD,
     )
-    back.ok().says("You are signed in again.", "choose it once more")
+    back.ok().says("You are signed in again.", "Choose the file again")
     assert await stored(coach) == (0, 0)
     (await owner_page.submit(back, f"{ana}/photos", imageFile=PHOTO)).ok().says("Photo saved.")
     assert [record["createdAt"] for record in await photos(coach, ana)] == ["2026-02-03"]

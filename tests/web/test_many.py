@@ -19,10 +19,10 @@ async def test_a_client_nobody_looked_at_is_not_erased(coach: CoachClient, owner
     changed = await owner_page.submit(asked, BULK)
 
     changed.ok(409).says(
-        "Nothing was done: other clients are meant by now, 4 of them.", "4 clients will be deleted.", "Dora"
+        "Nothing was changed: the selection changed to 4 clients.", "4 clients will be deleted.", "Dora"
     )
     assert await coach.names() == ["Ana", "Björn", "Chidi", "Dora"]
-    (await owner_page.submit(changed, BULK)).ok().says("Done for 4 clients")
+    (await owner_page.submit(changed, BULK)).ok().says("4 clients changed")
     assert await coach.names() == []
 
 
@@ -31,7 +31,7 @@ async def test_one_who_left_and_one_who_came_are_told_apart(coach: CoachClient, 
     asked = await owner_page.get(BULK, params={"all": "true", "action": "archive"})
     await coach.delete(f"/coach/customers/{ana['_id']}")
     await coach.create_customer("Björn")
-    (await owner_page.submit(asked, BULK)).ok(409).says("1 of them", "Björn")
+    (await owner_page.submit(asked, BULK)).ok(409).says("the selection changed to 1 client", "Björn")
     assert await coach.names() == ["Björn"]
 
 
@@ -49,7 +49,7 @@ async def test_groups_in_use_are_ticked_commas_and_all(coach: CoachClient, owner
     assert 'value="Legs, arms"' in asked.html
     assert "New ones" not in asked.text
     (await owner_page.submit(asked, BULK)).ok(400).says("This is required.")
-    (await owner_page.submit(asked, BULK, groupNames=["Legs, arms", ""])).says("Done for 1 client")
+    (await owner_page.submit(asked, BULK, groupNames=["Legs, arms", ""])).says("1 client changed")
     kept = (await coach.get(f"/coach/customers/{ana['_id']}")).ok()
     assert kept["customerRoleData"]["groups"] == ["Evening"]
     await coach.patch(f"/coach/customers/{ana['_id']}", {"groups": []})
@@ -60,11 +60,11 @@ async def test_groups_in_use_are_ticked_commas_and_all(coach: CoachClient, owner
 async def test_when_all_are_archived_a_reload_and_the_list_say_so(coach: CoachClient, owner_page: Visitor) -> None:
     await coach.create_customer("Ana")
     asked = await owner_page.get(BULK, params={"all": "true", "action": "archive"})
-    (await owner_page.submit(asked, BULK)).says("Done for 1 client")
+    (await owner_page.submit(asked, BULK)).says("1 client changed")
 
     again = await owner_page.submit(asked, BULK)
 
-    again.ok().says("it was done already", "No active clients", "You have 1 archived client.")
+    again.ok().says("The action may already have been completed", "No active clients", "You have 1 archived client.")
     (await owner_page.get(next(link for link in again.links if "archived" in link))).says("Ana")
 
 

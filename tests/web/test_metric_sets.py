@@ -29,9 +29,9 @@ async def test_a_new_company_measures_without_leaving_the_application(coach: Coa
     wrong = await owner_page.submit(page, SETS, name="Body", metricName="", metricUnitId=kilograms)
     wrong.ok(400).says("This should not be empty.")
     made = await owner_page.submit(page, SETS, name="Body", metricName="Weight", metricUnitId=kilograms)
-    made.ok().says("Body is made. What else is measured in it?", "Weight Kilograms (kg)")
+    made.ok().says("Body created. Add more metrics to it here.", "Weight Kilograms (kg)")
     added = await owner_page.submit(made, f"{made.path}/metrics", name="Waist", metricUnitId=centimeters)
-    added.ok().says("Waist is added.", "Waist Centimeters (cm)")
+    added.ok().says("Waist added.", "Waist Centimeters (cm)")
 
     page = await owner_page.get(progress_of(ana))
     assigned = await owner_page.submit(page, f"{progress_of(ana)}/sets", metricsSetId=made.path.rpartition("/")[2])
@@ -68,10 +68,10 @@ async def test_a_set_and_its_metrics_are_named_anew(coach: CoachClient, owner_pa
 
     (await owner_page.submit(page, f"{here}/names", metricId=muscle, name=" ")).ok(400).says("Name: This should not be")
     named = await owner_page.submit(page, f"{here}/names", metricId=muscle, name="Muscle mass")
-    named.ok().says("The metric has a new name.", "Muscle mass")
+    named.ok().says("Metric renamed.", "Muscle mass")
     told = await owner_page.submit(page, here, name="Shape", assignAutomatically="true")
-    told.ok(409).says("This has been changed since", "Stored now: Body", "Stored now: Get it when you assign it")
-    (await owner_page.submit(told, here)).ok().says("The changes are kept.", "Shape")
+    told.ok(409).says("This has been changed since", "Saved value: Body", "Saved value: Assign manually")
+    (await owner_page.submit(told, here)).ok().says("Changes saved.", "Shape")
     stored = (await coach.get(f"/coach/metrics-sets/{body['_id']}")).ok()
     assert (stored["name"], stored["assignAutomatically"]) == ("Shape", True)
     assert [(each["_id"], each["name"]) for each in stored["metrics"]] == [(weight, "Weight"), (muscle, "Muscle mass")]
@@ -85,10 +85,10 @@ async def test_a_metric_is_removed_and_the_last_one_is_not(coach: CoachClient, o
     weight, muscle = (f"{here}/metrics/{metric['_id']}/remove" for metric in body["metrics"])
     both = [await owner_page.get(each) for each in (weight, muscle)]
 
-    (await owner_page.submit(both[0].says("Remove Weight from Body?"), weight)).ok().says("is not measured any more.")
+    (await owner_page.submit(both[0].says("Remove Weight from Body?"), weight)).ok().says("Metric removed.")
     last = await owner_page.submit(both[1], muscle)
 
-    last.ok(400).says("A set needs something that is measured in it: delete the set instead.")
+    last.ok(400).says("A set needs at least one metric: delete the set instead.")
     assert muscle not in (await owner_page.get(here)).links
     stored = (await coach.get(f"/coach/metrics-sets/{body['_id']}")).ok()
     assert [each["name"] for each in stored["metrics"]] == ["Muscle"]
@@ -102,8 +102,8 @@ async def test_a_set_is_deleted_and_what_was_recorded_stays(coach: CoachClient, 
     (await coach.post(f"{sets}/{body['_id']}/entries", entry)).ok(201)
     here = f"{SETS}/{body['_id']}/delete"
 
-    asked = (await owner_page.get(here)).says("Delete Body?", "2 metrics go with it: Weight, Muscle.")
-    (await owner_page.submit(asked, here)).ok().says("Body is deleted.", "No metric sets yet")
+    asked = (await owner_page.get(here)).says("Delete Body?", "2 metrics will be removed: Weight, Muscle.")
+    (await owner_page.submit(asked, here)).ok().says("Body deleted.", "No metric sets yet")
 
     page = (await owner_page.get(progress_of(ana))).says("Deleted set", "79.5 kg latest")
     assert progress_of(ana) not in [form.action for form in page.forms], "nothing can be recorded in it"

@@ -51,12 +51,12 @@ async def test_the_page_with_a_new_key_makes_no_other_when_it_is_reloaded(
     coach: CoachClient, owner_page: Visitor
 ) -> None:
     page = await owner_page.get(KEYS)
-    made = (await owner_page.submit(page, KEYS, name="Website")).ok().says("Your new key: Website")
+    made = (await owner_page.submit(page, KEYS, name="Website")).ok().says("New API key: Website")
     secret = made.html.partition('id="secret">')[2].partition("<")[0]
 
     again = await owner_page.submit(page, KEYS, name="Website")
 
-    again.ok().says("Website is made already. Show, beside it, shows its secret.")
+    again.ok().says("Website has already been created. Select Show to see its secret.")
     assert secret not in again.html
     keys = (await (await coach.interactive()).get("/coach/api-keys")).ok()
     assert [key["name"] for key in keys if key["name"] != "Test"] == ["Website"]
@@ -69,7 +69,7 @@ async def test_a_program_is_not_assigned_again_by_a_reload(coach: CoachClient, o
     (await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "One", "day": 1})).ok(201)
     bulk = "/app/customers/bulk"
     asked = await owner_page.get(bulk, params={"ids": ana["_id"], "action": "assign-program"})
-    (await owner_page.submit(asked, bulk, programId=program["_id"], startDate=MONDAY)).says("Done for 1 client")
+    (await owner_page.submit(asked, bulk, programId=program["_id"], startDate=MONDAY)).says("1 client changed")
 
     again = await owner_page.submit(asked, bulk, programId=program["_id"], startDate=MONDAY)
 

@@ -107,7 +107,7 @@ async def test_conflicting_plan_change_shows_stored_values(coach: CoachClient, o
 
     confirmation = await owner_page.submit(page, f"{item_of(block)}/sets", sets__0__load="70")
 
-    confirmation.ok(409).says("This has been changed since", "Stored now: 100", "Set 3")
+    confirmation.ok(409).says("This has been changed since", "Saved value: 100", "Set 3")
     (await owner_page.submit(confirmation, f"{item_of(block)}/sets")).ok().says("Changes saved.")
     (item,) = (await training.read(coach, block))["items"]
     assert [planned["load"] for planned in item["exerciseSets"]] == [70, 60, 60]
@@ -136,7 +136,7 @@ async def test_circuit_exercises_are_added_changed_and_removed(coach: CoachClien
     entry = await owner_page.get(f"{circuit}/exercises/{dip['_id']}")
     changed = await owner_page.submit(entry, entry.path, sets__1__out="true", sets__0__low="6", instructions="Slowly")
     changed.ok().says("Changes saved.", "1 × 6–10, 10 kg", "Slowly")
-    (await owner_page.submit(entry, entry.path, sets__0__low="7")).ok(409).says("Stored now: 6")
+    (await owner_page.submit(entry, entry.path, sets__0__low="7")).ok(409).says("Saved value: 6")
     out = await owner_page.submit(changed, f"{circuit}/exercises/{row['_id']}/remove")
     out.ok().says("Exercise removed.")
     assert "Ring Row" not in out.text

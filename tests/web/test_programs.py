@@ -37,9 +37,9 @@ async def test_an_archived_program_is_not_assigned(coach: CoachClient, owner_pag
     await coach.create_customer("Ana")
     program = await base(coach)
     await workout(coach, program, 1, "One")
-    page = (await owner_page.get(page_of(program))).says("Assign it")
-    archived = (await owner_page.submit(page, f"{page_of(program)}/archive")).says("Base is archived.")
-    assert "Assign it" not in archived.text
+    page = (await owner_page.get(page_of(program))).says("Assign to a client")
+    archived = (await owner_page.submit(page, f"{page_of(program)}/archive")).says("Base archived.")
+    assert "Assign to a client" not in archived.text
 
 
 async def test_a_client_is_chosen_and_a_program_not_planned_twice_unseen(
@@ -51,14 +51,14 @@ async def test_a_client_is_chosen_and_a_program_not_planned_twice_unseen(
     assign = f"{page_of(program)}/assign"
     page = await owner_page.get(page_of(program))
     (await owner_page.submit(page, assign)).ok(400).says("This must be chosen.")
-    (await owner_page.submit(page, assign, customerId=ana["_id"], startDate=MONDAY)).says("2 workouts are planned.")
+    (await owner_page.submit(page, assign, customerId=ana["_id"], startDate=MONDAY)).says("2 workouts scheduled.")
 
     asked = await owner_page.submit(page, assign, customerId=ana["_id"], startDate="2026-03-04")
-    asked.ok(409).says("This client has workouts of this program on some of these days already")
+    asked.ok(409).says("This client already has workouts of this program on some of these days")
     assert len(await coach.calendar(ana)) == 2
-    (await owner_page.submit(asked, assign, again="true")).ok().says("2 workouts are planned.")
+    (await owner_page.submit(asked, assign, repeat="true")).ok().says("2 workouts scheduled.")
     later = await owner_page.submit(page, assign, customerId=ana["_id"], startDate="2026-03-20")
-    later.ok().says("2 workouts are planned.")
+    later.ok().says("2 workouts scheduled.")
 
 
 def titles(plan: list[dict[str, Any]]) -> list[list[str]]:
@@ -70,14 +70,14 @@ async def test_a_program_is_filled_and_assigned_without_leaving_the_application(
 ) -> None:
     ana, squat = await coach.create_customer("Ana"), await coach.create_exercise("Garage Squat")
     made = await owner_page.submit(await owner_page.get("/app/programs"), "/app/programs", name="Base")
-    here = made.says("Base is made.", "Add its workouts day by day").path
+    here = made.says("Base created.", "Add workouts below").path
     assert made.form(f"{here}/blocks").controls["day"]["value"] == "1"
 
     wrong = await owner_page.submit(made, f"{here}/blocks", name="", day="0")
     wrong.ok(400).says("This must not be less than 1.")
     (await owner_page.submit(made, f"{here}/blocks", name="")).ok(400).says("This should not be empty.")
     legs = (await owner_page.submit(made, f"{here}/blocks", name="Legs")).ok()
-    legs.says("Legs is in the program. Now what is in it?", "Base", "Day 1")
+    legs.says("Legs added. Add its exercises here.", "Base", "Day 1")
     block = legs.path
     found = await owner_page.get(f"{block}?keywords=garage")
     added = await owner_page.submit(found, f"{block}/items", exerciseId=squat["_id"], sets="4", load="82,5")
@@ -86,7 +86,7 @@ async def test_a_program_is_filled_and_assigned_without_leaving_the_application(
     plan = await owner_page.get(here)
     assert plan.form(f"{here}/blocks").controls["day"]["value"] == "2", "the day after the last"
     rest = await owner_page.submit(plan, f"{here}/blocks", name="", isRest="true")
-    rest.ok().says("Day 2 is a day of rest.", "Week 1", "Garage Squat")
+    rest.ok().says("Day 2 is a rest day.", "Week 1", "Garage Squat")
 
     await owner_page.submit(rest, f"{here}/assign", customerId=ana["_id"], startDate=MONDAY)
     first, second = await coach.calendar(ana)
@@ -126,7 +126,7 @@ async def test_a_workout_is_changed_copied_and_deleted(coach: CoachClient, owner
     changed = (await owner_page.submit(page, here, name="Lower body", day="3")).ok()
     changed.says("Changes saved.", "Lower body", "Day 3")
     overtaken = await owner_page.submit(page, here, name="Upper body", day="3")
-    overtaken.ok(409).says("This has been changed since", "Stored now: Lower body")
+    overtaken.ok(409).says("This has been changed since", "Saved value: Lower body")
     (await owner_page.submit(changed, f"{here}/copy", day="")).ok(400).says("This must be a whole number.")
     (await owner_page.submit(changed, f"{here}/copy", day="10")).ok().says("Lower body copied.", "Week 2", "Day 10")
     assert [block["day"] for block in await plan_of(coach, program)] == [3, 10]
@@ -155,17 +155,17 @@ async def test_a_client_s_workout_is_changed_by_the_same_forms(coach: CoachClien
 async def test_what_a_program_is_called_is_changed(coach: CoachClient, owner_page: Visitor) -> None:
     program = await base(coach, description="Three days", tags=["gym, home", "new"])
     here = page_of(program)
-    page = await owner_page.get(f"{here}/change")
+    page = await owner_page.get(f"{here}/edit")
 
-    kept = await owner_page.submit(page, f"{here}/change", name="First weeks", tags="gym, home\nstrength")
-    kept.ok().says("The changes are kept.", "First weeks", "strength")
+    kept = await owner_page.submit(page, f"{here}/edit", name="First weeks", tags="gym, home\nstrength")
+    kept.ok().says("Changes saved.", "First weeks", "strength")
     stored = (await coach.get(f"/coach/programs/{program['_id']}")).ok()
     assert (stored["description"], stored["tags"]) == ("Three days", ["gym, home", "strength"])
-    told = await owner_page.submit(page, f"{here}/change", description="Four days", tags="gym, home\nstrength")
-    told.ok(409).says("Stored now: First weeks", "Stored now: Three days")
-    assert told.text.count("Stored now") == 2
-    (await owner_page.submit(told, f"{here}/change", name=" ")).ok(400).says("This should not be empty.")
-    (await owner_page.submit(told, f"{here}/change")).ok().says("Four days")
+    told = await owner_page.submit(page, f"{here}/edit", description="Four days", tags="gym, home\nstrength")
+    told.ok(409).says("Saved value: First weeks", "Saved value: Three days")
+    assert told.text.count("Saved value") == 2
+    (await owner_page.submit(told, f"{here}/edit", name=" ")).ok(400).says("This should not be empty.")
+    (await owner_page.submit(told, f"{here}/edit")).ok().says("Four days")
 
 
 async def test_a_program_is_deleted_after_a_look_at_what_is_lost(coach: CoachClient, owner_page: Visitor) -> None:
@@ -174,10 +174,10 @@ async def test_a_program_is_deleted_after_a_look_at_what_is_lost(coach: CoachCli
     await coach.post(f"/coach/programs/{program['_id']}/assign", {"customerId": ana["_id"], "startDate": MONDAY})
 
     asked = (await owner_page.get(f"{page_of(program)}/delete")).ok()
-    asked.says("Delete Base for good?", "1 workout with 2 items will be lost.", "stays there")
+    asked.says("Delete Base?", "1 workout with 2 items will be deleted.", "stay on their calendars")
     gone = await owner_page.submit(asked, f"{page_of(program)}/delete")
 
-    gone.ok().says("Base is deleted.", "No programs yet")
+    gone.ok().says("Base deleted.", "No programs yet")
     assert len(await coach.calendar(ana)) == 1
     (await owner_page.get(page_of(program))).ok(404)
 
@@ -193,6 +193,6 @@ async def test_whoever_may_not_change_programs_only_reads_them(coach: CoachClien
     plan = (await eli.get(page_of(program))).ok().says("Legs", "Walk")
     block = (await eli.get(page_of(program, legs))).ok().says("Legs", "Walk", "Day 1")
     assert forms(plan) + forms(block) == []
-    assert not [link for link in plan.links + block.links if link.endswith(("/change", "/delete"))]
+    assert not [link for link in plan.links + block.links if link.endswith(("/edit", "/delete"))]
     empty = await base(coach, name="Empty")
-    (await eli.get(page_of(empty))).says("A colleague who may change programs fills it")
+    (await eli.get(page_of(empty))).says("A colleague with permission to edit programs can add workouts.")

@@ -24,7 +24,7 @@ async def test_a_key_is_made_used_shown_again_and_deleted(
     coach: CoachClient, owner_page: Visitor, anonymous: CoachClient
 ) -> None:
     page = await owner_page.get(KEYS)
-    made = (await owner_page.submit(page, KEYS, name="Website")).ok().says("Your new key: Website")
+    made = (await owner_page.submit(page, KEYS, name="Website")).ok().says("New API key: Website")
     secret = secret_on(made)
     (await anonymous.with_key(secret).get("/me")).ok()
     assert secret not in (await owner_page.get(KEYS)).html, "the list does not show it"
@@ -33,13 +33,15 @@ async def test_a_key_is_made_used_shown_again_and_deleted(
         key for key in (await (await coach.interactive()).get("/coach/api-keys")).ok() if key["name"] != "Test"
     ]
     shown = await owner_page.submit(made, f"{KEYS}/{website['_id']}/reveal")
-    assert secret_on(shown.says("The key: Website", "That it was shown has been recorded.")) == secret
-    asked = (await owner_page.get(f"{KEYS}/{website['_id']}/delete")).says("Delete the key Website?", secret[-4:])
-    (await owner_page.submit(asked, f"{KEYS}/{website['_id']}/delete")).says("Website is deleted.")
+    assert secret_on(shown.says("API key: Website", "This view has been recorded in the audit log.")) == secret
+    asked = (await owner_page.get(f"{KEYS}/{website['_id']}/delete")).says("Delete Website?", secret[-4:])
+    (await owner_page.submit(asked, f"{KEYS}/{website['_id']}/delete")).says("Website deleted.")
 
     (await anonymous.with_key(secret).get("/me")).refused(401)
     again = await owner_page.submit(asked, f"{KEYS}/{website['_id']}/delete")
-    again.ok().says("Website is deleted. It is refused from now on. The form was sent twice and processed once.")
+    again.ok().says(
+        "Website deleted. Requests with it are rejected from now on. The form was sent twice and processed once."
+    )
 
 
 async def test_a_key_is_restricted(coach: CoachClient, owner_page: Visitor, anonymous: CoachClient) -> None:
@@ -53,7 +55,7 @@ async def test_a_key_is_restricted(coach: CoachClient, owner_page: Visitor, anon
         permissions=["customers.view", "exercises.view"],
         expires=tomorrow,
     )
-    made.ok().says("Read only", "2 permissions", "Until")
+    made.ok().says("Read only", "2 permissions", "Expires")
     key = anonymous.with_key(secret_on(made))
     assert (await key.get("/me")).ok()["permissions"] == ["customers.view", "exercises.view"]
     (await key.post("/coach/customers", {"name": "Ana"})).refused(403)
@@ -74,7 +76,7 @@ async def test_somebody_joins_is_changed_and_leaves(
     joined = await owner_page.submit(
         taken, f"{TEAM}/new", email=email, permissions=["customers.view"], customersScope="assigned"
     )
-    joined.ok().says("Eli is on the team.", "Their own", "1 of 24")
+    joined.ok().says("Eli added.", "Assigned", "1 of 24")
     (eli,) = (await (await coach.interactive()).get("/coach/employees")).ok()
     await coach.create_customer("Ana", assignedTo=eli["_id"])
 
@@ -82,9 +84,9 @@ async def test_somebody_joins_is_changed_and_leaves(
     changed = await owner_page.submit(
         await owner_page.get(here), here, permissions=["customers.view", "customers.edit"], customersScope="all"
     )
-    changed.says("Eli is changed.", "2 of 24")
-    asked = (await owner_page.get(f"{here}/delete")).says("Remove Eli from the team?", "1 client stays")
-    (await owner_page.submit(asked, f"{here}/delete")).says("Eli is removed.", "You are alone so far")
+    changed.says("Changes to Eli saved.", "2 of 24")
+    asked = (await owner_page.get(f"{here}/delete")).says("Remove Eli from the team?", "1 client will be unassigned")
+    (await owner_page.submit(asked, f"{here}/delete")).says("Eli removed.", "No employees yet")
     assert (await coach.customers())["docs"][0]["customerRoleData"]["assignedTo"] is None
 
 
@@ -115,29 +117,31 @@ async def test_the_library_is_searched_and_extended(owner_page: Visitor) -> None
     (await owner_page.get("/app/exercises?keywords=zzz")).says("No exercise matches")
     (await owner_page.get("/app/exercises?type=my")).says("No exercise matches")
     page = await owner_page.get("/app/exercises/new")
-    muscle = page.html.partition('name="muscles" value="')[2].partition('"')[0]
+    muscle = page.html.partition('name="primaryMuscles" value="')[2].partition('"')[0]
 
-    made = await owner_page.submit(page, "/app/exercises/new", name="Garage Squat", muscles=[muscle], level="expert")
+    made = await owner_page.submit(
+        page, "/app/exercises/new", name="Garage Squat", primaryMuscles=[muscle], level="expert"
+    )
 
-    made.ok().says("Garage Squat is in your library.", "Expert")
+    made.ok().says("Garage Squat added to your library.", "Expert")
     gone = await owner_page.submit(made, made.forms[-1].action)
-    gone.says("The exercise is deleted.")
+    gone.says("Exercise deleted.")
 
 
 async def test_a_program_is_made_assigned_and_archived(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
     page = await owner_page.get("/app/programs")
     made = await owner_page.submit(page.says("No programs yet"), "/app/programs", name="Base", tags="gym, at home\nnew")
-    made.ok().says("Base is made.", "gym", "Nothing planned in it yet")
+    made.ok().says("Base created.", "gym", "No workouts yet")
     (program,) = (await coach.get("/coach/programs", archived="false", pageSize=5, pageNum=1)).ok()["docs"]
     await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "Day one", "day": 8})
     here = f"/app/programs/{program['_id']}"
 
     shown = (await owner_page.get(here)).says("Week 2", "Day 8", "Day one")
     planned = await owner_page.submit(shown, f"{here}/assign", customerId=ana["_id"], startDate="2026-02-23")
-    planned.ok().says("1 workout is planned.", "23 Feb")
+    planned.ok().says("1 workout scheduled.", "23 Feb")
     assert [block["date"] for block in await coach.calendar(ana)] == [MONDAY]
-    (await owner_page.submit(shown, f"{here}/archive")).says("Base is archived.")
+    (await owner_page.submit(shown, f"{here}/archive")).says("Base archived.")
 
 
 async def test_progress_is_drawn_with_its_numbers(coach: CoachClient, owner_page: Visitor) -> None:
@@ -176,14 +180,14 @@ async def test_an_employee_sees_only_clients_of_theirs(
 
 async def test_an_assistant_is_disconnected(coach: CoachClient, owner_page: Visitor) -> None:
     here = "/app/settings/assistants"
-    (await owner_page.get(here)).ok().says("No assistant is connected", "http://coaching.test/mcp")
+    (await owner_page.get(here)).ok().says("No assistants connected", "http://coaching.test/mcp")
     claude = await let_in(coach.ctx)
     name = claude.grant["clientName"]
     path = f"{here}/{claude.grant['_id']}/disconnect"
     assert path in (await owner_page.get(here)).says(name).links
 
-    asked = (await owner_page.get(path)).says(f"Disconnect {name}?", "refused from its next request on")
-    (await owner_page.submit(asked, path)).ok().says(f"{name} is disconnected.", "No assistant is connected")
+    asked = (await owner_page.get(path)).says(f"Disconnect {name}?", "loses access immediately")
+    (await owner_page.submit(asked, path)).ok().says(f"{name} disconnected.", "No assistants connected")
 
     (await owner_page.submit(asked, path)).ok().says("The form was sent twice and processed once.")
 
@@ -198,7 +202,7 @@ async def test_a_key_ends_with_its_last_day_where_the_company_is(coach: CoachCli
     await (await coach.interactive()).patch("/coach/account", {"timezone": "Pacific/Kiritimati"})
     page = await owner_page.get(KEYS)
     (await owner_page.submit(page, KEYS, name="Long", expires="9999-12-31")).ok(400).says("must not be after 2999")
-    (await owner_page.submit(page, KEYS, name="Reader", expires="2030-06-01")).ok().says("Until Sat 1 Jun 2030")
+    (await owner_page.submit(page, KEYS, name="Reader", expires="2030-06-01")).ok().says("Expires Sat 1 Jun 2030")
     (key,) = [k for k in (await (await coach.interactive()).get("/coach/api-keys")).ok() if k["name"] == "Reader"]
     assert key["restrictions"]["expiresAt"] == "2030-06-01T09:59:59.999Z"
 
@@ -221,11 +225,11 @@ async def test_a_company_changed_meanwhile_is_shown_and_the_next_press_counts(
 ) -> None:
     here = "/app/settings/company"
     page = await owner_page.get(here)
-    (await owner_page.submit(await owner_page.get(here), here, companyName="Theirs")).says("The changes are kept.")
+    (await owner_page.submit(await owner_page.get(here), here, companyName="Theirs")).says("Changes saved.")
 
     stale = await owner_page.submit(page, here, companyName="Mine")
-    stale.ok(409).says("Stored now: Theirs")
-    (await owner_page.submit(stale, here)).ok().says("The changes are kept.")
+    stale.ok(409).says("Saved value: Theirs")
+    (await owner_page.submit(stale, here)).ok().says("Changes saved.")
     assert (await coach.get("/coach/account")).ok()["companyName"] == "Mine"
 
 
@@ -244,10 +248,12 @@ async def test_a_colleague_s_permissions_changed_meanwhile_are_shown(
     )
     here = f"{TEAM}/{hired['_id']}"
     page = await owner_page.get(here)
-    (await owner_page.submit(await owner_page.get(here), here, permissions=["forms.view"])).says("Eli is changed.")
+    (await owner_page.submit(await owner_page.get(here), here, permissions=["forms.view"])).says(
+        "Changes to Eli saved."
+    )
     stale = await owner_page.submit(page, here, permissions=["metrics.view"])
-    stale.ok(409).says("Stored now: Forms: view")
-    (await owner_page.submit(stale, here)).ok().says("Eli is changed.")
+    stale.ok(409).says("Saved value: Forms: view")
+    (await owner_page.submit(stale, here)).ok().says("Changes to Eli saved.")
 
 
 async def test_archiving_a_program_twice_leaves_it_archived(coach: CoachClient, owner_page: Visitor) -> None:
@@ -255,11 +261,11 @@ async def test_archiving_a_program_twice_leaves_it_archived(coach: CoachClient, 
     here = f"/app/programs/{program['_id']}"
     pages = [await owner_page.get(here) for _ in range(2)]
     for page in (*pages, pages[0]):
-        (await owner_page.submit(page, f"{here}/archive")).ok().says("Base is archived.")
+        (await owner_page.submit(page, f"{here}/archive")).ok().says("Base archived.")
     stored = (await coach.get(f"/coach/programs/{program['_id']}")).ok()
     assert stored["isArchived"] is True
     back = await owner_page.submit(await owner_page.get(here), f"{here}/restore")
-    back.ok().says("Base is active again.")
+    back.ok().says("Base restored.")
     (await owner_page.submit(pages[0], f"{here}/archive")).ok().says("Archived")
     stored = (await coach.get(f"/coach/programs/{program['_id']}")).ok()
     assert stored["isArchived"] is True, "a page brought back does what its button says"
@@ -272,13 +278,13 @@ async def test_program_is_assigned_to_any_of_many_clients(coach: CoachClient, ow
     program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
     (await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "One", "day": 1})).ok(201)
     here = f"/app/programs/{program['_id']}"
-    page = (await owner_page.get(here)).says("To choose from are the first 50 of 52.")
+    page = (await owner_page.get(here)).says("Showing the first 50 of 52 clients.")
     assert "Zoe" not in page.text
 
-    found = (await owner_page.get(here, params={"client": "zoe"})).says("1 client to choose from.", "Zoe")
+    found = (await owner_page.get(here, params={"client": "zoe"})).says("1 client found.", "Zoe")
     await owner_page.submit(found, f"{here}/assign", customerId=zoe["_id"], startDate=MONDAY)
     assert len(await coach.calendar(zoe)) == 1
-    (await owner_page.get(here, params={"client": "nobody"})).says("Nobody matches.")
+    (await owner_page.get(here, params={"client": "nobody"})).says("No client matches.")
 
 
 async def test_what_was_chosen_and_is_gone_keeps_the_form(coach: CoachClient, owner_page: Visitor) -> None:
@@ -287,5 +293,5 @@ async def test_what_was_chosen_and_is_gone_keeps_the_form(coach: CoachClient, ow
     assert gone.ok(404).form("/app/customers/new").controls["name"]["value"] == "Ana"
     gone.says("your entries are still here")
     page = await owner_page.get("/app/exercises/new")
-    gone = await owner_page.submit(page, "/app/exercises/new", name="Squat", muscles=["f" * 24])
+    gone = await owner_page.submit(page, "/app/exercises/new", name="Squat", primaryMuscles=["f" * 24])
     assert gone.ok(404).form("/app/exercises/new").controls["name"]["value"] == "Squat"

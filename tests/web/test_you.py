@@ -35,7 +35,7 @@ async def test_a_password_is_changed_and_every_other_session_ends(
 
     kept = await owner_page.submit(page, YOU, currentPassword=PASSWORD, password=FRESH)
 
-    kept.ok().says("Your password is changed.")
+    kept.ok().says("Password changed.")
     assert (await owner_page.get("/app/customers")).path == "/app/customers", "this session goes on"
     assert (await elsewhere.get("/app/customers")).ok().path.startswith("/app/sign-in")
     (await interactive.get("/me")).refused(401)
@@ -88,9 +88,9 @@ async def test_every_coach_has_the_page(coach: CoachClient, new_visitor: NewVisi
     await team.create_employee(coach.ctx, "Eli", email, [], "all", password_hash)
     eli = new_visitor()
     arrived = (await eli.sign_in(email, PASSWORD)).ok()
-    page = (await eli.get(YOU)).ok().says("Eli", email, "The owner of your company can change both.")
+    page = (await eli.get(YOU)).ok().says("Eli", email, "The owner of your company can change your name and e-mail.")
     assert YOU in page.links, arrived.path
-    (await eli.submit(page, YOU, currentPassword=PASSWORD, password=FRESH)).ok().says("Your password is changed.")
+    (await eli.submit(page, YOU, currentPassword=PASSWORD, password=FRESH)).ok().says("Password changed.")
     assert await identities.check_password(coach.ctx, coach.ctx.caller.id, PASSWORD), "nobody else's"
 
 

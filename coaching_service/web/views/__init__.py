@@ -1,4 +1,4 @@
-"""The pages of the application, a module for each part of it."""
+"""The pages of the web application, one module for each part."""
 
 from coaching_service.web.pages import Page
 from coaching_service.web.views import (
@@ -14,18 +14,18 @@ from coaching_service.web.views import (
     customer_records,
     customer_workouts,
     customers,
-    exercise,
+    exercises,
     home,
-    library,
     metric_sets,
     my_account,
-    program,
+    program_workouts,
+    programs,
     settings,
     sign_in,
     team,
 )
 
-PARTS = (
+MODULES = (
     sign_in,
     home,
     customers,
@@ -37,9 +37,9 @@ PARTS = (
     customer_notes,
     customer_records,
     customer_details,
-    library,
-    exercise,
-    program,
+    programs,
+    exercises,
+    program_workouts,
     api_keys,
     team,
     metric_sets,
@@ -51,5 +51,5 @@ PARTS = (
 
 
 def list_pages() -> list[Page]:
-    """Every page, in the order of declaration."""
-    return [page for part in PARTS for page in part.pages.declared]
+    """Return every page in the order of its declaration."""
+    return [page for module in MODULES for page in module.pages.declared]

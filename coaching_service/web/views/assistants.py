@@ -1,4 +1,4 @@
-"""Settings: the assistants that were let in, and their end."""
+"""Settings: the connected assistants (OAuth applications)."""
 
 from __future__ import annotations
 
@@ -19,29 +19,31 @@ pages = Pages("/app/settings/assistants")
 
 @pages.get("", access=session_only(), template="settings/assistants.html")
 async def assistants_page(ctx: Context) -> dict[str, Any]:
-    """The assistants the coach let in; for the owner, all of the company's."""
-    granted, coaches = await gather_reads(ctx, assistants.list_assistants(ctx), team.list_coaches(ctx))
-    names = {each["_id"]: each["name"] for each in coaches}
-    return {"assistants": granted, "names": names, "address": f"{ctx.services.base_url}/mcp"}
+    """The assistants that the coach connected; for the owner, those of the whole company."""
+    connected, coaches = await gather_reads(ctx, assistants.list_assistants(ctx), team.list_coaches(ctx))
+    return {
+        "assistants": connected,
+        "coach_names": {coach["_id"]: coach["name"] for coach in coaches},
+        "mcp_url": f"{ctx.services.base_url}/mcp",
+    }
 
 
 @pages.get("/{assistantId}/disconnect", access=session_only(), template="settings/disconnect_assistant.html")
-async def disconnect_page(ctx: Context, assistant_id: ObjectId) -> dict[str, Any]:
-    """What ends with an assistant's access."""
-    return {"assistant": await _one(ctx, assistant_id)}
+async def disconnect_assistant_page(ctx: Context, assistant_id: ObjectId) -> dict[str, Any]:
+    """Confirmation of disconnecting an assistant."""
+    return {"assistant": await _get_assistant(ctx, assistant_id)}
 
 
-@pages.post("/{assistantId}/disconnect", access=session_only(), on=disconnect_page)
-async def disconnect(ctx: Context, assistant_id: ObjectId) -> Redirect:
-    """Take an assistant's access away: it is refused from its next request on."""
-    assistant = await _one(ctx, assistant_id)
+@pages.post("/{assistantId}/disconnect", access=session_only(), on=disconnect_assistant_page)
+async def disconnect_assistant(ctx: Context, assistant_id: ObjectId) -> Redirect:
+    """Disconnect an assistant: its next request is rejected."""
+    assistant = await _get_assistant(ctx, assistant_id)
     await assistants.revoke(ctx, assistant_id)
-    return Redirect("/app/settings/assistants", f"{assistant['clientName']} is disconnected.")
+    return Redirect("/app/settings/assistants", f"{assistant['clientName']} disconnected.")
 
 
-async def _one(ctx: Context, assistant_id: ObjectId) -> Grant:
-    granted = await assistants.list_assistants(ctx)
-    found = next((each for each in granted if each["_id"] == assistant_id), None)
-    if found is None:
-        raise NotFound("assistant")
-    return found
+async def _get_assistant(ctx: Context, assistant_id: ObjectId) -> Grant:
+    for assistant in await assistants.list_assistants(ctx):
+        if assistant["_id"] == assistant_id:
+            return assistant
+    raise NotFound("assistant")

@@ -1,4 +1,4 @@
-"""What can be done with many clients at once."""
+"""The bulk actions on clients."""
 
 from __future__ import annotations
 
@@ -17,87 +17,94 @@ Run = Callable[[Context, Document, dict[str, Any], OnProgress], Awaitable[Docume
 
 @dataclass(frozen=True)
 class Action:
-    """Something that can be done with many clients: what it is called, what it needs, and who may.
+    """A bulk action: its labels, the permission and the input it requires.
 
-    `sees` is what a coach must also be allowed to see, to choose from it; `of_archived` of which list it is offered;
-    `new_names` asks for groups that nobody is in yet, or is empty.
+    `field`: the form field of its input, if any. `view_permission`: required to choose that input. `warning`: shown
+    before data is deleted. `for_archived`: offered only for archived, or only for active, clients. `new_groups_label`:
+    the label of the field for new groups; empty if only existing groups can be chosen.
     """
 
     title: str
     button: str
     run: Run
     permission: str = CUSTOMERS.EDIT
-    needs: str = ""
-    sees: str = CUSTOMERS.VIEW
-    loses: str = ""
-    of_archived: bool | None = None
-    new_names: str = "New ones, one a line"
+    field: str = ""
+    view_permission: str = CUSTOMERS.VIEW
+    warning: str = ""
+    for_archived: bool | None = None
+    new_groups_label: str = "New groups, one per line"
 
-    def missing(self, permissions: frozenset[str]) -> str | None:
-        """A permission that is needed and is not among these, or None."""
-        return next((each for each in (self.permission, self.sees) if each not in permissions), None)
-
-
-async def _archive(ctx: Context, chosen: Document, _: dict[str, Any], told: OnProgress) -> Document:
-    return await bulk.archive(ctx, chosen, archived=True, on_progress=told)
+    def missing_permission(self, permissions: frozenset[str]) -> str | None:
+        """Return a permission that is required and not among `permissions`, or None."""
+        required = (self.permission, self.view_permission)
+        return next((permission for permission in required if permission not in permissions), None)
 
 
-async def _restore(ctx: Context, chosen: Document, _: dict[str, Any], told: OnProgress) -> Document:
-    return await bulk.archive(ctx, chosen, archived=False, on_progress=told)
+async def _archive(ctx: Context, selection: Document, _: dict[str, Any], on_progress: OnProgress) -> Document:
+    return await bulk.archive(ctx, selection, archived=True, on_progress=on_progress)
 
 
-async def _add_groups(ctx: Context, chosen: Document, form: dict[str, Any], told: OnProgress) -> Document:
-    return await bulk.add_groups(ctx, chosen, form["groupNames"], on_progress=told)
+async def _restore(ctx: Context, selection: Document, _: dict[str, Any], on_progress: OnProgress) -> Document:
+    return await bulk.archive(ctx, selection, archived=False, on_progress=on_progress)
 
 
-async def _remove_groups(ctx: Context, chosen: Document, form: dict[str, Any], told: OnProgress) -> Document:
-    return await bulk.remove_groups(ctx, chosen, form["groupNames"], on_progress=told)
+async def _add_groups(ctx: Context, selection: Document, form: dict[str, Any], on_progress: OnProgress) -> Document:
+    return await bulk.add_groups(ctx, selection, form["groupNames"], on_progress=on_progress)
 
 
-async def _assign_trainer(ctx: Context, chosen: Document, form: dict[str, Any], told: OnProgress) -> Document:
-    return await bulk.assign_trainer(ctx, chosen, form["coachId"], on_progress=told)
+async def _remove_groups(ctx: Context, selection: Document, form: dict[str, Any], on_progress: OnProgress) -> Document:
+    return await bulk.remove_groups(ctx, selection, form["groupNames"], on_progress=on_progress)
 
 
-async def _assign_program(ctx: Context, chosen: Document, form: dict[str, Any], told: OnProgress) -> Document:
-    return await bulk.assign_program(ctx, chosen, form["programId"], form["startDate"], on_progress=told)
+async def _assign_trainer(ctx: Context, selection: Document, form: dict[str, Any], on_progress: OnProgress) -> Document:
+    return await bulk.assign_trainer(ctx, selection, form["coachId"], on_progress=on_progress)
 
 
-async def _assign_metrics(ctx: Context, chosen: Document, form: dict[str, Any], told: OnProgress) -> Document:
-    return await bulk.assign_metrics_set(ctx, chosen, form["metricsSetId"], on_progress=told)
+async def _assign_program(ctx: Context, selection: Document, form: dict[str, Any], on_progress: OnProgress) -> Document:
+    return await bulk.assign_program(ctx, selection, form["programId"], form["startDate"], on_progress=on_progress)
 
 
-async def _erase(ctx: Context, chosen: Document, _: dict[str, Any], told: OnProgress) -> Document:
-    return await bulk.erase(ctx, chosen, on_progress=told)
+async def _assign_metrics(ctx: Context, selection: Document, form: dict[str, Any], on_progress: OnProgress) -> Document:
+    return await bulk.assign_metrics_set(ctx, selection, form["metricsSetId"], on_progress=on_progress)
+
+
+async def _delete(ctx: Context, selection: Document, _: dict[str, Any], on_progress: OnProgress) -> Document:
+    return await bulk.erase(ctx, selection, on_progress=on_progress)
 
 
 ACTIONS = {
-    "groups-add": Action("Add to groups", "Add to the groups", _add_groups, needs="groupNames"),
+    "groups-add": Action("Add to groups", "Add to groups", _add_groups, field="groupNames"),
     "groups-remove": Action(
-        "Remove from groups", "Remove from the groups", _remove_groups, needs="groupNames", new_names=""
+        "Remove from groups", "Remove from groups", _remove_groups, field="groupNames", new_groups_label=""
     ),
-    "assign-trainer": Action("Assign a trainer", "Assign", _assign_trainer, needs="coachId"),
+    "assign-trainer": Action("Assign a trainer", "Assign", _assign_trainer, field="coachId"),
     "assign-program": Action(
-        "Assign a program", "Assign the program", _assign_program, needs="programId", sees=PROGRAMS.VIEW
+        "Assign a program", "Assign program", _assign_program, field="programId", view_permission=PROGRAMS.VIEW
     ),
     "assign-metrics-set": Action(
-        "Assign a metric set", "Assign the set", _assign_metrics, METRICS.EDIT, needs="metricsSetId", sees=METRICS.VIEW
+        "Assign a metric set",
+        "Assign metric set",
+        _assign_metrics,
+        METRICS.EDIT,
+        field="metricsSetId",
+        view_permission=METRICS.VIEW,
     ),
-    "archive": Action("Archive", "Archive them", _archive, of_archived=False),
-    "unarchive": Action("Restore", "Restore them", _restore, of_archived=True),
+    "archive": Action("Archive", "Archive", _archive, for_archived=False),
+    "unarchive": Action("Restore", "Restore", _restore, for_archived=True),
     "delete": Action(
-        "Delete for good",
-        "Delete them for good",
-        _erase,
+        "Delete permanently",
+        "Delete permanently",
+        _delete,
         CUSTOMERS.DELETE,
-        loses="Their calendars, logs, metrics, photos, plans, notes and records are erased. This cannot be undone.",
+        warning="Their calendars, logs, metrics, photos, plans, notes and records are erased. This cannot be undone.",
     ),
 }
 
 
-def offered(permissions: frozenset[str], *, archived: bool) -> list[tuple[str, str]]:
-    """What a coach with these permissions may do with the archived, or the active, clients: name and title."""
+def list_actions(permissions: frozenset[str], *, archived: bool) -> list[tuple[str, str]]:
+    """Return name and label of the actions for archived or active clients that `permissions` allow."""
     return [
         (name, f"{action.title}…")
         for name, action in ACTIONS.items()
-        if action.missing(permissions) is None and action.of_archived in (None, archived)
+        if action.missing_permission(permissions) is None and action.for_archived in (None, archived)
     ]

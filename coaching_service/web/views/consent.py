@@ -1,4 +1,4 @@
-"""Letting an assistant in: who asks, on whose behalf, and what it will be able to do."""
+"""The OAuth consent page: a coach allows or denies an application access to their data."""
 
 from __future__ import annotations
 
@@ -17,44 +17,43 @@ pages = Pages("/oauth")
 
 
 class _Decision(Input):
-    """What the coach says to it."""
-
     decision = Choice("allow", "allow_reading", "deny", required=True)
 
 
 @pages.get("/authorize", access=public(), template="oauth/consent.html", with_request=True, external_redirect=True)
 async def consent_page(ctx: Context, request: web.Request) -> dict[str, Any] | web.Response:
-    """The question. A request nobody could answer is refused before anybody signs in."""
+    """The consent page. An invalid request is rejected before the coach is asked to sign in."""
     try:
-        asked = await _asked(ctx, request)
-    except authorize.SentBack as sent:
-        return _away(sent.location)
-    return {"asked": asked.asked, "query": request.rel_url.raw_query_string}
+        authorization = await _read_authorization(ctx, request)
+    except authorize.SentBack as rejection:
+        return _redirect_to_client(rejection.location)
+    return {"grant": authorization.asked, "query": request.rel_url.raw_query_string}
 
 
 @pages.post("/authorize", access=public(), form=_Decision(), on=consent_page, with_request=True, external_redirect=True)
 async def decide(ctx: Context, request: web.Request, form: dict[str, Any]) -> web.Response:
-    """The answer, with which the browser goes back to where it came from."""
+    """Process the coach's decision and redirect the browser to the application."""
     try:
-        asked = await _asked(ctx, request)
-    except authorize.SentBack as sent:
-        return _away(sent.location)
+        authorization = await _read_authorization(ctx, request)
+    except authorize.SentBack as rejection:
+        return _redirect_to_client(rejection.location)
     if form["decision"] == "deny":
-        return _away(authorize.denied(ctx.services, asked))
-    return _away(await authorize.approved(ctx, asked, read_only=form["decision"] == "allow_reading"))
+        return _redirect_to_client(authorize.denied(ctx.services, authorization))
+    is_read_only = form["decision"] == "allow_reading"
+    return _redirect_to_client(await authorize.approved(ctx, authorization, read_only=is_read_only))
 
 
-async def _asked(ctx: Context, request: web.Request) -> authorize.AuthorizationRequest:
-    """The request, when a coach is there to answer it. Raises BadRequest, SentBack, Unauthorized, Forbidden."""
+async def _read_authorization(ctx: Context, request: web.Request) -> authorize.AuthorizationRequest:
+    """Return the authorization request, for a signed-in coach. Raises BadRequest, SentBack, Unauthorized, Forbidden."""
     try:
-        asked = await authorize.read(ctx.services, request.query)
-    except authorize.NotRedirectable as refused:
-        raise BadRequest(str(refused)) from None
+        authorization = await authorize.read(ctx.services, request.query)
+    except authorize.NotRedirectable as rejection:
+        raise BadRequest(str(rejection)) from None
     check_access(coach(), ctx.principal, writes=True)
-    return asked
+    return authorization
 
 
-def _away(location: str) -> web.Response:
-    # Not web.HTTPFound, which would spell the address anew: clients compare it byte by byte.
+def _redirect_to_client(location: str) -> web.Response:
+    # Not web.HTTPFound, which encodes the URL again: clients compare it byte by byte.
     headers = {hdrs.LOCATION: location, hdrs.CACHE_CONTROL: "no-store", hdrs.REFERRER_POLICY: "no-referrer"}
     return web.Response(status=302, headers=headers)

@@ -20,7 +20,7 @@ from coaching_service.people.customers.schemas import NO_TRAINER, NewCustomer
 from coaching_service.people.team import service as team
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.search_fields import Keywords
-from coaching_service.web.views.bulk_actions import offered
+from coaching_service.web.views.bulk_actions import list_actions
 from coaching_service.web.views.customer_layout import customer_path
 
 pages = Pages("/app/customers")
@@ -83,7 +83,7 @@ async def customers_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
         "coaches": coaches,
         "coach_names": {coach["_id"]: coach["name"] for coach in coaches},
         "query": query,
-        "actions": offered(ctx.caller.permissions, archived=query["archived"]),
+        "actions": list_actions(ctx.caller.permissions, archived=query["archived"]),
         "is_filtered": is_filtered,
         "archived_count": archived_count,
         "address": lambda **changes: list_path(query, **changes),

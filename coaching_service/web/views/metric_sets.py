@@ -1,8 +1,8 @@
-"""Settings, metric sets: what is measured of clients, and in which units."""
+"""Settings: metric sets, the metrics that are recorded for clients and their units."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from marshmallow import fields
@@ -14,94 +14,89 @@ from coaching_service.core.errors import BadRequest, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Identifier, Input, Text, Version
 from coaching_service.library.metric_sets import service as metric_sets
-from coaching_service.library.metric_sets.models import Metric, MetricInput, MetricSetChange
+from coaching_service.library.metric_sets.models import Metric, MetricInput, MetricSet, MetricSetChange
 from coaching_service.library.metric_sets.schemas import NewMetric
 from coaching_service.web.pages import Pages, Redirect
 
 pages = Pages("/app/settings/metric-sets")
-_MAXIMUM = 100
+_MAX_METRICS = 100
 NamedMetric = TypeVar("NamedMetric", Metric, MetricInput)
 
 
-class _NewSet(Input):
+class _NewMetricSet(Input):
     name = Text(required=True)
     assignAutomatically = fields.Boolean(load_default=False)
     metricName = Text(required=True)
     metricUnitId = Identifier(required=True)
 
 
-class _SetChange(Input):
+class _MetricSetUpdate(Input):
     name = Text(required=True)
     assignAutomatically = fields.Boolean(required=True)
     version = Version(required=True)
 
 
-class _Rename(Input):
+class _MetricName(Input):
     metricId = Identifier(required=True)
     name = Text(required=True)
 
 
-def _here(set_id: ObjectId) -> str:
+def _set_path(set_id: ObjectId) -> str:
     return f"/app/settings/metric-sets/{set_id}"
 
 
-def _units() -> list[tuple[str, str]]:
+def _unit_options() -> list[tuple[str, str]]:
     return [(str(unit["_id"]), f"{unit['name']} ({unit['shortName']})") for unit in metric_sets.list_units()]
 
 
 @pages.get("", access=coach(METRICS.VIEW), template="settings/metric_sets.html")
 async def metric_sets_page(ctx: Context) -> dict[str, Any]:
-    """The metric sets by name."""
-    return {"sets": await metric_sets.list_all(ctx), "units": _units()}
+    """The metric sets, by name."""
+    return {"sets": await metric_sets.list_all(ctx), "units": _unit_options()}
 
 
-@pages.post("", access=coach(METRICS.CREATE), form=_NewSet(), on=metric_sets_page)
-async def new_metric_set(ctx: Context, form: dict[str, Any]) -> Redirect:
-    """A new set, with the first that is measured in it."""
+@pages.post("", access=coach(METRICS.CREATE), form=_NewMetricSet(), on=metric_sets_page)
+async def create_metric_set(ctx: Context, form: dict[str, Any]) -> Redirect:
+    """Create a set with its first metric."""
     metric: MetricInput = {"name": form["metricName"], "metricUnitId": form["metricUnitId"]}
-    made = await metric_sets.create(
+    metric_set = await metric_sets.create(
         ctx, {"name": form["name"], "assignAutomatically": form["assignAutomatically"], "metrics": [metric]}
     )
-    return Redirect(_here(made["_id"]), f"{made['name']} is made. What else is measured in it?")
+    return Redirect(_set_path(metric_set["_id"]), f"{metric_set['name']} created. Add more metrics to it here.")
 
 
 @pages.get("/{metricsSetId}", access=coach(METRICS.VIEW), template="settings/metric_set.html")
 async def metric_set_page(ctx: Context, metrics_set_id: ObjectId) -> dict[str, Any]:
-    """A metric set with what is measured in it."""
-    found = await metric_sets.read(ctx, metrics_set_id)
-    return {"set": found, "version": found["version"], "units": _units()}
+    """One metric set and its metrics."""
+    metric_set = await metric_sets.read(ctx, metrics_set_id)
+    return {"set": metric_set, "version": metric_set["version"], "units": _unit_options()}
 
 
-@pages.post("/{metricsSetId}", access=coach(METRICS.EDIT), form=_SetChange(), on=metric_set_page)
-async def change_metric_set(ctx: Context, metrics_set_id: ObjectId, form: MetricSetChange) -> Redirect:
-    """Name a set anew, and say whether new clients get it."""
+@pages.post("/{metricsSetId}", access=coach(METRICS.EDIT), form=_MetricSetUpdate(), on=metric_set_page)
+async def update_metric_set(ctx: Context, metrics_set_id: ObjectId, form: MetricSetChange) -> Redirect:
+    """Rename a set, and set whether it is assigned to new clients automatically."""
     await metric_sets.change(ctx, metrics_set_id, form)
-    return Redirect(_here(metrics_set_id), "The changes are kept.")
+    return Redirect(_set_path(metrics_set_id), "Changes saved.")
 
 
 @pages.post("/{metricsSetId}/metrics", access=coach(METRICS.EDIT), form=NewMetric(exclude=["_id"]), on=metric_set_page)
 async def add_metric(ctx: Context, metrics_set_id: ObjectId, form: MetricInput) -> Redirect:
-    """Measure something more in a set."""
-
-    def more(metrics: list[MetricInput]) -> list[MetricInput]:
-        if len(metrics) >= _MAXIMUM:
-            raise BadRequest([f"A set must not hold more than {_MAXIMUM} metrics"])
-        return [*metrics, form]
-
-    await _rewrite(ctx, metrics_set_id, more)
-    return Redirect(_here(metrics_set_id), f"{form['name']} is added.")
+    """Add a metric to a set."""
+    metric_set = await metric_sets.read(ctx, metrics_set_id)
+    if len(metric_set["metrics"]) >= _MAX_METRICS:
+        raise BadRequest(f"A set must not hold more than {_MAX_METRICS} metrics")
+    await _save_metrics(ctx, metric_set, [*_to_input(metric_set), form])
+    return Redirect(_set_path(metrics_set_id), f"{form['name']} added.")
 
 
-@pages.post("/{metricsSetId}/names", access=coach(METRICS.EDIT), form=_Rename(), on=metric_set_page)
+@pages.post("/{metricsSetId}/names", access=coach(METRICS.EDIT), form=_MetricName(), on=metric_set_page)
 async def rename_metric(ctx: Context, metrics_set_id: ObjectId, form: dict[str, Any]) -> Redirect:
-    """Name a metric anew; what was recorded of it stays."""
-
-    def renamed(metrics: list[MetricInput]) -> list[MetricInput]:
-        one = _named(metrics, form["metricId"])
-        return [{**metric, "name": form["name"]} if metric is one else metric for metric in metrics]
-
-    await _rewrite(ctx, metrics_set_id, renamed)
-    return Redirect(_here(metrics_set_id), "The metric has a new name.")
+    """Rename a metric; its recorded values stay."""
+    metric_set = await metric_sets.read(ctx, metrics_set_id)
+    metrics = _to_input(metric_set)
+    _find_metric(metrics, form["metricId"])["name"] = form["name"]
+    await _save_metrics(ctx, metric_set, metrics)
+    return Redirect(_set_path(metrics_set_id), "Metric renamed.")
 
 
 @pages.get(
@@ -110,36 +105,36 @@ async def rename_metric(ctx: Context, metrics_set_id: ObjectId, form: dict[str, 
     template="settings/remove_metric.html",
 )
 async def remove_metric_page(ctx: Context, metrics_set_id: ObjectId, metric_id: ObjectId) -> dict[str, Any]:
-    """What follows from taking a metric out of its set."""
-    found = await metric_sets.read(ctx, metrics_set_id)
-    return {"set": found, "metric": _named(found["metrics"], metric_id)}
+    """Confirmation of removing a metric from its set."""
+    metric_set = await metric_sets.read(ctx, metrics_set_id)
+    return {"set": metric_set, "metric": _find_metric(metric_set["metrics"], metric_id)}
 
 
 @pages.post("/{metricsSetId}/metrics/{metricId}/remove", access=coach(METRICS.EDIT), on=remove_metric_page)
 async def remove_metric(ctx: Context, metrics_set_id: ObjectId, metric_id: ObjectId) -> Redirect:
-    """Take a metric out of its set; what was recorded of it stays."""
-
-    def fewer(metrics: list[MetricInput]) -> list[MetricInput]:
-        one = _named(metrics, metric_id)
-        if len(metrics) == 1:
-            raise BadRequest(["A set needs something that is measured in it: delete the set instead"])
-        return [metric for metric in metrics if metric is not one]
-
-    await _rewrite(ctx, metrics_set_id, fewer)
-    return Redirect(_here(metrics_set_id), "The metric is not measured any more.")
+    """Remove a metric from its set; its recorded values stay."""
+    metric_set = await metric_sets.read(ctx, metrics_set_id)
+    metrics = _to_input(metric_set)
+    removed = _find_metric(metrics, metric_id)
+    if len(metrics) == 1:
+        raise BadRequest("A set needs at least one metric: delete the set instead")
+    await _save_metrics(ctx, metric_set, [metric for metric in metrics if metric is not removed])
+    return Redirect(_set_path(metrics_set_id), "Metric removed.")
 
 
-async def _rewrite(ctx: Context, set_id: ObjectId, change: Callable[[list[MetricInput]], list[MetricInput]]) -> None:
-    """Replace a set's metrics by a function of those it has."""
-    found = await metric_sets.read(ctx, set_id)
-    metrics: list[MetricInput] = [
+def _to_input(metric_set: MetricSet) -> list[MetricInput]:
+    """Return the metrics of a set as the service accepts them."""
+    return [
         {"_id": metric["_id"], "name": metric["name"], "metricUnitId": metric["metricUnit"]["_id"]}
-        for metric in found["metrics"]
+        for metric in metric_set["metrics"]
     ]
-    await metric_sets.change(ctx, set_id, {"metrics": change(metrics), "version": found["version"]})
 
 
-def _named(metrics: Sequence[NamedMetric], metric_id: ObjectId) -> NamedMetric:
+async def _save_metrics(ctx: Context, metric_set: MetricSet, metrics: list[MetricInput]) -> None:
+    await metric_sets.change(ctx, metric_set["_id"], {"metrics": metrics, "version": metric_set["version"]})
+
+
+def _find_metric(metrics: Sequence[NamedMetric], metric_id: ObjectId) -> NamedMetric:
     for metric in metrics:
         if metric["_id"] == metric_id:
             return metric
@@ -148,13 +143,13 @@ def _named(metrics: Sequence[NamedMetric], metric_id: ObjectId) -> NamedMetric:
 
 @pages.get("/{metricsSetId}/delete", access=coach(METRICS.DELETE), template="settings/delete_metric_set.html")
 async def delete_metric_set_page(ctx: Context, metrics_set_id: ObjectId) -> dict[str, Any]:
-    """What follows from deleting a set."""
+    """Confirmation of deleting a set."""
     return {"set": await metric_sets.read(ctx, metrics_set_id)}
 
 
 @pages.post("/{metricsSetId}/delete", access=coach(METRICS.DELETE), on=delete_metric_set_page)
 async def delete_metric_set(ctx: Context, metrics_set_id: ObjectId) -> Redirect:
-    """Delete a set; what was recorded stays."""
-    found = await metric_sets.read(ctx, metrics_set_id)
+    """Delete a set; recorded values stay."""
+    metric_set = await metric_sets.read(ctx, metrics_set_id)
     await metric_sets.remove(ctx, metrics_set_id)
-    return Redirect("/app/settings/metric-sets", f"{found['name']} is deleted.")
+    return Redirect("/app/settings/metric-sets", f"{metric_set['name']} deleted.")

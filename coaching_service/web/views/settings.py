@@ -1,4 +1,4 @@
-"""Settings: the company, and its end."""
+"""Settings: the company and its deletion."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from coaching_service.core.auth.access import coach, owner_session
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import BadRequest, Forbidden
+from coaching_service.core.errors import Forbidden, invalid_field
 from coaching_service.core.validation import patch_of
 from coaching_service.people.account import service as account
 from coaching_service.people.account.models import AccountChange
@@ -15,44 +15,44 @@ from coaching_service.people.customers import service as customers
 from coaching_service.web.pages import Pages, Redirect
 
 pages = Pages("/app/settings")
-_DETAILS = patch_of(AccountDetails, name="CompanyForm")
+_COMPANY_FORM = patch_of(AccountDetails, name="CompanyForm")
 
 
 @pages.get("", access=coach(), template="")
 async def settings_page(_: Context) -> Redirect:
-    """Settings begin with what every coach has."""
+    """Redirect to the first settings page, which every coach can see."""
     return Redirect("/app/settings/api-keys")
 
 
 @pages.get("/company", access=coach(), template="settings/company.html")
 async def company_page(ctx: Context) -> dict[str, Any]:
-    """The company: its name, time zone and unit of load."""
+    """The company's name, time zone and load unit."""
     company = await account.read(ctx)
     return {"company": company, "version": company["version"]}
 
 
-@pages.post("/company", access=owner_session(), form=_DETAILS, on=company_page)
-async def change_company(ctx: Context, form: AccountChange) -> Redirect:
-    """Change the company."""
+@pages.post("/company", access=owner_session(), form=_COMPANY_FORM, on=company_page)
+async def update_company(ctx: Context, form: AccountChange) -> Redirect:
+    """Change the company's details."""
     await account.update(ctx, form)
-    return Redirect("/app/settings/company", "The changes are kept.")
+    return Redirect("/app/settings/company", "Changes saved.")
 
 
 @pages.get("/delete-account", access=owner_session(), template="settings/delete_account.html")
 async def delete_account_page(ctx: Context) -> dict[str, Any]:
-    """What is lost with the company."""
+    """Confirmation of deleting the company."""
     active = await customers.list_customers(ctx, archived=False, page=1, size=1)
     archived = await customers.list_customers(ctx, archived=True, page=1, size=1)
-    return {"clients": active["totalDocs"] + archived["totalDocs"]}
+    return {"client_count": active["totalDocs"] + archived["totalDocs"]}
 
 
 @pages.post(
     "/delete-account", access=owner_session(), form=AccountErasure(), on=delete_account_page, request_class="unlimited"
 )
 async def delete_account(ctx: Context, form: dict[str, Any]) -> Redirect:
-    """Erase the company; its owner's password is asked once more."""
+    """Delete the company; its owner confirms with their password."""
     try:
         await account.erase(ctx, form["password"])
     except Forbidden:
-        raise BadRequest(["password is not your password"]) from None
-    return Redirect("/app/sign-in", "Your company is deleted. What is left of it is being erased.", ends_session=True)
+        raise invalid_field("password", "is not your password", code="WRONG_PASSWORD") from None
+    return Redirect("/app/sign-in", "Your company is deleted. Its data is being erased.", ends_session=True)

@@ -1,4 +1,4 @@
-"""Settings: the team and what everybody may do."""
+"""Settings: the team and the permissions of its employees."""
 
 from __future__ import annotations
 
@@ -16,10 +16,21 @@ from coaching_service.people.team.schemas import SCOPES, NewEmployee, Permission
 from coaching_service.web.pages import Pages, Redirect
 
 pages = Pages("/app/settings/team")
-_OFFERED = {"areas": [area.name for area in AREAS], "actions": ACTIONS}
+_PERMISSION_GRID = {"areas": [area.name for area in AREAS], "actions": ACTIONS}
+_DEFAULT_PERMISSIONS = (
+    "customers.view",
+    "customers.create",
+    "customers.edit",
+    "exercises.view",
+    "programs.view",
+    "forms.view",
+    "metrics.view",
+    "metrics.edit",
+    "nutrition.view",
+)
 
 
-class _Change(NewEmployee):
+class _EmployeeChange(NewEmployee):
     permissions = Permissions(load_default=list)
     customersScope = Choice(*SCOPES, required=True)
     version = Version()
@@ -27,48 +38,48 @@ class _Change(NewEmployee):
 
 @pages.get("", access=owner_session(), template="settings/team.html")
 async def team_page(ctx: Context) -> dict[str, Any]:
-    """Everybody on the team."""
-    return {"everybody": await team.list_coaches(ctx), **_OFFERED}
+    """The owner and the employees."""
+    return {"coaches": await team.list_coaches(ctx), **_PERMISSION_GRID}
 
 
 @pages.get("/new", access=owner_session(), template="settings/employee.html")
 async def new_employee_page(_: Context) -> dict[str, Any]:
-    """The page on which somebody joins."""
-    return {"employee": None, **_OFFERED}
+    """The form for a new employee."""
+    return {"employee": None, "default_permissions": _DEFAULT_PERMISSIONS, **_PERMISSION_GRID}
 
 
 @pages.post("/new", access=owner_session(), form=NewEmployee(), on=new_employee_page)
-async def new_employee(ctx: Context, form: dict[str, Any]) -> Redirect:
-    """Add somebody; a mail asks them to set a password."""
+async def create_employee(ctx: Context, form: dict[str, Any]) -> Redirect:
+    """Add an employee, who receives an e-mail to set a password."""
     await team.create_employee(ctx, form["name"], form["email"], form["permissions"], form["customersScope"])
-    return Redirect("/app/settings/team", f"{form['name']} is on the team. A mail with a link is on its way.")
+    return Redirect("/app/settings/team", f"{form['name']} added. We sent an e-mail with a link to set a password.")
 
 
 @pages.get("/{employeeId}", access=owner_session(), template="settings/employee.html")
 async def employee_page(ctx: Context, employee_id: ObjectId) -> dict[str, Any]:
-    """Somebody, and what they may do."""
+    """One employee and their permissions."""
     employee = await team.get_employee(ctx, employee_id)
-    return {"employee": employee, "version": employee["version"], **_OFFERED}
+    return {"employee": employee, "version": employee["version"], **_PERMISSION_GRID}
 
 
-@pages.post("/{employeeId}", access=owner_session(), form=_Change(), on=employee_page)
-async def change_employee(ctx: Context, employee_id: ObjectId, form: EmployeeChange) -> Redirect:
-    """Change what somebody may do; it holds from their next request."""
+@pages.post("/{employeeId}", access=owner_session(), form=_EmployeeChange(), on=employee_page)
+async def update_employee(ctx: Context, employee_id: ObjectId, form: EmployeeChange) -> Redirect:
+    """Change an employee; permissions apply from their next request."""
     await team.update_employee(ctx, employee_id, form)
-    return Redirect("/app/settings/team", f"{form['name']} is changed.")
+    return Redirect("/app/settings/team", f"Changes to {form['name']} saved.")
 
 
 @pages.get("/{employeeId}/delete", access=owner_session(), template="settings/delete_employee.html")
 async def delete_employee_page(ctx: Context, employee_id: ObjectId) -> dict[str, Any]:
-    """What ends when somebody leaves."""
+    """Confirmation of removing an employee."""
     employee = await team.get_employee(ctx, employee_id)
-    theirs = await customers.list_customers(ctx, archived=False, page=1, size=1, trainers=[employee_id])
-    return {"employee": employee, "clients": theirs["totalDocs"]}
+    assigned = await customers.list_customers(ctx, archived=False, page=1, size=1, trainers=[employee_id])
+    return {"employee": employee, "client_count": assigned["totalDocs"]}
 
 
 @pages.post("/{employeeId}/delete", access=owner_session(), on=delete_employee_page)
 async def delete_employee(ctx: Context, employee_id: ObjectId) -> Redirect:
-    """Remove somebody: signed out at once, their clients are nobody's."""
+    """Remove an employee: they are signed out and their clients become unassigned."""
     employee = await team.get_employee(ctx, employee_id)
     await team.remove_employee(ctx, employee_id)
-    return Redirect("/app/settings/team", f"{employee['name']} is removed.")
+    return Redirect("/app/settings/team", f"{employee['name']} removed.")

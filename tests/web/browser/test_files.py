@@ -61,7 +61,7 @@ async def test_photo_that_is_too_large_is_reported_at_its_field(
 
     await expect(page.get_by_label("Photo", exact=True)).to_have_accessible_description(
         "A JPEG, PNG or WebP picture of at most 15 MB. Another of the same date and side takes its place. "
-        "No file is kept with a form: choose it once more. This must not be larger than 15 MB."
+        "No file is kept with a form: Choose the file again. This must not be larger than 15 MB."
     )
     await expect(page.get_by_label("Date")).to_have_value("2026-03-02")
     assert await serious(page) == []

@@ -49,7 +49,7 @@ async def test_long_names_do_not_overflow(open_page: OpenPage, coach: CoachClien
         f"/app/customers/{ana['_id']}/blocks/{planned['_id']}",
         "/app/programs",
         f"/app/programs/{program['_id']}",
-        f"/app/programs/{program['_id']}/change",
+        f"/app/programs/{program['_id']}/edit",
         f"/app/programs/{program['_id']}/delete",
         f"/app/programs/{program['_id']}/blocks/{block['_id']}",
     ):

@@ -38,9 +38,9 @@ async def test_from_signing_up_to_a_key_that_works_and_ends(open_page: OpenPage,
     await expect(page.get_by_role("link", name="Ana")).to_be_visible()
     await page.get_by_role("link", name="Settings").click()
     await page.get_by_role("link", name="Delete Website").click()
-    await expect(page.get_by_text("is refused from its next request on")).to_be_visible()
+    await expect(page.get_by_text("is loses access immediately")).to_be_visible()
     await page.get_by_role("button", name="Delete the key").click()
-    await expect(page.get_by_role("status")).to_have_text("Website is deleted. It is refused from now on.")
+    await expect(page.get_by_role("status")).to_have_text("Website deleted. Requests with it are rejected from now on.")
     (await caller.get("/me")).refused(401)
 
 
@@ -115,7 +115,7 @@ async def test_many_clients_change_before_the_coach_s_eyes(page: Page, coach: Co
     await page.get_by_label("New ones, one a line").fill("Spring")
     await page.get_by_role("button", name="Add to the groups").click()
 
-    await expect(page.get_by_role("heading", name="Done for 40 clients")).to_be_visible()
+    await expect(page.get_by_role("heading", name="40 clients changed")).to_be_visible()
     await expect(page.locator(".step:visible")).to_have_text("40 of 40")
     await page.get_by_role("link", name="Back to the clients").click()
     await expect(page.get_by_label("Group")).to_contain_text("Spring (40)")

@@ -1,4 +1,4 @@
-"""A program's workouts, by day, and what it is called; the list of programs is in library.py."""
+"""The workouts of a program, and changing and deleting the program."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.workouts import service as workouts
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer_calendar import WorkoutNameForm
-from coaching_service.web.views.library import program_page
+from coaching_service.web.views.programs import program_page
 from coaching_service.web.views.workout import WorkoutOwnerPages, declare_workout_pages
 
 pages = Pages("/app/programs/{programId}")
-_CHANGE = patch_of(NewProgram, name="ProgramForm")
+_PROGRAM_FORM = patch_of(NewProgram, name="ProgramForm")
 
 
 class _NewBlock(WorkoutNameForm, NewProgramBlock):
-    """A workout of a program, or a day of rest."""
+    """A workout or rest day of a program."""
 
 
 async def _layout_variables(ctx: Context, program_id: ObjectId) -> dict[str, Document]:
@@ -50,41 +50,41 @@ declare_workout_pages(
 
 @pages.post("/blocks", access=coach(PROGRAMS.EDIT), form=_NewBlock(), on=program_page)
 async def add_program_workout(ctx: Context, program_id: ObjectId, form: dict[str, Any]) -> Redirect:
-    """Put an empty workout, or a day of rest, into a program."""
-    here = f"/app/programs/{program_id}"
+    """Add an empty workout or a rest day to a program."""
+    program_path = f"/app/programs/{program_id}"
     block = await workouts.create(ctx, ProgramPlan(program_id), form | {"name": form["name"] or "Rest"})
     if form["isRest"]:
-        return Redirect(here, f"Day {form['day']} is a day of rest.")
-    return Redirect(f"{here}/blocks/{block['_id']}", f"{block['name']} is in the program. Now what is in it?")
+        return Redirect(program_path, f"Day {form['day']} is a rest day.")
+    return Redirect(f"{program_path}/blocks/{block['_id']}", f"{block['name']} added. Add its exercises here.")
 
 
-@pages.get("/change", access=coach(PROGRAMS.EDIT), template="library/edit_program.html")
-async def change_program_page(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
-    """What a program is called."""
+@pages.get("/edit", access=coach(PROGRAMS.EDIT), template="library/edit_program.html")
+async def edit_program_page(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
+    """The form to change a program's details."""
     program = await programs.read(ctx, program_id)
     return {"program": program, "version": program["version"]}
 
 
-@pages.post("/change", access=coach(PROGRAMS.EDIT), form=_CHANGE, on=change_program_page)
-async def change_program(ctx: Context, program_id: ObjectId, form: dict[str, Any]) -> Redirect:
-    """Change what a program is called."""
+@pages.post("/edit", access=coach(PROGRAMS.EDIT), form=_PROGRAM_FORM, on=edit_program_page)
+async def update_program(ctx: Context, program_id: ObjectId, form: dict[str, Any]) -> Redirect:
+    """Change a program's name, description and tags."""
     await programs.change(ctx, program_id, form)
-    return Redirect(f"/app/programs/{program_id}", "The changes are kept.")
+    return Redirect(f"/app/programs/{program_id}", "Changes saved.")
 
 
 @pages.get("/delete", access=coach(PROGRAMS.DELETE), template="library/delete_program.html")
 async def delete_program_page(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
-    """What is lost with a program."""
+    """Confirmation of deleting a program."""
     program, blocks = await gather_reads(
         ctx, programs.require(ctx, program_id), workouts.calendar(ctx, ProgramPlan(program_id), 1, LAST_DAY)
     )
-    count = sum(len(block["items"]) for block in blocks)
-    return {"program": program, "workouts": len(blocks), "count": count}
+    item_count = sum(len(block["items"]) for block in blocks)
+    return {"program": program, "workout_count": len(blocks), "item_count": item_count}
 
 
 @pages.post("/delete", access=coach(PROGRAMS.DELETE), on=delete_program_page)
 async def delete_program(ctx: Context, program_id: ObjectId) -> Redirect:
-    """Delete a program with its workouts."""
+    """Delete a program and its workouts."""
     program = await programs.require(ctx, program_id)
     await programs.remove(ctx, program_id)
-    return Redirect("/app/programs", f"{program['name']} is deleted.")
+    return Redirect("/app/programs", f"{program['name']} deleted.")

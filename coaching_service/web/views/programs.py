@@ -1,0 +1,120 @@
+"""Programs: the list, and one program with its workouts and its assignment to clients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from marshmallow import fields
+
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS, PROGRAMS
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.errors import Conflict
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Date, Identifier, Input, Integer
+from coaching_service.people.customers import service as customers
+from coaching_service.training.programs import service as programs
+from coaching_service.training.programs.schemas import LAST_DAY, NewProgram
+from coaching_service.training.programs.service import ProgramPlan
+from coaching_service.training.workouts import service as workouts
+from coaching_service.web.formatting import quantity
+from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.search_fields import Keywords
+from coaching_service.web.urls import list_url
+from coaching_service.web.views.item_descriptions import describe_item
+
+pages = Pages("/app/programs")
+_PAGE_SIZE = 24
+_MAX_CLIENTS = 50
+_ALREADY_ASSIGNED = (
+    "This client already has workouts of this program on some of these days, so nothing was scheduled. "
+    "Confirm below to schedule them again."
+)
+
+
+class _Search(Input):
+    keywords = Keywords()
+    archived = fields.Boolean(load_default=False)
+    page = Integer(minimum=1, load_default=1)
+
+
+class _ClientSearch(Input):
+    client = Keywords()
+
+
+class _Assignment(Input):
+    customerId = Identifier(required=True)
+    startDate = Date(required=True)
+    repeat = fields.Boolean(load_default=False)
+
+
+@pages.get("", access=coach(PROGRAMS.VIEW), query=_Search(), template="library/programs.html")
+async def programs_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
+    """The programs, by name."""
+    page = await programs.page(
+        ctx, archived=query["archived"], page=query["page"], size=_PAGE_SIZE, keywords=query["keywords"]
+    )
+    return {"page": page, "query": query, "page_url": list_url(pages.prefix, query)}
+
+
+@pages.post("", access=coach(PROGRAMS.CREATE), form=NewProgram(), on=programs_page)
+async def create_program(ctx: Context, form: dict[str, Any]) -> Redirect:
+    """Create a program without workouts."""
+    program = await programs.create(ctx, form)
+    return Redirect(f"/app/programs/{program['_id']}", f"{program['name']} created.")
+
+
+@pages.get("/{programId}", access=coach(PROGRAMS.VIEW), query=_ClientSearch(), template="library/program.html")
+async def program_page(ctx: Context, program_id: ObjectId, query: dict[str, Any]) -> dict[str, Any]:
+    """A program by week, and the clients it can be assigned to."""
+    program, blocks, clients = await gather_reads(
+        ctx,
+        programs.read(ctx, program_id),
+        workouts.calendar(ctx, ProgramPlan(program_id), 1, LAST_DAY),
+        customers.list_customers(ctx, archived=False, page=1, size=_MAX_CLIENTS, contains=query["client"]),
+    )
+    weeks: dict[int, list[Document]] = {}
+    for block in blocks:
+        block["descriptions"] = [describe_item(item, ctx.caller.company.load_unit) for item in block["items"]]
+        weeks.setdefault((block["day"] - 1) // 7 + 1, []).append(block)
+    return {
+        "program": program,
+        "weeks": weeks,
+        "next_day": min(blocks[-1]["day"] + 1 if blocks else 1, LAST_DAY),
+        "clients": [
+            (str(client["_id"]), f"{client['name']} {client['surname'] or ''}".rstrip()) for client in clients["docs"]
+        ],
+        "client_count": clients["totalDocs"],
+        "client_search": query["client"],
+        "today": ctx.caller.today(),
+    }
+
+
+@pages.post("/{programId}/assign", access=coach(CUSTOMERS.EDIT), form=_Assignment(), on=program_page)
+async def assign_program(ctx: Context, program_id: ObjectId, form: dict[str, Any]) -> Redirect:
+    """Schedule every workout of a program on a client's calendar."""
+    customer_id, start_date = form["customerId"], form["startDate"]
+    if not form["repeat"] and await programs.is_assigned(ctx, program_id, customer_id, start_date):
+        raise Conflict(_ALREADY_ASSIGNED, code="PROGRAM_ALREADY_ASSIGNED")
+    count = await programs.assign(ctx, program_id, customer_id, start_date)
+    return Redirect(
+        f"/app/customers/{customer_id}?week={start_date}",
+        f"{quantity(count, 'workout')} scheduled.",
+        customer_id=customer_id,
+    )
+
+
+@pages.post("/{programId}/archive", access=coach(PROGRAMS.EDIT), on=program_page, idempotent=True)
+async def archive_program(ctx: Context, program_id: ObjectId) -> Redirect:
+    """Archive a program."""
+    program = await programs.set_archived(ctx, program_id, archived=True)
+    return Redirect(f"/app/programs/{program_id}", f"{program['name']} archived.")
+
+
+@pages.post("/{programId}/restore", access=coach(PROGRAMS.EDIT), on=program_page, idempotent=True)
+async def restore_program(ctx: Context, program_id: ObjectId) -> Redirect:
+    """Restore an archived program."""
+    program = await programs.set_archived(ctx, program_id, archived=False)
+    return Redirect(f"/app/programs/{program_id}", f"{program['name']} restored.")
