@@ -30,7 +30,7 @@ async def test_what_is_not_touched_stays(coach: CoachClient, owner_page: Visitor
 
     kept = await owner_page.submit(page, change, name="Sled drag", equipment="Sled", defaultInstructions="Low\r\nslow")
 
-    kept.ok().says("Changes saved.", "Sled drag", "Expert", "Also: Sled, heavy", "Low slow", "(helps)")
+    kept.ok().says("Changes saved.", "Sled drag", "Expert", "Also: Sled, heavy", "Low slow", "(secondary)")
     after = (await coach.get(f"/exercises/{sled['_id']}")).ok()
     for name in ("muscleGroups", "aliases", "tags", "level", "type", "videoLink", "media", "image"):
         assert after[name] == sled[name], name
