@@ -18,7 +18,7 @@ from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.logs.events import ItemLogged
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.personal_records import service as personal_records
-from coaching_service.training.workouts.events import CompletedWorkChanged, RecordedItemsRescheduled
+from coaching_service.training.workouts.events import CompletedWorkChanged, RecordedItemsRescheduled, ScheduleChanged
 
 
 def assemble() -> EventBus:
@@ -38,5 +38,6 @@ def assemble() -> EventBus:
     events.subscribe(IdentityDisplaced, sessions.end_displaced_sessions)
     events.subscribe(CompletedWorkChanged, personal_records.update_records)
     events.subscribe(RecordedItemsRescheduled, metrics.move_values, form_responses.move_responses)
+    events.subscribe(ScheduleChanged, compliance.mark_rates_due)
     events.subscribe(ItemLogged, compliance.update_stored_rates)
     return events

@@ -49,7 +49,7 @@ async def test_every_keyword_must_occur_in_name_alias_tag_muscle_or_equipment(co
     )
     for keywords in ("zerch", "zer glut", "log zercher hin", "wooden glutes hinge zercher", "ZERCHER  LOG"):
         assert await names(coach, "/exercises", keywords=keywords) == ["Zercher"], keywords
-    for keywords in ("zercher chest", "zercherr", "$", ".*", "\x00", "zer\\"):
+    for keywords in ("zercher chest", "zercherrr", "$", ".*", "\x00", "zer\\"):
         assert await names(coach, "/exercises", keywords=keywords) == [], keywords
 
 

@@ -57,7 +57,9 @@ async def test_a_circuit_names_its_exercises(coach: CoachClient, items: str) -> 
     assert names == ["Squat", "Press"]
     assert item["circuitExercises"][0]["sets"][0]["variables"][0]["value"] == {"type": "exact", "value": 10}
     changed = (await coach.patch(f"{items}/{item['_id']}", {"rounds": 4})).ok()
-    assert (changed["rounds"], changed["circuitExercises"]) == (4, item["circuitExercises"])
+    assert [entry["plannedSetsTotal"] for entry in item["circuitExercises"]] == [3 * len(SETS), 3 * len(SETS)]
+    entries = [{**entry, "plannedSetsTotal": 4 * len(SETS)} for entry in item["circuitExercises"]]
+    assert (changed["rounds"], changed["circuitExercises"]) == (4, entries)
     (await coach.post(items, circuit | {"circuitExercises": [{"exerciseId": UNKNOWN, "sets": SETS}]})).refused(404)
 
 
@@ -106,10 +108,10 @@ async def test_a_metrics_item_names_its_metrics_and_units(coach: CoachClient, it
 
 
 async def test_a_reminder_has_a_time_and_a_message(coach: CoachClient, items: str) -> None:
-    for time in ("08:30", "23:59", "2026-03-02T08:30:00Z"):
-        fields = {"scheduledTime": time, "message": "Drink water"}
+    for scheduled, time in (("08:30", "08:30"), ("23:59", "23:59"), ("2026-03-02T08:31:00Z", "08:31")):
+        fields = {"scheduledTime": scheduled, "message": "Drink water"}
         item = (await coach.post(items, {"type": "REMINDER", "reminderFields": fields})).ok(201)
-        assert item["reminderFields"] == fields
+        assert item["reminderFields"] == {**fields, "time": time}
 
 
 @pytest.mark.parametrize(

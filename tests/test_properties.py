@@ -21,9 +21,8 @@ from marshmallow import ValidationError
 
 from coaching_service.core.errors import BadRequest
 from coaching_service.progress.notes.service import harmless
-from coaching_service.training.workouts.service import later
-from coaching_service.training.workouts.set_schemas import PlannedSets
-from coaching_service.training.workouts.sets import PLANNED, with_variables
+from coaching_service.training.workouts.service import shift_date
+from coaching_service.training.workouts.set_schemas import PlannedSets, add_variables
 from tests.client import MONDAY, SUNDAY, TUESDAY, CoachClient
 from tests.training import Json, block_with, form_of, log, move, path_of, reminder, task, told
 
@@ -40,27 +39,39 @@ _AMOUNTS: dict[str, st.SearchStrategy[Any]] = {
     "load": st.integers(0, 500) | st.floats(0, 500),
     "plannedMeters": st.integers(0, 50_000) | st.floats(0, 50_000),
     "rest": st.integers(0, 600),
+    "rir": st.integers(0, 100) | st.floats(0, 100),
+    "rpe": st.integers(1, 10) | st.floats(1, 10),
 }
+_FIELDS = {
+    "reps_load": ("minPlannedReps", "maxPlannedReps", "load"),
+    "reps": ("minPlannedReps", "maxPlannedReps"),
+    "time": ("minPlannedSeconds", "maxPlannedSeconds"),
+    "time_load": ("minPlannedSeconds", "maxPlannedSeconds", "load"),
+    "distance": ("plannedMeters",),
+}
+_EVERY_SET = ("rest", "rir", "rpe")
 _VARIABLES = {
     "reps": ("count", "minPlannedReps", "maxPlannedReps"),
     "load": ("unit", "load", "load"),
     "time": ("s", "minPlannedSeconds", "maxPlannedSeconds"),
     "distance": ("m", "plannedMeters", "plannedMeters"),
     "rest": ("s", "rest", "rest"),
+    "rir": ("count", "rir", "rir"),
+    "rpe": ("rpe", "rpe", "rpe"),
 }
 
 
 @st.composite
 def planned_sets(draw: st.DrawFn) -> Json:
     """A planned set of any type: some fields null, some missing, some belonging to other types."""
-    set_type = draw(st.sampled_from(sorted(PLANNED)))
+    set_type = draw(st.sampled_from(sorted(_FIELDS)))
     fields = draw(st.fixed_dictionaries({}, optional={name: st.none() | each for name, each in _AMOUNTS.items()}))
     return {"type": set_type, **fields}
 
 
 def bounds_are_ordered(planned: Json) -> bool:
     fields = (("minPlannedReps", "maxPlannedReps"), ("minPlannedSeconds", "maxPlannedSeconds"))
-    bounds = [(planned.get(low), planned.get(high)) for low, high in fields if low in PLANNED[planned["type"]]]
+    bounds = [(planned.get(low), planned.get(high)) for low, high in fields if low in _FIELDS[planned["type"]]]
     return all(low is None or high is None or low <= high for low, high in bounds)
 
 
@@ -75,20 +86,20 @@ def test_variables_are_derived_from_the_planned_fields(sent: Json, unit: str) ->
         return
     [planned] = PlannedSets().deserialize([sent])
 
-    planned_with_variables = with_variables(planned, unit)
+    presented = add_variables(planned, unit)
 
     expected = {}
     for key, (fixed_unit, low, high) in _VARIABLES.items():
-        fields = (*PLANNED[sent["type"]], "rest")
+        fields = (*_FIELDS[sent["type"]], *_EVERY_SET)
         bounds = [sent[name] for name in (low, high) if name in fields and sent.get(name) is not None]
         if bounds:
             exact = {"type": "exact", "value": bounds[0]}
             interval = {"type": "range", "min": bounds[0], "max": bounds[-1]}
             value = exact if bounds[0] == bounds[-1] else interval
             expected[key] = {"key": key, "unit": unit if fixed_unit == "unit" else fixed_unit, "value": value}
-    assert {variable["key"]: variable for variable in planned_with_variables["variables"]} == expected
-    assert len(planned_with_variables["variables"]) == len(expected)
-    assert {name: value for name, value in planned_with_variables.items() if name != "variables"} == planned
+    assert {variable["key"]: variable for variable in presented["variables"]} == expected
+    assert len(presented["variables"]) == len(expected)
+    assert {name: value for name, value in presented.items() if name != "variables"} == planned
 
 
 @quick_settings
@@ -108,10 +119,10 @@ def test_set_indexes_are_unique_and_default_to_the_position(indexes: list[int | 
 @given(st.dates(), st.integers(-3_660, 3_660))
 def test_shifting_a_date_back_restores_it(day: Any, days: int) -> None:
     try:
-        shifted = later(str(day), days, "days")
+        shifted = shift_date(str(day), days, "days")
     except BadRequest:
         reject()
-    assert later(shifted, -days, "days") == str(day)
+    assert shift_date(shifted, -days, "days") == str(day)
     assert (shifted > str(day)) == (days > 0), "dates sort as text"
 
 

@@ -66,6 +66,7 @@ def test_every_declared_event_has_a_subscriber() -> None:
             "ItemLogged",
             "RecordedItemsRescheduled",
             "ResponseReplayed",
+            "ScheduleChanged",
             "SignInEmailChanged",
         }
     )

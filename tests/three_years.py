@@ -17,7 +17,7 @@ from coaching_service.progress.form_responses import store as responses
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training.workouts import items, store
 from coaching_service.training.workouts.events import CompletedWorkChanged
-from coaching_service.training.workouts.tallies import exercise_ids
+from coaching_service.training.workouts.training_load import planned_exercise_ids
 
 FIRST, LAST = date(2023, 3, 6), date(2026, 3, 8)
 DAYS = (LAST - FIRST).days + 1
@@ -53,8 +53,8 @@ async def train(ctx: Context, customer_id: ObjectId) -> Years:
     days = [FIRST + timedelta(number) for number in range(DAYS)]
     made = [_block(customer_id, number, day, exercises) for number, day in enumerate(days)]
     for at in range(0, DAYS, _BATCH):
-        await store.add_many(ctx, made[at : at + _BATCH])
-    calendar = await store.everything(ctx, {"customerId": customer_id}, "date")
+        await store.insert_many(ctx, made[at : at + _BATCH])
+    calendar = await store.find_all(ctx, {"customerId": customer_id}, "date")
     for at in range(0, DAYS, _BATCH):
         part = calendar[at : at + _BATCH]
         await in_transaction(ctx, lambda tx, part=part: _follow(tx, customer_id, part))  # type: ignore[misc]
@@ -66,9 +66,9 @@ def _block(customer_id: ObjectId, number: int, day: date, exercises: list[Object
     named = itertools.islice(itertools.cycle(exercises), number * 5 % EXERCISES, None)
     plans = [_exercise(next(named)) for _ in range(4)]
     plans += [_circuit(next(named), next(named)), _form() if day.weekday() == 6 else _task()]
-    made = [items.fresh(plan) for plan in plans]
+    made = [items.create_item(plan) for plan in plans]
     done = [
-        item if (number + at) % _EVERY_TENTH == 0 else items.logged(item, _done(item, number))
+        item if (number + at) % _EVERY_TENTH == 0 else items.log_item(item, _done(item, number))
         for at, item in enumerate(made)
     ]
     return {
@@ -120,7 +120,9 @@ def _done(item: Document, number: int) -> Document:
         log["customerSets"] = [_set(index, 8 + index % 3, load) for index in (1, 2, 3, 4)]
     if item["type"] == "CIRCUIT":
         log["customerSets"] = [
-            _set(1, 10, 20 + number % 5, exercise_id, lap) for lap in (1, 2) for exercise_id in exercise_ids(item)
+            _set(1, 10, 20 + number % 5, exercise_id, lap)
+            for lap in (1, 2)
+            for exercise_id in planned_exercise_ids(item)
         ]
     if item["type"] == "FORM":
         values = ("Fine, thank you", 7.5, 6)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from datetime import date, timedelta
-from typing import Any
+from typing import cast
 
 from coaching_service.core.auth.permissions import ALL_PERMISSIONS
 from coaching_service.core.auth.principal import Principal
@@ -22,7 +22,8 @@ from coaching_service.people.customers.models import CustomerDetails
 from coaching_service.people.team import service as team
 from coaching_service.training.programs import service as programs
 from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.owners import ClientCalendar
+from coaching_service.training.workouts.models import BlockPlan
+from coaching_service.training.workouts.schedule_owners import ClientCalendar
 
 EMAIL = "demo@example.com"
 _WEEKS_BACK, _WEEKS_AHEAD = 4, 2
@@ -61,7 +62,7 @@ async def _library(ctx: Context) -> None:
             for week in range(weeks)
             for number, day in enumerate(days)
         ]
-        await workouts.add_many(ctx, programs.ProgramPlan(program["_id"]), plan)
+        await workouts.add_blocks(ctx, programs.ProgramPlan(program["_id"]), plan)
 
 
 async def _client(
@@ -88,10 +89,11 @@ async def _client(
         for week in range(_WEEKS_BACK + _WEEKS_AHEAD)
         for session, day in enumerate(_TRAINING_DAYS)
     ]
-    await workouts.add_many(ctx, ClientCalendar(identifier), calendar)
+    await workouts.add_blocks(ctx, ClientCalendar(identifier), calendar)
     return identifier
 
 
-def _block(number: int, slot: str, when: object, load_factor: float) -> dict[str, Any]:
+def _block(number: int, slot: str, when: object, load_factor: float) -> BlockPlan:
     session = _SESSIONS[number % len(_SESSIONS)]
-    return {"name": session, slot: when, "isRest": False, "items": content.session_items(session, load_factor)}
+    plan = {"name": session, slot: when, "isRest": False, "items": content.session_items(session, load_factor)}
+    return cast("BlockPlan", plan)

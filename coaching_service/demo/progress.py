@@ -13,7 +13,8 @@ from coaching_service.progress.logs.schemas import ITEM_LOG
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.notes import service as notes
 from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.owners import ClientCalendar
+from coaching_service.training.workouts.models import BlockLog, WorkItem
+from coaching_service.training.workouts.schedule_owners import ClientCalendar
 
 # A value every ten days, the last one today.
 _MEASURED = {
@@ -28,14 +29,14 @@ _NOTE = "<p>Left knee: go easy on lunges.</p><p>Wants to run <b>10 km</b> in spr
 async def fill(ctx: Context, customer_id: ObjectId, first: date) -> None:
     """Log the client's training from `first` to yesterday, record metrics, write a note."""
     today = ctx.caller.today()
-    blocks = await workouts.calendar(ctx, ClientCalendar(customer_id), str(first), str(today - timedelta(days=1)))
+    blocks = await workouts.list_blocks(ctx, ClientCalendar(customer_id), str(first), str(today - timedelta(days=1)))
     for number, block in enumerate(blocks):
         # Of four sessions two are done, one is begun, one is left out: it is also what a first start may take.
         done = (len(block["items"]), 1, len(block["items"]), 0)[number % 4]
         for item in block["items"][:done]:
             await logs.log_item(ctx, customer_id, block["_id"], item["_id"], ITEM_LOG.load(_done(item, number)))
         if done:
-            rated = {"durationMinutes": 50 + number % 3 * 5, "sessionRpe": 6 + number % 3, "comment": None}
+            rated: BlockLog = {"durationMinutes": 50 + number % 3 * 5, "sessionRpe": 6 + number % 3, "comment": None}
             await logs.log_block(ctx, customer_id, block["_id"], rated)
     for metric_set in await metric_sets.list_all(ctx):
         await metrics.assign(ctx, customer_id, metric_set["_id"])
@@ -46,15 +47,15 @@ async def fill(ctx: Context, customer_id: ObjectId, first: date) -> None:
     await notes.create(ctx, customer_id, _NOTE)
 
 
-def _done(item: dict[str, Any], number: int) -> dict[str, Any]:
+def _done(item: WorkItem, number: int) -> dict[str, Any]:
     """An item's log: what was planned, a little heavier from week to week."""
     sets = [
         {
             "index": planned["index"],
-            "reps": planned["maxPlannedReps"] - (planned["index"] + number) % 2,
-            "load": planned["load"] + number // 3 * 2.5 if planned.get("load") else None,
+            "reps": (planned.get("maxPlannedReps") or 0) - (planned["index"] + number) % 2,
+            "load": load + number // 3 * 2.5 if (load := planned.get("load")) else None,
             "isCompleted": True,
         }
-        for planned in item["exerciseSets"]
+        for planned in (item["exerciseSets"] if item["type"] == "EXERCISE" else ())
     ]
     return {"isCompleted": True, "customerSets": sets}

@@ -1,4 +1,4 @@
-"""The muscle groups exercises train: anatomy, the same for every company."""
+"""The muscle groups that exercises train; they are the same for every company."""
 
 from __future__ import annotations
 

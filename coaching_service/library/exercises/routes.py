@@ -10,10 +10,10 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import Page, page_of
 from coaching_service.core.validation import patch_of
-from coaching_service.library.exercises import service
+from coaching_service.library.exercises import models, service
 from coaching_service.library.exercises.schemas import (
+    EXERCISE_PAGE,
     Exercise,
     ExerciseLibrary,
     ExerciseQuery,
@@ -25,29 +25,30 @@ from coaching_service.library.exercises.schemas import (
 routes = Routes("", tag="Exercises")
 
 
-@routes.get("/exercises/unified", access=coach(EXERCISES.VIEW), query=ExerciseQuery(), returns=page_of(Exercise))
-async def list_exercises(ctx: Context, query: dict[str, Any]) -> Page[dict[str, Any]]:
+@routes.get("/exercises/unified", access=coach(EXERCISES.VIEW), query=ExerciseQuery(), returns=EXERCISE_PAGE)
+async def list_exercises(ctx: Context, query: dict[str, Any]) -> models.ExercisePage:
     """List exercises, shared and own.
 
-    With `keywords`: names that start with them first, then names that hold them, then the rest; otherwise by name.
+    With `keywords` the best matches first: exact name or alias, beginning of the name, whole words of the name, words
+    of aliases, other matches; then how often the company uses the exercise. Otherwise by name.
     """
     return await _page(ctx, query, kind=query.get("type"))
 
 
-@routes.get("/exercises", access=coach(EXERCISES.VIEW), query=OwnExerciseQuery(), returns=page_of(Exercise))
-async def list_own_exercises(ctx: Context, query: dict[str, Any]) -> Page[dict[str, Any]]:
+@routes.get("/exercises", access=coach(EXERCISES.VIEW), query=OwnExerciseQuery(), returns=EXERCISE_PAGE)
+async def list_own_exercises(ctx: Context, query: dict[str, Any]) -> models.ExercisePage:
     """List the company's own exercises."""
     return await _page(ctx, query, own_only=True)
 
 
-async def _page(ctx: Context, query: dict[str, Any], **narrowed: Any) -> Page[dict[str, Any]]:
-    return await service.page(
+async def _page(ctx: Context, query: dict[str, Any], **filters: Any) -> models.ExercisePage:
+    return await service.list_page(
         ctx,
         page=query["pageNum"],
         size=query["pageSize"],
         keywords=query.get("keywords", ""),
         library_id=query.get("libraryId"),
-        **narrowed,
+        **filters,
     )
 
 
@@ -59,13 +60,13 @@ async def _page(ctx: Context, query: dict[str, Any], **narrowed: Any) -> Page[di
     errors=(NotFound,),
     example={"name": "Garage Squat", "type": "strength", "tags": ["squat"], "equipment": "Barbell"},
 )
-async def create_exercise(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
-    """Create an exercise of the company's own."""
+async def create_exercise(ctx: Context, body: models.ExerciseInput) -> models.Exercise:
+    """Create an exercise."""
     return await service.create(ctx, body)
 
 
 @routes.get("/exercises/{exerciseId}", access=coach(EXERCISES.VIEW), returns=Exercise)
-async def get_exercise(ctx: Context, exercise_id: ObjectId) -> dict[str, Any]:
+async def get_exercise(ctx: Context, exercise_id: ObjectId) -> models.Exercise:
     """Read an exercise."""
     return await service.read(ctx, exercise_id)
 
@@ -77,7 +78,7 @@ async def get_exercise(ctx: Context, exercise_id: ObjectId) -> dict[str, Any]:
     returns=Exercise,
     example={"level": "beginner", "version": 0},
 )
-async def update_exercise(ctx: Context, exercise_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+async def update_exercise(ctx: Context, exercise_id: ObjectId, body: models.ExerciseChange) -> models.Exercise:
     """Change one of the company's own exercises.
 
     Shared exercises cannot be changed (403).
@@ -89,18 +90,18 @@ async def update_exercise(ctx: Context, exercise_id: ObjectId, body: dict[str, A
 async def delete_exercise(ctx: Context, exercise_id: ObjectId) -> None:
     """Delete one of the company's own exercises.
 
-    Blocks already scheduled keep its name.
+    Scheduled blocks keep its name.
     """
     await service.remove(ctx, exercise_id)
 
 
 @routes.get("/exercise-libraries", access=coach(EXERCISES.VIEW), returns=list_of(ExerciseLibrary))
-async def list_exercise_libraries(ctx: Context) -> list[dict[str, Any]]:
+async def list_exercise_libraries(ctx: Context) -> list[models.ExerciseLibrary]:
     """List the exercise libraries."""
-    return service.libraries(ctx)
+    return service.list_libraries(ctx)
 
 
 @routes.get("/muscle-groups", access=coach(EXERCISES.VIEW), returns=list_of(MuscleGroup))
-async def list_muscle_groups(_: Context) -> list[dict[str, Any]]:
+async def list_muscle_groups(_: Context) -> list[models.MuscleGroup]:
     """List the muscle groups."""
-    return service.muscle_groups()
+    return service.list_muscle_groups()

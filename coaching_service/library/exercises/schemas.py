@@ -1,10 +1,10 @@
-"""What the exercise operations read and answer."""
+"""Request and response schemas of exercises."""
 
 from __future__ import annotations
 
-from marshmallow import fields
+from marshmallow import Schema, fields
 
-from coaching_service.core.pagination import PageQuery
+from coaching_service.core.pagination import PageQuery, page_of
 from coaching_service.core.validation import (
     TEXT_LENGTH,
     Choice,
@@ -21,6 +21,7 @@ from coaching_service.core.validation import (
 TYPES = ("strength", "cardio", "stretching", "plyometrics", "mobility")
 LEVELS = ("beginner", "intermediate", "expert")
 ROLES = ("primary", "secondary")
+MEDIA_TYPES = ("image", "video", "gif", "link")
 MINE, PUBLIC = "my", "public"
 
 
@@ -28,7 +29,10 @@ class OwnExerciseQuery(PageQuery):
     """The filters of a company's own exercises."""
 
     keywords = fields.String(
-        metadata={"description": "Every word must occur in name, alias, tag, muscle or equipment."}
+        metadata={
+            "description": "Every word must occur in name, alias, tag, muscle or equipment. If fewer than 5 exercises "
+            "match, those that match with one typing error follow."
+        }
     )
     libraryId = Identifier()
 
@@ -40,23 +44,24 @@ class ExerciseQuery(OwnExerciseQuery):
 
 
 class MuscleRole(Input):
-    """A muscle an exercise trains."""
+    """A muscle that an exercise trains."""
 
     _id = Identifier(required=True)
     role = Choice(*ROLES, load_default="primary")
 
 
 class NewExerciseMedia(Input):
-    """A picture or film of an exercise, somewhere on the web."""
+    """An image, video, animation or page about an exercise."""
 
-    type = Choice("image", "video", required=True)
+    type = Choice(*MEDIA_TYPES, required=True)
     url = Link(required=True)
-    source = Text(allow_none=True, load_default=None)
-    key = Text(allow_none=True, load_default=None)
+    source = Text(allow_none=True, load_default=None, metadata={"description": "Where it comes from, such as youtube."})
+    key = Text(allow_none=True, load_default=None, metadata={"description": "Its identifier at the source."})
+    thumbnailUrl = Link(allow_none=True, load_default=None)
 
 
 class NewExercise(Input):
-    """An exercise of the company's own."""
+    """An exercise to create."""
 
     name = Text(required=True)
     aliases = StringList(max_length=200, load_default=list)
@@ -78,18 +83,19 @@ class MuscleGroup(Output):
 
 
 class TrainedMuscle(MuscleGroup):
-    """A muscle an exercise trains, and whether it does most of the work."""
+    """A muscle that an exercise trains, and whether it does most of the work."""
 
     role = Choice(*ROLES)
 
 
 class ExerciseMedia(Output):
-    """A picture or film of an exercise."""
+    """An image, video, animation or page about an exercise."""
 
-    type = Choice("image", "video")
+    type = Choice(*MEDIA_TYPES)
     key = fields.String(allow_none=True)
     source = fields.String(allow_none=True)
     url = fields.Url()
+    thumbnailUrl = fields.Url(allow_none=True)
 
 
 class Exercise(Output):
@@ -113,6 +119,17 @@ class Exercise(Output):
     createdAt = DateTime()
     updatedAt = DateTime()
     version = fields.Integer()
+
+
+def _exercise_page() -> type[Schema]:
+    base = page_of(Exercise)
+    tolerant = fields.Boolean(
+        metadata={"description": "True if matches with one typing error are included.", "optional": True}
+    )
+    return type(base.__name__, (base,), {"tolerant": tolerant})
+
+
+EXERCISE_PAGE = _exercise_page()
 
 
 class ExerciseLibrary(Output):

@@ -1,21 +1,36 @@
-"""What a coach does with exercises."""
+"""Exercises: the shared library and the company's own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import cast
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document, Filter, Ownership
-from coaching_service.core.errors import BadRequest, Forbidden, NotFound
+from coaching_service.core.database.documents import Filter, Ownership
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.errors import Forbidden, NotFound, invalid_field
 from coaching_service.core.ids import ObjectId, stable_id
-from coaching_service.core.pagination import Page, page_document, skip_of
-from coaching_service.core.text import normalize
+from coaching_service.core.pagination import page_document, skip_of
 from coaching_service.library.exercises import muscles, store
+from coaching_service.library.exercises.models import (
+    Exercise,
+    ExerciseChange,
+    ExerciseFields,
+    ExerciseInput,
+    ExerciseLibrary,
+    ExerciseName,
+    ExercisePage,
+    Media,
+    MuscleGroup,
+    MuscleInput,
+    TrainedMuscle,
+)
+from coaching_service.library.exercises.search import search
 
 SHARED_LIBRARY = stable_id("library", "shared")
 
 
-async def page(
+async def list_page(
     ctx: Context,
     *,
     page: int,
@@ -24,87 +39,123 @@ async def page(
     kind: str | None = None,
     own_only: bool = False,
     library_id: ObjectId | None = None,
-) -> Page[Document]:
-    """One page of the exercises this company can use. `kind`: `my`, `public`, or a type of exercise."""
-    where: Filter = {}
+) -> ExercisePage:
+    """Return one page of the exercises that the company can use, by name or by how well they match `keywords`.
+
+    `kind` is `my`, `public`, or a type of exercise.
+    """
+    condition: Filter = {}
     ownership: Ownership = "own" if own_only or kind == "my" else "shared" if kind == "public" else "all"
     if ownership == "all" and kind is not None:
-        where["type"] = kind
+        condition["type"] = kind
     if library_id is not None:
-        where["libraryId"] = library_id
-    docs, total = await store.page(
-        ctx, where, ownership=ownership, keywords=normalize(keywords), skip=skip_of(page, size), limit=size
+        condition["libraryId"] = library_id
+    skip = skip_of(page, size)
+    if not keywords.strip():
+        docs, total = await store.find_page(ctx, condition, ownership=ownership, skip=skip, limit=size)
+        return cast("ExercisePage", page_document(docs, total, page, size))
+    entries, use_counts = await gather_reads(
+        ctx, store.find_search_entries(ctx, condition, ownership=ownership), store.load_use_counts(ctx)
     )
-    return page_document(docs, total, page, size)
+    result = search(entries, keywords, use_counts)
+    docs = await store.find_by_ids(ctx, result.ids[skip : skip + size])
+    found = cast("ExercisePage", page_document(docs, len(result.ids), page, size))
+    return {**found, "tolerant": True} if result.tolerant else found
 
 
-async def read(ctx: Context, exercise_id: ObjectId) -> Document:
-    """One exercise, shared or own. Raises NotFound."""
-    if (exercise := await store.one(ctx, exercise_id)) is None:
+async def read(ctx: Context, exercise_id: ObjectId) -> Exercise:
+    """Return an exercise, shared or own. Raises NotFound."""
+    if (exercise := await store.find_one(ctx, exercise_id)) is None:
         raise NotFound("exercise")
     return exercise
 
 
-async def require(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, Document]:
-    """`{_id, name, defaultInstructions}` by identifier. Raises NotFound when one is not to be had for new training."""
-    wanted = set(exercise_ids)
-    found = {exercise["_id"]: exercise for exercise in await store.usable(ctx, list(wanted))}
-    if found.keys() != wanted:
+async def require(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, ExerciseName]:
+    """Return the names of exercises by identifier. Raises NotFound if one does not exist or is deleted."""
+    ids = set(exercise_ids)
+    if not ids:
+        return {}
+    found = {exercise["_id"]: exercise for exercise in await store.find_usable_names(ctx, list(ids))}
+    if found.keys() != ids:
         raise NotFound("exercise")
     return found
 
 
-async def names(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, Document]:
-    """`{_id, name, defaultInstructions}` by identifier of the exercises named, deleted ones included."""
-    wanted = set(exercise_ids)
-    return {found["_id"]: found for found in await store.names(ctx, list(wanted))} if wanted else {}
+async def load_names(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, ExerciseName]:
+    """Return the names of exercises by identifier, deleted ones included."""
+    ids = set(exercise_ids)
+    return {exercise["_id"]: exercise for exercise in await store.find_names(ctx, list(ids))} if ids else {}
 
 
-async def require_any(ctx: Context, exercise_id: ObjectId) -> None:
-    """Raise NotFound unless the exercise is one this company has or had."""
-    if not await store.names(ctx, [exercise_id]):
+async def require_known(ctx: Context, exercise_id: ObjectId) -> None:
+    """Raise NotFound unless the company can use the exercise, or could before it was deleted."""
+    if not await store.find_names(ctx, [exercise_id]):
         raise NotFound("exercise")
 
 
-async def trained_muscles(ctx: Context, exercise_ids: list[ObjectId]) -> dict[ObjectId, list[Document]]:
-    """`[{_id, name, role}]` by exercise, deleted ones included."""
-    found = await store.muscles(ctx, exercise_ids) if exercise_ids else []
+async def load_trained_muscles(ctx: Context, exercise_ids: Sequence[ObjectId]) -> dict[ObjectId, list[TrainedMuscle]]:
+    """Return the muscles that exercises train by identifier, deleted exercises included."""
+    found = await store.find_muscles(ctx, exercise_ids) if exercise_ids else []
     return {exercise["_id"]: exercise["muscleGroups"] for exercise in found}
 
 
-async def create(ctx: Context, details: Document) -> Document:
-    """A new exercise of the company's own. Raises NotFound for an unknown muscle group."""
-    exercise = {**_checked(details), "libraryId": ctx.company_id}
-    return await store.add(ctx, exercise | _pictures(exercise))
+async def count_uses(ctx: Context, exercise_ids: Iterable[ObjectId]) -> None:
+    """Count one more use of each exercise, which moves it up in search results."""
+    await store.count_uses(ctx, list(set(exercise_ids)))
 
 
-async def change(ctx: Context, exercise_id: ObjectId, details: Document) -> Document:
-    """Change what is sent of one of the company's own.
+async def create(ctx: Context, exercise: ExerciseInput) -> Exercise:
+    """Create an exercise of the company. Raises NotFound for an unknown muscle group."""
+    image, thumbnail = _pictures(exercise["media"])
+    return await store.insert(
+        ctx,
+        {
+            "name": exercise["name"],
+            "aliases": exercise["aliases"],
+            "type": exercise["type"],
+            "level": exercise["level"],
+            "defaultInstructions": exercise["defaultInstructions"],
+            "videoLink": exercise["videoLink"],
+            "tags": exercise["tags"],
+            "muscleGroups": _name_muscles(exercise["muscleGroups"]),
+            "equipment": exercise["equipment"],
+            "media": exercise["media"],
+            "image": image,
+            "thumbnail": thumbnail,
+            "libraryId": ctx.company_id,
+        },
+    )
 
-    Raises NotFound, Forbidden for a shared one, Conflict when it has been changed since `version`.
+
+async def change(ctx: Context, exercise_id: ObjectId, change: ExerciseChange) -> Exercise:
+    """Change the fields of one of the company's exercises that are sent.
+
+    Raises NotFound, Forbidden for a shared exercise, and Conflict if it has changed since `version`.
     """
-    details = _checked(details)
-    version = details.pop("version", None)
+    fields = cast("ExerciseFields", {name: value for name, value in change.items() if name != "version"})
+    if "muscleGroups" in change:
+        fields["muscleGroups"] = _name_muscles(change["muscleGroups"])
+    if "media" in change:
+        fields["image"], fields["thumbnail"] = _pictures(change["media"])
     await _require_own(ctx, exercise_id)
-
-    def mutate(stored: Document) -> Document:
-        return details | _pictures(stored | details) if details else {}
-
-    changed = await store.rewrite(ctx, exercise_id, mutate, version)
-    if changed is None:
+    exercise = await store.rewrite(ctx, exercise_id, lambda _: fields, change.get("version"))
+    if exercise is None:
         raise NotFound("exercise")
-    return changed
+    return exercise
 
 
 async def remove(ctx: Context, exercise_id: ObjectId) -> None:
-    """Delete one of the company's own; blocks already scheduled keep its name. Raises NotFound, Forbidden."""
+    """Delete one of the company's exercises; scheduled blocks keep its name.
+
+    Raises NotFound, and Forbidden for a shared exercise.
+    """
     await _require_own(ctx, exercise_id)
-    if not await store.bury(ctx, exercise_id):
+    if not await store.soft_delete(ctx, exercise_id):
         raise NotFound("exercise")
 
 
-def libraries(ctx: Context) -> list[Document]:
-    """The shared library and the company's own; the latter has the company's identifier."""
+def list_libraries(ctx: Context) -> list[ExerciseLibrary]:
+    """Return the shared library and the company's own, which has the identifier of the company."""
     company = ctx.caller.company
     return [
         {"_id": SHARED_LIBRARY, "name": "Shared exercises", "companyId": None},
@@ -112,32 +163,29 @@ def libraries(ctx: Context) -> list[Document]:
     ]
 
 
-def muscle_groups() -> list[Document]:
-    """Every muscle group, `{_id, name}`."""
+def list_muscle_groups() -> list[MuscleGroup]:
+    """Return every muscle group."""
     return [{"_id": identifier, "name": name} for identifier, name in muscles.NAME_OF.items()]
 
 
 async def _require_own(ctx: Context, exercise_id: ObjectId) -> None:
-    exercise = await store.one(ctx, exercise_id, ("companyId",))
-    if exercise is None:
-        raise NotFound("exercise")
-    if exercise["companyId"] is None:
-        raise Forbidden("Shared exercises cannot be changed; create one of your own")
+    if (await read(ctx, exercise_id))["companyId"] is None:
+        message = "Shared exercises cannot be changed; create one of your own"
+        raise Forbidden(message, code="SHARED_EXERCISE")
 
 
-def _checked(details: Document) -> Document:
-    """`details` with the muscles named. Raises NotFound for an unknown one, BadRequest for one named twice."""
-    if "muscleGroups" not in details:
-        return dict(details)
-    roles = {muscle["_id"]: muscle["role"] for muscle in details["muscleGroups"]}
-    if len(roles) < len(details["muscleGroups"]):
-        raise BadRequest(["muscleGroups must name each muscle only once"])
+def _name_muscles(sent: Sequence[MuscleInput]) -> list[TrainedMuscle]:
+    """Return muscles with their names. Raises NotFound for an unknown one, InvalidFields for a repeated one."""
+    roles = {muscle["_id"]: muscle["role"] for muscle in sent}
+    if len(roles) < len(sent):
+        raise invalid_field("muscleGroups", "must name each muscle only once", code="DUPLICATE")
     if not roles.keys() <= muscles.NAME_OF.keys():
         raise NotFound("muscle group")
-    named = [{"_id": key, "name": muscles.NAME_OF[key], "role": role} for key, role in roles.items()]
-    return details | {"muscleGroups": named}
+    return [{"_id": key, "name": muscles.NAME_OF[key], "role": role} for key, role in roles.items()]
 
 
-def _pictures(exercise: Document) -> Document:
-    image = next((medium["url"] for medium in exercise["media"] if medium["type"] == "image"), None)
-    return {"image": image, "thumbnail": image}
+def _pictures(media: Sequence[Media]) -> tuple[str | None, str | None]:
+    """Return the links of the picture and of the thumbnail that represent an exercise."""
+    image = next((each["url"] for each in media if each["type"] == "image"), None)
+    thumbnail = next((each["thumbnailUrl"] for each in media if each["thumbnailUrl"]), None)
+    return image, thumbnail or image

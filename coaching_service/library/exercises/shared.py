@@ -1,4 +1,4 @@
-"""The shared exercise library: files beside this one, published to the database by the operator."""
+"""The shared exercise library: JSON files in this package, published to the database by the operator."""
 
 from __future__ import annotations
 
@@ -6,30 +6,43 @@ import hashlib
 import json
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import TypedDict
 
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.documents import Document
 from coaching_service.core.ids import stable_id
 from coaching_service.library.exercises import muscles, store
+from coaching_service.library.exercises.models import ExerciseType, Level, Role, SharedExercise, TrainedMuscle
 from coaching_service.library.exercises.service import SHARED_LIBRARY
 
 
+class LibraryEntry(TypedDict):
+    """An exercise as it is written in the files; `cue` is its instruction."""
+
+    name: str
+    aliases: list[str]
+    type: ExerciseType
+    level: Level
+    equipment: str
+    primary: list[str]
+    secondary: list[str]
+    tags: list[str]
+    cue: str
+
+
 @cache
-def entries() -> tuple[dict[str, Any], ...]:
-    """The library as it is written: name, aliases, type, level, equipment, primary, secondary, tags, cue."""
+def entries() -> tuple[LibraryEntry, ...]:
+    """Return the library as it is written."""
     folder = files(__package__) / "shared_library"
     names = sorted(file.name for file in folder.iterdir() if file.name.endswith(".json"))
     return tuple(entry for name in names for entry in json.loads((folder / name).read_text("utf-8")))
 
 
 async def publish(services: Services) -> int:
-    """Put the library into the database, or bring it up to date; gives how many exercises were written or deleted."""
-    return await store.publish(services, [_document(entry) for entry in entries()])
+    """Store the library in the database, or update it. Returns how many exercises were written or deleted."""
+    return await store.publish(services, [_to_exercise(entry) for entry in entries()])
 
 
-def _document(entry: dict[str, Any]) -> Document:
-    trained = [(name, role) for role in ("primary", "secondary") for name in entry[role]]
+def _to_exercise(entry: LibraryEntry) -> SharedExercise:
     return {
         "_id": stable_id("exercise", entry["name"]),
         "name": entry["name"],
@@ -39,7 +52,7 @@ def _document(entry: dict[str, Any]) -> Document:
         "defaultInstructions": entry["cue"],
         "videoLink": None,
         "tags": entry["tags"],
-        "muscleGroups": [{"_id": muscles.ID_OF[name], "name": name, "role": role} for name, role in trained],
+        "muscleGroups": [*_muscles(entry["primary"], "primary"), *_muscles(entry["secondary"], "secondary")],
         "equipment": entry["equipment"],
         "media": [],
         "image": None,
@@ -47,3 +60,7 @@ def _document(entry: dict[str, Any]) -> Document:
         "libraryId": SHARED_LIBRARY,
         "digest": hashlib.sha256(json.dumps(entry, sort_keys=True).encode()).hexdigest(),
     }
+
+
+def _muscles(names: list[str], role: Role) -> list[TrainedMuscle]:
+    return [{"_id": muscles.ID_OF[name], "name": name, "role": role} for name in names]

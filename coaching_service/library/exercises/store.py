@@ -1,20 +1,39 @@
-"""Exercises in the database: shared ones belong to no company. A deleted one stays, for the blocks that name it."""
+"""Exercises in the database: shared ones belong to no company. Deleted ones remain for the items that refer to them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
 
 from pymongo import UpdateOne
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Document, Documents, Filter, Ownership, now
+from coaching_service.core.database.documents import Documents, Filter, Ownership, now
+from coaching_service.core.database.models import Stored
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.text import keyword_filter, normalize, search_fields_of
+from coaching_service.core.text import normalize, search_fields_of
+from coaching_service.library.exercises.models import (
+    Exercise,
+    ExerciseContent,
+    ExerciseFields,
+    ExerciseMuscles,
+    ExerciseName,
+    SearchEntry,
+    SharedExercise,
+)
 
-exercises = Documents[Document](
+
+class ExerciseUse(Stored):
+    """How often the company has planned an exercise."""
+
+    exerciseId: ObjectId
+    count: int
+
+
+exercises = Documents[Exercise](
     "exercises",
     (
         Index(("deletedAt", "sortName", "_id")),
@@ -25,117 +44,135 @@ exercises = Documents[Document](
     shared=True,
     cross_company_reason="the shared library belongs to no company and is published by the operator",
 )
-_BY_SUFFIX = exercises.indexes[1].name
-_ORDER = ("sortName", "_id")
+exercise_uses = Documents[ExerciseUse]("exerciseUses", (Index(("exerciseId",), unique=True),))
+_BY_NAME = exercises.indexes[0].name
+_NAME_FIELDS = ("name", "defaultInstructions")
 
 
-def search_fields(exercise: Document) -> Document:
-    """The private fields an exercise is sorted and found by."""
-    muscles = [muscle["name"] for muscle in exercise["muscleGroups"]]
-    texts = [exercise["name"], *exercise["aliases"], *exercise["tags"], *muscles, exercise["equipment"] or ""]
-    return {"sortName": normalize(exercise["name"]), **search_fields_of(*texts)}
-
-
-async def page(
-    ctx: Context, where: Filter, *, ownership: Ownership, keywords: str, skip: int, limit: int
-) -> tuple[list[Document], int]:
-    """One page of exercises and how many there are: by name, or by how well the name fits the keywords."""
-    where = {"deletedAt": None, **where}
-    if not keywords:
-        docs, total = await gather_reads(
-            ctx,
-            exercises.find(ctx, where, sort=_ORDER, skip=skip, limit=limit, ownership=ownership),
-            exercises.count(ctx, where, ownership=ownership),
-        )
-        return docs, total
-    if "\0" in keywords:
-        return [], 0
-    where |= keyword_filter(keywords)
-    at: Document = {"$indexOfCP": ["$sortName", {"$literal": keywords}]}
-    rank = {
-        "$switch": {
-            "branches": [{"case": {"$eq": [at, 0]}, "then": 0}, {"case": {"$gt": [at, 0]}, "then": 1}],
-            "default": 2,
-        }
-    }
-    stages: list[Document] = [
-        {"$addFields": {"rank": rank}},
-        {"$sort": {"rank": 1, "sortName": 1, "_id": 1}},
-        {"$skip": skip},
-        {"$limit": limit},
-        {"$project": {"rank": 0, **dict.fromkeys(exercises.private, 0)}},
-    ]
+async def find_page(
+    ctx: Context, condition: Filter, *, ownership: Ownership, skip: int, limit: int
+) -> tuple[list[Exercise], int]:
+    """Return one page of exercises by name, and their total number."""
+    condition = {"deletedAt": None, **condition}
     docs, total = await gather_reads(
         ctx,
-        exercises.aggregate(ctx, where, *stages, hint=_BY_SUFFIX, ownership=ownership),
-        exercises.count(ctx, where, hint=_BY_SUFFIX, ownership=ownership),
+        exercises.find(ctx, condition, sort=("sortName", "_id"), skip=skip, limit=limit, ownership=ownership),
+        exercises.count(ctx, condition, ownership=ownership),
     )
     return docs, total
 
 
-async def one(ctx: Context, exercise_id: ObjectId, fields: tuple[str, ...] | None = None) -> Document | None:
-    """The exercise, shared or own and not deleted, or None."""
-    return await exercises.find_one(ctx, {"_id": exercise_id, "deletedAt": None}, fields)
+async def find_search_entries(ctx: Context, condition: Filter, *, ownership: Ownership) -> list[SearchEntry]:
+    """Return what is searched of each exercise."""
+    fields = {"sortName": 1, "search": 1, "names": {"$add": [1, {"$size": "$aliases"}]}}
+    return await exercises.aggregate(
+        ctx, {"deletedAt": None, **condition}, {"$project": fields}, hint=_BY_NAME, ownership=ownership
+    )
 
 
-async def usable(ctx: Context, ids: Sequence[ObjectId]) -> list[Document]:
-    """`{_id, name, defaultInstructions}` of those that are not deleted."""
-    where = {"_id": {"$in": list(ids)}, "deletedAt": None}
-    return await exercises.find(ctx, where, fields=("name", "defaultInstructions"), hint="_id_")
+async def find_by_ids(ctx: Context, ids: Sequence[ObjectId]) -> list[Exercise]:
+    """Return the exercises with these identifiers that are not deleted, in the order of `ids`."""
+    found = await exercises.find(ctx, {"_id": {"$in": list(ids)}, "deletedAt": None}, hint="_id_")
+    by_id = {exercise["_id"]: exercise for exercise in found}
+    return [by_id[exercise_id] for exercise_id in ids if exercise_id in by_id]
 
 
-async def names(ctx: Context, ids: Sequence[ObjectId]) -> list[Document]:
-    """`{_id, name, defaultInstructions}` of the exercises, deleted ones included."""
-    return await exercises.find(ctx, {"_id": {"$in": list(ids)}}, fields=("name", "defaultInstructions"), hint="_id_")
+async def find_one(ctx: Context, exercise_id: ObjectId) -> Exercise | None:
+    """Return the exercise, shared or own, or None if it does not exist or is deleted."""
+    return await exercises.find_one(ctx, {"_id": exercise_id, "deletedAt": None})
 
 
-async def muscles(ctx: Context, ids: Sequence[ObjectId]) -> list[Document]:
-    """The muscles of the exercises, deleted ones included."""
-    return await exercises.find(ctx, {"_id": {"$in": list(ids)}}, fields=("muscleGroups",), hint="_id_")
+async def find_usable_names(ctx: Context, ids: Sequence[ObjectId]) -> list[ExerciseName]:
+    """Return the names of those exercises that are not deleted."""
+    condition = {"_id": {"$in": list(ids)}, "deletedAt": None}
+    return cast("list[ExerciseName]", await exercises.find(ctx, condition, fields=_NAME_FIELDS, hint="_id_"))
 
 
-async def add(ctx: Context, exercise: Document) -> Document:
-    """Store a new exercise of the company's own."""
-    return await exercises.insert(ctx, exercise | search_fields(exercise) | {"deletedAt": None})
+async def find_names(ctx: Context, ids: Sequence[ObjectId]) -> list[ExerciseName]:
+    """Return the names of exercises, deleted ones included."""
+    found = await exercises.find(ctx, {"_id": {"$in": list(ids)}}, fields=_NAME_FIELDS, hint="_id_")
+    return cast("list[ExerciseName]", found)
+
+
+async def find_muscles(ctx: Context, ids: Sequence[ObjectId]) -> list[ExerciseMuscles]:
+    """Return the muscles of exercises, deleted ones included."""
+    found = await exercises.find(ctx, {"_id": {"$in": list(ids)}}, fields=("muscleGroups",), hint="_id_")
+    return cast("list[ExerciseMuscles]", found)
+
+
+async def insert(ctx: Context, exercise: ExerciseContent) -> Exercise:
+    """Store a new exercise of the company."""
+    return await exercises.insert(ctx, {**exercise, **_search_fields(exercise), "deletedAt": None})
 
 
 async def rewrite(
-    ctx: Context, exercise_id: ObjectId, mutate: Callable[[Document], Document], version: int | None
-) -> Document | None:
-    """Change one of the company's own by a function of what is stored; None when there is no such exercise."""
+    ctx: Context, exercise_id: ObjectId, changed_fields: Callable[[Exercise], ExerciseFields], version: int | None
+) -> Exercise | None:
+    """Set the fields that `changed_fields` returns for a stored exercise of the company.
 
-    def with_search(stored: Document) -> Document:
-        fields = mutate(stored)
-        return fields | search_fields(stored | fields) if fields else fields
+    Returns None if there is no such exercise.
+    """
 
-    return await exercises.rewrite(ctx, {"_id": exercise_id, "deletedAt": None}, with_search, version=version)
+    def mutate(stored: Exercise) -> Mapping[str, Any]:
+        fields = changed_fields(stored)
+        return {**fields, **_search_fields({**stored, **fields})} if fields else fields
 
-
-async def bury(ctx: Context, exercise_id: ObjectId) -> bool:
-    """Delete one of the company's own for all but the blocks that name it; whether there was one."""
-    where = {"_id": exercise_id, "deletedAt": None}
-    return await exercises.update(ctx, where, {"$set": {"deletedAt": now()}}) is not None
+    return await exercises.rewrite(ctx, {"_id": exercise_id, "deletedAt": None}, mutate, version=version)
 
 
-async def publish(services: Services, shared: Sequence[Document]) -> int:
-    """Make the shared library what `shared` says (each with `_id` and `digest`); gives how many were written.
+async def soft_delete(ctx: Context, exercise_id: ObjectId) -> bool:
+    """Mark an exercise of the company as deleted. Returns whether it existed."""
+    condition = {"_id": exercise_id, "deletedAt": None}
+    return await exercises.update(ctx, condition, {"$set": {"deletedAt": now()}}) is not None
 
-    What it no longer names is deleted as a company's own are: for all but the blocks that name it.
+
+async def count_uses(ctx: Context, ids: Sequence[ObjectId]) -> None:
+    """Count one more use of each exercise.
+
+    The counts only order search results, so they are not part of the caller's transaction, in which two coaches who
+    plan the same exercise at the same time would conflict.
+    """
+    for exercise_id in ids:
+        await exercise_uses.increment(replace(ctx, session=None), {"exerciseId": exercise_id}, {"count": 1})
+
+
+async def load_use_counts(ctx: Context) -> dict[ObjectId, int]:
+    """Return how often the company has planned each exercise that it uses."""
+    return {use["exerciseId"]: use["count"] for use in await exercise_uses.find(ctx, {})}
+
+
+async def publish(services: Services, shared: Sequence[SharedExercise]) -> int:
+    """Make `shared` the content of the shared library. Returns how many exercises were written or deleted.
+
+    Exercises that it no longer has are marked as deleted, as those of a company are.
     """
     collection, at = exercises.across_companies(services), now()
     cursor = collection.find({"companyId": None}, {"digest": 1})
-    there: dict[Any, Any] = {entry["_id"]: entry.get("digest") async for entry in cursor}
-    dropped = [each for each in there.keys() - {entry["_id"] for entry in shared} if there[each] is not None]
-    # Without its digest it is written anew should it ever come back.
-    gone = {"$set": {"deletedAt": at, "updatedAt": at}, "$unset": {"digest": ""}, "$inc": {"version": 1}}
-    writes: list[Any] = [UpdateOne({"_id": each}, gone) for each in dropped]
+    stored: dict[Any, Any] = {entry["_id"]: entry.get("digest") async for entry in cursor}
+    removed = [each for each in stored.keys() - {entry["_id"] for entry in shared} if stored[each] is not None]
+    # Without a digest it is written again if it ever returns.
+    deletion = {"$set": {"deletedAt": at, "updatedAt": at}, "$unset": {"digest": ""}, "$inc": {"version": 1}}
+    writes: list[Any] = [UpdateOne({"_id": each}, deletion) for each in removed]
     for entry in shared:
-        fields = entry | search_fields(entry) | {"companyId": None, "deletedAt": None, "updatedAt": at}
-        if entry["_id"] not in there:  # an upsert: another process may be publishing at the same time
+        fields: dict[str, Any] = {
+            **entry,
+            **_search_fields(entry),
+            "companyId": None,
+            "deletedAt": None,
+            "updatedAt": at,
+        }
+        if entry["_id"] not in stored:  # an upsert: another process may be publishing at the same time
             first = {**fields, "createdAt": at, "version": 0}
             writes.append(UpdateOne({"_id": first.pop("_id")}, {"$setOnInsert": first}, upsert=True))
-        elif there[entry["_id"]] != entry["digest"]:
+        elif stored[entry["_id"]] != entry["digest"]:
             writes.append(UpdateOne({"_id": entry["_id"]}, {"$set": fields, "$inc": {"version": 1}}))
     if writes:
         await collection.bulk_write(writes, ordered=False)
     return len(writes)
+
+
+def _search_fields(exercise: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the private fields by which an exercise is sorted and searched."""
+    muscles = [muscle["name"] for muscle in exercise["muscleGroups"]]
+    texts = [exercise["name"], *exercise["aliases"], *exercise["tags"], *muscles, exercise["equipment"] or ""]
+    return {"sortName": normalize(exercise["name"]), **search_fields_of(*texts)}

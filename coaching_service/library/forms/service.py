@@ -56,7 +56,9 @@ async def remove(ctx: Context, form_id: ObjectId) -> None:
         raise NotFound("form")
 
 
-def assign_question_ids(questions: Sequence[QuestionInput], known: set[ObjectId] | None = None) -> list[Question]:
+def assign_question_ids(
+    questions: Sequence[QuestionInput | Question], known: set[ObjectId] | None = None
+) -> list[Question]:
     """Return questions with identifiers: their own if `known` is given, otherwise new ones.
 
     Raises NotFound for an identifier that is not `known` or is sent twice.

@@ -107,12 +107,12 @@ async def assign_program(
 
     Raises NotFound, BadRequest as programs.assign, KeyTaken when `claim` is another request's.
     """
-    plan = await programs.plan(ctx, program_id, start)
+    plan = await programs.load_dated(ctx, program_id, start)
 
     async def assign(tx: Context, ids: list[ObjectId]) -> None:
         for customer_id in ids:
             if claim is None or await idempotency.step(tx, claim, customer_id):
-                await programs.put(tx, plan, customer_id)
+                await programs.add_to_calendar(tx, plan, customer_id)
 
     return await _run(ctx, selection, assign, on_progress, batch=_CLIENT)
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from itertools import groupby
 
-from coaching_service.progress.compliance.models import BlockCompliance, DayCompliance, ScheduledBlock
+from coaching_service.progress.compliance.models import BlockCompliance, DayCompliance
+from coaching_service.training.workouts.models import ScheduledBlock
 
 
 def group_by_date(blocks: Iterable[ScheduledBlock]) -> dict[str, list[ScheduledBlock]]:

@@ -7,18 +7,6 @@ from typing import TypedDict
 from coaching_service.core.ids import ObjectId
 
 
-class ScheduledBlock(TypedDict):
-    """What compliance needs to know of a workout block."""
-
-    _id: ObjectId
-    customerId: ObjectId
-    date: str
-    name: str
-    isRest: bool
-    totalItems: int
-    completedItems: int
-
-
 class BlockCompliance(TypedDict):
     """A workout block of a day."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
-from typing import cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.dates import next_midnight
@@ -19,9 +18,11 @@ from coaching_service.progress.compliance.calculation import (
     group_by_date,
     percentage,
 )
-from coaching_service.progress.compliance.models import ClientTimezone, Compliance, ComplianceRates, ScheduledBlock
+from coaching_service.progress.compliance.models import ClientTimezone, Compliance, ComplianceRates
 from coaching_service.progress.logs.events import ItemLogged
-from coaching_service.training.workouts import readings
+from coaching_service.training.workouts import queries
+from coaching_service.training.workouts.events import ScheduleChanged
+from coaching_service.training.workouts.models import ScheduledBlock
 
 DEFAULT_DAYS, MAX_DAYS = 30, 3_700
 LONGEST_RATE_DAYS = 90
@@ -68,8 +69,7 @@ async def compute_rates(ctx: Context, clients: Sequence[ClientTimezone]) -> dict
 
 
 async def _list_blocks(ctx: Context, customer_ids: Sequence[ObjectId], start: date, end: date) -> list[ScheduledBlock]:
-    blocks = await readings.days_scheduled(ctx, customer_ids, str(start), str(end))
-    return cast("list[ScheduledBlock]", blocks)
+    return await queries.find_scheduled_blocks(ctx, customer_ids, str(start), str(end))
 
 
 def _rates(blocks: Sequence[ScheduledBlock], today: date) -> ComplianceRates:
@@ -106,3 +106,8 @@ async def update_stored_rates(ctx: Context, event: ItemLogged) -> None:
     """Update the rates stored with a client for the lists."""
     customer = await customers.get_visible(ctx, event.customer_id, (*customers.SCOPE_FIELDS, "timezone"))
     await store_rates(ctx, [{"_id": event.customer_id, "timezone": customer["timezone"]}])
+
+
+async def mark_rates_due(ctx: Context, event: ScheduleChanged) -> None:
+    """Mark the rates stored with a client as due: the renewal job computes them within seconds."""
+    await derived_figures.mark_due(ctx, [event.customer_id])

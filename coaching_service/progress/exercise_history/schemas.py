@@ -8,7 +8,7 @@ from coaching_service.core.pagination import PageQuery
 from coaching_service.core.query import QueryBoolean
 from coaching_service.core.validation import Choice, Date, Identifier, Output
 from coaching_service.training.workouts.schemas import CustomerSet
-from coaching_service.training.workouts.strength import EPLEY, LOAD
+from coaching_service.training.workouts.training_load import EPLEY, LOAD
 
 
 class HistoryQuery(PageQuery):

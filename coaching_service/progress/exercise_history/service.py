@@ -9,8 +9,9 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import Page, page_document, skip_of
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
-from coaching_service.training.workouts import readings, tallies
-from coaching_service.training.workouts.strength import best_set, estimated_one_rep_max
+from coaching_service.training.workouts import queries, training_load
+from coaching_service.training.workouts.models import CustomerSet, ExerciseSession
+from coaching_service.training.workouts.training_load import best_set, estimated_one_rep_max
 
 
 async def page(
@@ -23,39 +24,40 @@ async def page(
     _, _, (found, total) = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
-        exercises.require_any(ctx, exercise_id),
-        readings.exercise_sessions(
-            ctx, customer_id, exercise_id, planned_too=planned_too, skip=skip_of(page, size), limit=size
+        exercises.require_known(ctx, exercise_id),
+        queries.find_exercise_sessions(
+            ctx, customer_id, exercise_id, include_planned=planned_too, skip=skip_of(page, size), limit=size
         ),
     )
     unit = ctx.caller.company.load_unit
     return page_document([_session(block, exercise_id, unit) for block in found], total, page, size)
 
 
-def _session(block: Document, exercise_id: ObjectId, load_unit: str) -> Document:
+def _session(block: ExerciseSession, exercise_id: ObjectId, load_unit: str) -> Document:
     """A block as a session of one exercise: every set of it, and what they amount to."""
     items = block["items"]
     sets = [
         done
         for item in items
-        for done in item.get("customerSets") or ()
+        if item["type"] == "EXERCISE" or item["type"] == "CIRCUIT"
+        for done in item["customerSets"]
         if (done["exerciseId"] or item.get("exerciseId")) == exercise_id
     ]
-    working = [done for item in items for named, done in tallies.working_sets(item) if named == exercise_id]
+    working = [done for item in items for named, done in training_load.working_sets(item) if named == exercise_id]
     best = best_set(working)
     return {
         "date": block["date"],
         "wblockId": block["_id"],
         "isCompleted": all(item["isCompleted"] for item in items),
         "sets": sets,
-        "volumeLoad": tallies.exact(sum((done["reps"] or 0) * (done["load"] or 0) for done in working)),
+        "volumeLoad": training_load.round_total(sum((done["reps"] or 0) * (done["load"] or 0) for done in working)),
         "loadUnit": load_unit,
         "bestSet": best,
         "estimatedOneRepMax": None if best is None else _estimate(best),
     }
 
 
-def _estimate(best: Document) -> Document | None:
+def _estimate(best: CustomerSet) -> Document | None:
     """The highest estimate of a session, which is its best set's, with the formula and the index of the set."""
     estimate = estimated_one_rep_max(best["reps"], best["load"])
     if estimate is None:

@@ -37,7 +37,7 @@ async def get_exercise_history(
     client, named, found = await gather_reads(
         ctx,
         customers.get_visible_reference(ctx, customer_id),
-        exercises.names(ctx, [exercise_id]),
+        exercises.load_names(ctx, [exercise_id]),
         service.page(ctx, customer_id, exercise_id, page=page, size=page_size, planned_too=include_incomplete),
     )
     return {

@@ -13,9 +13,10 @@ from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_responses import store
 from coaching_service.progress.form_responses.answers import objection
 from coaching_service.training.workouts.events import RecordedItemsRescheduled
+from coaching_service.training.workouts.models import FormAnswer, ItemForm
 
 
-def checked(form: Document, answers: list[Document], *, whole: bool) -> list[Document]:
+def checked(form: ItemForm, answers: list[FormAnswer], *, whole: bool) -> list[FormAnswer]:
     """`answers` when each fits its question; with `whole` every required question must be answered.
 
     Raises NotFound for a question that is not of the form, BadRequest naming the answer that does not fit.
@@ -46,7 +47,7 @@ def _is_blank(value: Any) -> bool:
 
 
 async def log(
-    ctx: Context, customer_id: ObjectId, witem_id: ObjectId, form: Document, date: str, answers: list[Document]
+    ctx: Context, customer_id: ObjectId, witem_id: ObjectId, form: ItemForm, date: str, answers: list[FormAnswer]
 ) -> None:
     """What was answered with a FORM item becomes a response, in the log's transaction; without answers there is none.
 

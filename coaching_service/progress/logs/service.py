@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import cast
+
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import in_transaction
@@ -18,32 +21,41 @@ from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts import item_service
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.items import exercise_ids
-from coaching_service.training.workouts.owners import ClientCalendar
+from coaching_service.training.workouts.models import (
+    Block,
+    BlockLog,
+    CircuitItem,
+    CustomerSet,
+    ItemLog,
+    StoredBlock,
+    WorkItem,
+)
+from coaching_service.training.workouts.schedule_owners import ClientCalendar
 
 _EVENT: dict[str, ActivityType] = {"FORM": "form_submitted", "METRICS": "metric_recorded"}
 
 
 async def log_item(
     ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, log: DeferredChange
-) -> Document:
+) -> WorkItem:
     """Record what was done of an item, in place of what was recorded before; gives the item.
 
     What it implies follows or is taken back with it: metric values, the form's response, the activity feed. Raises
     BadRequest, NotFound, Forbidden, and Conflict when the block has moved on since the log's `version`.
     """
     calendar = ClientCalendar(customer_id)
-    await calendar.check(ctx)
+    await calendar.require_access(ctx)
     await _require_shown(ctx, customer_id, block_id)
 
-    def read_log(item: Document) -> Document:
-        done = log.as_type(item["type"])
+    def read_log(item: WorkItem) -> ItemLog:
+        done = cast("ItemLog", log.as_type(item["type"]))
         if item["type"] == "FORM":
             form_responses.checked(item["form"], done["answers"], whole=done["isCompleted"])
         if item["type"] == "CIRCUIT":
             _require_of_circuit(item, done["customerSets"])
         return done
 
-    async def logged(tx: Context) -> Document:
+    async def logged(tx: Context) -> WorkItem:
         # First, so that logs of one client at the same time meet here, before any other work is done twice.
         await customers.record_activity(tx, customer_id)
         block, item = await item_service.log_item(tx, calendar, block_id, item_id, read_log)
@@ -54,15 +66,15 @@ async def log_item(
     return await in_transaction(ctx, logged)
 
 
-async def _follow(ctx: Context, customer_id: ObjectId, block: Document, item: Document) -> None:
-    kind, item_id, day = item["type"], item["_id"], block["date"]
-    of_item: Document = {"witemId": item_id, "itemType": kind}
-    if kind == "METRICS":
+async def _follow(ctx: Context, customer_id: ObjectId, block: StoredBlock, item: WorkItem) -> None:
+    item_id, day = item["_id"], str(block["date"])
+    of_item: Document = {"witemId": item_id, "itemType": item["type"]}
+    if item["type"] == "METRICS":
         set_id = item["metricsFields"]["metricsSetId"]
         of_item["measured"] = await metrics.record_logged_values(ctx, customer_id, item_id, set_id, day, item["values"])
-    if kind == "FORM":
+    if item["type"] == "FORM":
         await form_responses.log(ctx, customer_id, item_id, item["form"], day, item["answers"])
-    event = _EVENT.get(kind, "item_logged")
+    event = _EVENT.get(item["type"], "item_logged")
     about = {"wblockId": block["_id"], "blockName": block["name"], "day": day}
     if item["isCompleted"]:
         await activity.record_event(ctx, event, customer_id, item_id, **about, **of_item)
@@ -74,35 +86,35 @@ async def _follow(ctx: Context, customer_id: ObjectId, block: Document, item: Do
         await activity.remove_events(ctx, customer_id, block["_id"], "workout_completed")
 
 
-def _require_of_circuit(item: Document, done: list[Document]) -> None:
+def _require_of_circuit(item: CircuitItem, done: Sequence[CustomerSet]) -> None:
     known = exercise_ids([item])
     for at, each in enumerate(done):
         if each["exerciseId"] not in known:
             raise BadRequest([f"customerSets.{at}.exerciseId must be an exercise of the circuit"])
-        if each["round"] > item["rounds"]:
+        if each["round"] is not None and each["round"] > item["rounds"]:
             raise BadRequest([f"customerSets.{at}.round must not be greater than {item['rounds']}"])
 
 
-async def log_block(ctx: Context, customer_id: ObjectId, block_id: ObjectId, done: Document) -> Document:
+async def log_block(ctx: Context, customer_id: ObjectId, block_id: ObjectId, done: BlockLog) -> Block:
     """Record what was noted of a session: durationMinutes, sessionRpe (0 to 10), comment; gives the block.
 
     Raises NotFound, Forbidden, and Conflict when the block has moved on since `version`.
     """
     calendar = ClientCalendar(customer_id)
-    await calendar.check(ctx)
+    await calendar.require_access(ctx)
     await _require_shown(ctx, customer_id, block_id)
 
-    async def logged(tx: Context) -> Document:
+    async def logged(tx: Context) -> Block:
         await customers.record_activity(tx, customer_id)
         return await workouts.log_block(tx, calendar, block_id, done)
 
     return await in_transaction(ctx, logged)
 
 
-async def own_calendar(ctx: Context, first: str, last: str) -> list[Document]:
+async def own_calendar(ctx: Context, first: str, last: str) -> list[Block]:
     """The asking client's own blocks from `first` to `last` on the days they may see."""
-    hidden = await visibility.hidden_days(ctx, ctx.caller.id, first, last)
-    blocks = await workouts.calendar(ctx, ClientCalendar(ctx.caller.id), first, last)
+    hidden = await visibility.find_hidden_days(ctx, ctx.caller.id, first, last)
+    blocks = await workouts.list_blocks(ctx, ClientCalendar(ctx.caller.id), first, last)
     return [block for block in blocks if block["date"] not in hidden]
 
 
@@ -111,5 +123,5 @@ async def _require_shown(ctx: Context, customer_id: ObjectId, block_id: ObjectId
     if ctx.caller.is_coach:
         return
     block = await workouts.read(ctx, ClientCalendar(customer_id), block_id)
-    if await visibility.hidden_days(ctx, customer_id, block["date"], block["date"]):
-        raise workouts.no_block()
+    if await visibility.find_hidden_days(ctx, customer_id, str(block["date"]), str(block["date"])):
+        raise workouts.block_not_found()

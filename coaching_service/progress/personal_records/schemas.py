@@ -5,7 +5,7 @@ from __future__ import annotations
 from marshmallow import fields
 
 from coaching_service.core.validation import Choice, Date, DateTime, Identifier, Input, Integer, Number, Output
-from coaching_service.training.workouts.bests import KINDS
+from coaching_service.training.workouts.training_load import RECORD_TYPES
 
 
 class RecordDetails(Input):
@@ -20,7 +20,7 @@ class NewPersonalRecord(RecordDetails):
     """A record to type in."""
 
     exerciseId = Identifier(required=True)
-    type = Choice(*KINDS, required=True)
+    type = Choice(*RECORD_TYPES, required=True)
 
 
 class PersonalRecord(Output):
@@ -29,7 +29,9 @@ class PersonalRecord(Output):
     _id = Identifier()
     exerciseId = Identifier()
     exerciseName = fields.String()
-    type = Choice(*KINDS, metadata={"description": "estimated_1rm: Epley for 2 to 12 reps, the load itself for 1."})
+    type = Choice(
+        *RECORD_TYPES, metadata={"description": "estimated_1rm: Epley for 2 to 12 reps, the load itself for 1."}
+    )
     value = fields.Float()
     unit = Choice("kg", "lb", "count")
     reps = fields.Integer(allow_none=True)

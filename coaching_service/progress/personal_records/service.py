@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, version_conflict
@@ -14,9 +15,10 @@ from coaching_service.people.account import service as account
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.personal_records import store
-from coaching_service.training.workouts import readings
-from coaching_service.training.workouts.bests import FACTS, KINDS, MAX_REPS, better, by_exercise, rank
+from coaching_service.training.workouts import queries
 from coaching_service.training.workouts.events import CompletedWorkChanged
+from coaching_service.training.workouts.models import Best, RecordType
+from coaching_service.training.workouts.training_load import MOST_REPS, RECORD_TYPES, best_by_exercise, rank_best
 
 REPS = "count"
 _EVENT: Final = "personal_record"
@@ -90,21 +92,31 @@ async def update_records(ctx: Context, event: CompletedWorkChanged) -> None:
     item_ids = {item["_id"] for item in changed}
     exercise_ids = {identifier for item in changed for identifier in item["doneExerciseIds"]}
     found = await store.found_in_logs(ctx, customer_id, list(exercise_ids))
-    there = by_exercise(await readings.items_now(ctx, customer_id, list(item_ids)))
+    there = best_by_exercise(await queries.find_items(ctx, customer_id, list(item_ids)))
     for exercise_id in exercise_ids:
         held = found.get(exercise_id, {})
         new = there.get(exercise_id, {})
-        if any(_lost(record, new.get(kind), item_ids) for kind, record in held.items()):
-            bests = await readings.best_sets(ctx, customer_id, exercise_id)
+        if any(_lost(held[kind], new.get(kind), item_ids) for kind in RECORD_TYPES if kind in held):
+            bests = await queries.find_best_sets(ctx, customer_id, exercise_id)
         else:
-            bests = {kind: best for kind in KINDS if (best := better(new.get(kind), held.get(kind)))}
-        for kind in KINDS:
+            bests = _better_of(new, held)
+        for kind in RECORD_TYPES:
             await _settle(ctx, customer_id, exercise_id, kind, bests.get(kind), held.get(kind))
 
 
-def _lost(record: Document, new: Document | None, changed: set[ObjectId]) -> bool:
+def _better_of(new: Mapping[RecordType, Best], held: Mapping[str, Document]) -> dict[RecordType, Best]:
+    """Return the better of the new and the stored record of each type."""
+    bests: dict[RecordType, Best] = {}
+    for kind in RECORD_TYPES:
+        candidates = [cast("Best", each) for each in (new.get(kind), held.get(kind)) if each]
+        if candidates:
+            bests[kind] = min(candidates, key=rank_best)
+    return bests
+
+
+def _lost(record: Document, new: Best | None, changed: set[ObjectId]) -> bool:
     """Whether a record was held by an item that changed and now has less to show: another may be the best."""
-    return record["witemId"] in changed and (new is None or rank(new) > rank(record))
+    return record["witemId"] in changed and (new is None or rank_best(new) > rank_best(cast("Best", record)))
 
 
 async def _settle(
@@ -112,7 +124,7 @@ async def _settle(
     customer_id: ObjectId,
     exercise_id: ObjectId,
     kind: str,
-    best: Document | None,
+    best: Best | None,
     before: Document | None,
 ) -> None:
     if best is None:
@@ -120,9 +132,9 @@ async def _settle(
             await store.drop_found(ctx, customer_id, exercise_id, kind)
             await activity.remove_events(ctx, customer_id, before["_id"], _EVENT)
         return
-    if before is not None and all(before[fact] == best[fact] for fact in FACTS):
+    if before is not None and all(before[name] == value for name, value in best.items()):
         return
-    fields = {**{fact: best[fact] for fact in FACTS}, "unit": await _unit(ctx, kind)}
+    fields: Document = {**best, "unit": await _unit(ctx, kind)}
     stored = await store.set_found(ctx, customer_id, exercise_id, kind, fields)
     # A record that fell back, or came to stand on another date, is no news: what was told of it is put right.
     news = before is None or best["value"] > before["value"]
@@ -132,7 +144,7 @@ async def _settle(
 
 async def _named(ctx: Context, records: list[Document]) -> list[Document]:
     """Records with their exercises' names, those of deleted ones included."""
-    names = await exercises.names(ctx, {record["exerciseId"] for record in records})
+    names = await exercises.load_names(ctx, {record["exerciseId"] for record in records})
     return [{**record, "exerciseName": names[record["exerciseId"]]["name"]} for record in records]
 
 
@@ -143,7 +155,7 @@ async def _about(ctx: Context, record: Document) -> Document:
 
 
 async def _unit(ctx: Context, kind: str) -> str:
-    if kind == MAX_REPS:
+    if kind == MOST_REPS:
         return REPS
     await account.lock_load_unit(ctx)
     return ctx.caller.company.load_unit
@@ -160,7 +172,7 @@ async def _typed_in(ctx: Context, customer_id: ObjectId, record_id: ObjectId) ->
 
 
 def _require_whole(kind: str, details: Document) -> None:
-    if kind == MAX_REPS and details.get("value", 0) % 1:
+    if kind == MOST_REPS and details.get("value", 0) % 1:
         raise BadRequest(["value must be a whole number of repetitions"])
 
 

@@ -17,7 +17,7 @@ from coaching_service.progress.workload.load import (
     session_load,
 )
 from coaching_service.progress.workload.models import Period, Session, Workload
-from coaching_service.training.workouts import readings, tallies
+from coaching_service.training.workouts import queries, training_load
 
 MAX_DAYS = 3_700
 
@@ -37,8 +37,8 @@ async def read_workload(
     _, sessions, first_date = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
-        readings.sessions_done(ctx, customer_id, str(chronic_start), end_date),
-        readings.first_session(ctx, customer_id),
+        queries.find_sessions(ctx, customer_id, str(chronic_start), end_date),
+        queries.find_first_session_date(ctx, customer_id),
     )
     curve = LoadCurve(sessions, chronic_start, end)
     first_session = date.fromisoformat(first_date) if first_date else None
@@ -48,7 +48,7 @@ async def read_workload(
             _add(periods[period_start(date.fromisoformat(session["date"]), group_by)], session)
     last_days = [day - timedelta(days=1) for day in list(periods)[1:]] + [end]
     for period, last_day in zip(periods.values(), last_days, strict=True):
-        period["volumeLoad"] = tallies.exact(period["volumeLoad"])
+        period["volumeLoad"] = training_load.round_total(period["volumeLoad"])
         period["acuteChronicRatio"], period["ratioOf"] = curve.ratio(last_day, first_session)
     return {"loadUnit": ctx.caller.company.load_unit, "groupBy": group_by, "periods": list(periods.values())}
 

@@ -11,7 +11,7 @@ from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import Page, page_of
 from coaching_service.core.validation import patch_of
-from coaching_service.training.programs import service
+from coaching_service.training.programs import models, service
 from coaching_service.training.programs.schemas import (
     DayRange,
     NewProgram,
@@ -23,15 +23,15 @@ from coaching_service.training.programs.schemas import (
     ProgramQuery,
     VersionReference,
 )
-from coaching_service.training.workouts.declaring import Kind, declare_blocks, declare_items
+from coaching_service.training.workouts.block_routes import BlockRoutes
 
 routes = Routes("/coach/programs", tag="Programs")
 
 
 @routes.get("", access=coach(PROGRAMS.VIEW), query=ProgramQuery(), returns=page_of(Program))
-async def list_programs(ctx: Context, query: dict[str, Any]) -> Page[dict[str, Any]]:
+async def list_programs(ctx: Context, query: dict[str, Any]) -> Page[models.Program]:
     """List programs by name."""
-    return await service.page(
+    return await service.list_page(
         ctx,
         archived=query["archived"],
         page=query["pageNum"],
@@ -47,13 +47,13 @@ async def list_programs(ctx: Context, query: dict[str, Any]) -> Page[dict[str, A
     returns=Program,
     example={"name": "First twelve weeks", "description": "Three days a week", "tags": ["beginner"]},
 )
-async def create_program(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def create_program(ctx: Context, body: models.ProgramInput) -> models.Program:
     """Create a program."""
     return await service.create(ctx, body)
 
 
 @routes.get("/{programId}", access=coach(PROGRAMS.VIEW), returns=Program)
-async def get_program(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
+async def get_program(ctx: Context, program_id: ObjectId) -> models.Program:
     """Read a program."""
     return await service.read(ctx, program_id)
 
@@ -65,7 +65,7 @@ async def get_program(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
     returns=Program,
     example={"tags": ["strength"], "version": 0},
 )
-async def update_program(ctx: Context, program_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+async def update_program(ctx: Context, program_id: ObjectId, body: models.ProgramChange) -> models.Program:
     """Change a program."""
     return await service.change(ctx, program_id, body)
 
@@ -74,7 +74,7 @@ async def update_program(ctx: Context, program_id: ObjectId, body: dict[str, Any
 async def delete_program(ctx: Context, program_id: ObjectId) -> None:
     """Delete a program with its blocks.
 
-    Blocks already assigned from it stay on the clients' calendars.
+    Blocks that were assigned from it remain on the clients' calendars.
     """
     await service.remove(ctx, program_id)
 
@@ -87,7 +87,7 @@ async def delete_program(ctx: Context, program_id: ObjectId) -> None:
     returns=Program,
     example={},
 )
-async def archive_program(ctx: Context, program_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+async def archive_program(ctx: Context, program_id: ObjectId, body: dict[str, Any]) -> models.Program:
     """Archive a program.
 
     Repeating is harmless.
@@ -103,7 +103,7 @@ async def archive_program(ctx: Context, program_id: ObjectId, body: dict[str, An
     returns=Program,
     example={},
 )
-async def unarchive_program(ctx: Context, program_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+async def unarchive_program(ctx: Context, program_id: ObjectId, body: dict[str, Any]) -> models.Program:
     """Restore an archived program.
 
     Repeating is harmless.
@@ -118,27 +118,27 @@ async def unarchive_program(ctx: Context, program_id: ObjectId, body: dict[str, 
     returns=ProgramAssignmentResult,
     example={"customerId": "66f0c0ffee0000000000abcd", "startDate": "2026-03-02"},
 )
-async def assign_program(ctx: Context, program_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+async def assign_program(ctx: Context, program_id: ObjectId, body: dict[str, Any]) -> dict[str, int]:
     """Assign a program to a client.
 
-    Every block is copied onto the calendar, day 1 on `startDate`: all or none. The copies remember `programId`, `day`.
+    Every block is copied to the calendar, day 1 on `startDate`: all or none. The copies have `programId` and `day`.
     """
     return {"blocks": await service.assign(ctx, program_id, body["customerId"], body["startDate"])}
 
 
 block_routes = Routes("/coach/programs/{programId}", tag="Program workouts")
 
-_PROGRAM = Kind(
+BlockRoutes(
     noun="Program",
+    routes=block_routes,
     owner=service.ProgramPlan,
+    owner_parameter="program_id",
     view=coach(PROGRAMS.VIEW),
     edit=coach(PROGRAMS.EDIT),
-    between=DayRange(),
-    when=("startDay", "endDay"),
-    new=NewProgramBlock(),
-    change=patch_of(NewProgramBlock, name="ProgramBlockChange"),
-    place=ProgramBlockCopy(),
-    example={"name": "Full body A", "day": 1},
-)
-declare_blocks(block_routes, _PROGRAM)
-declare_items(block_routes, _PROGRAM)
+    range_query=DayRange(),
+    range_names=("startDay", "endDay"),
+    new_block=NewProgramBlock(),
+    block_change=patch_of(NewProgramBlock, name="ProgramBlockChange"),
+    copy_target=ProgramBlockCopy(),
+    block_example={"name": "Full body A", "day": 1},
+).declare()

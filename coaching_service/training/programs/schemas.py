@@ -1,4 +1,4 @@
-"""What the program operations read and answer."""
+"""Request and response schemas of programs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class NewProgram(Input):
 
 
 class VersionReference(Input):
-    """The version that a change without any other content was based on."""
+    """The version that a change without other content is based on."""
 
     version = Version()
 
@@ -56,7 +56,7 @@ class Program(Output):
     tags = fields.List(fields.String())
     isArchived = fields.Boolean()
     numberOfDaysWithWorkouts = fields.Integer(
-        metadata={"description": "Days with a block that is not rest and holds an item."}
+        metadata={"description": "The number of days with a block that is not rest and has an item."}
     )
     createdAt = DateTime()
     updatedAt = DateTime()
@@ -70,34 +70,34 @@ class DayRange(Input):
     endDay = QueryInteger(minimum=0, required=True)
 
     @validates_schema
-    def in_order(self, data: Mapping[str, int], **_: Any) -> None:
-        """The end is not before the start."""
+    def require_order(self, data: Mapping[str, int], **_: Any) -> None:
+        """Require the end not to be before the start."""
         if data["endDay"] < data["startDay"]:
             raise ValidationError("must not be before startDay", "endDay")
 
 
 class ProgramBlockCopy(Input):
-    """Where a copy goes."""
+    """The day of a copy."""
 
     day = Integer(minimum=1, maximum=LAST_DAY, required=True)
 
 
 class ProgramAssignment(Input):
-    """Whom a program is assigned to, and when its first day is."""
+    """The client that a program is assigned to, and the date of its first day."""
 
     customerId = Identifier(required=True)
     startDate = Date(required=True)
 
 
 class ProgramAssignmentResult(Output):
-    """How many blocks were put onto the calendar."""
+    """The number of blocks that were added to the calendar."""
 
     blocks = fields.Integer()
 
 
 class NewProgramBlock(Input):
-    """What a coach says of a workout block of a program."""
+    """A workout block of a program."""
 
     name = Text(required=True)
     day = Integer(minimum=1, maximum=LAST_DAY, required=True)
-    isRest = Boolean(load_default=False, metadata={"description": "A day of rest, with nothing to do."})
+    isRest = Boolean(load_default=False, metadata={"description": "A day of rest, without work."})

@@ -1,164 +1,178 @@
-"""What a coach does with programs."""
+"""Training programs: workout blocks by day, which can be assigned to clients."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document, Filter
-from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.database.documents import Filter
+from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import Page, page_document, skip_of
 from coaching_service.core.text import normalize
 from coaching_service.people.activity import service as activity
 from coaching_service.training.programs import store
+from coaching_service.training.programs.models import (
+    DatedProgram,
+    Program,
+    ProgramChange,
+    ProgramFields,
+    ProgramInput,
+    ProgramName,
+    StoredProgram,
+)
 from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.owners import ClientCalendar
+from coaching_service.training.workouts.models import BlockPlan, StoredBlock, WorkItem
+from coaching_service.training.workouts.schedule_owners import ClientCalendar, DayField
 
 
 @dataclass(frozen=True)
 class ProgramPlan:
-    """A program as the owner of its blocks, by day."""
+    """The schedule of a program, by day."""
 
     program_id: ObjectId
 
     @property
-    def where(self) -> Filter:
-        """The program's own blocks, not those assigned from it."""
+    def block_filter(self) -> Filter:
+        """The filter that finds the program's own blocks, not those assigned from it."""
         return {"programId": self.program_id, "customerId": None}
 
     @property
-    def slot(self) -> str:
-        """A program's blocks are found by day."""
+    def day_field(self) -> DayField:
+        """Blocks of a program have a day."""
         return "day"
 
-    async def check(self, ctx: Context) -> None:
-        """Raise NotFound when the company has no such program."""
+    async def require_access(self, ctx: Context) -> None:
+        """Raise NotFound if the company has no such program."""
         await require(ctx, self.program_id)
 
-    async def done_changed(self, ctx: Context, items: list[Document]) -> None:
-        """Nothing is ever done of a program's own items."""
-
-    async def rescheduled(self, ctx: Context) -> None:
-        """Transactions that change one program's schedule run one after another."""
+    async def after_schedule_change(self, ctx: Context) -> None:
+        """Make transactions that change the schedule of one program run one after another."""
         if not await store.touch(ctx, self.program_id):
             raise NotFound("program")
 
+    async def after_completed_work_change(self, ctx: Context, items: Sequence[WorkItem]) -> None:
+        """Do nothing: the items of a program are never completed."""
 
-async def page(ctx: Context, *, archived: bool, page: int, size: int, keywords: str = "") -> Page[Document]:
-    """One page of programs by name."""
-    docs, total = await store.page(
+
+async def list_page(ctx: Context, *, archived: bool, page: int, size: int, keywords: str = "") -> Page[Program]:
+    """Return one page of programs, sorted by name."""
+    docs, total = await store.find_page(
         ctx, archived=archived, keywords=normalize(keywords), skip=skip_of(page, size), limit=size
     )
-    return page_document(await _counted(ctx, docs), total, page, size)
+    return page_document(await _present(ctx, docs), total, page, size)
 
 
-async def require(ctx: Context, program_id: ObjectId) -> Document:
-    """The program's name. Raises NotFound."""
-    if (program := await store.one(ctx, program_id, ("name",))) is None:
+async def require(ctx: Context, program_id: ObjectId) -> ProgramName:
+    """Return the name of a program. Raises NotFound."""
+    if (program := await store.find_name(ctx, program_id)) is None:
         raise NotFound("program")
     return program
 
 
-async def read(ctx: Context, program_id: ObjectId) -> Document:
-    """One program. Raises NotFound."""
-    return await _one(ctx, await store.one(ctx, program_id))
+async def read(ctx: Context, program_id: ObjectId) -> Program:
+    """Return a program. Raises NotFound."""
+    return await _present_one(ctx, await store.find_one(ctx, program_id))
 
 
-async def create(ctx: Context, details: Document) -> Document:
-    """A new program without blocks; `details`: name, description, tags."""
-    return {**await store.add(ctx, {**details, "isArchived": False}), "numberOfDaysWithWorkouts": 0}
+async def create(ctx: Context, program: ProgramInput) -> Program:
+    """Create a program without blocks."""
+    return {**await store.insert(ctx, program), "numberOfDaysWithWorkouts": 0}
 
 
-async def change(ctx: Context, program_id: ObjectId, details: Document) -> Document:
-    """Change what is sent of a program. Raises NotFound, and Conflict when it has moved on since `version`."""
-    fields = dict(details)
-    version = fields.pop("version", None)
-    return await _one(ctx, await store.rewrite(ctx, program_id, lambda _: fields, version))
+async def change(ctx: Context, program_id: ObjectId, change: ProgramChange) -> Program:
+    """Change the fields of a program that are sent. Raises NotFound, and Conflict if it has changed since `version`."""
+    fields: ProgramFields = {}
+    if "name" in change:
+        fields["name"] = change["name"]
+    if "description" in change:
+        fields["description"] = change["description"]
+    if "tags" in change:
+        fields["tags"] = change["tags"]
+    return await _present_one(ctx, await store.rewrite(ctx, program_id, lambda _: fields, change.get("version")))
 
 
-async def set_archived(ctx: Context, program_id: ObjectId, *, archived: bool, version: int | None = None) -> Document:
+async def set_archived(ctx: Context, program_id: ObjectId, *, archived: bool, version: int | None = None) -> Program:
     """Archive or restore a program; repeating is harmless.
 
-    Raises NotFound, and Conflict when the program has been changed since `version`.
+    Raises NotFound, and Conflict if the program has changed since `version`.
     """
 
-    def mutate(stored: Document) -> Document:
+    def changed_fields(stored: StoredProgram) -> ProgramFields:
         return {} if stored["isArchived"] == archived else {"isArchived": archived}
 
-    return await _one(ctx, await store.rewrite(ctx, program_id, mutate, version))
+    return await _present_one(ctx, await store.rewrite(ctx, program_id, changed_fields, version))
 
 
 async def assign(ctx: Context, program_id: ObjectId, customer_id: ObjectId, start: str) -> int:
-    """Copy every block of a program onto a client's calendar, day 1 on `start`: all or none. Gives how many.
+    """Copy every block of a program to the calendar of a client, day 1 on the date `start`: all or none.
 
-    Raises NotFound for the program or the client, Forbidden, BadRequest when a date would leave the calendar.
+    Returns the number of blocks. Raises NotFound for the program or the client, Forbidden, and InvalidFields if a date
+    would leave the calendar.
     """
-    await ClientCalendar(customer_id).check(ctx)
-    return await put(ctx, await plan(ctx, program_id, start), customer_id)
+    await ClientCalendar(customer_id).require_access(ctx)
+    return await add_to_calendar(ctx, await load_dated(ctx, program_id, start), customer_id)
 
 
 async def is_assigned(ctx: Context, program_id: ObjectId, customer_id: ObjectId, start: str) -> bool:
-    """Whether the client has a block of the program on any of its days, day 1 on `start`. Raises as `assign`."""
-    await ClientCalendar(customer_id).check(ctx)
-    dates = [block["date"] for block in (await plan(ctx, program_id, start)).blocks]
-    return bool(dates) and await workouts.is_assigned(ctx, customer_id, program_id, min(dates), max(dates))
+    """Return whether the client has a block of the program on any of its days, day 1 on `start`. Raises as `assign`."""
+    await ClientCalendar(customer_id).require_access(ctx)
+    dates = [str(block["date"]) for block in (await load_dated(ctx, program_id, start)).blocks]
+    return bool(dates) and await workouts.has_program_block(ctx, customer_id, program_id, min(dates), max(dates))
 
 
-@dataclass(frozen=True)
-class Plan:
-    """A program with dates: what is put onto a calendar."""
-
-    program: Document
-    start: str
-    blocks: list[Document]
-
-
-async def plan(ctx: Context, program_id: ObjectId, start: str) -> Plan:
-    """A program's blocks with dates, day 1 on `start`. Raises NotFound, BadRequest as `assign`."""
+async def load_dated(ctx: Context, program_id: ObjectId, start: str) -> DatedProgram:
+    """Return a program with dates, day 1 on `start`. Raises NotFound, InvalidFields as `assign`."""
     program = await require(ctx, program_id)
-    blocks = await workouts.stored_blocks(ctx, ProgramPlan(program_id))
-    return Plan(
-        program, start, [block | {"date": workouts.later(start, block["day"] - 1, "startDate")} for block in blocks]
+    blocks = await workouts.list_stored_blocks(ctx, ProgramPlan(program_id))
+    return DatedProgram(program, start, [_dated_block(block, start) for block in blocks])
+
+
+def _dated_block(block: StoredBlock, start: str) -> BlockPlan:
+    day = block["day"] or 1
+    return {
+        "name": block["name"],
+        "isRest": block["isRest"],
+        "items": block["items"],
+        "date": workouts.shift_date(start, day - 1, "startDate"),
+        "day": day,
+        "programId": block["programId"],
+    }
+
+
+@transactional
+async def add_to_calendar(ctx: Context, dated: DatedProgram, customer_id: ObjectId) -> int:
+    """Add a program to the calendar of a client whose access has been checked: all or nothing.
+
+    Returns the number of blocks.
+    """
+    count = await workouts.add_blocks(ctx, ClientCalendar(customer_id), dated.blocks)
+    await activity.record_event(
+        *(ctx, "program_assigned", customer_id, ObjectId()),
+        programId=dated.program["_id"],
+        programName=dated.program["name"],
+        startDate=dated.start,
+        blocks=count,
     )
+    return count
 
 
-async def put(ctx: Context, plan: Plan, customer_id: ObjectId) -> int:
-    """Put a plan onto the calendar of a client who has been checked: all of it or nothing. Gives how many blocks."""
-
-    async def assigned(tx: Context) -> int:
-        count = await workouts.add_many(tx, ClientCalendar(customer_id), plan.blocks)
-        await activity.record_event(
-            *(tx, "program_assigned", customer_id, ObjectId()),
-            programId=plan.program["_id"],
-            programName=plan.program["name"],
-            startDate=plan.start,
-            blocks=count,
-        )
-        return count
-
-    return await in_transaction(ctx, assigned)
-
-
+@transactional
 async def remove(ctx: Context, program_id: ObjectId) -> None:
-    """Delete a program with its blocks; blocks already assigned from it stay. Raises NotFound."""
-
-    async def removed(tx: Context) -> None:
-        if not await store.remove(tx, program_id):
-            raise NotFound("program")
-        await workouts.remove_all(tx, ProgramPlan(program_id))
-
-    await in_transaction(ctx, removed)
+    """Delete a program with its blocks; blocks that were assigned from it remain. Raises NotFound."""
+    if not await store.delete(ctx, program_id):
+        raise NotFound("program")
+    await workouts.remove_all(ctx, ProgramPlan(program_id))
 
 
-async def _one(ctx: Context, program: Document | None) -> Document:
+async def _present_one(ctx: Context, program: StoredProgram | None) -> Program:
     if program is None:
         raise NotFound("program")
-    return (await _counted(ctx, [program]))[0]
+    return (await _present(ctx, [program]))[0]
 
 
-async def _counted(ctx: Context, programs: list[Document]) -> list[Document]:
-    """Stored programs as they are read, with the number of their days with workouts."""
-    counts = await workouts.program_workout_days(ctx, [program["_id"] for program in programs])
+async def _present(ctx: Context, programs: Sequence[StoredProgram]) -> list[Program]:
+    counts = await workouts.count_program_workout_days(ctx, [program["_id"] for program in programs])
     return [{**program, "numberOfDaysWithWorkouts": counts.get(program["_id"], 0)} for program in programs]

@@ -1,74 +1,83 @@
-"""Programs in the database; their blocks are kept with all others, by training/workouts."""
+"""Programs in the database; their blocks are stored with all others, by training/workouts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any, cast
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document, Documents, Filter
+from coaching_service.core.database.documents import Documents, Filter
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import keyword_filter, normalize, search_fields_of
+from coaching_service.training.programs.models import ProgramFields, ProgramInput, ProgramName, StoredProgram
 
-programs = Documents[Document](
+programs = Documents[StoredProgram](
     "programs",
     (Index(("isArchived", "sortName", "_id")), Index(("isArchived", "suf")), Index(("_id",))),
     private=("companyId", "sortName", "search", "suf", "scheduleChanges"),
 )
-_ORDER = ("sortName", "_id")
+_BY_NAME, _BY_SUFFIX = programs.indexes[0].name, programs.indexes[1].name
 
 
-def search_fields(program: Document) -> Document:
-    """The private fields a program is sorted and found by."""
-    texts = (program["name"], program["description"] or "", *program["tags"])
-    return {"sortName": normalize(program["name"]), **search_fields_of(*texts)}
-
-
-async def page(ctx: Context, *, archived: bool, keywords: str, skip: int, limit: int) -> tuple[list[Document], int]:
-    """One page of programs by name, and how many there are."""
-    where: Filter = {"isArchived": archived}
+async def find_page(
+    ctx: Context, *, archived: bool, keywords: str, skip: int, limit: int
+) -> tuple[list[StoredProgram], int]:
+    """Return one page of programs, sorted by name, and their total number."""
     if "\0" in keywords:
         return [], 0
-    hint = programs.indexes[0].name
+    condition: Filter = {"isArchived": archived}
+    hint = _BY_NAME
     if keywords:
-        where |= keyword_filter(keywords)
-        hint = programs.indexes[1].name
+        condition |= keyword_filter(keywords)
+        hint = _BY_SUFFIX
     docs, total = await gather_reads(
         ctx,
-        programs.find(ctx, where, sort=_ORDER, skip=skip, limit=limit, hint=hint),
-        programs.count(ctx, where, hint=hint),
+        programs.find(ctx, condition, sort=("sortName", "_id"), skip=skip, limit=limit, hint=hint),
+        programs.count(ctx, condition, hint=hint),
     )
     return docs, total
 
 
-async def one(ctx: Context, program_id: ObjectId, fields: tuple[str, ...] | None = None) -> Document | None:
-    """The program, or None."""
-    return await programs.find_one(ctx, {"_id": program_id}, fields)
+async def find_one(ctx: Context, program_id: ObjectId) -> StoredProgram | None:
+    """Return the program, or None."""
+    return await programs.find_one(ctx, {"_id": program_id})
 
 
-async def add(ctx: Context, program: Document) -> Document:
+async def find_name(ctx: Context, program_id: ObjectId) -> ProgramName | None:
+    """Return the name of the program, or None."""
+    return cast("ProgramName | None", await programs.find_one(ctx, {"_id": program_id}, ("name",)))
+
+
+async def insert(ctx: Context, program: ProgramInput) -> StoredProgram:
     """Store a new program."""
-    return await programs.insert(ctx, program | search_fields(program))
+    return await programs.insert(ctx, {**program, **_search_fields(program), "isArchived": False})
 
 
 async def rewrite(
-    ctx: Context, program_id: ObjectId, mutate: Callable[[Document], Document], version: int | None
-) -> Document | None:
-    """Change a program by a function of what is stored; None when there is no such program."""
+    ctx: Context, program_id: ObjectId, changed_fields: Callable[[StoredProgram], ProgramFields], version: int | None
+) -> StoredProgram | None:
+    """Set the fields that `changed_fields` returns for the stored program. Returns None if there is no such program."""
 
-    def with_search(stored: Document) -> Document:
-        fields = mutate(stored)
-        return fields | search_fields(stored | fields) if fields else fields
+    def mutate(stored: StoredProgram) -> Mapping[str, Any]:
+        fields = changed_fields(stored)
+        return {**fields, **_search_fields({**stored, **fields})} if fields else fields
 
-    return await programs.rewrite(ctx, {"_id": program_id}, with_search, version=version)
+    return await programs.rewrite(ctx, {"_id": program_id}, mutate, version=version)
 
 
 async def touch(ctx: Context, program_id: ObjectId) -> bool:
-    """Write to the program without changing it, so that two transactions collide; whether there is one."""
+    """Write to the program without changing it, so that two transactions conflict. Returns whether it exists."""
     return await programs.set_derived(ctx, {"_id": program_id}, {"$inc": {"scheduleChanges": 1}}) == 1
 
 
-async def remove(ctx: Context, program_id: ObjectId) -> bool:
-    """Remove a program; whether there was one."""
+async def delete(ctx: Context, program_id: ObjectId) -> bool:
+    """Delete a program. Returns whether it existed."""
     return await programs.delete(ctx, {"_id": program_id}) is not None
+
+
+def _search_fields(program: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the private fields by which a program is sorted and searched."""
+    texts = (program["name"], program["description"] or "", *program["tags"])
+    return {"sortName": normalize(program["name"]), **search_fields_of(*texts)}

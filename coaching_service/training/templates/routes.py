@@ -11,22 +11,23 @@ from coaching_service.core.errors import NotFound
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
-from coaching_service.training.templates import service
+from coaching_service.training.templates import models, service
 from coaching_service.training.templates.schemas import (
     NewWorkoutTemplate,
     TemplateApplication,
     TemplateQuery,
     WorkoutTemplate,
 )
+from coaching_service.training.workouts.models import Block
 from coaching_service.training.workouts.schemas import WorkoutBlock
 
 routes = Routes("/coach/workout-templates", tag="Workout templates")
 
 
 @routes.get("", access=coach(PROGRAMS.VIEW), query=TemplateQuery(), returns=list_of(WorkoutTemplate))
-async def list_workout_templates(ctx: Context, query: dict[str, Any]) -> list[dict[str, Any]]:
+async def list_workout_templates(ctx: Context, query: dict[str, Any]) -> list[models.Template]:
     """List workout templates by name."""
-    return await service.matching(ctx, kind=query.get("type"), tag=query.get("tag"), words=query.get("q", ""))
+    return await service.search(ctx, kind=query.get("type"), tag=query.get("tag"), keywords=query.get("q", ""))
 
 
 @routes.post(
@@ -42,13 +43,13 @@ async def list_workout_templates(ctx: Context, query: dict[str, Any]) -> list[di
         "items": [{"type": "TASK", "taskFields": {"title": "Walk for ten minutes"}}],
     },
 )
-async def create_workout_template(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def create_workout_template(ctx: Context, body: models.TemplateInput) -> models.Template:
     """Create a workout template."""
     return await service.create(ctx, body)
 
 
 @routes.get("/{templateId}", access=coach(PROGRAMS.VIEW), returns=WorkoutTemplate)
-async def get_workout_template(ctx: Context, template_id: ObjectId) -> dict[str, Any]:
+async def get_workout_template(ctx: Context, template_id: ObjectId) -> models.Template:
     """Read a workout template."""
     return await service.read(ctx, template_id)
 
@@ -60,10 +61,10 @@ async def get_workout_template(ctx: Context, template_id: ObjectId) -> dict[str,
     returns=WorkoutTemplate,
     example={"tags": ["short", "home"], "version": 0},
 )
-async def update_workout_template(ctx: Context, template_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
+async def update_workout_template(ctx: Context, template_id: ObjectId, body: models.TemplateChange) -> models.Template:
     """Change a workout template.
 
-    `items` are replaced whole.
+    `items` are replaced as a whole.
     """
     return await service.change(ctx, template_id, body)
 
@@ -72,7 +73,7 @@ async def update_workout_template(ctx: Context, template_id: ObjectId, body: dic
 async def delete_workout_template(ctx: Context, template_id: ObjectId) -> None:
     """Delete a workout template.
 
-    Blocks made from it stay.
+    Blocks that were created from it remain.
     """
     await service.remove(ctx, template_id)
 
@@ -84,9 +85,9 @@ async def delete_workout_template(ctx: Context, template_id: ObjectId) -> None:
     returns=WorkoutBlock,
     example={"customerId": "66f0c0ffee0000000000abcd", "date": "2026-03-02"},
 )
-async def apply_workout_template(ctx: Context, template_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
-    """Put a workout template onto a client's calendar.
+async def apply_workout_template(ctx: Context, template_id: ObjectId, body: dict[str, Any]) -> Block:
+    """Add a workout template to a client's calendar.
 
-    Answers the block that is made.
+    The response is the new block.
     """
     return await service.apply(ctx, template_id, body["customerId"], body["date"])

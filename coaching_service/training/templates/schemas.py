@@ -1,4 +1,4 @@
-"""What the template operations read and answer."""
+"""Request and response schemas of workout templates."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from marshmallow import fields
 from coaching_service.core.validation import Date, DateTime, Identifier, Input, ListOf, Output, StringList, Text
 from coaching_service.training.workouts.item_schemas import NEW_ITEM
 from coaching_service.training.workouts.items import MAX_ITEMS
-from coaching_service.training.workouts.schemas import item_answer
+from coaching_service.training.workouts.schemas import item_response
 
 
 class TemplateQuery(Input):
@@ -22,26 +22,28 @@ class NewWorkoutTemplate(Input):
     """A template to create."""
 
     name = Text(required=True)
-    type = Text(allow_none=True, load_default=None, metadata={"description": "Your own word: strength, mobility ..."})
+    type = Text(
+        allow_none=True, load_default=None, metadata={"description": "Free text, such as strength or mobility."}
+    )
     tags = StringList(load_default=list)
     items = ListOf(NEW_ITEM, maximum=MAX_ITEMS, load_default=list)
 
 
 class WorkoutTemplate(Output):
-    """A workout to be put onto any calendar."""
+    """A workout that can be copied to any calendar."""
 
     _id = Identifier()
     name = fields.String()
     type = fields.String(allow_none=True)
     tags = fields.List(fields.String())
-    items = fields.List(item_answer())
+    items = fields.List(item_response())
     createdAt = DateTime()
     updatedAt = DateTime()
     version = fields.Integer()
 
 
 class TemplateApplication(Input):
-    """Onto whose calendar a template goes, and when."""
+    """The client and the date to which a template is copied."""
 
     customerId = Identifier(required=True)
     date = Date(required=True)

@@ -1,69 +1,84 @@
-"""What a coach does with workout templates."""
+"""Workout templates: workouts that can be copied to any client's calendar."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.training.templates import store
-from coaching_service.training.workouts import item_service
+from coaching_service.training.templates.models import Template, TemplateChange, TemplateFields, TemplateInput
+from coaching_service.training.workouts import item_service, items
 from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.owners import ClientCalendar
+from coaching_service.training.workouts.models import Block
+from coaching_service.training.workouts.references import load_references
+from coaching_service.training.workouts.schedule_owners import ClientCalendar
 
 
-async def matching(ctx: Context, *, kind: str | None = None, tag: str | None = None, words: str = "") -> list[Document]:
-    """The company's templates by name; `kind` and `tag` exactly, `words` each somewhere in name or tags."""
-    return await _presented(ctx, await store.matching(ctx, kind, tag, normalize(words)))
+async def search(
+    ctx: Context, *, kind: str | None = None, tag: str | None = None, keywords: str = ""
+) -> list[Template]:
+    """Return the templates of a type and with a tag, sorted by name; each keyword must occur in name or tags."""
+    return await _present(ctx, await store.search(ctx, kind, tag, normalize(keywords)))
 
 
-async def read(ctx: Context, template_id: ObjectId) -> Document:
-    """One template. Raises NotFound."""
-    return (await _presented(ctx, [await _require(ctx, template_id)]))[0]
+async def read(ctx: Context, template_id: ObjectId) -> Template:
+    """Return a template. Raises NotFound."""
+    return await _present_one(ctx, await store.find_one(ctx, template_id))
 
 
-async def create(ctx: Context, details: Document) -> Document:
-    """A new template; `details`: name, type, tags, items. Raises NotFound for what an item names."""
-    items = await item_service.fresh_items(ctx, details["items"])
-    return (await _presented(ctx, [await store.add(ctx, details | {"items": items})]))[0]
+async def create(ctx: Context, template: TemplateInput) -> Template:
+    """Create a template. Raises NotFound if a document that an item refers to does not exist."""
+    new_items = await item_service.create_items(ctx, template["items"])
+    return await _present_one(ctx, await store.insert(ctx, {**template, "items": new_items}))
 
 
-async def change(ctx: Context, template_id: ObjectId, details: Document) -> Document:
-    """Change what is sent of a template; its items are replaced whole.
+async def change(ctx: Context, template_id: ObjectId, change: TemplateChange) -> Template:
+    """Change the fields of a template that are sent; its items are replaced as a whole.
 
-    Raises NotFound, and Conflict when it has moved on since `version`.
+    Raises NotFound, and Conflict if the template has changed since `version`.
     """
-    fields = dict(details)
-    version = fields.pop("version", None)
-    if "items" in fields:
-        fields["items"] = await item_service.fresh_items(ctx, fields["items"])
-    changed = await store.rewrite(ctx, template_id, lambda _: fields, version)
-    if changed is None:
-        raise NotFound("workout template")
-    return (await _presented(ctx, [changed]))[0]
+    fields: TemplateFields = {}
+    if "name" in change:
+        fields["name"] = change["name"]
+    if "type" in change:
+        fields["type"] = change["type"]
+    if "tags" in change:
+        fields["tags"] = change["tags"]
+    if "items" in change:
+        fields["items"] = await item_service.create_items(ctx, change["items"])
+    return await _present_one(ctx, await store.rewrite(ctx, template_id, lambda _: fields, change.get("version")))
 
 
 async def remove(ctx: Context, template_id: ObjectId) -> None:
-    """Delete a template; blocks made from it stay. Raises NotFound."""
-    if not await store.remove(ctx, template_id):
+    """Delete a template; blocks that were created from it remain. Raises NotFound."""
+    if not await store.delete(ctx, template_id):
         raise NotFound("workout template")
 
 
-async def apply(ctx: Context, template_id: ObjectId, customer_id: ObjectId, date: str) -> Document:
-    """Put a template onto a client's calendar as a block; gives the block. Raises NotFound, Forbidden."""
+async def apply(ctx: Context, template_id: ObjectId, customer_id: ObjectId, date: str) -> Block:
+    """Add a template to a client's calendar and return the new block. Raises NotFound, Forbidden."""
     calendar = ClientCalendar(customer_id)
-    await calendar.check(ctx)
-    template = await _require(ctx, template_id)
-    plan = {"name": template["name"], "isRest": False, "date": date, "items": template["items"]}
-    return await workouts.add_one(ctx, calendar, plan)
-
-
-async def _require(ctx: Context, template_id: ObjectId) -> Document:
-    if (template := await store.one(ctx, template_id)) is None:
+    await calendar.require_access(ctx)
+    if (template := await store.find_one(ctx, template_id)) is None:
         raise NotFound("workout template")
-    return template
+    return await workouts.add_block(
+        ctx, calendar, {"name": template["name"], "isRest": False, "date": date, "items": template["items"]}
+    )
 
 
-async def _presented(ctx: Context, templates: list[Document]) -> list[Document]:
-    return await workouts.present_items(ctx, templates)
+async def _present_one(ctx: Context, template: Template | None) -> Template:
+    if template is None:
+        raise NotFound("workout template")
+    return (await _present(ctx, [template]))[0]
+
+
+async def _present(ctx: Context, templates: Sequence[Template]) -> list[Template]:
+    references = await load_references(ctx, [item for template in templates for item in template["items"]])
+    load_unit = ctx.caller.company.load_unit
+    return [
+        {**template, "items": items.present_items(template["items"], template["version"], references, load_unit)}
+        for template in templates
+    ]

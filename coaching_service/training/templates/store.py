@@ -2,58 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document, Documents, Filter
+from coaching_service.core.database.documents import Documents, Filter
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import keyword_filter, normalize, search_fields_of
+from coaching_service.training.templates.models import Template, TemplateContent, TemplateFields
 
-templates = Documents[Document](
+templates = Documents[Template](
     "workoutTemplates",
     (Index(("sortName", "_id")), Index(("suf",)), Index(("tags", "sortName", "_id")), Index(("_id",))),
     private=("companyId", "sortName", "search", "suf"),
 )
 
 
-def search_fields(template: Document) -> Document:
-    """The private fields a template is sorted and found by."""
-    return {"sortName": normalize(template["name"]), **search_fields_of(template["name"], *template["tags"])}
-
-
-async def matching(ctx: Context, kind: str | None, tag: str | None, keywords: str) -> list[Document]:
-    """The templates of a type, with a tag, that hold every keyword in name or tags, by name."""
-    where: Filter = {name: value for name, value in (("type", kind), ("tags", tag)) if value is not None}
+async def search(ctx: Context, kind: str | None, tag: str | None, keywords: str) -> list[Template]:
+    """Return the templates of a type and with a tag that have every keyword in name or tags, sorted by name."""
     if "\0" in keywords:
         return []
+    condition: Filter = {name: value for name, value in (("type", kind), ("tags", tag)) if value is not None}
     if keywords:
-        where |= keyword_filter(keywords)
-    return await templates.find(ctx, where, sort=("sortName", "_id"))
+        condition |= keyword_filter(keywords)
+    return await templates.find(ctx, condition, sort=("sortName", "_id"))
 
 
-async def one(ctx: Context, template_id: ObjectId) -> Document | None:
-    """The template, or None."""
+async def find_one(ctx: Context, template_id: ObjectId) -> Template | None:
+    """Return the template, or None."""
     return await templates.find_one(ctx, {"_id": template_id})
 
 
-async def add(ctx: Context, template: Document) -> Document:
+async def insert(ctx: Context, template: TemplateContent) -> Template:
     """Store a new template."""
-    return await templates.insert(ctx, template | search_fields(template))
+    return await templates.insert(ctx, {**template, **_search_fields(template)})
 
 
 async def rewrite(
-    ctx: Context, template_id: ObjectId, mutate: Callable[[Document], Document], version: int | None
-) -> Document | None:
-    """Change a template by a function of what is stored; None when there is no such template."""
+    ctx: Context, template_id: ObjectId, changed_fields: Callable[[Template], TemplateFields], version: int | None
+) -> Template | None:
+    """Set the fields that `changed_fields` returns for the stored template. Returns None if it does not exist."""
 
-    def with_search(stored: Document) -> Document:
-        fields = mutate(stored)
-        return fields | search_fields(stored | fields) if fields else fields
+    def mutate(stored: Template) -> Mapping[str, Any]:
+        fields = changed_fields(stored)
+        return {**fields, **_search_fields({**stored, **fields})} if fields else fields
 
-    return await templates.rewrite(ctx, {"_id": template_id}, with_search, version=version)
+    return await templates.rewrite(ctx, {"_id": template_id}, mutate, version=version)
 
 
-async def remove(ctx: Context, template_id: ObjectId) -> bool:
-    """Remove a template; whether there was one."""
+async def delete(ctx: Context, template_id: ObjectId) -> bool:
+    """Delete a template. Returns whether it existed."""
     return await templates.delete(ctx, {"_id": template_id}) is not None
+
+
+def _search_fields(template: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the private fields by which a template is sorted and searched."""
+    return {"sortName": normalize(template["name"]), **search_fields_of(template["name"], *template["tags"])}

@@ -10,19 +10,19 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import DateRange
-from coaching_service.training.visibility import service
+from coaching_service.training.visibility import models, service
 from coaching_service.training.visibility.schemas import DayVisibility, VisibilityChange
 
 routes = Routes("/coach/customers/{customerId}/visibility", tag="Visibility")
 
 
 @routes.get("", access=coach(CUSTOMERS.VIEW), query=DateRange(), returns=list_of(DayVisibility))
-async def get_visibility(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> list[dict[str, Any]]:
+async def get_visibility(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> list[models.DayVisibility]:
     """List which days a client sees.
 
     Every day of the range, at most three years; shown unless hidden.
     """
-    return await service.between(ctx, customer_id, query["startDate"], query["endDate"])
+    return await service.list_days(ctx, customer_id, query["startDate"], query["endDate"])
 
 
 @routes.put(
@@ -32,6 +32,6 @@ async def get_visibility(ctx: Context, customer_id: ObjectId, query: dict[str, A
     returns=list_of(DayVisibility),
     example={"startDate": "2026-03-02", "endDate": "2026-03-08", "isVisible": False},
 )
-async def set_visibility(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> list[dict[str, Any]]:
+async def set_visibility(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> list[models.DayVisibility]:
     """Show or hide days of a client's calendar."""
-    return await service.set_between(ctx, customer_id, body["startDate"], body["endDate"], visible=body["isVisible"])
+    return await service.set_visibility(ctx, customer_id, body["startDate"], body["endDate"], visible=body["isVisible"])

@@ -1,4 +1,4 @@
-"""What the visibility operations read and answer."""
+"""Request and response schemas of visibility."""
 
 from __future__ import annotations
 

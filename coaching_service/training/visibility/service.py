@@ -5,53 +5,53 @@ from __future__ import annotations
 from datetime import date, timedelta
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
-from coaching_service.core.database.transactions import gather_reads, in_transaction
-from coaching_service.core.errors import BadRequest
+from coaching_service.core.database.transactions import gather_reads, transactional
+from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers
 from coaching_service.training.visibility import store
+from coaching_service.training.visibility.models import DayVisibility
 
-MAX_RANGE = 1_100
+MAX_DAYS = 1_100
 
 
-async def between(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[Document]:
-    """`{date, isVisible}` of every day from `first` to `last`.
+async def list_days(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[DayVisibility]:
+    """Return the visibility of every day from `first` to `last`.
 
-    Raises NotFound, Forbidden; BadRequest for more than three years.
+    Raises NotFound, Forbidden, and InvalidFields for more than three years.
     """
-    days = _days(first, last)
+    days = _list_dates(first, last)
     _, hidden = await gather_reads(
-        ctx, customers.get_visible(ctx, customer_id), store.between(ctx, customer_id, first, last)
+        ctx, customers.get_visible(ctx, customer_id), store.find_hidden(ctx, customer_id, first, last)
     )
     return [{"date": day, "isVisible": day not in hidden} for day in days]
 
 
-async def hidden_days(ctx: Context, customer_id: ObjectId, first: str, last: str) -> set[str]:
-    """The days from `first` to `last` that the client, who has been checked, does not see."""
-    return await store.between(ctx, customer_id, first, last)
+async def find_hidden_days(ctx: Context, customer_id: ObjectId, first: str, last: str) -> set[str]:
+    """Return the days from `first` to `last` that are hidden from a client whose access has been checked."""
+    return await store.find_hidden(ctx, customer_id, first, last)
 
 
-async def set_between(ctx: Context, customer_id: ObjectId, first: str, last: str, *, visible: bool) -> list[Document]:
-    """Show or hide every day from `first` to `last`; gives them.
+@transactional
+async def set_visibility(
+    ctx: Context, customer_id: ObjectId, first: str, last: str, *, visible: bool
+) -> list[DayVisibility]:
+    """Show or hide every day from `first` to `last`, and return them.
 
-    Raises NotFound, Forbidden; BadRequest for more than three years.
+    Raises NotFound, Forbidden, and InvalidFields for more than three years.
     """
     await customers.get_visible(ctx, customer_id)
-    days = _days(first, last)
-
-    async def changed(tx: Context) -> None:
-        await store.show(tx, customer_id, first, last)
-        if not visible:
-            await store.hide(tx, customer_id, days)
-
-    await in_transaction(ctx, changed)
+    days = _list_dates(first, last)
+    await store.show(ctx, customer_id, first, last)
+    if not visible:
+        await store.hide(ctx, customer_id, days)
     return [{"date": day, "isVisible": visible} for day in days]
 
 
-def _days(first: str, last: str) -> list[str]:
+def _list_dates(first: str, last: str) -> list[str]:
     start = date.fromisoformat(first)
     count = (date.fromisoformat(last) - start).days + 1
-    if count > MAX_RANGE:
-        raise BadRequest([f"endDate must not be more than {MAX_RANGE - 1} days after startDate"])
+    if count > MAX_DAYS:
+        message = f"must not be more than {MAX_DAYS - 1} days after startDate"
+        raise invalid_field("endDate", message, code="RANGE_TOO_LONG")
     return [str(start + timedelta(days=number)) for number in range(count)]

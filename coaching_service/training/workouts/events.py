@@ -1,12 +1,19 @@
-"""What happens to a client's workouts, for features that build on them."""
+"""Events about clients' schedules and workouts, for the features that build on them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coaching_service.core.database.documents import Document
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.ids import ObjectId
+from coaching_service.training.workouts.models import WorkItem
+
+
+@dataclass(frozen=True)
+class ScheduleChanged(DomainEvent):
+    """A client's schedule changed: blocks or items were added, changed, moved, copied, shifted, assigned or removed."""
+
+    customer_id: ObjectId
 
 
 @dataclass(frozen=True)
@@ -17,7 +24,7 @@ class CompletedWorkChanged(DomainEvent):
     """
 
     customer_id: ObjectId
-    items: list[Document]
+    items: list[WorkItem]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Workout items as a coach sends them, type by type."""
+"""Workout items in requests, by type."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from coaching_service.core.variants import ChangeByStoredType, Variant
 from coaching_service.library.forms.schemas import questions_field
 from coaching_service.training.workouts.set_schemas import PlannedSets
 
-_CLOCK = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
+_TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
 
 
 def _instructions() -> Text:
@@ -41,7 +41,7 @@ class NewCircuitExercise(Input):
 
 
 class CircuitItemDetails(Input):
-    """Exercises done one after another, round after round."""
+    """Exercises that are done one after another, for a number of rounds."""
 
     circuitName = Text(required=True)
     circuitExercises = ListOf(fields.Nested(NewCircuitExercise), minimum=1, maximum=50, required=True)
@@ -49,14 +49,14 @@ class CircuitItemDetails(Input):
 
 
 class NewTaskFields(Input):
-    """What is to be done."""
+    """A task."""
 
     title = Text(required=True)
     description = _instructions()
 
 
 class TaskItemDetails(Input):
-    """Something to do that is no exercise."""
+    """A task that is not an exercise."""
 
     taskFields = fields.Nested(NewTaskFields, required=True)
 
@@ -69,13 +69,13 @@ class NewWorkoutForm(Input):
     questions = questions_field()
 
     @validates_schema
-    def one_or_the_other(self, data: Mapping[str, Any], **_: Any) -> None:
-        """`formId`, or else name and questions."""
+    def has_form_or_questions(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require name and questions unless there is a `formId`."""
         if data.get("formId") is not None:
             return
-        for needed in ("name", "questions"):
-            if needed not in data:
-                raise ValidationError("is required (or a formId)", needed)
+        for name in ("name", "questions"):
+            if name not in data:
+                raise ValidationError("is required (or a formId)", name)
 
 
 class FormItemDetails(Input):
@@ -85,7 +85,7 @@ class FormItemDetails(Input):
 
 
 class NewMetricsFields(Input):
-    """What is to be measured."""
+    """The metric set to record."""
 
     metricsSetId = Identifier(required=True)
 
@@ -97,30 +97,35 @@ class MetricsItemDetails(Input):
 
 
 class ScheduledTime(Text):
-    """A time of day `HH:MM` where the client is, or a moment in ISO 8601."""
+    """A time of day `HH:MM` in the client's time zone, or a date-time in ISO 8601."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=40, metadata={"example": "08:30"} | options.pop("metadata", {}), **options)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> str:
         text = super()._deserialize(value, attr, data)
-        if not _CLOCK.fullmatch(text):
-            try:
-                datetime.fromisoformat(text)
-            except ValueError:
-                raise ValidationError("must be a time HH:MM, or a moment in ISO 8601") from None
+        if not _TIME.fullmatch(text) and not _is_date_time(text):
+            raise ValidationError("must be a time HH:MM, or a date-time in ISO 8601")
         return text
 
 
+def _is_date_time(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return ":" in text
+
+
 class NewReminderFields(Input):
-    """What the client is reminded of, and when."""
+    """A reminder and its time."""
 
     scheduledTime = ScheduledTime(required=True)
     message = Text(max_length=2_000, required=True)
 
 
 class ReminderItemDetails(Input):
-    """Something to be reminded of."""
+    """A reminder."""
 
     reminderFields = fields.Nested(NewReminderFields, required=True)
 
@@ -135,14 +140,17 @@ _DETAILS: dict[str, type[Input]] = {
 }
 
 
-def _new(kind: str, details: type[Input]) -> type[Input]:
-    """The schema of a new item: its details and its type."""
+def _new_item(item_type: str, details: type[Input]) -> type[Input]:
+    """Return the schema of a new item: its details and its type."""
     name = details.__name__.replace("Details", "")
-    built: type[Input] = type(f"New{name}", (details,), {"type": Choice(kind, required=True)})
+    built: type[Input] = type(f"New{name}", (details,), {"type": Choice(item_type, required=True)})
     return built
 
 
-NEW_ITEM = Variant({kind: _new(kind, details) for kind, details in _DETAILS.items()})
+NEW_ITEM = Variant({item_type: _new_item(item_type, details) for item_type, details in _DETAILS.items()})
 ITEM_CHANGE = ChangeByStoredType(
-    {kind: patch_of(details, name=details.__name__.replace("Details", "Change")) for kind, details in _DETAILS.items()}
+    {
+        item_type: patch_of(details, name=details.__name__.replace("Details", "Change"))
+        for item_type, details in _DETAILS.items()
+    }
 )

@@ -1,197 +1,216 @@
-"""What a coach does with the items in workout blocks."""
+"""The items of workout blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import cast
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document, version_conflict
-from coaching_service.core.database.transactions import gather_reads, in_transaction
-from coaching_service.core.errors import BadRequest, Conflict, LegacyFailure, NotFound
+from coaching_service.core.database.documents import version_conflict
+from coaching_service.core.database.transactions import gather_reads, transactional
+from coaching_service.core.errors import Conflict, InvalidFields, LegacyFailure, NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.variants import DeferredChange
 from coaching_service.training.workouts import items, references, store
-from coaching_service.training.workouts.owners import Owner
-from coaching_service.training.workouts.service import add_one, keep_unit, no_block, ordered, redated
+from coaching_service.training.workouts.models import (
+    Block,
+    BlockInput,
+    ItemChange,
+    ItemInput,
+    ItemLog,
+    MoveSource,
+    MoveTarget,
+    StoredBlock,
+    WorkItem,
+)
+from coaching_service.training.workouts.schedule_owners import ScheduleOwner
+from coaching_service.training.workouts.service import (
+    add_block,
+    block_not_found,
+    fix_load_unit,
+    present_block,
+    publish_rescheduled_items,
+)
 
 
-async def fresh_items(ctx: Context, sent: list[Document]) -> list[Document]:
-    """New items from what a coach sent of them, to be stored elsewhere. Raises NotFound for what one names, and tells
-    which one."""
-    made = [await _fresh(ctx, at, details) for at, details in enumerate(sent)]
-    await keep_unit(ctx, made)
-    return made
+async def create_items(ctx: Context, details: Sequence[ItemInput]) -> list[WorkItem]:
+    """Return new items, to be stored by the caller.
+
+    Raises NotFound, with the position of the item, if a document that an item refers to does not exist.
+    """
+    new_items = [await _create_item(ctx, position, each) for position, each in enumerate(details)]
+    await fix_load_unit(ctx, new_items)
+    return new_items
 
 
-async def _fresh(ctx: Context, at: int, details: Document) -> Document:
+async def _create_item(ctx: Context, position: int, details: ItemInput) -> WorkItem:
     try:
-        whole, _ = await references.settled(ctx, details)
-    except NotFound as missing:
-        message = f"{missing.message}: entry {at}, counted from 0"
-        raise NotFound(missing.details["resource"], message) from None
-    return items.fresh(whole)
+        resolved, _ = await references.resolve(ctx, details)
+    except NotFound as error:
+        message = f"{error.message}: entry {position}, counted from 0"
+        raise NotFound(error.details["resource"], message) from None
+    return items.create_item(resolved)
 
 
-async def create_block_with(ctx: Context, owner: Owner, details: Document, sent: list[Document]) -> Document:
-    """A new block with items as a coach sends them: all or nothing. Raises NotFound for what an item names."""
-    _, made = await gather_reads(ctx, owner.check(ctx), fresh_items(ctx, sent))
-    return await add_one(ctx, owner, details | {"items": made})
+async def create_block_with_items(
+    ctx: Context, owner: ScheduleOwner, block: BlockInput, details: Sequence[ItemInput]
+) -> Block:
+    """Create a block with items: all or nothing. Raises NotFound also for documents that items refer to."""
+    new_items: list[WorkItem]
+    _, new_items = await gather_reads(ctx, owner.require_access(ctx), create_items(ctx, details))
+    return await add_block(ctx, owner, {**block, "items": new_items, "programId": None})
 
 
-async def add_item(ctx: Context, owner: Owner, block_id: ObjectId, details: Document) -> Document:
-    """A new item at the end of a block. Raises NotFound for the block or what the item names."""
-    _, (whole, named) = await gather_reads(ctx, owner.check(ctx), references.settled(ctx, details))
-    item = items.fresh(whole)
-    await keep_unit(ctx, [item])
-    block = await store.push_item(ctx, owner.where, block_id, item)
+@transactional
+async def add_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, details: ItemInput) -> WorkItem:
+    """Add an item to the end of a block.
+
+    Raises NotFound for the block or a document the item refers to, Forbidden, and InvalidFields if the block is full.
+    """
+    await owner.require_access(ctx)
+    resolved, found = await references.resolve(ctx, details)
+    item = items.create_item(resolved)
+    await fix_load_unit(ctx, [item])
+    block = await store.push_item(ctx, owner.block_filter, block_id, item)
     if block is None:
-        if await store.one(ctx, owner.where, block_id) is None:
-            raise no_block()
-        raise _full()
-    order = items.find(block["items"], item["_id"])
-    return items.present_one(item, order, block["version"], named, ctx.caller.company.load_unit)
+        if await store.find_one(ctx, owner.block_filter, block_id) is None:
+            raise block_not_found()
+        raise _block_is_full()
+    await owner.after_schedule_change(ctx)
+    order = items.find_index(block["items"], item["_id"])
+    return items.present_item(item, order, block["version"], found, ctx.caller.company.load_unit)
 
 
+@transactional
 async def change_item(
-    ctx: Context, owner: Owner, block_id: ObjectId, item_id: ObjectId, change: DeferredChange
-) -> Document:
-    """Change what is sent of an item, judged by the item's own type; fields of other types are ignored.
+    ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item_id: ObjectId, deferred: DeferredChange
+) -> WorkItem:
+    """Change the fields of an item that are sent, validated by the type of the item; those of other types are ignored.
 
-    Raises BadRequest, NotFound, and Conflict when the block has moved on since the change's `version`.
+    Raises BadRequest, NotFound, Forbidden, and Conflict if the block has changed since `version`.
     """
-    _, before = await gather_reads(ctx, owner.check(ctx), store.one(ctx, owner.where, block_id))
-    if before is None:
-        raise no_block()
-    stored = before["items"][items.find(before["items"], item_id)]
-    details = change.as_type(stored["type"])
-    version = details.pop("version", None)
-    details, _ = await references.settled(ctx, details, but=stored)
-    await keep_unit(ctx, [details])
-
-    was: list[Document] = []
-
-    def mutate(block: Document) -> Document:
-        at = items.find(block["items"], item_id)
-        was[:] = [block["items"][at]]
-        item = items.changed(block["items"][at], details)
-        if item is block["items"][at]:
-            return {}
-        return {"items": [*block["items"][:at], item, *block["items"][at + 1 :]]}
-
-    async def changed(tx: Context) -> Document:
-        block = await store.rewrite(tx, owner.where, block_id, mutate, version)
-        if block is None:
-            raise no_block()
-        await owner.done_changed(tx, [*was, block["items"][items.find(block["items"], item_id)]])
-        return await present_item(tx, block, item_id)
-
-    return await in_transaction(ctx, changed)
+    await owner.require_access(ctx)
+    block = await _read_block(ctx, owner, block_id)
+    item = block["items"][items.find_index(block["items"], item_id)]
+    change = cast("ItemChange", deferred.as_type(item["type"]))
+    if change.get("version") not in (None, block["version"]):
+        raise version_conflict()
+    change, _ = await references.resolve(ctx, change, item)
+    await fix_load_unit(ctx, [change])
+    changed = items.change_item(item, change)
+    if changed is not item:
+        block = await store.set_items(ctx, owner.block_filter, block, _replace(block, changed))
+        await owner.after_completed_work_change(ctx, [item, changed])
+    return await present_item(ctx, block, item_id)
 
 
-async def remove_item(ctx: Context, owner: Owner, block_id: ObjectId, item_id: ObjectId) -> None:
-    """Take an item out of a block. Raises NotFound."""
-    await owner.check(ctx)
-
-    async def removed(tx: Context) -> None:
-        block = await store.one(tx, owner.where, block_id)
-        if block is None:
-            raise no_block()
-        item = block["items"][items.find(block["items"], item_id)]
-        await store.rewrite(tx, owner.where, block_id, lambda held: {"items": _without(held, item)}, None)
-        await owner.done_changed(tx, [item])
-
-    await in_transaction(ctx, removed)
+@transactional
+async def remove_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item_id: ObjectId) -> None:
+    """Remove an item from a block. Raises NotFound, Forbidden."""
+    await owner.require_access(ctx)
+    block = await _read_block(ctx, owner, block_id)
+    item = block["items"][items.find_index(block["items"], item_id)]
+    await store.set_items(ctx, owner.block_filter, block, _without(block, item))
+    await owner.after_schedule_change(ctx)
+    await owner.after_completed_work_change(ctx, [item])
 
 
+@transactional
 async def move_item(
-    ctx: Context, owner: Owner, source: Document | None, target: Document | None, version: int | None = None
-) -> Document:
-    """Move an item to a place in the same block or another of the owner's; gives the target block.
+    ctx: Context,
+    owner: ScheduleOwner,
+    source: MoveSource | None,
+    target: MoveTarget | None,
+    version: int | None = None,
+) -> Block:
+    """Move an item within its block or to another block of the owner, and return the target block.
 
-    `source`: wblockId, witemId; `target`: wblockId, index from 0 (past the end is the end). Never lost, never twice:
-    raises LegacyFailure when either is missing, NotFound when a block or the item was never known, Conflict when the
-    item is no longer in `source` or the target block has moved on since `version`, BadRequest when the target is full.
+    A target index past the end means the end. Raises LegacyFailure if `source` or `target` is missing, NotFound if a
+    block or the item does not exist, Conflict if the item is no longer in the source block or the target block has
+    changed since `version`, InvalidFields if the target block is full.
     """
-    await owner.check(ctx)
+    await owner.require_access(ctx)
     if source is None or target is None:
         raise LegacyFailure("WITEM_MOVE_INCOMPLETE", "A move needs a source and a target")
-    item_id = source["witemId"]
-
-    async def moved(tx: Context) -> Document:
-        block = await store.one(tx, owner.where, source["wblockId"])
-        if block is None:
-            raise no_block()
-        item = next((each for each in block["items"] if each["_id"] == item_id), None)
-        if item is None:
-            if await store.holds_item(tx, owner.where, item_id):
-                raise Conflict("The item is no longer in the source block; read the calendar again")
-            raise NotFound("workout item")
-        reached = await _put(tx, owner, block, item, target, version)
-        await owner.done_changed(tx, [item])
-        if reached is not None and reached["date"] != block["date"]:
-            await redated(tx, reached, [item])
-        return await ordered(tx, owner, reached)
-
-    return await in_transaction(ctx, moved)
-
-
-async def _put(
-    ctx: Context, owner: Owner, block: Document, item: Document, target: Document, version: int | None
-) -> Document | None:
-    """Put an item of a block to its target; gives the target block, or None when it is not there."""
-    at = target["index"]
-
-    def insert_item(held: Document) -> Document:
-        others = _without(held, item)
-        if len(others) >= items.MAX_ITEMS:
-            raise _full()
-        return {"items": [*others[:at], item, *others[at:]]}
-
-    if target["wblockId"] != block["_id"]:
-        await store.rewrite(ctx, owner.where, block["_id"], lambda held: {"items": _without(held, item)}, None)
-    return await store.rewrite(ctx, owner.where, target["wblockId"], insert_item, version)
+    block = await _read_block(ctx, owner, source["wblockId"])
+    item = await _find_in_source(ctx, owner, block, source["witemId"])
+    target_block = block if target["wblockId"] == block["_id"] else await _read_block(ctx, owner, target["wblockId"])
+    if version not in (None, target_block["version"]):
+        raise version_conflict()
+    others = _without(target_block, item)
+    if len(others) >= items.MAX_ITEMS:
+        raise _block_is_full()
+    if target_block is not block:
+        await store.set_items(ctx, owner.block_filter, block, _without(block, item))
+    index = target["index"]
+    target_block = await store.set_items(
+        ctx, owner.block_filter, target_block, [*others[:index], item, *others[index:]]
+    )
+    if target_block["_id"] != block["_id"]:
+        await owner.after_schedule_change(ctx)
+    await owner.after_completed_work_change(ctx, [item])
+    if target_block["date"] != block["date"]:
+        await publish_rescheduled_items(ctx, target_block, [item])
+    return await present_block(ctx, owner, target_block)
 
 
-def _without(block: Document, item: Document) -> list[Document]:
-    return [each for each in block["items"] if each["_id"] != item["_id"]]
+async def _find_in_source(ctx: Context, owner: ScheduleOwner, block: StoredBlock, item_id: ObjectId) -> WorkItem:
+    for item in block["items"]:
+        if item["_id"] == item_id:
+            return item
+    if await store.has_item(ctx, owner.block_filter, item_id):
+        message = "The item is no longer in the source block; read the calendar again"
+        raise Conflict(message, code="ITEM_MOVED")
+    raise NotFound("workout item")
 
 
-def _full() -> BadRequest:
-    return BadRequest([f"items must not hold more than {items.MAX_ITEMS} entries: the workout block is full"])
-
-
+@transactional
 async def log_item(
-    ctx: Context, owner: Owner, block_id: ObjectId, item_id: ObjectId, read_log: Callable[[Document], Document]
-) -> tuple[Document, Document]:
-    """Store what was done of an item, in the caller's transaction; gives the block and the item as stored.
+    ctx: Context,
+    owner: ScheduleOwner,
+    block_id: ObjectId,
+    item_id: ObjectId,
+    validate_log: Callable[[WorkItem], ItemLog],
+) -> tuple[StoredBlock, WorkItem]:
+    """Store what was done of an item. Returns the block and the item as stored.
 
-    `read_log` receives the stored item and gives what was done (as items.logged takes it, beside it the `version` it is
-    based on), or raises. Raises NotFound, and Conflict when the block has moved on since that version.
+    `validate_log` receives the stored item and returns the log, or raises. Raises NotFound, and Conflict if the block
+    has changed since the log's `version`.
     """
-
-    before: list[Document] = []
-
-    def mutate(block: Document) -> Document:
-        at = items.find(block["items"], item_id)
-        before[:] = [block["items"][at]]
-        done = read_log(block["items"][at])
-        if done.get("version", block["version"]) != block["version"]:
-            raise version_conflict()
-        item = items.logged(block["items"][at], done)
-        return {"items": [*block["items"][:at], item, *block["items"][at + 1 :]]}
-
-    block = await store.rewrite(ctx, owner.where, block_id, mutate, None)
-    if block is None:
-        raise no_block()
-    item = block["items"][items.find(block["items"], item_id)]
-    await keep_unit(ctx, [item])
-    await owner.done_changed(ctx, [*before, item])
-    return block, item
+    block = await _read_block(ctx, owner, block_id)
+    item = block["items"][items.find_index(block["items"], item_id)]
+    log = validate_log(item)
+    if log.get("version") not in (None, block["version"]):
+        raise version_conflict()
+    logged = items.log_item(item, log)
+    await fix_load_unit(ctx, [logged])
+    block = await store.set_items(ctx, owner.block_filter, block, _replace(block, logged))
+    await owner.after_completed_work_change(ctx, [item, logged])
+    return block, logged
 
 
-async def present_item(ctx: Context, block: Document, item_id: ObjectId) -> Document:
-    """One item of a stored block as it is read."""
-    at = items.find(block["items"], item_id)
-    item = block["items"][at]
-    named = await references.named_by(ctx, [item])
-    return items.present_one(item, at, block["version"], named, ctx.caller.company.load_unit)
+async def present_item(ctx: Context, block: StoredBlock, item_id: ObjectId) -> WorkItem:
+    """Return an item of a stored block as it is read. Raises NotFound."""
+    order = items.find_index(block["items"], item_id)
+    item = block["items"][order]
+    found = await references.load_references(ctx, [item])
+    return items.present_item(item, order, block["version"], found, ctx.caller.company.load_unit)
+
+
+async def _read_block(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> StoredBlock:
+    if (block := await store.find_one(ctx, owner.block_filter, block_id)) is None:
+        raise block_not_found()
+    return block
+
+
+def _replace(block: StoredBlock, changed: WorkItem) -> list[WorkItem]:
+    return [changed if item["_id"] == changed["_id"] else item for item in block["items"]]
+
+
+def _without(block: StoredBlock, removed: WorkItem) -> list[WorkItem]:
+    return [item for item in block["items"] if item["_id"] != removed["_id"]]
+
+
+def _block_is_full() -> InvalidFields:
+    message = f"must not hold more than {items.MAX_ITEMS} entries: the workout block is full"
+    return invalid_field("items", message, code="TOO_MANY")

@@ -1,23 +1,33 @@
-"""Workout items: what each type holds, how one begins, changes and is read."""
+"""Workout items: the fields of each type, and how an item is created, changed, logged and presented."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import datetime
+from typing import Any, cast
 
-from coaching_service.core.database.documents import Document, now
+from coaching_service.core.database.documents import now
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
+from coaching_service.library.exercises.models import ExerciseName
 from coaching_service.library.metric_sets.models import MetricSet
-from coaching_service.training.workouts import tallies
-from coaching_service.training.workouts.sets import with_variables
-from coaching_service.training.workouts.tallies import derived
+from coaching_service.training.workouts.models import (
+    CircuitExercise,
+    ItemChange,
+    ItemInput,
+    ItemLog,
+    MetricsFields,
+    PlannedSet,
+    WorkItem,
+)
+from coaching_service.training.workouts.set_schemas import add_variables
+from coaching_service.training.workouts.training_load import DERIVED_FIELDS, derive_fields, planned_exercise_ids
 
 MAX_ITEMS = 100
-# What a coach says of an item of each type, and what a client's log adds, with its empty value.
-FIELDS: dict[str, tuple[str, ...]] = {
+# The fields that a coach plans for each type, and those that a log adds, with their empty values.
+PLANNED_FIELDS: Mapping[str, tuple[str, ...]] = {
     "EXERCISE": ("exerciseId", "exerciseSets", "exerciseInstructions", "supersetId"),
     "CIRCUIT": ("circuitName", "circuitExercises", "rounds"),
     "TASK": ("taskFields",),
@@ -25,7 +35,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "METRICS": ("metricsFields",),
     "REMINDER": ("reminderFields",),
 }
-LOGGED: dict[str, Document] = {
+LOGGED_FIELDS: Mapping[str, Mapping[str, list[Any]]] = {
     "EXERCISE": {"customerSets": []},
     "CIRCUIT": {"customerSets": []},
     "FORM": {"answers": []},
@@ -34,115 +44,145 @@ LOGGED: dict[str, Document] = {
 
 
 @dataclass(frozen=True)
-class Named:
-    """What items name, by identifier: exercises, and metric sets as they are read."""
+class References:
+    """The library documents that items refer to, by identifier."""
 
-    exercises: dict[ObjectId, Document] = field(default_factory=dict)
-    metric_sets: dict[ObjectId, MetricSet] = field(default_factory=dict)
+    exercises: Mapping[ObjectId, ExerciseName] = field(default_factory=dict)
+    metric_sets: Mapping[ObjectId, MetricSet] = field(default_factory=dict)
 
 
-def fresh(details: Document) -> Document:
-    """A new item from what a coach said of it: nothing done yet."""
-    kind, at = details["type"], now()
-    item = {
+def create_item(details: ItemInput | WorkItem) -> WorkItem:
+    """Return a new item with the planned fields of `details`, of which nothing is done."""
+    item_type, at = details["type"], now()
+    fields = {
         "_id": ObjectId(),
-        "type": kind,
+        "type": item_type,
         "isCompleted": False,
         "completedAt": None,
         "comment": None,
-        **{name: details.get(name) for name in FIELDS[kind]},
-        **copy.deepcopy(LOGGED.get(kind, {})),
+        **{name: details.get(name) for name in PLANNED_FIELDS[item_type]},
+        **_empty_log(item_type),
         "createdAt": at,
         "updatedAt": at,
     }
-    return item | derived(item)
+    return _with_derived_fields(fields)
 
 
-def logged(item: Document, done: Document) -> Document:
-    """`item` with what was done: isCompleted, comment, and its own type's logged fields; the log before is replaced."""
+def log_item(item: WorkItem, log: ItemLog) -> WorkItem:
+    """Return `item` with a log in place of its previous one."""
     at = now()
-    recorded = {name: done.get(name) or copy.deepcopy(empty) for name, empty in LOGGED.get(item["type"], {}).items()}
-    completed_at = (item["completedAt"] or at) if done["isCompleted"] else None
-    after = {
+    logged = {name: log.get(name) or empty for name, empty in _empty_log(item["type"]).items()}
+    fields = {
         **item,
-        **recorded,
-        "isCompleted": done["isCompleted"],
-        "completedAt": completed_at,
-        "comment": done["comment"],
+        **logged,
+        "isCompleted": log["isCompleted"],
+        "completedAt": (item["completedAt"] or at) if log["isCompleted"] else None,
+        "comment": log["comment"],
         "updatedAt": at,
     }
-    return after | derived(after)
+    return _with_derived_fields(fields)
 
 
-def changed(item: Document, details: Document) -> Document:
-    """`item` with what is sent of its own type's fields; other types' are ignored."""
-    mine = {name: value for name, value in details.items() if name in FIELDS[item["type"]]}
-    if not mine:
-        return item
-    after = {**item, **mine, "updatedAt": now()}
-    return after | derived(after)
+def change_item(item: WorkItem, change: ItemChange) -> WorkItem:
+    """Return `item` with the planned fields of its type that are in `change`, or `item` itself if there are none."""
+    fields = {name: value for name, value in change.items() if name in PLANNED_FIELDS[item["type"]]}
+    return _with_derived_fields({**item, **fields, "updatedAt": now()}) if fields else item
 
 
-def find(items: list[Document], item_id: ObjectId) -> int:
-    """Where in the block an item is. Raises NotFound."""
-    for at, item in enumerate(items):
+def find_index(items: Sequence[WorkItem], item_id: ObjectId) -> int:
+    """Return the position of an item in its block. Raises NotFound."""
+    for index, item in enumerate(items):
         if item["_id"] == item_id:
-            return at
+            return index
     raise NotFound("workout item")
 
 
-def exercise_ids(items: Iterable[Document]) -> set[ObjectId]:
-    """The exercises that items name, those in circuits included."""
-    return {identifier for item in items for identifier in tallies.exercise_ids(item)}
+def exercise_ids(items: Iterable[WorkItem | ItemChange]) -> set[ObjectId]:
+    """Return the exercises that items plan, those of circuits included."""
+    return {exercise_id for item in items for exercise_id in planned_exercise_ids(item)}
 
 
-def metric_set_ids(items: Iterable[Document]) -> set[ObjectId]:
-    """The metric sets that items name."""
-    return {item["metricsFields"]["metricsSetId"] for item in items if item.get("metricsFields")}
+def metric_set_ids(items: Iterable[WorkItem | ItemChange]) -> set[ObjectId]:
+    """Return the metric sets that items refer to."""
+    fields = (cast("MetricsFields | None", item.get("metricsFields")) for item in items)
+    return {each["metricsSetId"] for each in fields if each}
 
 
-def has_load(item: Document) -> bool:
-    """Whether an item plans or records a load, which fixes the company's unit."""
-    planned = [*(item.get("exerciseSets") or ()), *(item.get("customerSets") or ())]
-    for entry in item.get("circuitExercises") or ():
-        planned += entry["sets"]
-    return any(each.get("load") is not None for each in planned)
+def has_load(item: WorkItem | ItemChange) -> bool:
+    """Return whether an item plans or records a load."""
+    sets: list[Any] = [*_list_of(item, "exerciseSets"), *_list_of(item, "customerSets")]
+    for entry in _list_of(item, "circuitExercises"):
+        sets += entry["sets"]
+    return any(each.get("load") is not None for each in sets)
 
 
-def is_recorded(item: Document) -> bool:
-    """Whether anything was recorded of an item, be it only a part of what is to be done."""
-    logged = [item["comment"], *(item[name] for name in LOGGED.get(item["type"], ()))]
+def is_recorded(item: WorkItem) -> bool:
+    """Return whether anything of an item was logged, even if it is not completed."""
+    logged = [item["comment"], *(item.get(name) for name in LOGGED_FIELDS.get(item["type"], ()))]
     return item["isCompleted"] or any(logged)
 
 
-def present(block: Document, named: Named, load_unit: str) -> list[Document]:
-    """The items of a block as they are read, in order."""
-    return [present_one(item, at, block["version"], named, load_unit) for at, item in enumerate(block["items"])]
+def present_items(items: Sequence[WorkItem], version: int, references: References, load_unit: str) -> list[WorkItem]:
+    """Return the items of a block of this `version` as they are read, in order."""
+    return [present_item(item, order, version, references, load_unit) for order, item in enumerate(items)]
 
 
-def present_one(item: Document, order: int, version: int, named: Named, load_unit: str) -> Document:
-    """One item as it is read: with its order in the block and the block's version, what it names, and the variables of
-    its sets."""
-    read: dict[str, Any] = {**item, "order": order, "version": version}
-    for name in tallies.PRIVATE:
-        read.pop(name, None)
+def present_item(item: WorkItem, order: int, version: int, references: References, load_unit: str) -> WorkItem:
+    """Return an item as it is read: with `order`, the block's `version`, names of what it refers to, and variables."""
+    fields = {**item, "order": order, "version": version}
+    for name in DERIVED_FIELDS:
+        fields.pop(name, None)
     if item["type"] == "EXERCISE":
-        read["exercise"] = named.exercises[item["exerciseId"]]
-        read["exerciseSets"] = [with_variables(planned, load_unit) for planned in item["exerciseSets"]]
+        fields["exercise"] = references.exercises[item["exerciseId"]]
+        fields["exerciseSets"] = _present_sets(item["exerciseSets"], load_unit)
     elif item["type"] == "CIRCUIT":
-        read["circuitExercises"] = [
-            {
-                **entry,
-                "exercise": named.exercises[entry["exerciseId"]],
-                "sets": [with_variables(planned, load_unit) for planned in entry["sets"]],
-            }
+        fields["circuitExercises"] = [
+            _present_circuit_exercise(entry, item["rounds"], references, load_unit)
             for entry in item["circuitExercises"]
         ]
     elif item["type"] == "METRICS":
-        metric_set = named.metric_sets[item["metricsFields"]["metricsSetId"]]
-        read["metricsFields"] = {
+        metric_set = references.metric_sets[item["metricsFields"]["metricsSetId"]]
+        fields["metricsFields"] = {
             "metricsSetId": metric_set["_id"],
             "name": metric_set["name"],
             "metrics": metric_set["metrics"],
         }
-    return read
+    elif item["type"] == "REMINDER":
+        reminder = item["reminderFields"]
+        fields["reminderFields"] = {**reminder, "time": time_of_day(reminder["scheduledTime"])}
+    return cast("WorkItem", fields)
+
+
+def time_of_day(scheduled_time: str) -> str:
+    """Return the time (`HH:MM`) of a reminder that is scheduled for a time of day or an ISO date-time."""
+    if len(scheduled_time) == len("HH:MM"):
+        return scheduled_time
+    return datetime.fromisoformat(scheduled_time).strftime("%H:%M")
+
+
+def _present_circuit_exercise(
+    entry: CircuitExercise, rounds: int, references: References, load_unit: str
+) -> CircuitExercise:
+    return {
+        **entry,
+        "exercise": references.exercises[entry["exerciseId"]],
+        "sets": _present_sets(entry["sets"], load_unit),
+        "plannedSetsTotal": len(entry["sets"]) * rounds,
+    }
+
+
+def _present_sets(sets: Sequence[PlannedSet], load_unit: str) -> list[PlannedSet]:
+    return [add_variables(planned, load_unit) for planned in sets]
+
+
+def _empty_log(item_type: str) -> dict[str, list[Any]]:
+    return copy.deepcopy(dict(LOGGED_FIELDS.get(item_type, {})))
+
+
+def _with_derived_fields(fields: Mapping[str, Any]) -> WorkItem:
+    item = cast("WorkItem", fields)
+    return cast("WorkItem", {**fields, **derive_fields(item)})
+
+
+def _list_of(item: WorkItem | ItemChange, name: str) -> list[Any]:
+    return cast("list[Any]", item.get(name) or [])

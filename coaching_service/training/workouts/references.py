@@ -1,42 +1,50 @@
-"""What items name in the libraries: checked when they are written, looked up when they are read."""
+"""The library documents that items refer to: required to exist on write, looked up on read."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TypeVar
+
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
+from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.forms import service as forms
 from coaching_service.library.metric_sets import service as metric_sets
-from coaching_service.training.workouts.items import Named, exercise_ids, metric_set_ids
+from coaching_service.library.metric_sets.models import MetricSet
+from coaching_service.training.workouts.items import References, exercise_ids, metric_set_ids
+from coaching_service.training.workouts.models import ItemChange, ItemForm, ItemFormInput, ItemInput, WorkItem
+
+Details = TypeVar("Details", ItemInput, ItemChange)
 
 
-async def settled(ctx: Context, details: Document, but: Document | None = None) -> tuple[Document, Named]:
-    """What a coach sent of an item, with its form written out, and what else it names.
+async def resolve(ctx: Context, details: Details, previous: WorkItem | None = None) -> tuple[Details, References]:
+    """Return what a coach sent of an item with its form copied into it, and the other documents it refers to.
 
-    A form is copied as it is now, so that later changes to it leave scheduled items alone. Raises NotFound when
-    something named is not to be had; what the item `but` names already may have been deleted since.
+    A form is copied as it is now, so that later changes do not affect scheduled items. Raises NotFound if a document
+    does not exist; those that `previous` already referred to may have been deleted since.
     """
-    if details.get("form") is not None:
-        details = details | {"form": await _written_out(ctx, details["form"])}
-    named = Named()
-    if wanted := exercise_ids([details]) - exercise_ids([but or {}]):
-        named = Named(exercises=await exercises.require(ctx, wanted))
-    for set_id in metric_set_ids([details]) - metric_set_ids([but or {}]):
-        named.metric_sets[set_id] = await metric_sets.read(ctx, set_id)
-    return details, named
+    form = details.get("form")
+    if form is not None:
+        details = {**details, "form": await _copy_form(ctx, form)}
+    known: Sequence[WorkItem] = [previous] if previous else []
+    new_exercises = exercise_ids([details]) - exercise_ids(known)
+    new_sets = metric_set_ids([details]) - metric_set_ids(known)
+    found_sets: dict[ObjectId, MetricSet] = {set_id: await metric_sets.read(ctx, set_id) for set_id in new_sets}
+    return details, References(await exercises.require(ctx, new_exercises), found_sets)
 
 
-async def named_by(ctx: Context, items: list[Document]) -> Named:
-    """What stored items name, deleted things included."""
-    wanted, sets = {exercise for item in items for exercise in item["exerciseIds"]}, metric_set_ids(items)
-    return Named(
-        exercises=await exercises.names(ctx, wanted) if wanted else {},
-        metric_sets={**await metric_sets.load_by_id(ctx, sets)},
+async def load_references(ctx: Context, items: Sequence[WorkItem]) -> References:
+    """Return the documents that stored items refer to, deleted ones included."""
+    ids = {exercise_id for item in items for exercise_id in item["exerciseIds"]}
+    return References(
+        await exercises.load_names(ctx, ids),
+        await metric_sets.load_by_id(ctx, metric_set_ids(items)),
     )
 
 
-async def _written_out(ctx: Context, form: Document) -> Document:
-    if form.get("formId") is not None:
-        found = await forms.read(ctx, form["formId"])
-        return {"formId": found["_id"], "name": found["name"], "questions": found["questions"]}
+async def _copy_form(ctx: Context, form: ItemForm | ItemFormInput) -> ItemForm:
+    form_id = form.get("formId")
+    if form_id is not None:
+        library_form = await forms.read(ctx, form_id)
+        return {"formId": form_id, "name": library_form["name"], "questions": library_form["questions"]}
     return {"formId": None, "name": form["name"], "questions": forms.assign_question_ids(form["questions"])}

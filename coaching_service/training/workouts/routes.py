@@ -1,4 +1,4 @@
-"""A client's workout blocks and items over REST."""
+"""Workout blocks and items of a client over REST."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import DateRange
 from coaching_service.core.validation import patch_of
 from coaching_service.training.workouts import service
-from coaching_service.training.workouts.declaring import Kind, declare_blocks, declare_items
-from coaching_service.training.workouts.owners import ClientCalendar
+from coaching_service.training.workouts.block_routes import BlockRoutes
+from coaching_service.training.workouts.schedule_owners import ClientCalendar
 from coaching_service.training.workouts.schemas import (
     NewWorkoutBlock,
     WorkoutBlockCopy,
@@ -23,20 +23,20 @@ from coaching_service.training.workouts.schemas import (
 
 routes = Routes("/coach/customers/{customerId}", tag="Workouts")
 
-_CLIENT = Kind(
+BlockRoutes(
     noun="Workout",
+    routes=routes,
     owner=ClientCalendar,
+    owner_parameter="customer_id",
     view=coach(CUSTOMERS.VIEW),
     edit=coach(CUSTOMERS.EDIT),
-    between=DateRange(),
-    when=("startDate", "endDate"),
-    new=NewWorkoutBlock(),
-    change=patch_of(NewWorkoutBlock, name="WorkoutBlockChange"),
-    place=WorkoutBlockCopy(),
-    example={"name": "Lower body", "date": "2026-03-02"},
-)
-declare_blocks(routes, _CLIENT)
-declare_items(routes, _CLIENT)
+    range_query=DateRange(),
+    range_names=("startDate", "endDate"),
+    new_block=NewWorkoutBlock(),
+    block_change=patch_of(NewWorkoutBlock, name="WorkoutBlockChange"),
+    copy_target=WorkoutBlockCopy(),
+    block_example={"name": "Lower body", "date": "2026-03-02"},
+).declare()
 
 
 @routes.post(
@@ -47,9 +47,9 @@ declare_items(routes, _CLIENT)
     returns=WorkoutBlockShiftResult,
     example={"from": "2026-03-02", "days": 7},
 )
-async def shift_workout_blocks(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
-    """Shift a client's blocks.
+async def shift_workout_blocks(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> dict[str, int]:
+    """WorkoutBlockShift a client's blocks.
 
-    Every block from that date on that has nothing done moves by so many days, back where the number is negative.
+    Every block from that date on with nothing done moves by that number of days, back if it is negative.
     """
     return {"shifted": await service.shift(ctx, ClientCalendar(customer_id), body["from"], body["days"])}

@@ -1,4 +1,4 @@
-"""What the workout operations read and answer; items as they are sent are in item_schemas.py."""
+"""Schemas of workout blocks, and of items in responses; items in requests are in item_schemas.py."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from coaching_service.core.validation import (
 from coaching_service.core.variants import Variant
 from coaching_service.library.forms.schemas import AnswerValue, Question
 from coaching_service.library.metric_sets.schemas import Metric
-from coaching_service.training.workouts.set_schemas import planned_set_answer
+from coaching_service.training.workouts.set_schemas import planned_set_response
 
 
 class NewWorkoutBlock(Input):
-    """What a coach says of a workout block on a client's calendar."""
+    """A workout block on a client's calendar."""
 
     name = Text(required=True)
     date = Date(required=True)
-    isRest = Boolean(load_default=False, metadata={"description": "A day of rest, with nothing to do."})
+    isRest = Boolean(load_default=False, metadata={"description": "A day of rest, without work."})
 
 
 class WorkoutBlockCopy(Input):
-    """Where a copy goes."""
+    """The date of a copy."""
 
     date = Date(required=True)
 
 
 class WorkoutBlockShift(Input):
-    """Which blocks to shift, and how far."""
+    """The first date of the blocks to shift, and the number of days."""
 
     class Meta(Input.Meta):
         include = {"from": Date(required=True)}
@@ -59,14 +59,14 @@ class ItemMoveSource(Input):
 
 
 class ItemMoveTarget(Input):
-    """Where an item goes: `index` from 0; past the end is the end."""
+    """Where an item is moved to: `index` from 0; past the end is the end."""
 
     wblockId = Identifier(required=True)
     index = Integer(minimum=0, required=True)
 
 
 class ItemMove(Input):
-    """An item's move. Without `source` or `target` it is the documented 500."""
+    """The move of an item; without `source` or `target` it is the documented 500."""
 
     source = fields.Nested(ItemMoveSource, allow_none=True, load_default=None)
     target = fields.Nested(ItemMoveTarget, allow_none=True, load_default=None)
@@ -74,7 +74,7 @@ class ItemMove(Input):
 
 
 class ExerciseSummary(Output):
-    """An exercise as it is called."""
+    """The name and instructions of an exercise."""
 
     _id = Identifier()
     name = fields.String()
@@ -85,10 +85,10 @@ class CustomerSet(Output):
     """A set as the client did it."""
 
     index = fields.Integer()
-    exerciseId = Identifier(allow_none=True, metadata={"description": "In a circuit: of which exercise."})
-    round = fields.Integer(allow_none=True, metadata={"description": "In a circuit: of which round."})
+    exerciseId = Identifier(allow_none=True, metadata={"description": "In a circuit: the exercise of the set."})
+    round = fields.Integer(allow_none=True, metadata={"description": "In a circuit: the round of the set, from 1."})
     reps = fields.Integer(allow_none=True)
-    load = fields.Float(allow_none=True)  # type: ignore[assignment]  # a field may be called so
+    load = fields.Float(allow_none=True)  # type: ignore[assignment]  # a field of this name does not affect marshmallow's own method
     seconds = fields.Float(allow_none=True)
     meters = fields.Float(allow_none=True)
     rpe = fields.Float(allow_none=True)
@@ -113,7 +113,7 @@ class ExerciseItem(_Item):
     type = Choice("EXERCISE")
     exerciseId = Identifier()
     exercise = fields.Nested(ExerciseSummary)
-    exerciseSets = fields.List(planned_set_answer())
+    exerciseSets = fields.List(planned_set_response())
     exerciseInstructions = fields.String(allow_none=True)
     customerSets = fields.List(fields.Nested(CustomerSet))
     supersetId = fields.String(allow_none=True)
@@ -124,12 +124,13 @@ class CircuitExercise(Output):
 
     exerciseId = Identifier()
     exercise = fields.Nested(ExerciseSummary)
-    sets = fields.List(planned_set_answer())
+    sets = fields.List(planned_set_response(), metadata={"description": "The sets of one round."})
     instructions = fields.String(allow_none=True)
+    plannedSetsTotal = fields.Integer(metadata={"description": "The number of sets in all rounds."})
 
 
 class CircuitItem(_Item):
-    """Exercises done one after another, round after round."""
+    """Exercises that are done one after another, for a number of rounds."""
 
     type = Choice("CIRCUIT")
     circuitName = fields.String()
@@ -139,21 +140,21 @@ class CircuitItem(_Item):
 
 
 class TaskFields(Output):
-    """What is to be done."""
+    """A task."""
 
     title = fields.String()
     description = fields.String(allow_none=True)
 
 
 class TaskItem(_Item):
-    """Something to do that is no exercise."""
+    """A task that is not an exercise."""
 
     type = Choice("TASK")
     taskFields = fields.Nested(TaskFields)
 
 
 class WorkoutForm(Output):
-    """The form as it was scheduled; `formId` is null when it was made for this item."""
+    """The form as it was scheduled; `formId` is null if it was made for this item."""
 
     formId = Identifier(allow_none=True)
     name = fields.String()
@@ -176,7 +177,7 @@ class FormItem(_Item):
 
 
 class MetricsFields(Output):
-    """What is to be measured."""
+    """The metric set to record."""
 
     metricsSetId = Identifier()
     name = fields.String()
@@ -184,7 +185,7 @@ class MetricsFields(Output):
 
 
 class MetricValue(Output):
-    """A metric's value."""
+    """A logged value of a metric."""
 
     metricId = Identifier()
     value = fields.Float()
@@ -199,14 +200,15 @@ class MetricsItem(_Item):
 
 
 class ReminderFields(Output):
-    """What the client is reminded of, and when."""
+    """A reminder and its time."""
 
-    scheduledTime = fields.String()
+    scheduledTime = fields.String(metadata={"description": "As it was sent: `HH:MM` or an ISO date-time."})
+    time = fields.String(metadata={"description": "The time of day of `scheduledTime`, `HH:MM`."})
     message = fields.String()
 
 
 class ReminderItem(_Item):
-    """Something to be reminded of."""
+    """A reminder."""
 
     type = Choice("REMINDER")
     reminderFields = fields.Nested(ReminderFields)
@@ -222,8 +224,8 @@ _ITEMS: dict[str, type[Schema]] = {
 }
 
 
-def item_answer() -> Variant:
-    """A workout item in an answer."""
+def item_response() -> Variant:
+    """Return the field of a workout item in a response."""
     return Variant(_ITEMS)
 
 
@@ -231,18 +233,22 @@ class WorkoutBlock(Output):
     """A workout block with its items in order."""
 
     _id = Identifier()
-    customerId = Identifier(allow_none=True, metadata={"description": "Whose calendar; null: a program's own block."})
+    customerId = Identifier(
+        allow_none=True, metadata={"description": "The client of the calendar; null for a block of a program."}
+    )
     name = fields.String()
-    date = Date(allow_none=True, metadata={"description": "A client's block: its date. A program's: null."})
+    date = Date(
+        allow_none=True, metadata={"description": "The date of a client's block; null for a block of a program."}
+    )
     day = fields.Integer(allow_none=True, metadata={"description": "The program's day, from 1."})
     order = fields.Integer(metadata={"description": "Position among the blocks of the day, from 0."})
     isRest = fields.Boolean()
-    isCompleted = fields.Boolean(metadata={"description": "There are items and all of them are completed."})
+    isCompleted = fields.Boolean(metadata={"description": "Whether the block has items and all of them are completed."})
     durationMinutes = fields.Float(allow_none=True)
     sessionRpe = fields.Float(allow_none=True)
     comment = fields.String(allow_none=True)
     programId = Identifier(allow_none=True)
-    items = fields.List(item_answer())
+    items = fields.List(item_response())
     createdAt = DateTime()
     updatedAt = DateTime()
     version = fields.Integer()

@@ -1,232 +1,272 @@
-"""What a coach does with workout blocks and the items in them."""
+"""Workout blocks on the schedule of a client or a program."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
+from typing import Any
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
-from coaching_service.core.database.transactions import gather_reads, in_transaction
-from coaching_service.core.errors import BadRequest, NotFound
+from coaching_service.core.database.documents import version_conflict
+from coaching_service.core.database.transactions import gather_reads, transactional
+from coaching_service.core.errors import NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account import service as account
-from coaching_service.training.workouts import items, references, store
+from coaching_service.training.workouts import items, store
 from coaching_service.training.workouts.events import RecordedItemsRescheduled
-from coaching_service.training.workouts.owners import Owner
+from coaching_service.training.workouts.models import (
+    Block,
+    BlockChange,
+    BlockInput,
+    BlockLog,
+    BlockPlan,
+    ItemChange,
+    StoredBlock,
+    WorkItem,
+)
+from coaching_service.training.workouts.references import load_references
+from coaching_service.training.workouts.schedule_owners import DayField, ScheduleOwner
 
-# What else follows when items of which something was recorded come to stand on another date, in the transaction of
-# that change; features.py fills it. Each is given the client, the items' identifiers and the date.
+
+async def list_blocks(ctx: Context, owner: ScheduleOwner, first: str | int, last: str | int) -> list[Block]:
+    """Return the owner's blocks from `first` to `last` (dates or days, both included), in order, with their items.
+
+    Raises NotFound or Forbidden for the owner.
+    """
+    blocks: list[StoredBlock]
+    _, blocks = await gather_reads(
+        ctx, owner.require_access(ctx), store.find_between(ctx, owner.block_filter, owner.day_field, first, last)
+    )
+    return await _present_blocks(ctx, blocks, _orders_within_days(blocks, owner.day_field))
 
 
-async def calendar(ctx: Context, owner: Owner, first: object, last: object) -> list[Document]:
-    """The owner's blocks from `first` to `last` (dates or days, both included), with their items, in order."""
-    _, blocks = await gather_reads(ctx, owner.check(ctx), store.between(ctx, owner.where, owner.slot, first, last))
-    orders: dict[object, int] = {}
+def _orders_within_days(blocks: Sequence[StoredBlock], day_field: DayField) -> list[int]:
+    """Return the position of each block among the blocks of its day, from 0."""
+    counts: Counter[str | int | None] = Counter()
+    orders = []
     for block in blocks:
-        when = block[owner.slot]
-        block["order"] = orders[when] = orders.get(when, -1) + 1
-    return await present(ctx, blocks)
+        orders.append(counts[block[day_field]])
+        counts[block[day_field]] += 1
+    return orders
 
 
-async def read(ctx: Context, owner: Owner, block_id: ObjectId) -> Document:
-    """One block. Raises NotFound."""
-    _, block = await gather_reads(ctx, owner.check(ctx), store.one(ctx, owner.where, block_id))
-    return await ordered(ctx, owner, block)
+async def read(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> Block:
+    """Return a block. Raises NotFound, Forbidden."""
+    block: StoredBlock | None
+    _, block = await gather_reads(ctx, owner.require_access(ctx), store.find_one(ctx, owner.block_filter, block_id))
+    return await present_block(ctx, owner, block)
 
 
-async def create(ctx: Context, owner: Owner, details: Document) -> Document:
-    """A new, empty block; `details`: name, `date` or `day`, isRest."""
-    await owner.check(ctx)
-    return await add_one(ctx, owner, details | {"items": []})
+async def create(ctx: Context, owner: ScheduleOwner, block: BlockInput) -> Block:
+    """Create an empty block. Raises NotFound, Forbidden for the owner."""
+    await owner.require_access(ctx)
+    return await add_block(ctx, owner, {**block, "items": [], "programId": None})
 
 
-async def add_one(ctx: Context, owner: Owner, plan: Document) -> Document:
-    """Put a planned block, with its `items` as stored, onto the schedule of an owner that has been checked."""
-
-    async def added(tx: Context) -> Document:
-        at = await store.place(tx, owner.where, owner.slot, plan[owner.slot])
-        stored = await store.add(tx, _fresh(owner, plan), at)
-        await owner.rescheduled(tx)
-        return await ordered(tx, owner, stored)
-
-    return await in_transaction(ctx, added)
+@transactional
+async def add_block(ctx: Context, owner: ScheduleOwner, plan: BlockPlan) -> Block:
+    """Add a planned block with its items to the schedule of an owner whose access has been checked."""
+    block = _new_block(owner, plan)
+    position = await store.next_position(ctx, owner.block_filter, owner.day_field, block[owner.day_field])
+    stored = await store.insert(ctx, block, position)
+    await owner.after_schedule_change(ctx)
+    return await present_block(ctx, owner, stored)
 
 
-async def add_many(ctx: Context, owner: Owner, plans: list[Document]) -> int:
-    """Put planned blocks, each with its `items` as stored or sent, onto the schedule of an owner that has been
-    checked: all or none. Gives how many."""
+@transactional
+async def add_blocks(ctx: Context, owner: ScheduleOwner, plans: Sequence[BlockPlan]) -> int:
+    """Add planned blocks with their items to the schedule of an owner whose access has been checked: all or none.
 
-    async def added(tx: Context) -> None:
-        blocks = [_fresh(owner, plan) for plan in plans]
-        await keep_unit(tx, [item for block in blocks for item in block["items"]])
-        await store.add_many(tx, blocks)
-        await owner.rescheduled(tx)
-
-    await in_transaction(ctx, added)
-    return len(plans)
-
-
-async def stored_blocks(ctx: Context, owner: Owner) -> list[Document]:
-    """Every block of an owner that has been checked, as stored, in the order they are done."""
-    return await store.everything(ctx, owner.where, owner.slot)
+    Returns how many were added.
+    """
+    blocks = [_new_block(owner, plan) for plan in plans]
+    await fix_load_unit(ctx, [item for block in blocks for item in block["items"]])
+    await store.insert_many(ctx, blocks)
+    await owner.after_schedule_change(ctx)
+    return len(blocks)
 
 
-async def is_assigned(ctx: Context, customer_id: ObjectId, program_id: ObjectId, first: str, last: str) -> bool:
-    """Whether the calendar of a client who has been checked has a block of a program from `first` to `last`."""
-    return await store.has_block(ctx, {"programId": program_id, "customerId": customer_id}, first, last)
+async def list_stored_blocks(ctx: Context, owner: ScheduleOwner) -> list[StoredBlock]:
+    """Return every block of an owner whose access has been checked, as stored, in order."""
+    return await store.find_all(ctx, owner.block_filter, owner.day_field)
 
 
-async def change(ctx: Context, owner: Owner, block_id: ObjectId, details: Document) -> Document:
-    """Change what is sent of a block. Raises NotFound, and Conflict when it has moved on since `version`."""
-    await owner.check(ctx)
-    fields = dict(details)
-    version = fields.pop("version", None)
+async def has_program_block(ctx: Context, customer_id: ObjectId, program_id: ObjectId, first: str, last: str) -> bool:
+    """Return whether a client whose access has been checked has a block of a program from `first` to `last`."""
+    owner_filter = {"programId": program_id, "customerId": customer_id}
+    return await store.has_block_between(ctx, owner_filter, first, last)
+
+
+@transactional
+async def change(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, change: BlockChange) -> Block:
+    """Change the fields of a block that are sent; on another day it goes after the blocks of that day.
+
+    Raises NotFound, Forbidden, and Conflict if the block has changed since `version`.
+    """
+    await owner.require_access(ctx)
+    fields: dict[str, Any] = {name: value for name, value in change.items() if name != "version"}
+    version = change.get("version")
     if not fields:
-        return await ordered(ctx, owner, await store.rewrite(ctx, owner.where, block_id, lambda _: {}, version))
+        return await present_block(ctx, owner, await _read_version(ctx, owner, block_id, version))
+    day = fields.get(owner.day_field)
+    if day is not None:
+        fields["position"] = await store.next_position(ctx, owner.block_filter, owner.day_field, day)
+    block = await store.update(ctx, owner.block_filter, block_id, fields, version)
+    if block is None:
+        raise block_not_found()
+    if day is not None or "isRest" in fields:
+        await owner.after_schedule_change(ctx)
+    if day is not None:
+        await owner.after_completed_work_change(ctx, block["items"])
+        await publish_rescheduled_items(ctx, block, block["items"])
+    return await present_block(ctx, owner, block)
 
-    async def moved(tx: Context) -> Document:
-        if owner.slot in fields:
-            fields["position"] = await store.place(tx, owner.where, owner.slot, fields[owner.slot])
-        block = await store.change(tx, owner.where, block_id, fields, version)
-        if owner.slot in fields and block is not None:
-            await owner.rescheduled(tx)
-            await owner.done_changed(tx, block["items"])
-            await redated(tx, block, block["items"])
-        return await ordered(tx, owner, block)
 
-    return await in_transaction(ctx, moved)
+async def _read_version(
+    ctx: Context, owner: ScheduleOwner, block_id: ObjectId, version: int | None
+) -> StoredBlock | None:
+    block = await store.find_one(ctx, owner.block_filter, block_id)
+    if block is not None and version not in (None, block["version"]):
+        raise version_conflict()
+    return block
 
 
-async def redated(ctx: Context, block: Document, moved: list[Document]) -> None:
-    """Items, as stored, have come to stand on the block's date: what was recorded of them follows."""
+async def publish_rescheduled_items(ctx: Context, block: StoredBlock, moved: Sequence[WorkItem]) -> None:
+    """Publish that the logged ones of `moved` items are now on the date of `block`."""
     recorded = [item["_id"] for item in moved if items.is_recorded(item)]
-    if recorded:
+    if recorded and block["customerId"] is not None and block["date"] is not None:
         await ctx.publish(RecordedItemsRescheduled(block["customerId"], recorded, block["date"]))
 
 
-async def remove(ctx: Context, owner: Owner, block_id: ObjectId) -> None:
-    """Delete a block with its items. Raises NotFound."""
-    await owner.check(ctx)
-
-    async def removed(tx: Context) -> None:
-        block = await store.remove(tx, owner.where, block_id)
-        if block is None:
-            raise no_block()
-        await owner.rescheduled(tx)
-        await owner.done_changed(tx, block["items"])
-
-    await in_transaction(ctx, removed)
+@transactional
+async def remove(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> None:
+    """Delete a block with its items. Raises NotFound, Forbidden."""
+    await owner.require_access(ctx)
+    block = await store.delete(ctx, owner.block_filter, block_id)
+    if block is None:
+        raise block_not_found()
+    await owner.after_schedule_change(ctx)
+    await owner.after_completed_work_change(ctx, block["items"])
 
 
-async def remove_all(ctx: Context, owner: Owner) -> None:
-    """Delete every block of an owner that has been checked."""
-    await store.remove_all(ctx, owner.where)
+async def remove_all(ctx: Context, owner: ScheduleOwner) -> None:
+    """Delete every block of an owner whose access has been checked."""
+    await store.delete_all(ctx, owner.block_filter)
 
 
-async def program_workout_days(ctx: Context, program_ids: list[ObjectId]) -> dict[ObjectId, int]:
-    """On how many days each program has a block that is not rest and holds an item; programs without are left out."""
+async def count_program_workout_days(ctx: Context, program_ids: Sequence[ObjectId]) -> dict[ObjectId, int]:
+    """Return on how many days each program has a block that is not rest and has an item; 0 is left out."""
     if not program_ids:
         return {}
-    return {found["_id"]: found["days"] for found in await store.program_workout_days(ctx, program_ids)}
+    return {program["_id"]: program["days"] for program in await store.count_program_workout_days(ctx, program_ids)}
 
 
-async def copy(ctx: Context, owner: Owner, block_id: ObjectId, when: object) -> Document:
-    """The same plan on another date or day, with nothing done. Raises NotFound."""
-    _, block = await gather_reads(ctx, owner.check(ctx), store.one(ctx, owner.where, block_id))
+async def copy(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, day: str | int) -> Block:
+    """Copy a block to another date or day, with nothing done. Raises NotFound, Forbidden."""
+    block: StoredBlock | None
+    _, block = await gather_reads(ctx, owner.require_access(ctx), store.find_one(ctx, owner.block_filter, block_id))
     if block is None:
-        raise no_block()
-    plan = {"name": block["name"], "isRest": block["isRest"], "items": block["items"], owner.slot: when}
-    return await add_one(ctx, owner, plan)
+        raise block_not_found()
+    plan: BlockPlan = {"name": block["name"], "isRest": block["isRest"], "items": block["items"]}
+    if owner.day_field == "date":
+        plan["date"] = str(day)
+    else:
+        plan["day"] = int(day)
+    return await add_block(ctx, owner, plan)
 
 
-async def shift(ctx: Context, owner: Owner, day: str, days: int) -> int:
-    """Move every block from `day` on that has nothing done by a number of days, back or forth; gives how many.
+@transactional
+async def shift(ctx: Context, owner: ScheduleOwner, first: str, days: int) -> int:
+    """Move every block from the date `first` on of which nothing was logged by a number of days, negative for earlier.
 
-    Raises BadRequest when a date would leave the calendar.
+    Returns how many were moved. Raises NotFound, Forbidden, and InvalidFields if a date would leave the calendar.
     """
-    await owner.check(ctx)
-
-    async def moved(tx: Context) -> int:
-        found = await store.untouched_from(tx, owner.where, day)
-        for block in found:
-            later(block["date"], days, "days")
-        count = await store.shift(tx, owner.where, [block["_id"] for block in found], days)
-        await owner.rescheduled(tx)
-        return count
-
-    return await in_transaction(ctx, moved)
+    await owner.require_access(ctx)
+    blocks = await store.find_untouched_from(ctx, owner.block_filter, first)
+    for block in blocks:
+        shift_date(str(block["date"]), days, "days")
+    count = await store.shift_dates(ctx, owner.block_filter, [block["_id"] for block in blocks], days)
+    await owner.after_schedule_change(ctx)
+    return count
 
 
-def later(day: str, days: int, field: str) -> str:
-    """A date so many days later (or earlier). Raises BadRequest, naming `field`, when it leaves the calendar."""
+def shift_date(day: str, days: int, field: str) -> str:
+    """Return the date that is `days` later. Raises InvalidFields, naming `field`, if it leaves the calendar."""
     try:
         return str(date.fromisoformat(day) + timedelta(days=days))
     except OverflowError:
-        raise BadRequest([f"{field} leaves the calendar: {day} moved by {days} days is no date"]) from None
+        message = f"leaves the calendar: {day} moved by {days} days is not a date"
+        raise invalid_field(field, message, code="OUT_OF_RANGE") from None
 
 
-async def log_block(ctx: Context, owner: Owner, block_id: ObjectId, done: Document) -> Document:
-    """Store what was noted of a session: durationMinutes, sessionRpe, comment. Gives the block.
+async def log_block(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, log: BlockLog) -> Block:
+    """Store what was reported about a session.
 
-    Raises NotFound, and Conflict when the block has moved on since `version`.
+    Raises NotFound, Forbidden, and Conflict if the block has changed since `version`.
     """
-    await owner.check(ctx)
-    fields = {name: done[name] for name in ("durationMinutes", "sessionRpe", "comment")}
-    return await ordered(ctx, owner, await store.change(ctx, owner.where, block_id, fields, done.get("version")))
+    await owner.require_access(ctx)
+    fields = {
+        "durationMinutes": log["durationMinutes"],
+        "sessionRpe": log["sessionRpe"],
+        "comment": log["comment"],
+    }
+    block = await store.update(ctx, owner.block_filter, block_id, fields, log.get("version"))
+    return await present_block(ctx, owner, block)
 
 
-def is_completed(block: Document) -> bool:
-    """Whether a block has items and all of them are completed."""
+def is_completed(block: StoredBlock) -> bool:
+    """Return whether a block has items and all of them are completed."""
     return bool(block["items"]) and all(item["isCompleted"] for item in block["items"])
 
 
-async def present(ctx: Context, blocks: list[Document]) -> list[Document]:
-    """Stored blocks (each with its `order`) as they are read."""
-    for block in blocks:
-        block["isCompleted"] = is_completed(block)
-    return await present_items(ctx, blocks)
+async def present_block(ctx: Context, owner: ScheduleOwner, block: StoredBlock | None) -> Block:
+    """Return a stored block as it is read. Raises NotFound if it is None."""
+    if block is None:
+        raise block_not_found()
+    day = block[owner.day_field]
+    siblings = await store.find_ids_of_day(ctx, owner.block_filter, owner.day_field, day) if day is not None else []
+    order = siblings.index(block["_id"]) if block["_id"] in siblings else len(siblings)
+    return (await _present_blocks(ctx, [block], [order]))[0]
 
 
-async def present_items(ctx: Context, holders: list[Document]) -> list[Document]:
-    """Stored blocks or templates with their items as they are read."""
-    named = await references.named_by(ctx, [item for holder in holders for item in holder["items"]])
-    for holder in holders:
-        holder["items"] = items.present(holder, named, ctx.caller.company.load_unit)
-    return holders
+async def _present_blocks(ctx: Context, blocks: Sequence[StoredBlock], orders: Sequence[int]) -> list[Block]:
+    references = await load_references(ctx, [item for block in blocks for item in block["items"]])
+    load_unit = ctx.caller.company.load_unit
+    return [
+        {
+            **block,
+            "order": order,
+            "isCompleted": is_completed(block),
+            "items": items.present_items(block["items"], block["version"], references, load_unit),
+        }
+        for block, order in zip(blocks, orders, strict=True)
+    ]
 
 
-async def keep_unit(ctx: Context, written: list[Document]) -> None:
-    """Loads are about to be stored: the company's unit of load stays from now on."""
-    if any(items.has_load(item) for item in written):
+async def fix_load_unit(ctx: Context, changed: Sequence[WorkItem | ItemChange]) -> None:
+    """Fix the company's unit of load if any of the items to be stored has a load."""
+    if any(items.has_load(item) for item in changed):
         await account.lock_load_unit(ctx)
 
 
-def _fresh(owner: Owner, details: Document) -> Document:
-    """A new block; `details`: name, isRest, items, `date` or `day` (both where a program was assigned)."""
+def _new_block(owner: ScheduleOwner, plan: BlockPlan) -> Mapping[str, Any]:
+    """Return a new block; one assigned from a program has both `date` and `day`."""
     return {
         "customerId": None,
-        "programId": details.get("programId"),
-        "name": details["name"],
-        "date": details.get("date"),
-        "day": details.get("day"),
-        "isRest": details["isRest"],
+        "programId": plan.get("programId"),
+        "name": plan["name"],
+        "date": plan.get("date"),
+        "day": plan.get("day"),
+        "isRest": plan["isRest"],
         "durationMinutes": None,
         "sessionRpe": None,
         "comment": None,
-        "items": [items.fresh(item) for item in details["items"]],
-        **owner.where,
+        "items": [items.create_item(item) for item in plan["items"]],
+        **owner.block_filter,
     }
 
 
-async def ordered(ctx: Context, owner: Owner, block: Document | None) -> Document:
-    """One stored block as it is read."""
-    if block is None:
-        raise no_block()
-    siblings = await store.same_day(ctx, owner.where, owner.slot, block[owner.slot])
-    block["order"] = siblings.index(block["_id"]) if block["_id"] in siblings else len(siblings)
-    return (await present(ctx, [block]))[0]
-
-
-def no_block() -> NotFound:
-    """The error for a block that is not the owner's."""
+def block_not_found() -> NotFound:
+    """Return the error for a block that the owner does not have."""
     return NotFound("workout block")

@@ -1,14 +1,16 @@
-"""Planned sets, as they are read and answered."""
+"""Planned sets: the schemas of each type, and the variables that are derived from a set on read."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, validates_schema
 
 from coaching_service.core.validation import Boolean, Choice, Input, Integer, ListOf, Number, Output, Text
 from coaching_service.core.variants import Variant
+from coaching_service.training.workouts import models
 
 MAX_SETS = 100
 MAX_REPS, MAX_SECONDS, MAX_METERS, MAX_LOAD = 100_000, 86_400, 10_000_000, 100_000
@@ -16,9 +18,13 @@ _ENDS = (("minPlannedReps", "maxPlannedReps"), ("minPlannedSeconds", "maxPlanned
 
 
 class AnySet(Input):
-    """What any planned set may say."""
+    """The fields of every planned set."""
 
-    index = Integer(minimum=1, maximum=1000, metadata={"description": "Position of the set, from 1; absent: as sent."})
+    index = Integer(
+        minimum=1,
+        maximum=1000,
+        metadata={"description": "Position of the set, from 1. Default: its position in the list."},
+    )
     rest = Number(
         minimum=0, maximum=MAX_SECONDS, allow_none=True, load_default=None, metadata={"description": "Seconds."}
     )
@@ -31,7 +37,7 @@ class AnySet(Input):
 
     @validates_schema
     def ends_in_order(self, data: Mapping[str, Any], **_: Any) -> None:
-        """No minimum above its maximum."""
+        """Require each minimum to be at most its maximum."""
         for minimum, maximum in _ENDS:
             low, high = data.get(minimum), data.get(maximum)
             if low is not None and high is not None and low > high:
@@ -47,9 +53,9 @@ def _seconds() -> Number:
 
 
 class LoadedSet(AnySet):
-    """What any planned set with a load may say."""
+    """The fields of every planned set with a load."""
 
-    load = Number(  # type: ignore[assignment]  # a field may be called so: marshmallow keeps its own method
+    load = Number(  # type: ignore[assignment]  # a field of this name does not affect marshmallow's own method
         minimum=0,
         maximum=MAX_LOAD,
         allow_none=True,
@@ -138,21 +144,78 @@ class RangeValue(Output):
 class SetVariable(Output):
     """One planned quantity of a set with its unit."""
 
-    key = Choice("reps", "load", "time", "distance", "rest")
-    unit = Choice("count", "kg", "lb", "s", "m")
+    key = Choice("reps", "load", "time", "distance", "rest", "rir", "rpe")
+    unit = Choice("count", "kg", "lb", "s", "m", "rpe")
     value = Variant({"exact": ExactValue, "range": RangeValue})
 
 
-def _read(schema: type[Schema]) -> type[Schema]:
-    """The schema of a planned set in an answer: all its fields, and the variables derived from them."""
+def _response_schema(schema: type[Schema]) -> type[Schema]:
+    """Return the schema of a planned set in a response: all its fields and the variables derived from them."""
     extra = {"variables": fields.List(fields.Nested(SetVariable))}
     built: type[Schema] = type(f"Planned{schema.__name__}", (Output, schema), extra)
     return built
 
 
-def planned_set_answer() -> Variant:
-    """A planned set in an answer."""
-    return Variant({kind: _read_schemas[kind] for kind in _BY_TYPE})
+_RESPONSE_SCHEMAS = {set_type: _response_schema(schema) for set_type, schema in _BY_TYPE.items()}
 
 
-_read_schemas = {kind: _read(schema) for kind, schema in _BY_TYPE.items()}
+def planned_set_response() -> Variant:
+    """Return the field of a planned set in a response."""
+    return Variant(_RESPONSE_SCHEMAS)
+
+
+def add_variables(planned: models.PlannedSet, load_unit: str) -> models.PlannedSet:
+    """Return a planned set with its `variables`.
+
+    Their units are `count`, `load_unit` (`kg` or `lb`), `s`, `m` and `rpe`.
+    """
+    quantities = (planned.get(name) for name in _QUANTITIES)
+    return {**planned, "variables": _variables(load_unit, *quantities)}
+
+
+_QUANTITIES = (
+    "minPlannedReps",
+    "maxPlannedReps",
+    "load",
+    "minPlannedSeconds",
+    "maxPlannedSeconds",
+    "plannedMeters",
+    "rest",
+    "rir",
+    "rpe",
+)
+
+
+@lru_cache(4096, typed=True)  # plans repeat the same sets
+def _variables(
+    load_unit: str,
+    min_reps: Any,
+    max_reps: Any,
+    load: Any,
+    min_seconds: Any,
+    max_seconds: Any,
+    meters: Any,
+    rest: Any,
+    rir: Any,
+    rpe: Any,
+) -> tuple[models.SetVariable, ...]:
+    variables = (
+        _variable("reps", "count", min_reps, max_reps),
+        _variable("load", load_unit, load),
+        _variable("time", "s", min_seconds, max_seconds),
+        _variable("distance", "m", meters),
+        _variable("rest", "s", rest),
+        _variable("rir", "count", rir),
+        _variable("rpe", "rpe", rpe),
+    )
+    return tuple(variable for variable in variables if variable is not None)
+
+
+def _variable(key: str, unit: str, minimum: Any, maximum: Any = None) -> models.SetVariable | None:
+    ends = [end for end in (minimum, maximum) if end is not None]
+    if not ends:
+        return None
+    value: models.VariableValue = {"type": "exact", "value": ends[0]}
+    if ends[0] != ends[-1]:
+        value = {"type": "range", "min": ends[0], "max": ends[1]}
+    return {"key": key, "unit": unit, "value": value}

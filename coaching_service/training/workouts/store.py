@@ -1,18 +1,20 @@
-"""Workout blocks in the database: one document a block, its items inside it, in order."""
+"""Workout blocks in the database: one document for each block, with its items in order."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document, Documents, Filter
+from coaching_service.core.database.documents import Documents, Filter, version_conflict
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts import sums
 from coaching_service.training.workouts.items import MAX_ITEMS
+from coaching_service.training.workouts.models import ProgramDays, StoredBlock, WorkItem
+from coaching_service.training.workouts.training_load import summarize_block
 
-blocks = Documents[Document](
+blocks = Documents[StoredBlock](
     "workoutBlocks",
     (
         Index(("customerId", "date", "position", "_id")),
@@ -26,82 +28,98 @@ blocks = Documents[Document](
 )
 
 
-def position() -> int:
-    """Where a block goes among those of its day: after all that were put there before (microseconds)."""
+def _time_position() -> int:
+    """Return the position of a block created now (microseconds): after those created earlier."""
     return time.time_ns() // 1_000
 
 
-async def between(ctx: Context, owner: Filter, field: str, first: object, last: object) -> list[Document]:
-    """The owner's blocks whose `field` (`date` or `day`) is from `first` to `last`, in the order they are done."""
-    where = owner | {field: {"$gte": first, "$lte": last}}
-    return await blocks.find(ctx, where, sort=(field, "position", "_id"))
+async def find_between(
+    ctx: Context, owner: Filter, day_field: str, first: str | int, last: str | int
+) -> list[StoredBlock]:
+    """Return the owner's blocks whose `day_field` is from `first` to `last`, in order."""
+    condition = owner | {day_field: {"$gte": first, "$lte": last}}
+    return await blocks.find(ctx, condition, sort=(day_field, "position", "_id"))
 
 
-async def everything(ctx: Context, owner: Filter, field: str) -> list[Document]:
-    """Every block of the owner's, in the order they are done."""
-    return await blocks.find(ctx, owner, sort=(field, "position", "_id"))
+async def find_all(ctx: Context, owner: Filter, day_field: str) -> list[StoredBlock]:
+    """Return every block of the owner, in order."""
+    return await blocks.find(ctx, owner, sort=(day_field, "position", "_id"))
 
 
-async def one(ctx: Context, owner: Filter, block_id: ObjectId) -> Document | None:
-    """The owner's block, or None."""
+async def find_one(ctx: Context, owner: Filter, block_id: ObjectId) -> StoredBlock | None:
+    """Return the owner's block, or None."""
     return await blocks.find_one(ctx, owner | {"_id": block_id})
 
 
-async def has_block(ctx: Context, owner: Filter, first: str, last: str) -> bool:
-    """Whether the owner has a block from the date `first` to `last`."""
-    where = owner | {"date": {"$gte": first, "$lte": last}}
-    return bool(await blocks.find(ctx, where, limit=1, fields=("_id",)))
+async def has_block_between(ctx: Context, owner: Filter, first: str, last: str) -> bool:
+    """Return whether the owner has a block from the date `first` to `last`."""
+    condition = owner | {"date": {"$gte": first, "$lte": last}}
+    return bool(await blocks.find(ctx, condition, limit=1, fields=("_id",)))
 
 
-async def same_day(ctx: Context, owner: Filter, field: str, value: object) -> list[ObjectId]:
-    """The identifiers of the owner's blocks of one day, in order."""
-    found = await blocks.find(ctx, owner | {field: value}, sort=("position", "_id"), fields=("_id",))
+async def find_ids_of_day(ctx: Context, owner: Filter, day_field: str, day: str | int) -> list[ObjectId]:
+    """Return the identifiers of the owner's blocks of one day, in order."""
+    found = await blocks.find(ctx, owner | {day_field: day}, sort=("position", "_id"), fields=("_id",))
     return [block["_id"] for block in found]
 
 
-async def last_day(ctx: Context, owner: Filter) -> str | None:
-    """The last date the owner has a block on."""
+async def find_last_date(ctx: Context, owner: Filter) -> str | None:
+    """Return the last date on which the owner has a block."""
     found = await blocks.find(ctx, owner | {"date": {"$gt": ""}}, sort=("-date",), limit=1, fields=("date",))
     return found[0]["date"] if found else None
 
 
-async def place(ctx: Context, owner: Filter, field: str, value: object) -> int:
-    """The position after every block of the owner's day, whatever the clocks of those who put them there said."""
-    last = await blocks.find(ctx, owner | {field: value}, sort=("-position",), limit=1, fields=("position",))
-    return max(position(), last[0]["position"] + 1) if last else position()
+async def next_position(ctx: Context, owner: Filter, day_field: str, day: str | int) -> int:
+    """Return the position after every block of the owner's day, even if the clocks of two processes differ."""
+    position = {"$project": {"position": 1}}
+    last = await blocks.aggregate(ctx, owner | {day_field: day}, {"$sort": {"position": -1}}, {"$limit": 1}, position)
+    return max(_time_position(), last[0]["position"] + 1) if last else _time_position()
 
 
-async def add(ctx: Context, block: Document, at: int) -> Document:
+async def insert(ctx: Context, block: Mapping[str, Any], position: int) -> StoredBlock:
     """Store a new block at a position of its day."""
-    return await blocks.insert(ctx, _summed(block) | {"position": at})
+    return await blocks.insert(ctx, {**block, "done": summarize_block(block["items"]), "position": position})
 
 
-async def add_many(ctx: Context, new: Sequence[Document]) -> None:
-    """Store new blocks; those of one day are done in the order given."""
-    at = position()
-    await blocks.insert_many(ctx, [_summed(block) | {"position": at + number} for number, block in enumerate(new)])
+async def insert_many(ctx: Context, new_blocks: Sequence[Mapping[str, Any]]) -> None:
+    """Store new blocks; those of one day are in the order given."""
+    first = _time_position()
+    documents = [
+        {**block, "done": summarize_block(block["items"]), "position": first + number}
+        for number, block in enumerate(new_blocks)
+    ]
+    await blocks.insert_many(ctx, documents)
 
 
-async def change(
-    ctx: Context, owner: Filter, block_id: ObjectId, fields: Document, version: int | None
-) -> Document | None:
-    """Set fields of a block; None when there is no such block."""
-    return await blocks.update(ctx, owner | {"_id": block_id}, {"$set": fields}, version=version)
+async def update(
+    ctx: Context, owner: Filter, block_id: ObjectId, fields: Mapping[str, Any], version: int | None
+) -> StoredBlock | None:
+    """Set fields of a block. Returns None if there is no such block; raises Conflict if it has another version."""
+    return await blocks.update(ctx, owner | {"_id": block_id}, {"$set": dict(fields)}, version=version)
 
 
-async def remove(ctx: Context, owner: Filter, block_id: ObjectId) -> Document | None:
-    """Remove a block; gives what it was, or None."""
+async def set_items(ctx: Context, owner: Filter, block: StoredBlock, items: Sequence[WorkItem]) -> StoredBlock:
+    """Replace the items of a block. Raises Conflict if the block has changed since it was read."""
+    fields = {"items": list(items), "done": summarize_block(items)}
+    updated = await update(ctx, owner, block["_id"], fields, block["version"])
+    if updated is None:
+        raise version_conflict()
+    return updated
+
+
+async def delete(ctx: Context, owner: Filter, block_id: ObjectId) -> StoredBlock | None:
+    """Delete a block. Returns it, or None if there was no such block."""
     return await blocks.delete(ctx, owner | {"_id": block_id})
 
 
-async def remove_all(ctx: Context, owner: Filter) -> None:
-    """Remove every block of the owner's."""
+async def delete_all(ctx: Context, owner: Filter) -> None:
+    """Delete every block of the owner."""
     await blocks.delete_many(ctx, owner)
 
 
-async def program_workout_days(ctx: Context, program_ids: Sequence[ObjectId]) -> list[Document]:
-    """`{_id: programId, days}`: on how many days each program has a block that is not rest and holds an item."""
-    where = {
+async def count_program_workout_days(ctx: Context, program_ids: Sequence[ObjectId]) -> list[ProgramDays]:
+    """Return on how many days each program has a block that is not rest and has an item."""
+    condition = {
         "programId": {"$in": list(program_ids)},
         "customerId": None,
         "isRest": False,
@@ -109,60 +127,41 @@ async def program_workout_days(ctx: Context, program_ids: Sequence[ObjectId]) ->
     }
     return await blocks.aggregate(
         ctx,
-        where,
+        condition,
         {"$group": {"_id": {"program": "$programId", "day": "$day"}}},
         {"$group": {"_id": "$_id.program", "days": {"$sum": 1}}},
     )
 
 
-async def push_item(ctx: Context, owner: Filter, block_id: ObjectId, item: Document) -> Document | None:
-    """Append a new item, of which nothing was done, to a block that has room; gives the block's `version` and the `_id`
-    of each of its items, or None."""
-    room = {f"items.{MAX_ITEMS - 1}": {"$exists": False}}
+async def push_item(ctx: Context, owner: Filter, block_id: ObjectId, item: WorkItem) -> StoredBlock | None:
+    """Append a new item, of which nothing is done, to a block that has room for it.
+
+    Returns the block with only `version` and the `_id` of each item, or None if there is no such block with room.
+    """
+    has_room = {f"items.{MAX_ITEMS - 1}": {"$exists": False}}
     push = {"$push": {"items": item}}
-    return await blocks.update(ctx, owner | {"_id": block_id} | room, push, fields=("version", "items._id"))
+    return await blocks.update(ctx, owner | {"_id": block_id} | has_room, push, fields=("version", "items._id"))
 
 
-async def holds_item(ctx: Context, owner: Filter, item_id: ObjectId) -> bool:
-    """Whether any of the owner's blocks holds the item."""
+async def has_item(ctx: Context, owner: Filter, item_id: ObjectId) -> bool:
+    """Return whether any of the owner's blocks has the item."""
     return await blocks.find_one(ctx, owner | {"items._id": item_id}, ("_id",)) is not None
 
 
-async def untouched_from(ctx: Context, owner: Filter, day: str) -> list[Document]:
-    """`_id` and `date` of the owner's blocks from a day on that have nothing done: no item, no log of the block."""
-    no_item = {
+async def find_untouched_from(ctx: Context, owner: Filter, first: str) -> list[StoredBlock]:
+    """Return `_id` and `date` of the owner's blocks from the date `first` on of which nothing was logged."""
+    no_item_logged = {
         "items.isCompleted": {"$ne": True},
         "items.comment": {"$not": {"$type": "string"}},
         **{f"items.{name}.0": {"$exists": False} for name in ("customerSets", "answers", "values")},
     }
-    nothing_done = no_item | {"sessionRpe": None, "durationMinutes": None, "comment": None}
-    return await blocks.find(ctx, owner | {"date": {"$gte": day}} | nothing_done, fields=("date",))
+    nothing_logged = no_item_logged | {"sessionRpe": None, "durationMinutes": None, "comment": None}
+    return await blocks.find(ctx, owner | {"date": {"$gte": first}} | nothing_logged, fields=("date",))
 
 
-async def shift(ctx: Context, owner: Filter, ids: Sequence[ObjectId], days: int) -> int:
-    """Move blocks by a number of days; gives how many. Their places on a day stay."""
-    moved = {
-        "$dateToString": {
-            "format": "%Y-%m-%d",
-            "date": {
-                "$dateAdd": {
-                    "startDate": {"$dateFromString": {"dateString": "$date", "format": "%Y-%m-%d"}},
-                    "unit": "day",
-                    "amount": days,
-                }
-            },
-        }
-    }
-    return await blocks.update_each(ctx, owner | {"_id": {"$in": list(ids)}}, {"date": moved})
-
-
-async def rewrite(
-    ctx: Context, owner: Filter, block_id: ObjectId, mutate: Callable[[Document], Document], version: int | None
-) -> Document | None:
-    """Change a block by a function of what is stored; None when there is no such block."""
-    return await blocks.rewrite(ctx, owner | {"_id": block_id}, lambda block: _summed(mutate(block)), version=version)
-
-
-def _summed(fields: Document) -> Document:
-    """Fields to store, with `done` where items are among them."""
-    return fields | {"done": sums.of(fields["items"])} if "items" in fields else fields
+async def shift_dates(ctx: Context, owner: Filter, ids: Sequence[ObjectId], days: int) -> int:
+    """Move blocks by a number of days, keeping their order within a day. Returns how many were moved."""
+    date = {"$dateFromString": {"dateString": "$date", "format": "%Y-%m-%d"}}
+    shifted = {"$dateAdd": {"startDate": date, "unit": "day", "amount": days}}
+    fields = {"date": {"$dateToString": {"format": "%Y-%m-%d", "date": shifted}}}
+    return await blocks.update_each(ctx, owner | {"_id": {"$in": list(ids)}}, fields)

@@ -1,29 +1,30 @@
-"""What the workout tools take, in an assistant's words, and what becomes of it in ours."""
+"""Arguments of the workout tools, and their conversion to items."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 from marshmallow import ValidationError, fields, validates_schema
 
-from coaching_service.core.database.documents import Document
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import Arguments, CustomerArgument, Dates, ToolPage
 from coaching_service.core.validation import TEXT_LENGTH, Boolean, Date, Identifier, Integer, ListOf, Number, Text
 from coaching_service.training.workouts.item_schemas import ScheduledTime
+from coaching_service.training.workouts.models import ItemInput, PlannedSet, ReminderFields, TaskFields
 from coaching_service.training.workouts.set_schemas import MAX_LOAD, MAX_METERS, MAX_REPS, MAX_SECONDS, MAX_SETS
 
 _MAX_CALENDAR = 93
 
 
 class CalendarDates(Dates, ToolPage, CustomerArgument):
-    """Whose workouts, of which days (at most three months), and which page of them."""
+    """A client, a range of dates (at most three months), and a page."""
 
     max_length = _MAX_CALENDAR
 
 
-def _optional(about: str, **options: Any) -> dict[str, Any]:
-    return {"load_default": None, "allow_none": True, "metadata": {"description": about}, **options}
+def _optional(description: str, **options: Any) -> dict[str, Any]:
+    return {"load_default": None, "allow_none": True, "metadata": {"description": description}, **options}
 
 
 class ToolSet(Arguments):
@@ -35,10 +36,10 @@ class ToolSet(Arguments):
         **_optional("Repetitions; with repsMax the low end. A set has exactly one of reps, seconds and meters."),
     )
     repsMax = Integer(minimum=0, maximum=MAX_REPS, **_optional("High end of the repetitions."))
-    load = Number(  # type: ignore[assignment]  # a field may be called so: marshmallow keeps its own method
+    load = Number(  # type: ignore[assignment]  # a field of this name does not affect marshmallow's own method
         minimum=0,
         maximum=MAX_LOAD,
-        **_optional("In the company's unit (get_workouts tells it); not with meters."),
+        **_optional("In the company's unit (get_workouts returns it); not with meters."),
     )
     seconds = Number(minimum=0, maximum=MAX_SECONDS, **_optional("Work for this time."))
     meters = Number(minimum=0, maximum=MAX_METERS, **_optional("Work over this distance."))
@@ -50,14 +51,14 @@ class ToolSet(Arguments):
     count = Integer(minimum=1, maximum=20, load_default=1, metadata={"description": "How many such sets."})
 
     @validates_schema
-    def fits_together(self, data: Mapping[str, Any], **_: Any) -> None:
-        """One quantity that tells how much work, and ends in order."""
+    def has_one_quantity(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require exactly one quantity, and a maximum that is not below the minimum."""
         if sum(data[name] is not None for name in ("reps", "seconds", "meters")) != 1:
             raise ValidationError("must have exactly one of reps, seconds and meters")
         if data["repsMax"] is not None and (data["reps"] is None or data["repsMax"] < data["reps"]):
             raise ValidationError("must not be less than reps", "repsMax")
         if data["meters"] is not None and data["load"] is not None:
-            raise ValidationError("does not go with meters", "load")
+            raise ValidationError("must not be combined with meters", "load")
 
 
 class ToolExercise(Arguments):
@@ -71,21 +72,21 @@ class ToolExercise(Arguments):
         required=True,
         metadata={"description": "The sets, in order: at most 100 in all, each counted count times."},
     )
-    instructions = Text(max_length=TEXT_LENGTH, **_optional("What the client should mind."))
+    instructions = Text(max_length=TEXT_LENGTH, **_optional("Instructions for the client."))
     superset = Text(max_length=50, **_optional("A label: exercises of the workout that share it alternate."))
 
     @validates_schema
-    def not_too_many(self, data: Mapping[str, Any], **_: Any) -> None:
-        """No more sets than an exercise takes."""
-        if sum(given["count"] for given in data["sets"]) > MAX_SETS:
+    def limit_sets(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Limit the number of sets."""
+        if sum(each["count"] for each in data["sets"]) > MAX_SETS:
             raise ValidationError(f"must not be more than {MAX_SETS} in all", "sets")
 
 
 class NewWorkout(CustomerArgument):
     """A workout with its exercises."""
 
-    date = Date(required=True, metadata={"description": "The day it is scheduled on, YYYY-MM-DD, the client's date."})
-    name = Text(required=True, metadata={"description": "What the workout is called, such as Lower body."})
+    date = Date(required=True, metadata={"description": "The date, YYYY-MM-DD, in the client's time zone."})
+    name = Text(required=True, metadata={"description": "The name of the workout, such as Lower body."})
     exercises = ListOf(
         fields.Nested(ToolExercise),
         minimum=1,
@@ -96,17 +97,19 @@ class NewWorkout(CustomerArgument):
 
 
 class ToolTask(Arguments):
-    """Something to do that is no exercise."""
+    """A task that is not an exercise."""
 
-    title = Text(required=True, metadata={"description": "What is to be done."})
-    description = Text(max_length=TEXT_LENGTH, **_optional("More about it."))
+    title = Text(required=True, metadata={"description": "The title of the task."})
+    description = Text(max_length=TEXT_LENGTH, **_optional("A description of the task."))
 
 
 class ToolReminder(Arguments):
-    """Something to be reminded of."""
+    """A reminder."""
 
-    time = ScheduledTime(required=True, metadata={"description": "HH:MM where the client is, or a moment in ISO 8601."})
-    message = Text(max_length=2_000, required=True, metadata={"description": "What the client is reminded of."})
+    time = ScheduledTime(
+        required=True, metadata={"description": "HH:MM in the client's time zone, or a date-time in ISO 8601."}
+    )
+    message = Text(max_length=2_000, required=True, metadata={"description": "The text of the reminder."})
 
 
 class NewWorkoutItem(CustomerArgument):
@@ -114,56 +117,111 @@ class NewWorkoutItem(CustomerArgument):
 
     workoutId = Identifier(required=True, metadata={"description": "The workout's _id, from get_workouts."})
     exercise = fields.Nested(ToolExercise, **_optional("An exercise with its sets."))
-    task = fields.Nested(ToolTask, **_optional("Something to do that is no exercise."))
-    reminder = fields.Nested(ToolReminder, **_optional("Something to be reminded of."))
+    task = fields.Nested(ToolTask, **_optional("A task that is not an exercise."))
+    reminder = fields.Nested(ToolReminder, **_optional("A reminder."))
 
     @validates_schema
     def exactly_one(self, data: Mapping[str, Any], **_: Any) -> None:
-        """One thing is added at a time."""
+        """Require exactly one item."""
         if sum(data[name] is not None for name in ("exercise", "task", "reminder")) != 1:
             raise ValidationError("must have exactly one of exercise, task and reminder")
 
 
 class WorkoutMove(CustomerArgument):
-    """An item's move."""
+    """The move of an item."""
 
     itemId = Identifier(required=True, metadata={"description": "The item's _id, from get_workouts."})
-    fromWorkoutId = Identifier(required=True, metadata={"description": "The _id of the workout it is in."})
+    fromWorkoutId = Identifier(required=True, metadata={"description": "The _id of the workout that contains it."})
     toWorkoutId = Identifier(
-        required=True, metadata={"description": "The _id of the workout it goes to; may be the same."}
+        required=True, metadata={"description": "The _id of the workout to move it to; may be the same."}
     )
     index = Integer(
-        minimum=0, maximum=1000, load_default=1000, metadata={"description": "Its new place from 0; left out: the end."}
+        minimum=0,
+        maximum=1000,
+        load_default=1000,
+        metadata={"description": "Its new position from 0. Default: the end."},
     )
 
 
-def as_item(kind: str, given: Document) -> Document:
-    """An `exercise`, `task` or `reminder` as the item operations take it."""
-    if kind == "exercise":
-        return {
-            "type": "EXERCISE",
-            "exerciseId": given["exerciseId"],
-            "exerciseSets": _numbered(given["sets"]),
-            "exerciseInstructions": given["instructions"],
-            "supersetId": given["superset"],
-        }
-    if kind == "task":
-        return {"type": "TASK", "taskFields": given}
-    return {"type": "REMINDER", "reminderFields": {"scheduledTime": given["time"], "message": given["message"]}}
+class ToolSetArguments(TypedDict):
+    """The validated arguments of ToolSet."""
+
+    reps: int | None
+    repsMax: int | None
+    load: float | None
+    seconds: float | None
+    meters: float | None
+    rest: float | None
+    rpe: float | None
+    rir: float | None
+    tempo: str | None
+    isWarmup: bool
+    count: int
 
 
-def _numbered(sets: Iterable[Document]) -> list[Document]:
-    each_once = [_planned(given) for given in sets for _ in range(given["count"])]
-    return [{**planned, "index": number} for number, planned in enumerate(each_once, 1)]
+class ToolExerciseArguments(TypedDict):
+    """The validated arguments of ToolExercise."""
+
+    exerciseId: ObjectId
+    sets: list[ToolSetArguments]
+    instructions: str | None
+    superset: str | None
 
 
-def _planned(given: Document) -> Document:
-    shared = {name: given[name] for name in ("rest", "rpe", "rir", "tempo", "isWarmup")}
-    if given["meters"] is not None:
-        return {"type": "distance", "plannedMeters": given["meters"], **shared}
-    load = {} if given["load"] is None else {"load": given["load"]}
-    if given["seconds"] is not None:
-        ends = {"minPlannedSeconds": given["seconds"], "maxPlannedSeconds": given["seconds"]}
-        return {"type": "time_load" if load else "time", **ends, **load, **shared}
-    ends = {"minPlannedReps": given["reps"], "maxPlannedReps": given["repsMax"] or given["reps"]}
-    return {"type": "reps_load" if load else "reps", **ends, **load, **shared}
+class ToolReminderArguments(TypedDict):
+    """The validated arguments of ToolReminder."""
+
+    time: str
+    message: str
+
+
+def to_item(
+    *, exercise: ToolExerciseArguments | None, task: TaskFields | None, reminder: ToolReminderArguments | None
+) -> ItemInput:
+    """Return the item of which exactly one argument is given. Raises ValueError without one."""
+    if exercise is not None:
+        return to_exercise_item(exercise)
+    if task is not None:
+        return {"type": "TASK", "taskFields": task}
+    if reminder is not None:
+        fields: ReminderFields = {"scheduledTime": reminder["time"], "message": reminder["message"]}
+        return {"type": "REMINDER", "reminderFields": fields}
+    raise ValueError("one of exercise, task and reminder is required")
+
+
+def to_exercise_item(exercise: ToolExerciseArguments) -> ItemInput:
+    """Return an exercise with its sets as an item."""
+    return {
+        "type": "EXERCISE",
+        "exerciseId": exercise["exerciseId"],
+        "exerciseSets": _planned_sets(exercise["sets"]),
+        "exerciseInstructions": exercise["instructions"],
+        "supersetId": exercise["superset"],
+    }
+
+
+def _planned_sets(sets: Iterable[ToolSetArguments]) -> list[PlannedSet]:
+    repeated = [each for each in sets for _ in range(each["count"])]
+    return [_planned_set(index, each) for index, each in enumerate(repeated, 1)]
+
+
+def _planned_set(index: int, sent: ToolSetArguments) -> PlannedSet:
+    planned: PlannedSet = {
+        "index": index,
+        "type": "reps",
+        "rest": sent["rest"],
+        "rpe": sent["rpe"],
+        "rir": sent["rir"],
+        "tempo": sent["tempo"],
+        "isWarmup": sent["isWarmup"],
+    }
+    if sent["meters"] is not None:
+        return {**planned, "type": "distance", "plannedMeters": sent["meters"]}
+    has_load = sent["load"] is not None
+    if has_load:
+        planned["load"] = sent["load"]
+    if sent["seconds"] is not None:
+        planned["type"] = "time_load" if has_load else "time"
+        return {**planned, "minPlannedSeconds": sent["seconds"], "maxPlannedSeconds": sent["seconds"]}
+    planned["type"] = "reps_load" if has_load else "reps"
+    return {**planned, "minPlannedReps": sent["reps"], "maxPlannedReps": sent["repsMax"] or sent["reps"]}

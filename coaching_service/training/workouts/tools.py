@@ -1,26 +1,29 @@
-"""Workouts for assistants."""
+"""MCP tools for workouts."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import paged
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts import item_service, service
-from coaching_service.training.workouts.owners import ClientCalendar
+from coaching_service.training.workouts.models import Block
+from coaching_service.training.workouts.schedule_owners import ClientCalendar
 from coaching_service.training.workouts.tool_schemas import (
     CalendarDates,
     NewWorkout,
     NewWorkoutItem,
+    ToolExerciseArguments,
     WorkoutMove,
-    as_item,
+    to_exercise_item,
+    to_item,
 )
 
 tools = Tools()
@@ -29,51 +32,63 @@ tools = Tools()
 @tools.tool("Read workouts", access=coach(CUSTOMERS.VIEW), takes=CalendarDates())
 async def get_workouts(
     ctx: Context, customer_id: ObjectId, start_date: str, end_date: str, page: int, page_size: int
-) -> Document:
+) -> dict[str, Any]:
     """Read the workouts on a client's calendar from startDate to endDate (at most three months), in order, a page at a
-    time: what is planned, with items, exercises and sets, and what the client did (customerSets, isCompleted). Gives
+    time: what is planned, with items, exercises and sets, and what the client did (customerSets, isCompleted). Returns
     docs, the units of loads, times and distances, totalDocs, hasNextPage and nextPage."""
-    client, blocks = await gather_reads(
+    customer, blocks = await gather_reads(
         ctx,
         customers.get_visible_reference(ctx, customer_id),
-        service.calendar(ctx, ClientCalendar(customer_id), start_date, end_date),
+        service.list_blocks(ctx, ClientCalendar(customer_id), start_date, end_date),
     )
-    found = paged(blocks, page, page_size)
-    return {"customer": client, "units": _units(ctx), **found, "docs": [_workout(block) for block in found["docs"]]}
+    workouts = paged(blocks, page, page_size)
+    return {
+        "customer": customer,
+        "units": _units(ctx),
+        **workouts,
+        "docs": [_workout(each) for each in workouts["docs"]],
+    }
 
 
-def _units(ctx: Context) -> Document:
+def _units(ctx: Context) -> dict[str, str]:
     return {"load": ctx.caller.company.load_unit, "rest": "s", "seconds": "s", "meters": "m", "durationMinutes": "min"}
 
 
-def _workout(block: Document) -> Document:
-    """A block as assistants read one: nothing that is unset or derived."""
-    items = [_told(item, ("createdAt", "updatedAt", "exerciseId", "version")) for item in block["items"]]
-    return {**_told(block, ("customerId", "day", "createdAt", "updatedAt")), "items": items}
+def _workout(block: Block) -> dict[str, Any]:
+    """Return a block as assistants read it: without fields that are unset or derived."""
+    items = [_compact(item, ("createdAt", "updatedAt", "exerciseId", "version")) for item in block["items"]]
+    return {**_compact(block, ("customerId", "day", "createdAt", "updatedAt", "items")), "items": items}
 
 
-def _told(value: Any, but: tuple[str, ...] = ()) -> Any:
+def _compact(fields: Mapping[str, Any], omitted: tuple[str, ...]) -> dict[str, Any]:
+    return {name: _without_unset(value) for name, value in fields.items() if name not in omitted and value is not None}
+
+
+def _without_unset(value: Any) -> Any:
     if isinstance(value, dict):
-        left_out = {*but, "variables", "defaultInstructions"}
-        return {key: _told(of) for key, of in value.items() if key not in left_out and of is not None}
-    return [_told(each) for each in value] if isinstance(value, list) else value
+        return {
+            name: _without_unset(inner)
+            for name, inner in value.items()
+            if name not in ("variables", "defaultInstructions") and inner is not None
+        }
+    return [_without_unset(each) for each in value] if isinstance(value, list) else value
 
 
 @tools.tool("Create a workout", access=coach(CUSTOMERS.EDIT), takes=NewWorkout(), writes=True)
 async def create_workout(
-    ctx: Context, customer_id: ObjectId, date: str, name: str, exercises: list[Document]
-) -> Document:
+    ctx: Context, customer_id: ObjectId, date: str, name: str, exercises: list[ToolExerciseArguments]
+) -> dict[str, Any]:
     """Schedule a new workout with its exercises, sets and supersets on a client's calendar, in one call: all or
     nothing. Find exerciseIds with list_exercises. Each call schedules one more workout, so do not repeat it
-    blindly. Gives the workout as stored."""
-    items = [as_item("exercise", each) for each in exercises]
-    block = await item_service.create_block_with(
+    blindly. Returns the workout as stored."""
+    items = [to_exercise_item(exercise) for exercise in exercises]
+    block = await item_service.create_block_with_items(
         ctx, ClientCalendar(customer_id), {"name": name, "date": date, "isRest": False}, items
     )
-    return await _answer(ctx, customer_id, block)
+    return await _result(ctx, customer_id, block)
 
 
-async def _answer(ctx: Context, customer_id: ObjectId, block: Document) -> Document:
+async def _result(ctx: Context, customer_id: ObjectId, block: Block) -> dict[str, Any]:
     return {
         "customer": await customers.get_visible_reference(ctx, customer_id),
         "units": _units(ctx),
@@ -83,15 +98,13 @@ async def _answer(ctx: Context, customer_id: ObjectId, block: Document) -> Docum
 
 @tools.tool("Add to a workout", access=coach(CUSTOMERS.EDIT), takes=NewWorkoutItem(), writes=True)
 async def add_workout_item(
-    ctx: Context, customer_id: ObjectId, workout_id: ObjectId, **item: Document | None
-) -> Document:
-    """Add one exercise, task or reminder to the end of a workout that is on a client's calendar. Gives the workout
+    ctx: Context, customer_id: ObjectId, workout_id: ObjectId, **arguments: Any
+) -> dict[str, Any]:
+    """Add one exercise, task or reminder to the end of a workout that is on a client's calendar. Returns the workout
     with the new item."""
     owner = ClientCalendar(customer_id)
-    for kind, given in item.items():
-        if given is not None:
-            await item_service.add_item(ctx, owner, workout_id, as_item(kind, given))
-    return await _answer(ctx, customer_id, await service.read(ctx, owner, workout_id))
+    await item_service.add_item(ctx, owner, workout_id, to_item(**arguments))
+    return await _result(ctx, customer_id, await service.read(ctx, owner, workout_id))
 
 
 @tools.tool("Move a workout item", access=coach(CUSTOMERS.EDIT), takes=WorkoutMove(), writes=True)
@@ -102,11 +115,13 @@ async def move_workout_item(
     from_workout_id: ObjectId,
     to_workout_id: ObjectId,
     index: int,
-) -> Document:
-    """Move an item within a workout or to another of the same client's; what was logged goes with it. Gives the
-    workout it is in now."""
-    source = {"wblockId": from_workout_id, "witemId": item_id}
-    target = {"wblockId": to_workout_id, "index": index}
-    return await _answer(
-        ctx, customer_id, await item_service.move_item(ctx, ClientCalendar(customer_id), source, target)
+) -> dict[str, Any]:
+    """Move an item within a workout or to another of the same client's; its log moves with it. Returns the workout
+    that contains it now."""
+    block = await item_service.move_item(
+        ctx,
+        ClientCalendar(customer_id),
+        {"wblockId": from_workout_id, "witemId": item_id},
+        {"wblockId": to_workout_id, "index": index},
     )
+    return await _result(ctx, customer_id, block)

@@ -111,7 +111,7 @@ async def _load_options(ctx: Context, field: str) -> dict[str, Any]:
     if field == "metricsSetId":
         return {"sets": await metric_sets.list_all(ctx)}
     if field == "programId":
-        return {"programs": await programs.page(ctx, archived=False, page=1, size=_MAX_PROGRAMS)}
+        return {"programs": await programs.list_page(ctx, archived=False, page=1, size=_MAX_PROGRAMS)}
     return {}
 
 

@@ -15,7 +15,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, Identifier, Input, Integer, Text
 from coaching_service.training.workouts import item_service
 from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.owners import ClientCalendar
+from coaching_service.training.workouts.models import BlockInput
+from coaching_service.training.workouts.schedule_owners import ClientCalendar
 from coaching_service.training.workouts.schemas import NewWorkoutBlock
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer_layout import customer_path, load_header, week_path
@@ -59,15 +60,14 @@ async def week_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) 
     customer = await load_header(ctx, customer_id)
     today = ctx.caller.today(customer["timezone"])
     days = days_of_week(date.fromisoformat(query["week"]) if query["week"] else today)
-    blocks = await workouts.calendar(ctx, ClientCalendar(customer_id), str(days[0]), str(days[-1]))
+    blocks = await workouts.list_blocks(ctx, ClientCalendar(customer_id), str(days[0]), str(days[-1]))
     unit = ctx.caller.company.load_unit
-    for block in blocks:
-        block["descriptions"] = [describe_item(item, unit) for item in block["items"]]
+    described = [{**block, "descriptions": [describe_item(item, unit) for item in block["items"]]} for block in blocks]
     return {
         "customer": customer,
-        "days": [(day, [block for block in blocks if block["date"] == str(day)]) for day in days],
+        "days": [(day, [block for block in described if block["date"] == str(day)]) for day in days],
         "move_targets": [
-            (str(block["_id"]), f"{date.fromisoformat(block['date']):%a}: {block['name']}")
+            (str(block["_id"]), f"{date.fromisoformat(str(block['date'])):%a}: {block['name']}")
             for block in blocks
             if not block["isRest"]
         ],
@@ -95,7 +95,8 @@ def _add_days(day: date, days: int) -> date | None:
 @pages.post("/blocks", access=coach(CUSTOMERS.EDIT), form=_NewWorkoutForm(), on=week_page)
 async def add_block(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Schedule a workout or a rest day."""
-    block = await workouts.create(ctx, ClientCalendar(customer_id), form | {"name": form["name"] or "Rest"})
+    new_block: BlockInput = {"name": form["name"] or "Rest", "date": form["date"], "isRest": form["isRest"]}
+    block = await workouts.create(ctx, ClientCalendar(customer_id), new_block)
     if form["isRest"]:
         return Redirect(week_path(customer_id, form["date"]), "Rest day added.")
     path = customer_path(customer_id, f"/blocks/{block['_id']}")
@@ -111,4 +112,4 @@ async def move_item(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -
         {"wblockId": form["source"], "witemId": form["witemId"]},
         {"wblockId": form["target"], "index": form["place"] - 1},
     )
-    return Redirect(week_path(customer_id, block["date"]), f"Moved to {block['name']}.")
+    return Redirect(week_path(customer_id, str(block["date"])), f"Moved to {block['name']}.")

@@ -8,7 +8,8 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts.owners import ClientCalendar
+from coaching_service.training.workouts.models import Block
+from coaching_service.training.workouts.schedule_owners import ClientCalendar
 from coaching_service.training.workouts.schemas import WorkoutBlockCopy
 from coaching_service.web.pages import Pages
 from coaching_service.web.views.customer_calendar import days_of_week
@@ -22,8 +23,8 @@ async def _layout_variables(ctx: Context, customer_id: ObjectId) -> dict[str, Do
     return {"customer": await load_header(ctx, customer_id)}
 
 
-def _week_of_block(block: Document) -> tuple[str, str]:
-    days = days_of_week(date.fromisoformat(block["date"]))
+def _week_of_block(block: Block) -> tuple[str, str]:
+    days = days_of_week(date.fromisoformat(str(block["date"])))
     return str(days[0]), str(days[-1])
 
 
@@ -37,7 +38,7 @@ _CALENDAR = WorkoutOwnerPages(
     layout_variables=_layout_variables,
     place_form=WorkoutBlockCopy,
     move_range=_week_of_block,
-    overview_path=lambda customer_id, block: week_path(customer_id, block["date"]),
+    overview_path=lambda customer_id, block: week_path(customer_id, str(block["date"])),
 )
 declare_workout_pages(_CALENDAR)
 log_pages.declare(_CALENDAR)

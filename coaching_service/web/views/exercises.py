@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import EXERCISES
@@ -23,6 +23,7 @@ from coaching_service.core.validation import (
     Version,
 )
 from coaching_service.library.exercises import service as exercises
+from coaching_service.library.exercises.models import ExerciseChange, ExerciseInput
 from coaching_service.library.exercises.schemas import LEVELS, MINE, PUBLIC, TYPES
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.search_fields import Keywords
@@ -62,7 +63,7 @@ class _ExerciseChange(_Exercise):
 
 
 def _form_options() -> Document:
-    return {"types": TYPES, "levels": LEVELS, "muscles": exercises.muscle_groups()}
+    return {"types": TYPES, "levels": LEVELS, "muscles": exercises.list_muscle_groups()}
 
 
 def _to_input(form: dict[str, Any]) -> Document:
@@ -79,7 +80,7 @@ def _to_input(form: dict[str, Any]) -> Document:
 @pages.get("", access=coach(EXERCISES.VIEW), query=_Search(), template="library/exercises.html")
 async def exercises_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
     """The exercises available to the company."""
-    page = await exercises.page(
+    page = await exercises.list_page(
         ctx, page=query["page"], size=_PAGE_SIZE, keywords=query["keywords"], kind=query["type"] or None
     )
     return {"page": page, "query": query, "type_filters": _TYPE_FILTERS, "page_url": list_url(pages.prefix, query)}
@@ -94,7 +95,7 @@ async def new_exercise_page(_: Context) -> dict[str, Any]:
 @pages.post("/new", access=coach(EXERCISES.CREATE), form=_Exercise(), on=new_exercise_page)
 async def create_exercise(ctx: Context, form: dict[str, Any]) -> Redirect:
     """Create an exercise of the company."""
-    exercise = await exercises.create(ctx, _to_input(form) | {"media": []})
+    exercise = await exercises.create(ctx, cast("ExerciseInput", _to_input(form) | {"media": []}))
     return Redirect(f"/app/exercises/{exercise['_id']}", f"{exercise['name']} added to your library.")
 
 
@@ -115,7 +116,7 @@ async def edit_exercise_page(ctx: Context, exercise_id: ObjectId) -> dict[str, A
 @pages.post("/{exerciseId}/edit", access=coach(EXERCISES.EDIT), form=_ExerciseChange(), on=edit_exercise_page)
 async def update_exercise(ctx: Context, exercise_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Change an exercise of the company; workouts that contain it show the change."""
-    await exercises.change(ctx, exercise_id, _to_input(form))
+    await exercises.change(ctx, exercise_id, cast("ExerciseChange", _to_input(form)))
     return Redirect(f"/app/exercises/{exercise_id}", "Changes saved.")
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, TypedDict
 
 from coaching_service.core.database.documents import Document
 from coaching_service.training.workouts import items
+from coaching_service.training.workouts.models import WorkItem
 from coaching_service.web.views.item_descriptions import EFFORT_FIELDS, describe_set, format_number
 
 _NOT_COMPLETED = "not completed"
@@ -32,7 +33,7 @@ class ItemResults(TypedDict):
     answers: list[tuple[str, str]]
 
 
-def describe_results(item: Document, unit: str) -> ItemResults | None:
+def describe_results(item: WorkItem, unit: str) -> ItemResults | None:
     """Describe what was recorded for an item, or return None if nothing was; loads are in `unit`."""
     if not items.is_recorded(item):
         return None
@@ -41,12 +42,12 @@ def describe_results(item: Document, unit: str) -> ItemResults | None:
     return {
         "completedAt": item["completedAt"],
         "comment": item["comment"],
-        "sets": list(describe_sets(item, unit)) if describe_sets and item["customerSets"] else [],
+        "sets": list(describe_sets(item, unit)) if describe_sets and item.get("customerSets") else [],
         "answers": list(describe_answers(item)) if describe_answers else [],
     }
 
 
-def _exercise_sets(item: Document, unit: str) -> Iterator[SetResult]:
+def _exercise_sets(item: Mapping[str, Any], unit: str) -> Iterator[SetResult]:
     """Every planned or logged set, by index."""
     planned = {each["index"]: each for each in item["exerciseSets"]}
     logged = {each["index"]: each for each in item["customerSets"]}
@@ -54,7 +55,7 @@ def _exercise_sets(item: Document, unit: str) -> Iterator[SetResult]:
         yield _set_result(str(index), planned.get(index), logged.get(index), unit)
 
 
-def _circuit_sets(item: Document, unit: str) -> Iterator[SetResult]:
+def _circuit_sets(item: Mapping[str, Any], unit: str) -> Iterator[SetResult]:
     """Every logged set, by round, then in the order of the circuit's exercises."""
     entries = {entry["exerciseId"]: (order, entry) for order, entry in enumerate(item["circuitExercises"])}
     removed = (len(entries), {"exercise": {"name": "removed exercise"}, "sets": []})
@@ -99,7 +100,7 @@ def _describe_effort(logged: Document) -> str:
     return ", ".join(f"{name} {format_number(logged[key])}" for name, key in EFFORT_FIELDS if logged[key] is not None)
 
 
-def _form_answers(item: Document) -> Iterator[tuple[str, str]]:
+def _form_answers(item: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     answers = {answer["questionId"]: answer["value"] for answer in item["answers"]}
     for question in item["form"]["questions"]:
         unit = "of 10" if question["type"] == "rating" else ""
@@ -114,7 +115,7 @@ def _describe_answer(value: Any, unit: str) -> str:
     return value if isinstance(value, str) else format_number(value, unit)
 
 
-def _metric_values(item: Document) -> Iterator[tuple[str, str]]:
+def _metric_values(item: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     metrics = {metric["_id"]: metric for metric in item["metricsFields"]["metrics"]}
     for recorded in item["values"]:
         metric = metrics.get(recorded["metricId"])

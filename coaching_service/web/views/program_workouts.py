@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import PROGRAMS
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
 from coaching_service.training.programs import service as programs
+from coaching_service.training.programs.models import ProgramChange
 from coaching_service.training.programs.schemas import LAST_DAY, NewProgram, NewProgramBlock, ProgramBlockCopy
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.workouts import service as workouts
+from coaching_service.training.workouts.models import BlockInput
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer_calendar import WorkoutNameForm
 from coaching_service.web.views.programs import program_page
@@ -28,7 +29,7 @@ class _NewBlock(WorkoutNameForm, NewProgramBlock):
     """A workout or rest day of a program."""
 
 
-async def _layout_variables(ctx: Context, program_id: ObjectId) -> dict[str, Document]:
+async def _layout_variables(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
     return {"program": await programs.require(ctx, program_id)}
 
 
@@ -52,7 +53,8 @@ declare_workout_pages(
 async def add_program_workout(ctx: Context, program_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Add an empty workout or a rest day to a program."""
     program_path = f"/app/programs/{program_id}"
-    block = await workouts.create(ctx, ProgramPlan(program_id), form | {"name": form["name"] or "Rest"})
+    new_block: BlockInput = {"name": form["name"] or "Rest", "day": form["day"], "isRest": form["isRest"]}
+    block = await workouts.create(ctx, ProgramPlan(program_id), new_block)
     if form["isRest"]:
         return Redirect(program_path, f"Day {form['day']} is a rest day.")
     return Redirect(f"{program_path}/blocks/{block['_id']}", f"{block['name']} added. Add its exercises here.")
@@ -68,7 +70,7 @@ async def edit_program_page(ctx: Context, program_id: ObjectId) -> dict[str, Any
 @pages.post("/edit", access=coach(PROGRAMS.EDIT), form=_PROGRAM_FORM, on=edit_program_page)
 async def update_program(ctx: Context, program_id: ObjectId, form: dict[str, Any]) -> Redirect:
     """Change a program's name, description and tags."""
-    await programs.change(ctx, program_id, form)
+    await programs.change(ctx, program_id, cast("ProgramChange", form))
     return Redirect(f"/app/programs/{program_id}", "Changes saved.")
 
 
@@ -76,7 +78,7 @@ async def update_program(ctx: Context, program_id: ObjectId, form: dict[str, Any
 async def delete_program_page(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
     """Confirmation of deleting a program."""
     program, blocks = await gather_reads(
-        ctx, programs.require(ctx, program_id), workouts.calendar(ctx, ProgramPlan(program_id), 1, LAST_DAY)
+        ctx, programs.require(ctx, program_id), workouts.list_blocks(ctx, ProgramPlan(program_id), 1, LAST_DAY)
     )
     item_count = sum(len(block["items"]) for block in blocks)
     return {"program": program, "workout_count": len(blocks), "item_count": item_count}

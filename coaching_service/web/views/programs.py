@@ -16,6 +16,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, Identifier, Input, Integer
 from coaching_service.people.customers import service as customers
 from coaching_service.training.programs import service as programs
+from coaching_service.training.programs.models import ProgramInput
 from coaching_service.training.programs.schemas import LAST_DAY, NewProgram
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.workouts import service as workouts
@@ -53,14 +54,14 @@ class _Assignment(Input):
 @pages.get("", access=coach(PROGRAMS.VIEW), query=_Search(), template="library/programs.html")
 async def programs_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any]:
     """The programs, by name."""
-    page = await programs.page(
+    page = await programs.list_page(
         ctx, archived=query["archived"], page=query["page"], size=_PAGE_SIZE, keywords=query["keywords"]
     )
     return {"page": page, "query": query, "page_url": list_url(pages.prefix, query)}
 
 
 @pages.post("", access=coach(PROGRAMS.CREATE), form=NewProgram(), on=programs_page)
-async def create_program(ctx: Context, form: dict[str, Any]) -> Redirect:
+async def create_program(ctx: Context, form: ProgramInput) -> Redirect:
     """Create a program without workouts."""
     program = await programs.create(ctx, form)
     return Redirect(f"/app/programs/{program['_id']}", f"{program['name']} created.")
@@ -72,7 +73,7 @@ async def program_page(ctx: Context, program_id: ObjectId, query: dict[str, Any]
     program, blocks, clients = await gather_reads(
         ctx,
         programs.read(ctx, program_id),
-        workouts.calendar(ctx, ProgramPlan(program_id), 1, LAST_DAY),
+        workouts.list_blocks(ctx, ProgramPlan(program_id), 1, LAST_DAY),
         customers.list_customers(ctx, archived=False, page=1, size=_MAX_CLIENTS, contains=query["client"]),
     )
     weeks: dict[int, list[Document]] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlencode
 
 from marshmallow import Schema
@@ -13,7 +13,6 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import Page
 from coaching_service.core.validation import Identifier, Input, Integer, Number, Text
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.forms import service as forms
@@ -23,7 +22,8 @@ from coaching_service.library.metric_sets.models import MetricSet
 from coaching_service.training.workouts import item_service
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.item_schemas import NEW_ITEM, NewReminderFields, NewTaskFields
-from coaching_service.training.workouts.owners import Owner
+from coaching_service.training.workouts.models import CircuitItem, ItemInput, WorkItem
+from coaching_service.training.workouts.schedule_owners import ScheduleOwner
 from coaching_service.training.workouts.set_schemas import MAX_LOAD, MAX_SECONDS, MAX_SETS
 from coaching_service.web.pages import Redirect
 from coaching_service.web.search_fields import Keywords
@@ -70,13 +70,11 @@ def search_path(block_path: str, query: Mapping[str, Any]) -> str:
 async def load_choices(ctx: Context, query: Mapping[str, Any]) -> dict[str, Any]:
     """Load the library items that can be added; `exercises` is one page of them, or None without permission."""
     permissions = ctx.caller.permissions
-    exercise_page: Page[Document] | None = None
+    exercise_page: dict[str, Any] | None = None
     if EXERCISES.VIEW in permissions:
-        exercise_page = await exercises.page(
-            ctx, page=query["page"], size=_EXERCISES_PER_PAGE, keywords=query["keywords"]
-        )
-        for exercise in exercise_page["docs"]:
-            exercise["proposed_range"] = describe_proposed_range(exercise)
+        found = await exercises.list_page(ctx, page=query["page"], size=_EXERCISES_PER_PAGE, keywords=query["keywords"])
+        docs = [{**exercise, "proposed_range": describe_proposed_range(exercise)} for exercise in found["docs"]]
+        exercise_page = {**found, "docs": docs}
     return {
         "exercises": exercise_page,
         "proposed_sets": PROPOSED_SETS,
@@ -110,25 +108,25 @@ def _declare_exercise_form(owner_pages: WorkoutOwnerPages, workout_page: Handler
             return await _add_item(ctx, owner, block_id, item, search_path(path, query))
         entry: CircuitExercise = {"exerciseId": exercise_id, "sets": sets, "instructions": None}
         if circuit_id == _NEW_CIRCUIT:
-            circuit = await _add_circuit(ctx, owner, block_id, entry)
-            return Redirect(f"{path}/items/{circuit['_id']}", "Circuit added. Set its name and rounds.")
+            new_circuit = await _add_circuit(ctx, owner, block_id, entry)
+            return Redirect(f"{path}/items/{new_circuit['_id']}", "Circuit added. Set its name and rounds.")
         circuit = await _append_to_circuit(ctx, owner, block_id, circuit_id, entry)
         return Redirect(search_path(path, query), f"Added to {circuit['circuitName']}.")
 
 
-async def _add_circuit(ctx: Context, owner: Owner, block_id: ObjectId, entry: CircuitExercise) -> Document:
+async def _add_circuit(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, entry: CircuitExercise) -> WorkItem:
     circuit = {
         "type": "CIRCUIT",
         "circuitName": "Circuit",
         "rounds": _NEW_CIRCUIT_ROUNDS,
         "circuitExercises": [entry],
     }
-    return await item_service.add_item(ctx, owner, block_id, NEW_ITEM.load(circuit))
+    return await item_service.add_item(ctx, owner, block_id, cast("ItemInput", NEW_ITEM.load(circuit)))
 
 
 async def _append_to_circuit(
-    ctx: Context, owner: Owner, block_id: ObjectId, circuit_id: str, entry: CircuitExercise
-) -> Document:
+    ctx: Context, owner: ScheduleOwner, block_id: ObjectId, circuit_id: str, entry: CircuitExercise
+) -> CircuitItem:
     block = await workouts.read(ctx, owner, block_id)
     circuit = next((item for item in circuits_of(block) if str(item["_id"]) == circuit_id), None)
     if circuit is None:
@@ -163,7 +161,7 @@ def _declare_other_forms(owner_pages: WorkoutOwnerPages, workout_page: Handler) 
     )
 
 
-async def _add_item(ctx: Context, owner: Owner, block_id: ObjectId, item: Document, target: str) -> Redirect:
+async def _add_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item: Document, target: str) -> Redirect:
     """Add an item, in the form of a request, at the end of a workout, and redirect to `target`."""
-    stored = await item_service.add_item(ctx, owner, block_id, NEW_ITEM.load(item))
+    stored = await item_service.add_item(ctx, owner, block_id, cast("ItemInput", NEW_ITEM.load(item)))
     return Redirect(target, f"{describe_item(stored, ctx.caller.company.load_unit)['title']} added.")

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypedDict
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
 from coaching_service.core.errors import BadRequest
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts import item_service
 from coaching_service.training.workouts.item_schemas import ITEM_CHANGE
-from coaching_service.training.workouts.owners import Owner
+from coaching_service.training.workouts.models import Block, CircuitItem
+from coaching_service.training.workouts.schedule_owners import ScheduleOwner
 
 
 class CircuitExercise(TypedDict):
     """An exercise of a circuit as sent in a request; `sets` are those of one round."""
 
     exerciseId: str
-    sets: list[Document]
+    sets: Sequence[Mapping[str, Any]]
     instructions: str | None
 
 
-def circuits_of(block: Document) -> list[Document]:
+def circuits_of(block: Block) -> list[CircuitItem]:
     """The circuits in a workout."""
     return [item for item in block["items"] if item["type"] == "CIRCUIT"]
 
 
-def exercises_of(circuit: Document) -> list[CircuitExercise]:
+def exercises_of(circuit: CircuitItem) -> list[CircuitExercise]:
     """The exercises of a stored circuit in the form of a request."""
     return [
         {"exerciseId": str(entry["exerciseId"]), "sets": entry["sets"], "instructions": entry["instructions"]}
@@ -37,9 +37,9 @@ def exercises_of(circuit: Document) -> list[CircuitExercise]:
 
 async def replace_exercises(
     ctx: Context,
-    owner: Owner,
+    owner: ScheduleOwner,
     block_id: ObjectId,
-    circuit: Document,
+    circuit: CircuitItem,
     exercises: Sequence[CircuitExercise],
     version: int,
 ) -> None:

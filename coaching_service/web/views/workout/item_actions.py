@@ -12,6 +12,7 @@ from coaching_service.core.validation import Identifier, Input, Integer
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training.workouts import item_service, items
 from coaching_service.training.workouts import service as workouts
+from coaching_service.training.workouts.models import MoveSource, MoveTarget
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.activity_descriptions import RECORD_TYPES
 from coaching_service.web.views.item_descriptions import describe_item
@@ -36,8 +37,8 @@ def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
         ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: dict[str, Any]
     ) -> Redirect:
         """Move an item to a position in this or another workout, and open that workout."""
-        source = {"wblockId": block_id, "witemId": witem_id}
-        target = {"wblockId": form["target"], "index": form["place"] - 1}
+        source: MoveSource = {"wblockId": block_id, "witemId": witem_id}
+        target: MoveTarget = {"wblockId": form["target"], "index": form["place"] - 1}
         block = await item_service.move_item(ctx, owner_pages.owner_type(owner_id), source, target)
         notice = "Moved." if block["_id"] == block_id else f"Moved to {block['name']}."
         return Redirect(owner_pages.block_path(owner_id, block["_id"]), notice)
@@ -49,7 +50,7 @@ def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
         """Ask for confirmation before an item is removed with its results and personal records."""
         variables = await owner_pages.load_variables(ctx, owner_id, block_id)
         block, unit = variables["block"], ctx.caller.company.load_unit
-        item = block["items"][items.find(block["items"], witem_id)]
+        item = block["items"][items.find_index(block["items"], witem_id)]
         records = await personal_records.of(ctx, block["customerId"]) if block["customerId"] else []
         return {
             **variables,
@@ -65,7 +66,7 @@ def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
         """Remove an item from a workout; one with results only after confirmation."""
         owner, path = owner_pages.owner_type(owner_id), owner_pages.block_path(owner_id, block_id)
         block = await workouts.read(ctx, owner, block_id)
-        item = block["items"][items.find(block["items"], witem_id)]
+        item = block["items"][items.find_index(block["items"], witem_id)]
         if items.is_recorded(item) and not form["confirmed"]:
             return Redirect(f"{path}/items/{witem_id}/delete")
         await item_service.remove_item(ctx, owner, block_id, witem_id)

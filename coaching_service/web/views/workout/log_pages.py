@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from marshmallow import Schema, ValidationError, fields, validates_schema
 
@@ -21,6 +21,7 @@ from coaching_service.progress.logs.schemas import (
     WorkoutBlockLog,
 )
 from coaching_service.training.workouts import items
+from coaching_service.training.workouts.models import BlockLog
 from coaching_service.web.forms import parse_value
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.item_descriptions import describe_item
@@ -82,7 +83,7 @@ def _declare_session_page(owner_pages: WorkoutOwnerPages) -> None:
     @owner_pages.post(f"{BLOCK}/log", form=WorkoutBlockLog(), on=session_page)
     async def log_session(ctx: Context, owner_id: ObjectId, block_id: ObjectId, form: dict[str, Any]) -> Redirect:
         """Record the duration, RPE and comment of a session."""
-        await logs.log_block(ctx, owner_id, block_id, form)
+        await logs.log_block(ctx, owner_id, block_id, cast("BlockLog", form))
         return Redirect(owner_pages.block_path(owner_id, block_id), "Session saved.")
 
 
@@ -92,7 +93,7 @@ def _declare_log_page(owner_pages: WorkoutOwnerPages) -> Handler:
         """The form that logs an item, prefilled with the plan until it is logged."""
         variables = await owner_pages.load_variables(ctx, owner_id, block_id)
         block, unit = variables["block"], ctx.caller.company.load_unit
-        item = block["items"][items.find(block["items"], witem_id)]
+        item = block["items"][items.find_index(block["items"], witem_id)]
         rows = log_rows(item, unit)
         return {
             **variables,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, NotRequired, TypedDict
+from typing import NamedTuple, NotRequired, TypedDict, cast
 
 from coaching_service.core.database.documents import Document
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts import items
+from coaching_service.training.workouts.models import WorkItem
 from coaching_service.web.views.item_descriptions import describe_set
 
 AMOUNT_FIELDS = {
@@ -44,7 +45,7 @@ class LogRow(TypedDict):
 
 def log_rows(item: Document, unit: str) -> list[LogRow]:
     """The rows of an exercise or circuit, loads in `unit`; other items have none."""
-    prefill = not items.is_recorded(item)
+    prefill = not items.is_recorded(cast("WorkItem", item))
     if item["type"] == "EXERCISE":
         return list(_exercise_rows(item, unit, prefill))
     if item["type"] == "CIRCUIT":

@@ -11,11 +11,11 @@ from marshmallow import Schema
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.owners import Owner
+from coaching_service.training.workouts.models import Block
+from coaching_service.training.workouts.schedule_owners import ScheduleOwner
 from coaching_service.web.pages import Pages
 
 BLOCK = "/blocks/{blockId}"
@@ -35,15 +35,15 @@ class WorkoutOwnerPages:
     """
 
     pages: Pages
-    owner_type: Callable[[ObjectId], Owner]
+    owner_type: Callable[[ObjectId], ScheduleOwner]
     owner_parameter: str
     view: str
     edit: str
     layout: str
-    layout_variables: Callable[[Context, ObjectId], Awaitable[dict[str, Document]]]
+    layout_variables: Callable[[Context, ObjectId], Awaitable[dict[str, Any]]]
     place_form: type[Schema]
-    move_range: Callable[[Document], tuple[object, object]]
-    overview_path: Callable[[ObjectId, Document], str]
+    move_range: Callable[[Block], tuple[str, str] | tuple[int, int]]
+    overview_path: Callable[[ObjectId, Block], str]
 
     def get(
         self, path: str, *, permission: str, template: str, query: Schema | None = None

@@ -15,6 +15,7 @@ from coaching_service.core.validation import TEXT_LENGTH, Input, Integer, ListOf
 from coaching_service.training.workouts import item_service, items
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.item_schemas import ITEM_CHANGE, NewReminderFields, NewTaskFields
+from coaching_service.training.workouts.models import Block, CircuitItem, PlannedSet, WorkItem
 from coaching_service.training.workouts.set_schemas import MAX_SETS
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.item_descriptions import describe_item, describe_sets
@@ -65,13 +66,14 @@ def _declare_item_page(owner_pages: WorkoutOwnerPages) -> Handler:
         """The form that edits an item."""
         variables = await owner_pages.load_variables(ctx, owner_id, block_id)
         item, unit = _find_item(variables["block"], witem_id), ctx.caller.company.load_unit
-        entries = item.get("circuitExercises") or ()
+        entries = item["circuitExercises"] if item["type"] == "CIRCUIT" else []
+        planned = item["exerciseSets"] if item["type"] == "EXERCISE" else []
         return {
             **variables,
-            **_set_variables(ctx, item.get("exerciseSets") or []),
+            **_set_variables(ctx, planned),
             "version": variables["block"]["version"],
             "item": item,
-            "entries": [entry | {"lines": describe_sets(entry["sets"], unit)} for entry in entries],
+            "entries": [{**entry, "lines": describe_sets(entry["sets"], unit)} for entry in entries],
             "title": describe_item(item, unit)["title"],
             "item_path": f"{variables['block_path']}/items/{witem_id}",
         }
@@ -122,7 +124,7 @@ def _declare_circuit_exercise_page(owner_pages: WorkoutOwnerPages) -> None:
     ) -> dict[str, Any]:
         """The form that edits an exercise of a circuit."""
         variables = await owner_pages.load_variables(ctx, owner_id, block_id)
-        circuit = _find_item(variables["block"], witem_id)
+        circuit = _find_circuit(variables["block"], witem_id)
         entry = circuit["circuitExercises"][_position(circuit, exercise_id)]
         return {
             **variables,
@@ -145,7 +147,7 @@ def _declare_circuit_exercise_page(owner_pages: WorkoutOwnerPages) -> None:
         """Change the sets and instructions of an exercise in a circuit."""
         owner = owner_pages.owner_type(owner_id)
         block = await workouts.read(ctx, owner, block_id)
-        circuit = _find_item(block, witem_id)
+        circuit = _find_circuit(block, witem_id)
         entry: CircuitExercise = {
             "exerciseId": str(exercise_id),
             "sets": planned_sets(form["sets"]),
@@ -164,31 +166,37 @@ def _declare_circuit_exercise_removal(owner_pages: WorkoutOwnerPages, item_page:
         """Remove an exercise from a circuit; its logged sets are not deleted."""
         owner = owner_pages.owner_type(owner_id)
         block = await workouts.read(ctx, owner, block_id)
-        circuit = _find_item(block, witem_id)
+        circuit = _find_circuit(block, witem_id)
         entries = _with_replaced(circuit, exercise_id, [])
         await replace_exercises(ctx, owner, block_id, circuit, entries, block["version"])
         return Redirect(f"{owner_pages.block_path(owner_id, block_id)}/items/{witem_id}", "Exercise removed.")
 
 
 def _with_replaced(
-    circuit: Document, exercise_id: ObjectId, replacement: Sequence[CircuitExercise]
+    circuit: CircuitItem, exercise_id: ObjectId, replacement: Sequence[CircuitExercise]
 ) -> list[CircuitExercise]:
     """The exercises of a circuit with one of them replaced. Raises NotFound."""
     position, entries = _position(circuit, exercise_id), exercises_of(circuit)
     return [*entries[:position], *replacement, *entries[position + 1 :]]
 
 
-def _set_variables(ctx: Context, sets: Sequence[Document]) -> dict[str, Any]:
+def _set_variables(ctx: Context, sets: Sequence[PlannedSet]) -> dict[str, Any]:
     return {"rows": set_rows(sets), "set_types": SET_TYPES, "unit": ctx.caller.company.load_unit}
 
 
-def _find_item(block: Document, item_id: ObjectId) -> Document:
-    item: Document = block["items"][items.find(block["items"], item_id)]
+def _find_item(block: Block, item_id: ObjectId) -> WorkItem:
+    return block["items"][items.find_index(block["items"], item_id)]
+
+
+def _find_circuit(block: Block, item_id: ObjectId) -> CircuitItem:
+    item = _find_item(block, item_id)
+    if item["type"] != "CIRCUIT":
+        raise NotFound("circuit")
     return item
 
 
-def _position(circuit: Document, exercise_id: ObjectId) -> int:
-    for position, entry in enumerate(circuit.get("circuitExercises") or ()):
+def _position(circuit: CircuitItem, exercise_id: ObjectId) -> int:
+    for position, entry in enumerate(circuit["circuitExercises"]):
         if entry["exerciseId"] == exercise_id:
             return position
     raise NotFound("exercise in the circuit")

@@ -62,14 +62,14 @@ def _measure(set_type: str) -> str:
     return set_type.partition("_")[0]
 
 
-def set_rows(sets: Sequence[Document]) -> list[Document]:
+def set_rows(sets: Sequence[Mapping[str, Any]]) -> list[Document]:
     """The rows of planned sets, followed by blank rows of the last set's type."""
     rows = [_row(planned) for planned in sets]
     blank = dict.fromkeys(SetRow().fields) | {"type": rows[-1]["type"] if rows else "reps_load"}
     return [*rows, *[blank] * BLANK_ROWS]
 
 
-def _row(planned: Document) -> Document:
+def _row(planned: Mapping[str, Any]) -> Document:
     range_fields = _RANGE_FIELDS.get(_measure(planned["type"]))
     low, high = (planned[name] for name in range_fields) if range_fields else (planned["plannedMeters"], None)
     common = {name: planned[name] for name in ("index", "type", *_COMMON_FIELDS)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
@@ -12,6 +12,7 @@ from coaching_service.core.validation import Input, Text, patch_of
 from coaching_service.training.programs.schemas import LAST_DAY
 from coaching_service.training.workouts import items
 from coaching_service.training.workouts import service as workouts
+from coaching_service.training.workouts.models import BlockChange
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.item_descriptions import describe_item
 from coaching_service.web.views.item_results import describe_results
@@ -38,7 +39,7 @@ def declare(owner_pages: WorkoutOwnerPages) -> Handler:
         first, last = owner_pages.move_range(block)
         move_targets = [block]
         if can_edit and block["items"]:
-            blocks = await workouts.calendar(ctx, owner_pages.owner_type(owner_id), first, last)
+            blocks = await workouts.list_blocks(ctx, owner_pages.owner_type(owner_id), first, last)
             move_targets = [other for other in blocks if not other["isRest"] or other["_id"] == block_id]
         return {
             **variables,
@@ -77,16 +78,16 @@ def _declare_changes(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> N
         """Rename a workout or move it to another day; on the same day it keeps its position."""
         owner = owner_pages.owner_type(owner_id)
         block = await workouts.read(ctx, owner, block_id)
-        if form.get(owner.slot) == block[owner.slot]:
-            del form[owner.slot]
-        await workouts.change(ctx, owner, block_id, form)
+        if form.get(owner.day_field) == block[owner.day_field]:
+            del form[owner.day_field]
+        await workouts.change(ctx, owner, block_id, cast("BlockChange", form))
         return Redirect(owner_pages.block_path(owner_id, block_id), "Changes saved.")
 
     @owner_pages.post(f"{BLOCK}/copy", form=owner_pages.place_form(), on=workout_page)
     async def copy_workout(ctx: Context, owner_id: ObjectId, block_id: ObjectId, form: dict[str, Any]) -> Redirect:
         """Copy a workout to another day, without its results."""
         owner = owner_pages.owner_type(owner_id)
-        block = await workouts.copy(ctx, owner, block_id, form[owner.slot])
+        block = await workouts.copy(ctx, owner, block_id, form[owner.day_field])
         return Redirect(owner_pages.overview_path(owner_id, block), f"{block['name']} copied.")
 
     @owner_pages.get(f"{BLOCK}/delete", permission=owner_pages.edit, template="workout/delete.html")

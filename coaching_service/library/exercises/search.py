@@ -1,0 +1,184 @@
+"""Exercise search: which exercises match keywords, and in which order.
+
+Order: exact name or alias, beginning of the name, whole words of the name, words of aliases, any other match; then how
+often the company uses the exercise, then its name. Singular and plural, hyphen and space are treated alike. If fewer
+than 5 exercises match, those that match with one typing error follow.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise, product
+
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
+
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.text import normalize
+from coaching_service.library.exercises.models import SearchEntry
+
+ENOUGH_MATCHES = 5
+_MIN_TYPO_LENGTH = 4
+_EXACT, _NAME_PREFIX, _NAME_WORDS, _ALIAS_WORDS, _SUBSTRING = range(5)
+_MAX_ALTERNATIVES = 64
+_SEPARATORS = re.compile(r"[-\s/,()]+")
+# Common abbreviations and short forms, with the words that they stand for.
+ABBREVIATIONS: Mapping[str, tuple[str, ...]] = {
+    "bb": ("barbell",),
+    "bss": ("bulgarian", "split", "squat"),
+    "bw": ("bodyweight",),
+    "cgbp": ("close", "grip", "bench", "press"),
+    "db": ("dumbbell",),
+    "du": ("double", "under"),
+    "ghr": ("glute", "ham", "raise"),
+    "hspu": ("handstand", "push", "up"),
+    "kb": ("kettlebell",),
+    "mb": ("medicine", "ball"),
+    "ohp": ("overhead", "press"),
+    "ohs": ("overhead", "squat"),
+    "rdl": ("romanian", "deadlift"),
+    "sldl": ("stiff", "leg", "deadlift"),
+    "tgu": ("turkish", "get", "up"),
+    "ttb": ("toe", "to", "bar"),
+    "t2b": ("toe", "to", "bar"),
+    "abs": ("abdominal",),
+    "bi": ("bicep",),
+    "delt": ("deltoid",),
+    "hammie": ("hamstring",),
+    "pec": ("chest",),
+    "quad": ("quadricep",),
+    "tri": ("tricep",),
+}
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The identifiers of the matching exercises in order; `tolerant` if some match only with a typing error."""
+
+    ids: list[ObjectId]
+    tolerant: bool
+
+
+@dataclass(frozen=True)
+class _Query:
+    """One reading of the keywords: `text` without hyphens, as it was typed, and its words in the singular."""
+
+    text: str
+    words: tuple[str, ...]
+
+    @property
+    def joined(self) -> str:
+        return "".join(self.words)
+
+
+def search(entries: Sequence[SearchEntry], keywords: str, use_counts: Mapping[ObjectId, int]) -> SearchResult:
+    """Return the exercises that match `keywords`; `use_counts` states how often the company uses an exercise."""
+    text = " ".join(_SEPARATORS.split(normalize(keywords))).strip()
+    words = split_words(text)
+    if not words:
+        return SearchResult([], tolerant=False)
+    ids = _rank_matches(entries, _with_abbreviations(text, words), use_counts)
+    if len(ids) >= ENOUGH_MATCHES:
+        return SearchResult(ids, tolerant=False)
+    matched = set(ids)
+    others = [entry for entry in entries if entry["_id"] not in matched]
+    typo_ids = _rank_matches(others, _with_corrections(words, others), use_counts)
+    return SearchResult(ids + typo_ids, tolerant=bool(typo_ids))
+
+
+def split_words(text: str) -> list[str]:
+    """Return the words of a normalized text in the singular; a hyphen separates words."""
+    return [singular(word) for word in _SEPARATORS.split(text) if word]
+
+
+def singular(word: str) -> str:
+    """Return an English word without its plural ending, if it has one."""
+    if len(word) > 4 and word.endswith(("sses", "shes", "ches", "xes")):
+        return word[:-2]
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-1]
+    return word
+
+
+def _with_abbreviations(text: str, words: Sequence[str]) -> list[_Query]:
+    """Return the keywords as they were typed, and with their abbreviations written out."""
+    expanded = tuple(part for word in words for part in ABBREVIATIONS.get(word, (word,)))
+    queries = [_Query(text, tuple(words))]
+    return queries if expanded == queries[0].words else [*queries, _Query(" ".join(expanded), expanded)]
+
+
+def _with_corrections(words: Sequence[str], entries: Iterable[SearchEntry]) -> list[_Query]:
+    """Return the keywords with words of the entries that differ by one typing error in place of their own."""
+    vocabulary = _vocabulary(entries)
+    choices = [[word, *_similar_words(word, vocabulary)] for word in words]
+    alternatives = islice(product(*choices), 1, _MAX_ALTERNATIVES)  # the first one is as typed
+    return [_Query(" ".join(corrected), corrected) for corrected in alternatives]
+
+
+def _vocabulary(entries: Iterable[SearchEntry]) -> list[str]:
+    words: set[str] = set()
+    for entry in entries:
+        name_words = split_words(entry["sortName"])
+        words.update(first + second for first, second in pairwise(name_words))
+        words.update(entry["search"].replace("-", " ").split())
+    return sorted({singular(word) for word in words})
+
+
+def _similar_words(word: str, vocabulary: Sequence[str]) -> list[str]:
+    if len(word) < _MIN_TYPO_LENGTH:
+        return []
+    similar = process.extract(word, vocabulary, scorer=OSA.distance, score_cutoff=1, limit=None)
+    return [candidate for candidate, distance, _ in similar if distance == 1]
+
+
+def _rank_matches(
+    entries: Iterable[SearchEntry], queries: Sequence[_Query], use_counts: Mapping[ObjectId, int]
+) -> list[ObjectId]:
+    """Return the entries that match any of the queries, best match first."""
+    ranked = []
+    for entry in entries:
+        text = entry["search"].replace("-", " ")
+        ranks = [_rank(entry["names"], text, query) for query in queries if _matches(text, query)]
+        if ranks:
+            ranked.append((min(ranks), -use_counts.get(entry["_id"], 0), entry["sortName"], entry["_id"]))
+    return [exercise_id for *_, exercise_id in sorted(ranked)]
+
+
+def _matches(text: str, query: _Query) -> bool:
+    """Return whether every word of a query occurs in a text, possibly with spaces inside (pushup in push up)."""
+    return all(word in text for word in query.words) or (
+        all(word in text.replace(" ", "") for word in query.words)
+        and all(word in text or _starts_words(text, word) for word in query.words)
+    )
+
+
+def _starts_words(text: str, joined: str) -> bool:
+    """Return whether `joined` is the beginning of two or more successive words of a line written as one."""
+    for line in text.split("\n"):
+        words = line.split()
+        for start in range(len(words) - 1):
+            if "".join(words[start:]).startswith(joined):
+                return True
+    return False
+
+
+def _rank(names: int, text: str, query: _Query) -> int:
+    """Return how well an entry with `names` names matches a query, 0 for the best."""
+    name, *aliases = (split_words(line) for line in text.split("\n")[:names])
+    if query.joined in {"".join(words) for words in (name, *aliases)}:
+        return _EXACT
+    if text.startswith(query.text) or name[: len(query.words)] == list(query.words):
+        return _NAME_PREFIX
+    name_words = _whole_words(name)
+    if name_words.issuperset(query.words):
+        return _NAME_WORDS
+    if name_words.union(*map(_whole_words, aliases)).issuperset(query.words):
+        return _ALIAS_WORDS
+    return _SUBSTRING
+
+
+def _whole_words(words: Sequence[str]) -> set[str]:
+    """Return the words, and each two successive ones written as one."""
+    return {*words, *(first + second for first, second in pairwise(words))}

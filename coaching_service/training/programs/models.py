@@ -1,0 +1,67 @@
+"""Programs as they are sent, stored and read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypedDict
+
+from coaching_service.core.database.models import Stored
+from coaching_service.core.ids import ObjectId
+from coaching_service.training.workouts.models import BlockPlan
+
+
+class ProgramInput(TypedDict):
+    """A program to create."""
+
+    name: str
+    description: str | None
+    tags: list[str]
+
+
+class ProgramFields(TypedDict, total=False):
+    """The fields of a stored program to set."""
+
+    name: str
+    description: str | None
+    tags: list[str]
+    isArchived: bool
+
+
+class ProgramChange(TypedDict, total=False):
+    """The fields of a program to change, and the version the change is based on."""
+
+    name: str
+    description: str | None
+    tags: list[str]
+    version: int | None
+
+
+class StoredProgram(Stored):
+    """A program in the database; its blocks are stored by training/workouts."""
+
+    name: str
+    description: str | None
+    tags: list[str]
+    isArchived: bool
+
+
+class Program(StoredProgram):
+    """A program as it is read, with the number of days that have a workout."""
+
+    numberOfDaysWithWorkouts: int
+
+
+class ProgramName(TypedDict):
+    """The name of a program."""
+
+    _id: ObjectId
+    name: str
+
+
+@dataclass(frozen=True)
+class DatedProgram:
+    """A program whose blocks have dates, day 1 on `start`."""
+
+    program: ProgramName
+    start: str
+    blocks: list[BlockPlan]

@@ -1,0 +1,427 @@
+"""Workout blocks and their items as they are sent, stored and read."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+
+from coaching_service.core.database.models import Stored
+from coaching_service.core.ids import ObjectId
+from coaching_service.library.exercises.models import ExerciseName
+from coaching_service.library.forms.models import Question, QuestionInput
+from coaching_service.library.metric_sets.models import Metric
+
+ItemType = Literal["EXERCISE", "CIRCUIT", "TASK", "FORM", "METRICS", "REMINDER"]
+SetType = Literal["reps_load", "reps", "time", "time_load", "distance"]
+RecordType = Literal["heaviest_load", "most_reps", "estimated_1rm"]
+
+
+# --- sets ------------------------------------------------------------------------------------------------------------
+
+
+class VariableValue(TypedDict):
+    """The value of a variable: `exact` has `value`, `range` has `min` and `max`."""
+
+    type: Literal["exact", "range"]
+    value: NotRequired[float]
+    min: NotRequired[float]
+    max: NotRequired[float]
+
+
+class SetVariable(TypedDict):
+    """One planned quantity of a set with its unit."""
+
+    key: str
+    unit: str
+    value: VariableValue
+
+
+class PlannedSet(TypedDict):
+    """A planned set; its `type` decides which of the optional quantities it has. `variables` is added on read.
+
+    Times are in seconds, distances in meters, loads in the company's unit.
+    """
+
+    index: int
+    type: SetType
+    rest: float | None
+    rpe: float | None
+    rir: float | None
+    tempo: str | None
+    isWarmup: bool
+    minPlannedReps: NotRequired[int | None]
+    maxPlannedReps: NotRequired[int | None]
+    load: NotRequired[float | None]
+    minPlannedSeconds: NotRequired[float | None]
+    maxPlannedSeconds: NotRequired[float | None]
+    plannedMeters: NotRequired[float | None]
+    variables: NotRequired[tuple[SetVariable, ...]]
+
+
+class CustomerSet(TypedDict):
+    """A set as the client did it; `exerciseId` and `round` are null outside circuits."""
+
+    index: int
+    exerciseId: ObjectId | None
+    round: int | None
+    reps: int | None
+    load: float | None
+    seconds: float | None
+    meters: float | None
+    rpe: float | None
+    rir: float | None
+    isCompleted: bool
+
+
+# --- totals ----------------------------------------------------------------------------------------------------------
+
+
+class Totals(TypedDict):
+    """Totals of completed sets that are not warm-up; `volumeLoad` is the sum of reps x load."""
+
+    sets: int
+    reps: int
+    volumeLoad: float
+
+
+class ExerciseTotals(Totals):
+    """The totals of one exercise."""
+
+    exerciseId: ObjectId
+
+
+class ItemTally(Totals):
+    """The totals of an item, and of each of its exercises."""
+
+    exercises: list[ExerciseTotals]
+
+
+class Best(TypedDict):
+    """The best set of a client for an exercise and a type of record; `witemId` is the item it was logged with."""
+
+    value: float
+    reps: int | None
+    date: str
+    witemId: ObjectId
+
+
+class BlockBest(TypedDict):
+    """The best set of a block for an exercise and a type of record."""
+
+    kind: RecordType
+    value: float
+    reps: int | None
+    witemId: ObjectId
+
+
+class BlockExerciseTotals(ExerciseTotals):
+    """The totals of one exercise in a block, with its best sets."""
+
+    bests: list[BlockBest]
+
+
+class BlockTotals(Totals):
+    """The totals of a block, stored with it so that reports over years need not read its items."""
+
+    exercises: list[BlockExerciseTotals]
+
+
+# --- items -----------------------------------------------------------------------------------------------------------
+
+
+class CircuitExercise(TypedDict):
+    """An exercise of a circuit; `sets` are those of one round. `exercise` and `plannedSetsTotal` are added on read."""
+
+    exerciseId: ObjectId
+    sets: list[PlannedSet]
+    instructions: str | None
+    exercise: NotRequired[ExerciseName]
+    plannedSetsTotal: NotRequired[int]
+
+
+class TaskFields(TypedDict):
+    """A task."""
+
+    title: str
+    description: str | None
+
+
+class ItemForm(TypedDict):
+    """A form as it was scheduled; `formId` is null if it was made for this item."""
+
+    formId: ObjectId | None
+    name: str
+    questions: list[Question]
+
+
+class FormAnswer(TypedDict):
+    """An answer to a question of a form: a text, a number, or a list of options."""
+
+    questionId: ObjectId
+    value: Any
+
+
+class MetricsFields(TypedDict):
+    """The metric set of an item; its name and metrics are added on read."""
+
+    metricsSetId: ObjectId
+    name: NotRequired[str]
+    metrics: NotRequired[list[Metric]]
+
+
+class MetricValue(TypedDict):
+    """A logged value of a metric."""
+
+    metricId: ObjectId
+    value: float
+
+
+class ReminderFields(TypedDict):
+    """A reminder: `scheduledTime` as it was sent (`HH:MM` or an ISO date-time); `time` (`HH:MM`) is added on read."""
+
+    scheduledTime: str
+    message: str
+    time: NotRequired[str]
+
+
+class ItemBase(TypedDict):
+    """The fields of every item.
+
+    Stored items have `exerciseIds`, `doneExerciseIds` and `tally`, which are derived from the log; items as they are
+    read have `order` (from 0) and `version` (the block's) instead.
+    """
+
+    _id: ObjectId
+    isCompleted: bool
+    completedAt: datetime | None
+    comment: str | None
+    createdAt: datetime
+    updatedAt: datetime
+    exerciseIds: NotRequired[list[ObjectId]]
+    doneExerciseIds: NotRequired[list[ObjectId]]
+    tally: NotRequired[ItemTally]
+    order: NotRequired[int]
+    version: NotRequired[int]
+
+
+class ExerciseItem(ItemBase):
+    """An exercise with its planned and logged sets; `exercise` is added on read."""
+
+    type: Literal["EXERCISE"]
+    exerciseId: ObjectId
+    exerciseSets: list[PlannedSet]
+    exerciseInstructions: str | None
+    supersetId: str | None
+    customerSets: list[CustomerSet]
+    exercise: NotRequired[ExerciseName]
+
+
+class CircuitItem(ItemBase):
+    """Exercises that are done one after another, for a number of rounds."""
+
+    type: Literal["CIRCUIT"]
+    circuitName: str
+    circuitExercises: list[CircuitExercise]
+    rounds: int
+    customerSets: list[CustomerSet]
+
+
+class TaskItem(ItemBase):
+    """A task that is not an exercise."""
+
+    type: Literal["TASK"]
+    taskFields: TaskFields
+
+
+class FormItem(ItemBase):
+    """A form to fill in, with its answers."""
+
+    type: Literal["FORM"]
+    form: ItemForm
+    answers: list[FormAnswer]
+
+
+class MetricsItem(ItemBase):
+    """A metric set to record, with the recorded values."""
+
+    type: Literal["METRICS"]
+    metricsFields: MetricsFields
+    values: list[MetricValue]
+
+
+class ReminderItem(ItemBase):
+    """A reminder."""
+
+    type: Literal["REMINDER"]
+    reminderFields: ReminderFields
+
+
+WorkItem: TypeAlias = ExerciseItem | CircuitItem | TaskItem | FormItem | MetricsItem | ReminderItem
+
+
+class ItemFormInput(TypedDict, total=False):
+    """A form of the library (`formId`), or one made for this item (`name` and `questions`)."""
+
+    formId: ObjectId | None
+    name: str
+    questions: list[QuestionInput]
+
+
+class ItemChange(TypedDict, total=False):
+    """The fields of an item as a coach sends them, and the version of the block that the change is based on."""
+
+    exerciseId: ObjectId
+    exerciseSets: list[PlannedSet]
+    exerciseInstructions: str | None
+    supersetId: str | None
+    circuitName: str
+    circuitExercises: list[CircuitExercise]
+    rounds: int
+    taskFields: TaskFields
+    form: ItemFormInput | ItemForm
+    metricsFields: MetricsFields
+    reminderFields: ReminderFields
+    version: int | None
+
+
+class ItemInput(ItemChange):
+    """A new item as a coach sends it; its `type` decides which fields it has."""
+
+    type: ItemType
+
+
+class ItemLog(TypedDict):
+    """What a client did of an item; `version` is that of the block it is based on."""
+
+    isCompleted: bool
+    comment: str | None
+    customerSets: NotRequired[list[CustomerSet]]
+    answers: NotRequired[list[FormAnswer]]
+    values: NotRequired[list[MetricValue]]
+    version: NotRequired[int | None]
+
+
+class DatedItem(TypedDict):
+    """An item with the date of its block (`YYYY-MM-DD`)."""
+
+    date: str
+    item: WorkItem
+
+
+class MoveSource(TypedDict):
+    """Where an item is."""
+
+    wblockId: ObjectId
+    witemId: ObjectId
+
+
+class MoveTarget(TypedDict):
+    """Where an item is moved to; `index` counts from 0."""
+
+    wblockId: ObjectId
+    index: int
+
+
+# --- blocks ----------------------------------------------------------------------------------------------------------
+
+
+class StoredBlock(Stored):
+    """A stored block: of a client (`date`), of a program (`day`), or of a client from a program (both)."""
+
+    customerId: ObjectId | None
+    programId: ObjectId | None
+    name: str
+    date: str | None
+    day: int | None
+    isRest: bool
+    durationMinutes: float | None
+    sessionRpe: float | None
+    comment: str | None
+    items: list[WorkItem]
+
+
+class Block(StoredBlock):
+    """A block as it is read; `order` counts the blocks of a day from 0."""
+
+    order: int
+    isCompleted: bool
+
+
+class BlockInput(TypedDict):
+    """A new block as a coach sends it: with a `date` for a client, with a `day` for a program."""
+
+    name: str
+    isRest: bool
+    date: NotRequired[str]
+    day: NotRequired[int]
+
+
+class BlockChange(TypedDict, total=False):
+    """The fields of a block to change, and the version that the change is based on."""
+
+    name: str
+    isRest: bool
+    date: str
+    day: int
+    version: int | None
+
+
+class BlockPlan(TypedDict):
+    """A block to put on a schedule with its items, new or copied; whatever was done of them is left out."""
+
+    name: str
+    isRest: bool
+    items: list[WorkItem]
+    date: NotRequired[str | None]
+    day: NotRequired[int | None]
+    programId: NotRequired[ObjectId | None]
+
+
+class BlockLog(TypedDict):
+    """What a client reports about a session; `version` is that of the block it is based on."""
+
+    durationMinutes: float | None
+    sessionRpe: float | None
+    comment: str | None
+    version: NotRequired[int | None]
+
+
+class ScheduledBlock(TypedDict):
+    """A scheduled block with the number of its items and of those completed."""
+
+    _id: ObjectId
+    customerId: ObjectId
+    date: str
+    name: str
+    isRest: bool
+    totalItems: int
+    completedItems: int
+
+
+class ExerciseSession(TypedDict):
+    """A block with the items that contain a certain exercise."""
+
+    _id: ObjectId
+    date: str
+    items: list[WorkItem]
+
+
+class Session(Totals):
+    """A training session: a block with work done or with a rating."""
+
+    date: str
+    sessionRpe: float | None
+    durationMinutes: float | None
+
+
+class ExerciseSum(Totals):
+    """The totals of an exercise (`_id`) over a period."""
+
+    _id: ObjectId
+
+
+class ProgramDays(TypedDict):
+    """On how many days a program (`_id`) has a workout."""
+
+    _id: ObjectId
+    days: int

@@ -1,0 +1,132 @@
+"""Queries over scheduled and completed blocks, for the features that report on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Filter
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.ids import ObjectId
+from coaching_service.training.workouts.models import (
+    Best,
+    DatedItem,
+    ExerciseSession,
+    ExerciseSum,
+    RecordType,
+    ScheduledBlock,
+    Session,
+)
+from coaching_service.training.workouts.store import blocks
+from coaching_service.training.workouts.training_load import TOTALS
+
+Stage = dict[str, Any]
+
+_BY_DATE, _, _BY_DONE_EXERCISE, _BY_EXERCISE, _BY_ITEM = (index.name for index in blocks.indexes)
+# A block is a session if work was done in it or if it was rated.
+_IS_SESSION: Filter = {
+    "$or": [
+        {"done": {"$ne": None}},
+        {"sessionRpe": {"$ne": None}, "durationMinutes": {"$ne": None}},
+    ]
+}
+
+
+async def find_exercise_sessions(
+    ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, *, include_planned: bool, skip: int, limit: int
+) -> tuple[list[ExerciseSession], int]:
+    """Return one page of a client's blocks in which an exercise was done, newest first, and the total number.
+
+    With `include_planned` also those in which it is only planned. Each has only the items with the exercise.
+    """
+    field, hint = (
+        ("items.exerciseIds", _BY_EXERCISE) if include_planned else ("items.doneExerciseIds", _BY_DONE_EXERCISE)
+    )
+    condition = {"customerId": customer_id, field: exercise_id}
+    items = {"$filter": {"input": "$items", "cond": {"$in": [exercise_id, "$$this.exerciseIds"]}}}
+    page: list[Stage] = [{"$sort": {"date": -1, "_id": -1}}, {"$skip": skip}, {"$limit": limit}]
+    sessions, total = await gather_reads(
+        ctx,
+        blocks.aggregate(ctx, condition, *page, {"$project": {"date": 1, "items": items}}, hint=hint),
+        blocks.count(ctx, condition, hint=hint),
+    )
+    return sessions, total
+
+
+async def find_best_sets(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId) -> dict[RecordType, Best]:
+    """Return the best set of each type of record that a client ever did of an exercise."""
+    condition = {"customerId": customer_id, "items.doneExerciseIds": exercise_id}
+    of_exercise = {"$filter": {"input": "$done.exercises", "cond": {"$eq": ["$$this.exerciseId", exercise_id]}}}
+    best = {"date": "$date", **{name: f"$exercise.bests.{name}" for name in ("value", "reps", "witemId")}}
+    order = {"exercise.bests.value": -1, "date": 1, "exercise.bests.reps": -1, "exercise.bests.witemId": 1}
+    stages: list[Stage] = [
+        {"$project": {"date": 1, "exercise": of_exercise}},
+        {"$unwind": "$exercise"},
+        {"$unwind": "$exercise.bests"},
+        {"$group": {"_id": "$exercise.bests.kind", "best": {"$top": {"sortBy": order, "output": best}}}},
+    ]
+    groups = await blocks.aggregate(ctx, condition, *stages, hint=_BY_DONE_EXERCISE)
+    return {group["_id"]: group["best"] for group in groups}
+
+
+async def find_items(ctx: Context, customer_id: ObjectId, item_ids: Sequence[ObjectId]) -> list[DatedItem]:
+    """Return the existing items of a client with these identifiers: only the fields that training load needs."""
+    ids = list(item_ids)
+    names = ("_id", "type", "exerciseId", "exerciseSets", "circuitExercises", "customerSets")
+    of_ids = {"$filter": {"input": "$items", "cond": {"$in": ["$$this._id", ids]}}}
+    stages: list[Stage] = [
+        {"$project": {"date": 1, "item": of_ids}},
+        {"$unwind": "$item"},
+        {"$project": {"_id": 0, "date": 1, "item": dict.fromkeys(names, 1)}},
+    ]
+    condition = {"customerId": customer_id, "items._id": {"$in": ids}}
+    return await blocks.aggregate(ctx, condition, *stages, hint=_BY_ITEM)
+
+
+async def sum_by_exercise(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[ExerciseSum]:
+    """Return the totals of each exercise that a client did from the date `first` to `last`."""
+    stages: list[Stage] = [
+        {"$project": {"_id": 0, "done": "$done.exercises"}},
+        {"$unwind": "$done"},
+        {"$group": {"_id": "$done.exerciseId", **{name: {"$sum": f"$done.{name}"} for name in TOTALS}}},
+    ]
+    return await blocks.aggregate(ctx, _between(customer_id, first, last), *stages, hint=_BY_DATE)
+
+
+async def find_sessions(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[Session]:
+    """Return a client's sessions from the date `first` to `last`, by date.
+
+    A session is a block with an item that was at least partly done, or one that was rated.
+    """
+    totals = {name: {"$ifNull": [f"$done.{name}", 0]} for name in TOTALS}
+    condition = _between(customer_id, first, last) | _IS_SESSION
+    project = {"$project": {"_id": 0, "date": 1, "sessionRpe": 1, "durationMinutes": 1, **totals}}
+    return await blocks.aggregate(ctx, condition, {"$sort": {"date": 1}}, project, hint=_BY_DATE)
+
+
+async def find_first_session_date(ctx: Context, customer_id: ObjectId) -> str | None:
+    """Return the date of a client's first session, or None."""
+    condition: Filter = {"customerId": customer_id, "date": {"$gt": ""}} | _IS_SESSION
+    found = await blocks.find(ctx, condition, sort=("date",), limit=1, fields=("date",), hint=_BY_DATE)
+    return found[0]["date"] if found else None
+
+
+async def find_scheduled_blocks(
+    ctx: Context, customer_ids: Sequence[ObjectId], first: str, last: str
+) -> list[ScheduledBlock]:
+    """Return the blocks of clients from the date `first` to `last`, by client and date, in order."""
+    completed = {"$size": {"$filter": {"input": "$items", "cond": "$$this.isCompleted"}}}
+    fields = dict.fromkeys(("customerId", "date", "name", "isRest"), 1)
+    condition: Filter = {"customerId": {"$in": list(customer_ids)}, "date": {"$gte": first, "$lte": last}}
+    return await blocks.aggregate(
+        ctx,
+        condition,
+        {"$sort": {"customerId": 1, "date": 1, "position": 1, "_id": 1}},
+        {"$project": {**fields, "totalItems": {"$size": "$items"}, "completedItems": completed}},
+        hint=_BY_DATE,
+    )
+
+
+def _between(customer_id: ObjectId, first: str, last: str) -> Filter:
+    return {"customerId": customer_id, "date": {"$gte": first, "$lte": last}}

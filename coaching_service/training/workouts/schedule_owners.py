@@ -1,0 +1,74 @@
+"""Owners of a schedule: the same operations serve the calendar of a client (by date) and a program (by day)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Filter
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.customers import service as customers
+from coaching_service.training.workouts import store
+from coaching_service.training.workouts.events import CompletedWorkChanged, ScheduleChanged
+from coaching_service.training.workouts.models import WorkItem
+
+DayField = Literal["date", "day"]
+
+
+class ScheduleOwner(Protocol):
+    """What the block operations need to know about the owner of a schedule."""
+
+    @property
+    def block_filter(self) -> Filter:
+        """The filter that finds the owner's blocks; also the owner's fields in a new block."""
+
+    @property
+    def day_field(self) -> DayField:
+        """The field of a block that states when it takes place."""
+
+    async def require_access(self, ctx: Context) -> None:
+        """Raise NotFound or Forbidden if the caller may not access this owner."""
+
+    async def after_schedule_change(self, ctx: Context) -> None:
+        """Update what depends on the schedule, in the transaction that changed it."""
+
+    async def after_completed_work_change(self, ctx: Context, items: Sequence[WorkItem]) -> None:
+        """Update what depends on completed work, in the transaction that changed it.
+
+        `items` were added, removed or changed (before and after), or got another date.
+        """
+
+
+@dataclass(frozen=True)
+class ClientCalendar:
+    """The calendar of a client."""
+
+    customer_id: ObjectId
+
+    @property
+    def block_filter(self) -> Filter:
+        """The filter that finds the client's blocks."""
+        return {"customerId": self.customer_id}
+
+    @property
+    def day_field(self) -> DayField:
+        """Blocks of a client have a date."""
+        return "date"
+
+    async def require_access(self, ctx: Context) -> None:
+        """Raise NotFound or Forbidden if the caller may not access the client."""
+        await customers.get_visible(ctx, self.customer_id)
+
+    async def after_schedule_change(self, ctx: Context) -> None:
+        """Store the date of the client's last block, and publish ScheduleChanged."""
+        last_date = await store.find_last_date(ctx, self.block_filter)
+        await customers.set_last_workout_date(ctx, self.customer_id, last_date)
+        await ctx.publish(ScheduleChanged(self.customer_id))
+
+    async def after_completed_work_change(self, ctx: Context, items: Sequence[WorkItem]) -> None:
+        """Publish CompletedWorkChanged for the items with completed exercises, one change of a client at a time."""
+        if changed := [item for item in items if item["doneExerciseIds"]]:
+            await customers.lock(ctx, self.customer_id)
+            await ctx.publish(CompletedWorkChanged(self.customer_id, changed))

@@ -1,0 +1,209 @@
+"""Training load: totals of completed sets, estimated one-repetition maximum, and best sets.
+
+Totals are stored with items and blocks, so that reports need not read every set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypedDict, cast
+
+from coaching_service.core.ids import ObjectId
+from coaching_service.training.workouts.models import (
+    Best,
+    BlockBest,
+    BlockExerciseTotals,
+    BlockTotals,
+    CircuitExercise,
+    CustomerSet,
+    DatedItem,
+    ExerciseTotals,
+    ItemChange,
+    ItemTally,
+    PlannedSet,
+    RecordType,
+    Totals,
+    WorkItem,
+)
+
+DERIVED_FIELDS = ("exerciseIds", "doneExerciseIds", "tally")
+TOTALS = ("sets", "reps", "volumeLoad")
+HEAVIEST_LOAD: RecordType = "heaviest_load"
+MOST_REPS: RecordType = "most_reps"
+ESTIMATED_ONE_REP_MAX: RecordType = "estimated_1rm"
+RECORD_TYPES = (HEAVIEST_LOAD, MOST_REPS, ESTIMATED_ONE_REP_MAX)
+EPLEY, LOAD = "epley", "load"
+_MAX_REPS = 12
+
+
+class DerivedFields(TypedDict):
+    """The fields of a stored item that are derived from its plan and log."""
+
+    exerciseIds: list[ObjectId]
+    doneExerciseIds: list[ObjectId]
+    tally: ItemTally
+
+
+def derive_fields(item: WorkItem) -> DerivedFields:
+    """Return the derived fields of an item.
+
+    `exerciseIds` are the exercises it plans or that were logged. `doneExerciseIds` are those that are done: the item
+    or a set of it is completed. `tally` has the totals of its working sets.
+    """
+    planned = planned_exercise_ids(item)
+    totals = _zero_totals()
+    by_exercise: dict[ObjectId, ExerciseTotals] = {}
+    for exercise_id, done in working_sets(item):
+        exercise_totals = by_exercise.setdefault(exercise_id, {"exerciseId": exercise_id, **_zero_totals()})
+        for sums in (totals, exercise_totals):
+            sums["sets"] += 1
+            sums["reps"] += done["reps"] or 0
+            sums["volumeLoad"] += volume_load(done)
+    completed = [done["exerciseId"] or planned[0] for done in _customer_sets(item) if done["isCompleted"]]
+    done_ids = list(dict.fromkeys([*(planned if item["isCompleted"] else ()), *completed]))
+    return {
+        "exerciseIds": list(dict.fromkeys([*planned, *done_ids])),
+        "doneExerciseIds": done_ids,
+        "tally": {**totals, "exercises": list(by_exercise.values())},
+    }
+
+
+def planned_exercise_ids(item: WorkItem | ItemChange) -> list[ObjectId]:
+    """Return the exercises that an item plans, those of a circuit included, without duplicates."""
+    exercise_id = item.get("exerciseId")
+    ids = [exercise_id] if isinstance(exercise_id, ObjectId) else []
+    return list(dict.fromkeys([*ids, *(entry["exerciseId"] for entry in _circuit_exercises(item))]))
+
+
+def working_sets(item: WorkItem) -> Iterator[tuple[ObjectId, CustomerSet]]:
+    """Yield the completed sets of an item that are not warm-up, each with its exercise."""
+    warm_ups = {(exercise_id, planned["index"]) for exercise_id, planned in _planned_sets(item) if planned["isWarmup"]}
+    for done in _customer_sets(item):
+        exercise_id = done["exerciseId"] or _own_exercise_id(item)
+        if done["isCompleted"] and (exercise_id, done["index"]) not in warm_ups:
+            yield exercise_id, done
+
+
+def volume_load(done: CustomerSet) -> float:
+    """Return reps x load of a set; 0 if either is missing."""
+    return (done["reps"] or 0) * (done["load"] or 0)
+
+
+def round_total(total: float) -> float:
+    """Round a sum of products to 6 decimals, which removes the noise of binary fractions."""
+    return round(total, 6)
+
+
+def summarize_block(items: Sequence[WorkItem]) -> BlockTotals | None:
+    """Return the totals of a block's items, with the best sets of each exercise. None if nothing was done."""
+    if not any(item["isCompleted"] or item["doneExerciseIds"] for item in items):
+        return None
+    block_totals = _zero_totals()
+    by_exercise: dict[ObjectId, BlockExerciseTotals] = {}
+    for item in items:
+        _add_totals(block_totals, item["tally"])
+        for exercise in item["tally"]["exercises"]:
+            exercise_id = exercise["exerciseId"]
+            totals = by_exercise.setdefault(exercise_id, {"exerciseId": exercise_id, **_zero_totals(), "bests": []})
+            _add_totals(totals, exercise)
+    for exercise_id, bests in best_by_exercise({"date": "", "item": item} for item in items).items():
+        by_exercise[exercise_id]["bests"] = [_block_best(record_type, best) for record_type, best in bests.items()]
+    summary: BlockTotals = {**block_totals, "exercises": list(by_exercise.values())}
+    return summary
+
+
+def estimated_one_rep_max(reps: int | None, load: float | None) -> tuple[float, str] | None:
+    """Return the estimated one-repetition maximum of a set in the unit of `load`, and the formula used.
+
+    Epley (1985), load x (1 + reps / 30), for 2 to 12 reps; the load itself for 1 rep (`load`). None without a load or
+    above 12 reps, where the estimate is unreliable.
+    """
+    if not reps or not load or reps > _MAX_REPS:
+        return None
+    return (load, LOAD) if reps == 1 else (load * (1 + reps / 30), EPLEY)
+
+
+def best_set(sets: Iterable[CustomerSet]) -> CustomerSet | None:
+    """Return the set with the highest estimated one-repetition maximum, else the highest load, else the most reps.
+
+    The first of equal sets; None if no set has reps or a load.
+    """
+
+    def value(done: CustomerSet) -> tuple[float, float, float]:
+        estimate = estimated_one_rep_max(done["reps"], done["load"])
+        return (estimate[0] if estimate else 0, done["load"] or 0, done["reps"] or 0)
+
+    best = max(sets, key=value, default=None)
+    return None if best is None or value(best) == (0, 0, 0) else best
+
+
+def best_by_exercise(items: Iterable[DatedItem]) -> dict[ObjectId, dict[RecordType, Best]]:
+    """Return the best working set for each exercise and type of record."""
+    bests: dict[ObjectId, dict[RecordType, Best]] = {}
+    for dated in items:
+        for exercise_id, done in working_sets(dated["item"]):
+            of_exercise = bests.setdefault(exercise_id, {})
+            for record_type, value in _record_values(done):
+                best: Best = {
+                    "value": value,
+                    "reps": done["reps"],
+                    "date": dated["date"],
+                    "witemId": dated["item"]["_id"],
+                }
+                previous = of_exercise.get(record_type)
+                of_exercise[record_type] = best if previous is None else min(previous, best, key=rank_best)
+    return bests
+
+
+def rank_best(best: Best) -> tuple[Any, ...]:
+    """Return a sort key of best sets, best first: higher value, earlier date, more reps, then a stable order."""
+    return (-best["value"], best["date"], -(best["reps"] or 0), best["witemId"])
+
+
+def _record_values(done: CustomerSet) -> list[tuple[RecordType, float]]:
+    values: list[tuple[RecordType, float]] = []
+    if done["load"] and done["reps"]:
+        values.append((HEAVIEST_LOAD, done["load"]))
+    if done["reps"]:
+        values.append((MOST_REPS, done["reps"]))
+    if estimate := estimated_one_rep_max(done["reps"], done["load"]):
+        values.append((ESTIMATED_ONE_REP_MAX, round(estimate[0], 2)))
+    return values
+
+
+def _block_best(record_type: RecordType, best: Best) -> BlockBest:
+    return {"kind": record_type, "value": best["value"], "reps": best["reps"], "witemId": best["witemId"]}
+
+
+def _zero_totals() -> Totals:
+    return {"sets": 0, "reps": 0, "volumeLoad": 0}
+
+
+def _add_totals(totals: Totals, more: Totals) -> None:
+    totals["sets"] += more["sets"]
+    totals["reps"] += more["reps"]
+    totals["volumeLoad"] += more["volumeLoad"]
+
+
+def _customer_sets(item: WorkItem) -> list[CustomerSet]:
+    return item["customerSets"] if item["type"] == "EXERCISE" or item["type"] == "CIRCUIT" else []
+
+
+def _own_exercise_id(item: WorkItem) -> ObjectId:
+    if item["type"] != "EXERCISE":
+        raise ValueError("a logged set of a circuit must have an exercise")
+    return item["exerciseId"]
+
+
+def _planned_sets(item: WorkItem) -> Iterator[tuple[ObjectId, PlannedSet]]:
+    if item["type"] == "EXERCISE":
+        for planned in item["exerciseSets"]:
+            yield item["exerciseId"], planned
+    for entry in _circuit_exercises(item):
+        for planned in entry["sets"]:
+            yield entry["exerciseId"], planned
+
+
+def _circuit_exercises(item: WorkItem | ItemChange) -> list[CircuitExercise]:
+    # mypy knows `get` of a union of TypedDicts only as an object.
+    return cast("list[CircuitExercise]", item.get("circuitExercises") or [])
