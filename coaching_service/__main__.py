@@ -16,10 +16,12 @@ from rich.table import Table
 from coaching_service import demo, features, logs, runtime, seeding
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.secrets import SecretUnreadable, new_master_key
-from coaching_service.core.database.connection import as_service_error
+from coaching_service.core.database import migrations
+from coaching_service.core.database.connection import UNAUTHORIZED, as_service_error, hosts_of
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.embedded import DatabaseUnavailable
-from coaching_service.core.errors import ServiceError
+from coaching_service.core.database.indexes import IndexConflict
+from coaching_service.core.errors import ServiceError, Unavailable
 from coaching_service.core.http.openapi import describe
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.http.routes import routes_of
@@ -48,12 +50,12 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except (SettingsError, DatabaseUnavailable, ServiceError) as error:
+        except (SettingsError, DatabaseUnavailable, IndexConflict, ServiceError) as error:
             raise click.ClickException(str(error)) from None
         except SecretUnreadable as error:
             raise click.ClickException(f"A stored API key cannot be read: {error}") from None
         except Exception as error:
-            if getattr(error, "code", None) in (13, 18):  # MongoDB's Unauthorized and AuthenticationFailed
+            if getattr(error, "code", None) in UNAUTHORIZED:
                 message = (
                     "The database refuses the user name and password in MONGODB_URI, or that user lacks permissions"
                 )
@@ -105,8 +107,14 @@ def _with_services(settings: Settings, work: Callable[[Services], Awaitable[T]])
             await runtime.make_indexes(services)
             return await work(services)
 
-    with _console.status("Opening the database ..."), runtime.database_for(settings) as ready:
-        return uvloop.run(run(ready))
+    with _console.status("Opening the database ..."), runtime.open_database(settings) as opened:
+        try:
+            return uvloop.run(run(opened.settings))
+        except Exception as error:
+            if isinstance(as_service_error(error), Unavailable) and getattr(error, "code", None) not in UNAUTHORIZED:
+                host = hosts_of(opened.settings.mongodb_uri or "")
+                raise click.ClickException(f"The database at {host} cannot be reached") from None
+            raise
 
 
 async def _find_coach(services: Services, email: str) -> Principal:
@@ -127,9 +135,9 @@ def serve(host: str | None, port: int | None, data: Path | None, with_demo: bool
     """Start the service; stop it with Ctrl-C or SIGTERM."""
     settings = _settings(data, host=host, port=port)
     logs.configure(settings.log_format, settings.log_level)
-    bound, settings = runtime.listen_on(settings)
+    bound, settings = runtime.bind(settings)
 
-    async def started(services: Services) -> None:
+    async def on_ready(services: Services) -> None:
         await shared.publish(services)
         facts = await demo.ensure_demo(services) if with_demo else None
         click.echo(f"Address  {services.base_url}\nDocs     {services.base_url}/docs")
@@ -138,8 +146,8 @@ def serve(host: str | None, port: int | None, data: Path | None, with_demo: bool
             demo.write_atomically(settings.data_dir / "demo.json", facts)
         sys.stdout.flush()
 
-    with bound, runtime.database_for(settings, runtime.stop_serving) as ready:
-        uvloop.run(runtime.serve(ready, bound, started))
+    with bound, runtime.open_database(settings, runtime.stop_serving) as opened:
+        uvloop.run(runtime.serve(opened, bound, on_ready))
 
 
 @main.command()
@@ -227,6 +235,22 @@ def ensure_indexes(data: Path | None) -> None:
     async def work(services: Services) -> None:
         names = sorted(await runtime.make_indexes(services))
         click.echo(f"The indexes of {len(names)} collections exist: {', '.join(names)}")
+
+    _with_services(_settings(data), work)
+
+
+@main.command()
+@_data
+def migrate(data: Path | None) -> None:
+    """Apply pending changes of the stored documents after an update. Running it again changes nothing.
+
+    `serve` does this by itself on the embedded database. With MONGODB_URI the service is not ready until the migrations
+    have been applied.
+    """
+
+    async def work(services: Services) -> None:
+        names = await migrations.migrate(services.db, services.vault)
+        click.echo(f"Applied: {', '.join(names)}" if names else "No migration is pending")
 
     _with_services(_settings(data), work)
 

@@ -1,4 +1,4 @@
-"""The aiohttp application: middlewares, the features' routes, the operator endpoints and the background worker."""
+"""The aiohttp application: middlewares, the routes of all interfaces, and background work."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from aiohttp import web
 from coaching_service import features
 from coaching_service import web as coach_application
 from coaching_service.authentication import authenticate, authenticate_assistant
+from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Services
-from coaching_service.core.http.handlers import HandlerDependencies, UploadLimits, mount
+from coaching_service.core.errors import Unavailable
+from coaching_service.core.http.availability import Availability, RequestSlots
+from coaching_service.core.http.handlers import Authenticate, HandlerDependencies, UploadLimits, mount
 from coaching_service.core.http.middleware import HttpMetrics, request_middleware
 from coaching_service.core.http.operator_endpoints import OperatorEndpoints
 from coaching_service.core.http.routes import routes_of
@@ -28,17 +31,21 @@ _DOWNLOAD_CONCURRENCY = 4
 HTTP_METRICS = web.AppKey("metrics", HttpMetrics)
 
 
-def create_app(settings: Settings, services: Services) -> web.Application:
-    """The application on `services`; the background worker runs while it does."""
+def create_app(settings: Settings, services: Services, availability: Availability | None = None) -> web.Application:
+    """Create the application, which also runs background jobs.
+
+    Without `availability` it accepts requests from the start.
+    """
+    availability = availability or Availability("ready")
     metrics = HttpMetrics()
-    app = web.Application(middlewares=[request_middleware(metrics)])
+    app = web.Application(middlewares=[request_middleware(metrics), availability.middleware()])
     app[SERVICES] = services
     app[HTTP_METRICS] = metrics
     dependencies = HandlerDependencies(
         services,
-        authenticate,
-        asyncio.Semaphore(settings.database_concurrency),
-        asyncio.Semaphore(_BULK_CONCURRENCY),
+        _with_time_limit(authenticate, settings.request_queue_seconds),
+        _slots(settings, settings.database_concurrency),
+        _slots(settings, _BULK_CONCURRENCY),
         asyncio.Semaphore(_DOWNLOAD_CONCURRENCY),
         settings.max_body_bytes,
         settings.trusted_proxies,
@@ -51,7 +58,7 @@ def create_app(settings: Settings, services: Services) -> web.Application:
     app.add_routes(_mcp_endpoint(settings, services, dependencies).routes())
     app.add_routes(Endpoints(services, settings.trusted_proxies).routes())
     coach_application.mount(app, dependencies)
-    app.cleanup_ctx.append(_background(services))
+    app.cleanup_ctx.append(_background(services, availability))
     return app
 
 
@@ -59,16 +66,36 @@ def _mcp_endpoint(settings: Settings, services: Services, dependencies: HandlerD
     return McpEndpoint(
         make_server(tools_of(features.TOOLS), dependencies.database_semaphore),
         services,
-        authenticate_assistant,
+        _with_time_limit(authenticate_assistant, settings.request_queue_seconds),
         settings.max_body_bytes,
         settings.trusted_proxies,
         frozenset(settings.mcp_origins),
     )
 
 
-def _background(services: Services) -> Callable[[web.Application], AsyncIterator[None]]:
+def _slots(settings: Settings, running: int) -> RequestSlots:
+    return RequestSlots(running, settings.request_queue_length, settings.request_queue_seconds)
+
+
+def _with_time_limit(authenticate_request: Authenticate, seconds: float) -> Authenticate:
+    """Authentication that raises Unavailable when it takes too long, such as while the database does not respond."""
+
+    async def authenticate_in_time(services: Services, request: web.Request) -> Principal:
+        try:
+            async with asyncio.timeout(seconds):
+                return await authenticate_request(services, request)
+        except TimeoutError:
+            raise Unavailable("The database does not respond; try again shortly", {"Retry-After": "1"}) from None
+
+    return authenticate_in_time
+
+
+def _background(services: Services, availability: Availability) -> Callable[[web.Application], AsyncIterator[None]]:
+    """Runs the background jobs once the service is ready: not before stored documents have their current shape."""
+
     async def run(_: web.Application) -> AsyncIterator[None]:
-        async with queue.working(services, features.STEPS, features.STANDING, {mail.SEND: mail.CONNECTIONS}):
+        dedicated = {mail.SEND: mail.CONNECTIONS}
+        async with queue.working(services, features.STEPS, features.STANDING, dedicated, start=availability.ready):
             yield
 
     return run

@@ -1,4 +1,4 @@
-"""Bringing the service up and down: database, indexes, listening, signals."""
+"""Starting and stopping the service: database, HTTP server, preparation, signals."""
 
 from __future__ import annotations
 
@@ -7,53 +7,83 @@ import gc
 import os
 import signal
 import socket
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
 
 import structlog
 from aiohttp import web
 
 from coaching_service import subscriptions
 from coaching_service.app import HTTP_METRICS, create_app
-from coaching_service.core.database.connection import connect, database, ensure_indexes, supports_transactions
+from coaching_service.core.database import migrations
+from coaching_service.core.database.connection import (
+    UNAUTHORIZED,
+    UnsafeUri,
+    as_service_error,
+    connect,
+    database,
+    hosts_of,
+    supports_transactions,
+)
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.embedded import running_mongod
+from coaching_service.core.database.indexes import ensure_indexes
+from coaching_service.core.errors import Unavailable
+from coaching_service.core.http.availability import Availability
 from coaching_service.core.http.operator_endpoints import metrics_handler
 from coaching_service.core.http.server import Runner
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.settings import Settings, SettingsError
 
 log = structlog.get_logger("coaching_service")
-_ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - only to name an address one can open
+_LOCAL_ADDRESSES = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - only to print an address that can be opened
+_RETRY_SECONDS = 1.0
+_MAX_DRAIN_SECONDS = 5.0
+_FORCED_EXIT_SECONDS = 2.5  # after SHUTDOWN_SECONDS
+
+
+@dataclass(frozen=True)
+class OpenedDatabase:
+    """Settings with a database and master keys, and whether the database is the embedded one."""
+
+    settings: Settings
+    is_embedded: bool
 
 
 @contextmanager
-def database_for(settings: Settings, on_end: Callable[[], None] | None = None) -> Iterator[Settings]:
-    """The settings with keys and a database: the one they name, or the embedded one, running while this is open.
+def open_database(settings: Settings, on_end: Callable[[], None] | None = None) -> Iterator[OpenedDatabase]:
+    """Start the embedded database while the context is open, unless the settings name another one.
 
-    `on_end` is called when the embedded one ends by itself.
+    `on_end` is called when the embedded database ends by itself. Raises SettingsError if the secret keys are missing or
+    malformed, before anything is created.
     """
+    if settings.secret_keys:
+        settings.vault()
     settings = settings.with_secret_keys()
     if settings.mongodb_uri is not None:
-        yield settings
+        yield OpenedDatabase(settings, is_embedded=False)
         return
     with running_mongod(settings.data_dir, on_end=on_end) as uri:
-        yield settings.model_copy(update={"mongodb_uri": uri})
+        yield OpenedDatabase(settings.model_copy(update={"mongodb_uri": uri}), is_embedded=True)
 
 
 def stop_serving() -> None:
-    """Stop as if told to: nothing can be done without the database; whoever started the service starts both anew."""
+    """Stop this process as on SIGTERM: without its embedded database it cannot continue."""
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 @asynccontextmanager
 async def open_services(settings: Settings) -> AsyncIterator[Services]:
-    """The services of this process on the settings' database."""
+    """The services of this process on the database of the settings. Raises SettingsError if its URI cannot be used."""
     vault = settings.vault()
     try:
-        client = connect(settings.mongodb_uri or "")
-    except Exception:  # noqa: BLE001 - the driver refuses an address in many ways, some of which quote its password
+        client = connect(settings.mongodb_uri or "", settings.deadlines())
+    except UnsafeUri as error:
+        raise SettingsError(str(error)) from None
+    except Exception:  # noqa: BLE001 - the driver has many errors for malformed URIs, and some quote the password
         raise SettingsError("MONGODB_URI is not an address of MongoDB, such as mongodb://host:27017") from None
     services = Services(
         db=database(client, settings.mongodb_database),
@@ -71,81 +101,159 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
 
 
 def address_of(settings: Settings) -> str:
-    """The address clients know the service by, without a trailing slash."""
+    """The address clients use, without a trailing slash."""
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    return settings.base_url or f"http://{_ANYWHERE.get(settings.host, host)}:{settings.port}"
+    return settings.base_url or f"http://{_LOCAL_ADDRESSES.get(settings.host, host)}:{settings.port}"
 
 
 async def make_indexes(services: Services) -> list[str]:
-    """Make every declared index that is missing; gives the names of the collections.
+    """Create missing indexes, and return the names of the collections; a new database is recorded as migrated.
 
-    Raises SettingsError when the database takes no transactions.
+    Raises SettingsError if the database does not support transactions, IndexConflict.
     """
     if not await supports_transactions(services.db):
         raise SettingsError(
             "MONGODB_URI names a MongoDB that is no replica set and takes no transactions: "
             "start it with --replSet rs0, and run rs.initiate() in it once"
         )
+    await migrations.record_new_database(services.db)
     return await ensure_indexes(services.db, {name: each.indexes for name, each in declared_collections().items()})
 
 
-def listen_on(settings: Settings) -> tuple[socket.socket, Settings]:
-    """A bound socket, and the settings with the port it has (0 becomes a free one).
+def bind(settings: Settings) -> tuple[socket.socket, Settings]:
+    """Reserve the port, and return the socket with the settings that have the port (0 becomes a free one).
 
-    Raises SettingsError when the address cannot be had.
+    The socket does not accept connections yet. Raises SettingsError if the address cannot be used.
     """
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    bound = socket.socket(family)
     try:
-        bound = socket.create_server((settings.host, settings.port), family=family, backlog=1024)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        bound.bind((settings.host, settings.port))
     except OSError as error:
+        bound.close()
         raise _cannot_listen(settings.host, settings.port, error, "--host or --port") from None
     return bound, settings.model_copy(update={"port": bound.getsockname()[1]})
 
 
 def _cannot_listen(host: str, port: int, error: OSError, setting: str) -> SettingsError:
-    # The libraries put the address into their text; only a name that does not resolve has no text of the system's.
+    # asyncio puts the address into its message, and only a name that does not resolve has no error number.
     reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
     return SettingsError(f"Cannot listen on {host}:{port} ({reason}): choose another with {setting}")
 
 
-async def serve(settings: Settings, bound: socket.socket, started: Callable[[Services], Awaitable[None]]) -> None:
-    """Serve on `bound` until SIGINT or SIGTERM. `started` is called once requests are being answered."""
+async def serve(opened: OpenedDatabase, bound: socket.socket, on_ready: Callable[[Services], Awaitable[None]]) -> None:
+    """Serve on `bound` until SIGINT or SIGTERM.
+
+    Requests are answered from the start, with 503 until the database is prepared and `on_ready` has returned.
+    """
+    settings = opened.settings
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with AsyncExitStack() as stack:
         services = await stack.enter_async_context(open_services(settings))
-        await make_indexes(services)
-        await _tell_of_unreadable_keys(services)
-        app = create_app(settings, services)
-        runner = await _running(stack, app, settings)
-        await web.SockSite(runner, bound).start()
-        if settings.metrics_port is not None:
-            beside = web.Application()
-            beside.router.add_get("/metrics", metrics_handler(app[HTTP_METRICS]))
-            try:
-                await web.TCPSite(await _running(stack, beside, settings), settings.host, settings.metrics_port).start()
-            except OSError as error:
-                raise _cannot_listen(settings.host, settings.metrics_port, error, "METRICS_PORT") from None
-        # What start-up made stays: the collector need not look at it again.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(50_000, 20, 50)
-        await started(services)
-        await stop.wait()
+        availability = Availability("starting")
+        app = create_app(settings, services, availability)
+        await _listen(stack, app, settings, bound)
+        preparation = asyncio.create_task(_prepare(opened, services, availability, on_ready))
+        stopping = asyncio.create_task(stop.wait())
+        await asyncio.wait((preparation, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if preparation.done():
+            preparation.result()
+            await stopping
+        else:
+            preparation.cancel()
+            await asyncio.gather(preparation, return_exceptions=True)
+        _exit_after(settings.shutdown_seconds + _FORCED_EXIT_SECONDS)
+        availability.stop()
+        await asyncio.sleep(_drain_seconds(settings))
 
 
-async def _tell_of_unreadable_keys(services: Services) -> None:
-    if unreadable := await api_keys.count_unreadable(services):
-        log.error(
-            "API keys are sealed under a master key that is not there: they are refused until it is put back into "
-            "SECRET_KEYS, after the newest",
-            keys=unreadable,
-        )
+def _drain_seconds(settings: Settings) -> float:
+    """How long /readyz reports the stop before the port closes: a quarter of the time to stop."""
+    return min(settings.shutdown_seconds / 4, _MAX_DRAIN_SECONDS)
 
 
-async def _running(stack: AsyncExitStack, app: web.Application, settings: Settings) -> Runner:
-    runner = Runner(app, access_log=None, shutdown_timeout=settings.shutdown_seconds)
+def _exit_after(seconds: float) -> None:
+    """End the process if stopping takes longer: threads that wait for a frozen database cannot be interrupted."""
+
+    def force_exit() -> None:
+        log.error("stopping took too long; exiting")
+        os._exit(0)
+
+    timer = threading.Timer(seconds, force_exit)
+    timer.daemon = True
+    timer.start()
+
+
+async def _listen(stack: AsyncExitStack, app: web.Application, settings: Settings, bound: socket.socket) -> None:
+    """Start the HTTP server, and that of the metrics if it has a port of its own."""
+    await web.SockSite(await _start_runner(stack, app, settings), bound, backlog=1024).start()
+    if settings.metrics_port is None:
+        return
+    metrics_app = web.Application()
+    metrics_app.router.add_get("/metrics", metrics_handler(app[HTTP_METRICS]))
+    runner = await _start_runner(stack, metrics_app, settings)
+    try:
+        await web.TCPSite(runner, settings.host, settings.metrics_port).start()
+    except OSError as error:
+        raise _cannot_listen(settings.host, settings.metrics_port, error, "METRICS_PORT") from None
+
+
+async def _start_runner(stack: AsyncExitStack, app: web.Application, settings: Settings) -> Runner:
+    timeout = settings.shutdown_seconds - _drain_seconds(settings)
+    runner = Runner(app, access_log=None, shutdown_timeout=timeout)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
     return runner
+
+
+async def _prepare(
+    opened: OpenedDatabase,
+    services: Services,
+    availability: Availability,
+    on_ready: Callable[[Services], Awaitable[None]],
+) -> None:
+    """Prepare the database, waiting for it as long as it takes, then accept requests."""
+    while True:
+        try:
+            await _prepare_once(opened, services, availability)
+            await on_ready(services)
+        except Exception as error:  # only the loss of the database is not raised
+            if getattr(error, "code", None) in UNAUTHORIZED or not isinstance(as_service_error(error), Unavailable):
+                raise
+            host = hosts_of(opened.settings.mongodb_uri or "")
+            log.warning("waiting for the database", host=host, reason=type(error).__name__)
+            availability.message = "The database cannot be reached; the service waits for it"
+            await asyncio.sleep(_RETRY_SECONDS)
+        else:
+            break
+    # Objects created at start live as long as the process: the garbage collector need not examine them again.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
+    availability.ready.set()
+
+
+async def _prepare_once(opened: OpenedDatabase, services: Services, availability: Availability) -> None:
+    await make_indexes(services)
+    if opened.is_embedded:
+        await migrations.migrate(services.db, services.vault)
+    while pending := await migrations.find_pending(services.db):
+        names = ", ".join(f"{step.number} {step.name}" for step in pending)
+        availability.message = f"Migrations are pending: {names}; run: coaching-service migrate"
+        log.warning("waiting for migrations", pending=names)
+        await asyncio.sleep(_RETRY_SECONDS)
+    await _report_unreadable_keys(services)
+
+
+async def _report_unreadable_keys(services: Services) -> None:
+    if unreadable := await api_keys.count_unreadable(services):
+        log.error(
+            "API keys are encrypted with a master key that is missing: they are refused until that key is added to "
+            "SECRET_KEYS, after the newest",
+            keys=unreadable,
+        )

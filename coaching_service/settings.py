@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from coaching_service.core.auth.secrets import Vault, new_master_key, parse_master_key
+from coaching_service.core.database.connection import Deadlines
 from coaching_service.core.database.context import MailSender
 from coaching_service.core.jobs.mail import FolderMailSender, SmtpMailSender
 
@@ -111,6 +112,38 @@ class Settings(BaseSettings):
         description="Requests of one process that use the database at the same time. Bulk operations, downloads and "
         "password checks have limits of their own.",
     )
+    request_queue_length: int = Field(
+        default=100,
+        ge=1,
+        le=100_000,
+        description="Requests that wait while `DATABASE_CONCURRENCY` others run; more get 503.",
+    )
+    request_queue_seconds: float = Field(
+        default=2.5,
+        gt=0,
+        le=60,
+        description="Longest time a request waits in that queue or for its authentication; then it gets 503.",
+    )
+    database_timeout_seconds: float = Field(
+        default=10,
+        gt=0,
+        le=600,
+        description="Longest time of one database operation. Takes effect as `timeoutMS`; an option of `MONGODB_URI` "
+        "takes precedence, here and below.",
+    )
+    database_selection_seconds: float = Field(
+        default=3,
+        gt=0,
+        le=600,
+        description="Longest time to wait for a database server that accepts writes (`serverSelectionTimeoutMS`).",
+    )
+    database_connect_seconds: float = Field(
+        default=3,
+        gt=0,
+        le=600,
+        description="Longest time to connect to a database server; a server that does not respond for this long and "
+        "one second more counts as unreachable (`connectTimeoutMS`).",
+    )
     metrics_port: Port | None = Field(
         default=None, description="Serves `/metrics` on a port of its own. Unset: on the port of the API."
     )
@@ -195,6 +228,10 @@ class Settings(BaseSettings):
         return SmtpMailSender(
             self.smtp_host, self.smtp_port, self.mail_from, self.smtp_username, self.smtp_password, self.smtp_encryption
         )
+
+    def deadlines(self) -> Deadlines:
+        """How long the driver of the database waits."""
+        return Deadlines(self.database_timeout_seconds, self.database_selection_seconds, self.database_connect_seconds)
 
     def vault(self) -> Vault:
         """The vault of the master keys. Raises SettingsError when one is malformed."""

@@ -17,9 +17,9 @@ from coaching_service import features, runtime
 from coaching_service.__main__ import main
 from coaching_service.core.auth.permissions import ALL_PERMISSIONS
 from coaching_service.core.auth.secrets import new_master_key, parse_master_key
-from coaching_service.core.database.connection import missing_indexes
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.indexes import missing_indexes
 from coaching_service.core.http.routes import routes_of
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.people.api_keys import service as api_keys
@@ -208,7 +208,7 @@ async def test_ensure_indexes_makes_what_is_missing(operator: Operator) -> None:
 def test_a_database_that_cannot_be_reached() -> None:
     nobody = "mongodb://127.0.0.1:1/?timeoutMS=100"
     told = type_in("ensure-indexes", MONGODB_URI=nobody, SECRET_KEYS=new_master_key())
-    assert told.refused() == "The database cannot be reached; try again shortly"
+    assert told.refused() == "The database at 127.0.0.1:1 cannot be reached"
 
 
 async def test_a_database_that_refuses_us(operator: Operator) -> None:

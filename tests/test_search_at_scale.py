@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from coaching_service.core.database.connection import ensure_indexes
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.indexes import ensure_indexes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.people.customers import service as customers

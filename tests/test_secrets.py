@@ -161,7 +161,7 @@ async def test_how_the_database_is_reached_is_told_to_the_log_alone(settings: Se
         coach = CoachClient(server, "cs_ak_x", None)
         reply = await coach.get("/me")
         await coach.close()
-    reply.refused(503, "its operator has to look")
+    reply.refused(503, "ask its operator")
     assert b"MONGODB_URI" not in reply.raw
     assert b"MONGODB_URI" in log.getvalue()
     assert b"hunter2" not in log.getvalue()

@@ -114,7 +114,7 @@ def test_addresses_are_written_as_one_opens_them() -> None:
 
 
 def test_listening_on_version_six_of_the_protocol() -> None:
-    bound, settings = runtime.listen_on(Settings(host="::1", port=0))
+    bound, settings = runtime.bind(Settings(host="::1", port=0))
     with bound:
         assert runtime.address_of(settings) == f"http://[::1]:{bound.getsockname()[1]}"
 

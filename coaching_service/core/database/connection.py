@@ -1,31 +1,35 @@
-"""The connection, the indexes, and what the driver's failures mean to a caller."""
+"""The connection to MongoDB, the declaration of indexes, and the service errors for failures of the driver."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import parse_qsl
 
 import structlog
 from bson import CodecOptions
 from motor.motor_asyncio import AsyncIOMotorClient
 from pymongo import IndexModel
 from pymongo.errors import (
+    BulkWriteError,
     ConnectionFailure,
     DocumentTooLarge,
     ExecutionTimeout,
     OperationFailure,
     PyMongoError,
-    WTimeoutError,
+    WriteConcernError,
 )
+from pymongo.read_concern import ReadConcern
 
 from coaching_service.core.database.context import Database
 from coaching_service.core.errors import BadRequest, Conflict, ServiceError, Unavailable
 
 Client = AsyncIOMotorClient[dict[str, Any]]
 WRITE_CONFLICT = 112
-_REFUSED = (13, 18)  # Unauthorized, AuthenticationFailed
+UNAUTHORIZED = (13, 18)  # Unauthorized, AuthenticationFailed
+# The server is not, or no longer, a primary with a majority: among them InterruptedDueToReplStateChange (11602),
+# NotWritablePrimary (10107), PrimarySteppedDown (189), WriteConcernFailed (64) and MaxTimeMSExpired (50).
+_UNAVAILABLE = (50, 64, 91, 100, 189, 262, 10058, 10107, 11600, 11602, 13435, 13436)
 log = structlog.get_logger("coaching_service.database")
 
 
@@ -59,9 +63,72 @@ class Index:
         return IndexModel(keys, **options)
 
 
-def connect(uri: str, timeout_ms: int = 5000) -> Client:
-    """A client of the database at `uri`. It connects when first used; nothing is raised here."""
-    return AsyncIOMotorClient(uri, serverSelectionTimeoutMS=timeout_ms, tz_aware=False, appname="coaching-service")
+@dataclass(frozen=True)
+class Deadlines:
+    """How long the driver waits, in seconds; options of the URI take precedence.
+
+    `operation`: one operation, retries included. `selection`: until a server accepts writes, such as during an
+    election. `connection`: until a connection is established; a server that does not respond for this long and one
+    second more counts as unreachable.
+    """
+
+    operation: float = 10.0
+    selection: float = 3.0
+    connection: float = 3.0
+
+    def options(self) -> dict[str, int]:
+        """The driver's options, in milliseconds."""
+        seconds = {
+            "timeoutMS": self.operation,
+            "serverSelectionTimeoutMS": self.selection,
+            "connectTimeoutMS": self.connection,
+            "heartbeatFrequencyMS": 1.0,
+        }
+        return {name: round(value * 1000) for name, value in seconds.items()}
+
+
+class UnsafeUri(Exception):
+    """The URI of the database has an option with which acknowledged writes can be lost; the message names it."""
+
+
+def connect(uri: str, deadlines: Deadlines | None = None) -> Client:
+    """Create a client of the database at `uri`; it connects when it is first used.
+
+    Writes are acknowledged by a majority, and reads and writes are retried once. Raises UnsafeUri if an option of the
+    URI weakens that, and errors of the driver if the URI is malformed.
+    """
+    options = dict(parse_qsl(uri.partition("?")[2]))
+    _refuse_unsafe({name.lower(): value for name, value in options.items()})
+    given = {name.lower() for name in options}
+    defaults = (deadlines or Deadlines()).options()
+    timeouts: dict[str, Any] = {name: value for name, value in defaults.items() if name.lower() not in given}
+    return AsyncIOMotorClient(
+        uri,
+        **timeouts,
+        w="majority",
+        journal=True,
+        retryWrites=True,
+        retryReads=True,
+        readPreference="primary",
+        tz_aware=False,
+        appname="coaching-service",
+    )
+
+
+def _refuse_unsafe(options: dict[str, str]) -> None:
+    """Raise UnsafeUri for options with which a failover loses acknowledged writes, or reads return old data."""
+    safe = {"w": "majority", "journal": "true", "readpreference": "primary"}
+    for name, value in safe.items():
+        if options.get(name, value).lower() != value:
+            raise UnsafeUri(
+                f"MONGODB_URI sets {name}={options[name]}, with which a failover loses acknowledged writes or reads "
+                f"return old data: remove it"
+            )
+
+
+def hosts_of(uri: str) -> str:
+    """The hosts that a URI names, without credentials and options."""
+    return uri.partition("://")[2].partition("/")[0].rpartition("@")[2]
 
 
 def database(client: Client, name: str) -> Database:
@@ -69,51 +136,49 @@ def database(client: Client, name: str) -> Database:
     return client.get_database(name, codec_options=CodecOptions(document_class=dict))
 
 
+async def check_majority(db: Database) -> None:
+    """Read with the confirmation of a majority of the replica set. Raises errors of the driver if there is none.
+
+    A primary that has lost its majority still responds to other commands for a while.
+    """
+    collection = db.get_collection("migrations", read_concern=ReadConcern("linearizable"))
+    await collection.find_one({"_id": 0})
+
+
 async def supports_transactions(db: Database) -> bool:
     """Whether the database is a replica set or a sharded cluster: a lone mongod takes no transactions."""
-    told = await db.command("hello")
-    return "setName" in told or told.get("msg") == "isdbgrid"
-
-
-async def ensure_indexes(db: Database, collections: dict[str, tuple[Index, ...]]) -> list[str]:
-    """Create the indexes of each collection that are missing. Gives the names of the collections."""
-    there = set(await db.list_collection_names())
-    for name, indexes in collections.items():
-        if indexes:
-            await db[name].create_indexes([index.model() for index in indexes])
-        elif name not in there:
-            await db.create_collection(name)
-    return list(collections)
-
-
-async def missing_indexes(db: Database, collections: dict[str, tuple[Index, ...]]) -> list[str]:
-    """The declared indexes that the database does not have, as `collection.index`."""
-
-    async def missing_of(name: str, indexes: Iterable[Index]) -> list[str]:
-        there = await db[name].index_information()
-        return [f"{name}.{index.name}" for index in indexes if index.name not in there]
-
-    found = await asyncio.gather(*(missing_of(name, indexes) for name, indexes in collections.items()))
-    return [name for names in found for name in names]
+    response = await db.command("hello")
+    return "setName" in response or response.get("msg") == "isdbgrid"
 
 
 def is_write_conflict(error: BaseException) -> bool:
-    """Whether another transaction holds the document this one wanted to write."""
+    """Whether another transaction has written the same document."""
     return isinstance(error, OperationFailure) and error.code == WRITE_CONFLICT
 
 
 def as_service_error(error: Exception) -> ServiceError | None:
-    """What a failure of the driver means to a caller, or None if it is not one we foresee."""
+    """The service error for a failure of the driver, or None if the failure is unexpected."""
     if isinstance(error, DocumentTooLarge):
         return BadRequest("The record would grow larger than the service stores; split it")
-    if isinstance(error, ConnectionFailure | WTimeoutError | ExecutionTimeout):
+    if _is_unavailable(error):
         return Unavailable("The database cannot be reached; try again shortly", {"Retry-After": "1"})
-    if isinstance(error, OperationFailure) and error.code in _REFUSED:
-        log.error("the database refuses the name and password in MONGODB_URI, or what they may do", code=error.code)
-        return Unavailable("The database refuses the service; its operator has to look")
+    if isinstance(error, OperationFailure) and error.code in UNAUTHORIZED:
+        log.error("the database refuses the user name and password in MONGODB_URI, or that user lacks permissions")
+        return Unavailable("The database refuses the service; ask its operator")
     if is_write_conflict(error):
         message = "Another request is changing the same record; read it again and retry"
         return Conflict(message, code="WRITE_CONFLICT")
     if isinstance(error, PyMongoError) and error.has_error_label("TransientTransactionError"):
         return Unavailable("The database was busy; try again shortly", {"Retry-After": "1"})
     return None
+
+
+def _is_unavailable(error: Exception) -> bool:
+    if isinstance(error, ConnectionFailure | ExecutionTimeout | WriteConcernError):
+        return True
+    return isinstance(error, OperationFailure) and (error.code in _UNAVAILABLE or _lacks_majority(error))
+
+
+def _lacks_majority(error: OperationFailure) -> bool:
+    """Whether a bulk write was carried out but not acknowledged by a majority."""
+    return isinstance(error, BulkWriteError) and bool((error.details or {}).get("writeConcernErrors"))

@@ -12,9 +12,10 @@ import jinja2
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from coaching_service.core.database.connection import missing_indexes
+from coaching_service.core.database.connection import check_majority
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.indexes import missing_indexes
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.http.middleware import HttpMetrics
 from coaching_service.core.http.openapi import describe
@@ -22,6 +23,7 @@ from coaching_service.core.http.responses import to_json
 from coaching_service.core.http.routes import Route
 
 _READY_SECONDS = 3.0
+_RETRY = {"Retry-After": "1"}
 _JSON = {"Content-Type": "application/json; charset=utf-8"}
 _CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -65,7 +67,7 @@ class OperatorEndpoints:
         return web.Response(body=to_json({"status": "ok"}), headers=_JSON)
 
     async def readyz(self, _: web.Request) -> web.Response:
-        """Responds 200 when the database is reachable and has every index. Raises Unavailable otherwise.
+        """Responds 200 when a majority of the database responds and every index exists. Raises Unavailable otherwise.
 
         Concurrent requests share one check, and indexes that were found once are not checked again.
         """
@@ -75,18 +77,18 @@ class OperatorEndpoints:
         return web.Response(body=to_json({"status": "ready"}), headers=_JSON)
 
     async def _check_readiness(self) -> None:
+        db, missing = self.services.db, []
         try:
             async with asyncio.timeout(_READY_SECONDS):
-                if self._has_indexes:
-                    await self.services.db.command("ping")
-                    return
-                missing = await missing_indexes(
-                    self.services.db, {name: c.indexes for name, c in declared_collections().items()}
-                )
+                if not self._has_indexes:
+                    declared = {name: each.indexes for name, each in declared_collections().items()}
+                    missing = await missing_indexes(db, declared)
+                await check_majority(db)
         except TimeoutError:
-            raise Unavailable(f"The database does not answer within {_READY_SECONDS:.0f} s") from None
+            raise Unavailable(f"The database does not respond within {_READY_SECONDS:.0f} s", _RETRY) from None
         if missing:
-            raise Unavailable(f"Indexes are missing: {', '.join(missing)}; run: coaching-service ensure-indexes")
+            message = f"Indexes are missing: {', '.join(missing)}; run: coaching-service ensure-indexes"
+            raise Unavailable(message, _RETRY)
         self._has_indexes = True
 
     async def swagger_json(self, _: web.Request) -> web.Response:

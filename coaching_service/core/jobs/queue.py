@@ -185,15 +185,26 @@ async def run_due(services: Services, steps: Steps, *, at: datetime | None = Non
 
 @asynccontextmanager
 async def working(
-    services: Services, steps: Steps, standing: Collection[str] = (), dedicated: Mapping[str, int] | None = None
+    services: Services,
+    steps: Steps,
+    standing: Collection[str] = (),
+    dedicated: Mapping[str, int] | None = None,
+    *,
+    start: asyncio.Event | None = None,
 ) -> AsyncIterator[None]:
     """Run jobs in the background while the context is open, and store those of the `standing` kinds.
 
     Jobs run one at a time, except the kinds in `dedicated`: each of these runs that many at a time, independently of
-    all others.
+    all others. With `start`, no job runs before that event.
     """
     worker = _Worker(services, steps, dedicated or {})
-    task = asyncio.create_task(worker.run(standing))
+
+    async def work() -> None:
+        if start is not None:
+            await start.wait()
+        await worker.run(standing)
+
+    task = asyncio.create_task(work())
     try:
         yield
     finally:
