@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -146,7 +147,7 @@ def serve(host: str | None, port: int | None, data: Path | None, with_demo: bool
             demo.write_atomically(settings.data_dir / "demo.json", facts)
         sys.stdout.flush()
 
-    with bound, runtime.open_database(settings, runtime.stop_serving) as opened:
+    with bound, runtime.open_database(settings, runtime.stop_without_database) as opened:
         uvloop.run(runtime.serve(opened, bound, on_ready))
 
 
@@ -328,5 +329,17 @@ def openapi() -> None:
     sys.stdout.buffer.write(to_json(document) + b"\n")
 
 
+def run() -> None:
+    """Run the command line, and exit without waiting for threads: those of a frozen database cannot be interrupted."""
+    code = 0
+    try:
+        main()
+    except SystemExit as exited:
+        code = exited.code if isinstance(exited.code, int) else 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    main()
+    run()

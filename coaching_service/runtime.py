@@ -29,7 +29,7 @@ from coaching_service.core.database.connection import (
 )
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
-from coaching_service.core.database.embedded import running_mongod
+from coaching_service.core.database.embedded import kill_running, running_mongod
 from coaching_service.core.database.indexes import ensure_indexes
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.http.availability import Availability
@@ -42,7 +42,8 @@ log = structlog.get_logger("coaching_service")
 _LOCAL_ADDRESSES = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - only to print an address that can be opened
 _RETRY_SECONDS = 1.0
 _MAX_DRAIN_SECONDS = 5.0
-_FORCED_EXIT_SECONDS = 2.5  # after SHUTDOWN_SECONDS
+_FORCED_EXIT_SECONDS = 2.9  # after SHUTDOWN_SECONDS
+_DATABASE_LOST_SECONDS = 2.5
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,10 @@ def open_database(settings: Settings, on_end: Callable[[], None] | None = None) 
         yield OpenedDatabase(settings.model_copy(update={"mongodb_uri": uri}), is_embedded=True)
 
 
-def stop_serving() -> None:
-    """Stop this process as on SIGTERM: without its embedded database it cannot continue."""
+def stop_without_database() -> None:
+    """Stop this process after its embedded database has ended by itself: as on SIGTERM, but at once."""
+    log.error("the embedded database has ended by itself")
+    _exit_after(_DATABASE_LOST_SECONDS, code=1)
     os.kill(os.getpid(), signal.SIGTERM)
 
 
@@ -177,12 +180,13 @@ def _drain_seconds(settings: Settings) -> float:
     return min(settings.shutdown_seconds / 4, _MAX_DRAIN_SECONDS)
 
 
-def _exit_after(seconds: float) -> None:
+def _exit_after(seconds: float, code: int = 0) -> None:
     """End the process if stopping takes longer: threads that wait for a frozen database cannot be interrupted."""
 
     def force_exit() -> None:
         log.error("stopping took too long; exiting")
-        os._exit(0)
+        kill_running()
+        os._exit(code)
 
     timer = threading.Timer(seconds, force_exit)
     timer.daemon = True

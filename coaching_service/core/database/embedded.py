@@ -42,6 +42,9 @@ _ADVICE = (
 )
 
 
+_children: list[subprocess.Popen[bytes]] = []
+
+
 class DatabaseUnavailable(Exception):
     """No database can be had here; the message is one sentence that says what to do."""
 
@@ -93,6 +96,7 @@ def running_mongod(folder: Path, mongod: str | None = None, on_end: Callable[[],
         log = folder / "mongod.log"
         port = _free_port()
         child, stopping = _spawn(mongod or find_mongod(), data, port, log), threading.Event()
+        _children.append(child)
         try:
             _make_primary(child, port, log)
             if on_end is not None:
@@ -103,6 +107,13 @@ def running_mongod(folder: Path, mongod: str | None = None, on_end: Callable[[],
         finally:
             stopping.set()
             _stop(child)
+            _children.remove(child)
+
+
+def kill_running() -> None:
+    """Kill the embedded databases of this process, for a forced exit: they recover from their journal."""
+    for child in _children:
+        child.kill()
 
 
 def _watch(child: subprocess.Popen[bytes], stopping: threading.Event, on_end: Callable[[], None]) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -22,6 +23,7 @@ T = TypeVar("T")
 PATIENCE_SECONDS = 20.0
 _BACKOFF_SECONDS = 0.005
 _MAX_BACKOFF_SECONDS = 0.1
+_ABORT_SECONDS = 0.5
 _TRANSIENT = "TransientTransactionError"
 _COMMIT_UNKNOWN = "UnknownTransactionCommitResult"
 
@@ -56,7 +58,8 @@ async def in_transaction(
         return await work(ctx)
     deadline = time.monotonic() + patience
     attempt = 0
-    async with await ctx.db.client.start_session() as session:
+    session = await ctx.db.client.start_session()
+    try:
         while True:
             session.start_transaction()
             try:
@@ -73,6 +76,8 @@ async def in_transaction(
                 return result
             attempt += 1
             await asyncio.sleep(random.random() * min(attempt * _BACKOFF_SECONDS, _MAX_BACKOFF_SECONDS))  # noqa: S311 - jitter, no secret
+    finally:
+        await _end(session)
 
 
 async def _commit(session: AsyncIOMotorClientSession, deadline: float) -> None:
@@ -88,12 +93,19 @@ async def _commit(session: AsyncIOMotorClientSession, deadline: float) -> None:
 
 
 async def _abort(session: AsyncIOMotorClientSession) -> None:
+    """Abort without waiting long: the server aborts an abandoned transaction by itself."""
     if not session.delegate.in_transaction:
         return
-    try:
-        await session.abort_transaction()
-    except PyMongoError:  # the server ends it by itself
-        return
+    with suppress(PyMongoError, TimeoutError):
+        async with asyncio.timeout(_ABORT_SECONDS):
+            await session.abort_transaction()
+
+
+async def _end(session: AsyncIOMotorClientSession) -> None:
+    """End the session on a thread: as a context manager it would abort an open transaction on the event loop."""
+    with suppress(PyMongoError, TimeoutError):
+        async with asyncio.timeout(_ABORT_SECONDS):
+            await session.end_session()
 
 
 def _is_transient(error: BaseException) -> bool:
