@@ -18,6 +18,8 @@ from coaching_service.core.http.field_descriptions import DESCRIPTIONS
 from coaching_service.core.http.openapi_schemas import (
     ERROR_SCHEMAS,
     describe_schemas,
+    legacy_schema,
+    legacy_schema_name,
     schema_name,
     simplify,
     tag_variants,
@@ -90,9 +92,11 @@ def describe(routes: Iterable[Route], tags: Sequence[tuple[str, str]], base_url:
     plugin.converter.add_attribute_function(variant_attributes)  # type: ignore[no-untyped-call]
     for name, schema in ERROR_SCHEMAS.items():
         spec.components.schema(name, schema)
+    declared = list(routes)
+    for code in sorted({code for route in declared for code in _legacy_codes(route)}):
+        spec.components.schema(legacy_schema_name(code), legacy_schema(code))
     spec.components.security_scheme("apiKey", {"type": "apiKey", "in": "header", "name": "X-API-Key"})
     spec.components.security_scheme("session", {"type": "http", "scheme": "bearer"})
-    declared = list(routes)
     for error in sorted({error for route in declared for error in _errors(route, declared)}, key=lambda e: e.__name__):
         spec.components.response(error.__name__, _error_response(error))
     for route in declared:
@@ -248,13 +252,8 @@ def _legacy_codes(route: Route) -> list[str]:
 
 
 def _legacy_response(codes: Sequence[str]) -> dict[str, Any]:
-    legacy = {
-        "allOf": [
-            {"$ref": "#/components/schemas/LegacyFailure"},
-            {"type": "object", "properties": {"code": {"const": codes[0]} if len(codes) == 1 else {"enum": [*codes]}}},
-        ]
-    }
-    schema = {"anyOf": [legacy, {"$ref": "#/components/schemas/Error"}]}
+    names = [*(legacy_schema_name(code) for code in codes), "Error"]
+    schema = {"anyOf": [{"$ref": f"#/components/schemas/{name}"} for name in names]}
     description = f"Permanent with the `code` {' or '.join(codes)}: the request must be corrected. Otherwise a defect."
     return {"description": description, "headers": _headers(), "content": {"application/json": {"schema": schema}}}
 

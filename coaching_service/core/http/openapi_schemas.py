@@ -55,15 +55,6 @@ ERROR_SCHEMAS: dict[str, dict[str, Any]] = {
         },
         "required": ["message"],
     },
-    "LegacyFailure": {
-        "type": "object",
-        "description": "One of the four documented requests that answer 500 permanently and write nothing.",
-        "properties": {
-            "code": {"type": "string", "description": "The case; a 500 with a `code` must not be retried."},
-            "message": {"type": "string", "description": "What was wrong with the request."},
-        },
-        "required": ["code", "message"],
-    },
 }
 
 
@@ -72,6 +63,24 @@ def schema_name(schema: Any) -> str:
     if isinstance(schema, str):
         return schema
     return (schema if isinstance(schema, type) else type(schema)).__name__
+
+
+def legacy_schema_name(code: str) -> str:
+    """The name of the schema of a legacy failure, such as `LegacyFailureMetricsSetMissing`."""
+    return "LegacyFailure" + "".join(word.capitalize() for word in code.split("_"))
+
+
+def legacy_schema(code: str) -> dict[str, Any]:
+    """The body of one of the four documented requests that answer 500 with `{code, message}`."""
+    return {
+        "type": "object",
+        "description": "A request that answers 500 permanently and writes nothing: it must not be retried.",
+        "properties": {
+            "code": {"type": "string", "const": code, "description": "The case."},
+            "message": {"type": "string", "description": "What was wrong with the request."},
+        },
+        "required": ["code", "message"],
+    }
 
 
 def variant_attributes(self: OpenAPIConverter, field: fields.Field[Any], **_: Any) -> dict[str, Any]:
