@@ -269,7 +269,7 @@ def gc_files(dry_run: bool, data: Path | None) -> None:
         result = await orphans.collect(services, remove=not dry_run)
         click.echo(
             f"{result.files} files; {'found' if dry_run else 'removed'}: {result.orphans} without a record and "
-            f"{result.ownerless} with only chunks left, {result.bytes} bytes in total"
+            f"{result.chunks_only} with only chunks left, {result.bytes} bytes in total"
         )
 
     _with_services(_settings(data), work)

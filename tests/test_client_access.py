@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from coaching_service.settings import Settings
 from tests.client import CoachClient
 from tests.conftest import PASSWORD
 from tests.reliability.service import until
+from tests.test_sessions import mailed_token
 
 
 def unique(coach: CoachClient, name: str = "ana") -> str:
@@ -159,3 +161,93 @@ class TestImpersonation:
         (await interactive.put(f"/coach/customers/{ana['_id']}/password", {"password": PASSWORD})).ok()
         (await sign_in(anonymous, unique(coach))).ok()
         (await interactive.put(f"/coach/customers/{cy['_id']}/password", {"password": PASSWORD})).refused(400, "email")
+
+
+async def _logged_block(coach: CoachClient, customer: dict[str, Any]) -> str:
+    """Schedule a workout for the client today, log it as the coach, and return its identifier."""
+    path = f"/coach/customers/{customer['_id']}/wblocks"
+    block = (await coach.post(path, {"name": "Run", "date": str(coach.ctx.caller.today())})).ok(201)
+    (await coach.put(f"{path}/{block['_id']}/log", {"durationMinutes": 20, "sessionRpe": 4})).ok()
+    return str(block["_id"])
+
+
+class TestUnconfirmedEmail:
+    """Contract 2: an address that no mailed token has confirmed signs in, but yields to whoever confirms it."""
+
+    async def test_sign_up_claims_an_address_set_by_a_coach(
+        self, coach: CoachClient, interactive: CoachClient, anonymous: CoachClient
+    ) -> None:
+        email = unique(coach)
+        ana = await coach.create_customer("Ana", email=email, sendInvitation=False)
+        (await interactive.put(f"/coach/customers/{ana['_id']}/password", {"password": PASSWORD})).ok()
+        squatter = anonymous.with_bearer((await sign_in(anonymous, email)).ok()["accessToken"])
+
+        body = {"companyName": "Ana's Gym", "name": "Ana", "email": email.upper(), "password": "another long password"}
+        (await anonymous.post("/auth/register", body)).ok(201)
+
+        (await squatter.get("/me")).refused(401), "the sessions of the unconfirmed address end"
+        (await sign_in(anonymous, email)).refused(401)
+        owner = anonymous.with_bearer((await sign_in(anonymous, email, "another long password")).ok()["accessToken"])
+        assert (await owner.get("/me")).ok()["role"] == "OWNER"
+        (await anonymous.post("/auth/register", body)).refused(409), "a confirmed address does not yield"
+
+    async def test_mailed_token_claims_an_address_and_a_returned_one_does_not(
+        self, coach: CoachClient, other_company: CoachClient, anonymous: CoachClient, settings: Settings
+    ) -> None:
+        email = unique(coach)
+        squatter = await other_company.create_customer("Squatter", email=email, sendInvitation=False)
+        session = anonymous.with_bearer((await first_access(anonymous, squatter)).ok()["accessToken"])
+        ana = await coach.create_customer("Ana", email=email)
+
+        (await first_access(anonymous, ana)).refused(409), "the token that the coach received proves nothing"
+        body = {"token": await mailed_token(settings, email), "password": "another long password"}
+        client = anonymous.with_bearer((await anonymous.post("/auth/first-access", body)).ok()["accessToken"])
+
+        assert (await client.get("/me")).ok()["_id"] == ana["_id"]
+        (await session.get("/me")).refused(401)
+        (await sign_in(anonymous, email)).refused(401)
+        (await sign_in(anonymous, email, "another long password")).ok()
+
+    async def test_mailed_token_of_another_address_does_not_confirm(
+        self, coach: CoachClient, other_company: CoachClient, anonymous: CoachClient, settings: Settings
+    ) -> None:
+        wanted = unique(coach, "wanted")
+        holder = await other_company.create_customer("Holder", email=wanted, sendInvitation=False)
+        (await first_access(anonymous, holder)).ok()
+        own = unique(coach, "own")
+        await coach.create_customer("Ana", email=own)
+        body = {"token": await mailed_token(settings, own), "password": PASSWORD, "email": wanted}
+        (await anonymous.post("/auth/first-access", body)).refused(409)
+
+    async def test_password_reset_confirms_an_address(
+        self, coach: CoachClient, anonymous: CoachClient, settings: Settings
+    ) -> None:
+        email = unique(coach)
+        ana = await coach.create_customer("Ana", email=email, sendInvitation=False)
+        (await first_access(anonymous, ana)).ok()
+        await anonymous.post("/auth/password/forgot", {"email": email})
+        reset = {"token": await mailed_token(settings, email), "password": "another long password"}
+        (await anonymous.post("/auth/password/reset", reset)).ok()
+
+        body = {"companyName": "Gym", "name": "Zoe", "email": email, "password": PASSWORD}
+        (await anonymous.post("/auth/register", body)).refused(409)
+
+
+class TestLastActivity:
+    """Contract 4: the time of the client's own latest action."""
+
+    async def test_actions_of_a_coach_do_not_change_it(self, coach: CoachClient, interactive: CoachClient) -> None:
+        ana = await coach.create_customer("Ana")
+        path = f"/coach/customers/{ana['_id']}"
+        token = (await interactive.post(f"{path}/impersonate")).ok()["accessToken"]
+        impersonated = coach.with_bearer(token)
+        block = await _logged_block(coach, ana)
+        assert (await coach.get(path)).ok()["lastActivityDate"] is None
+
+        body = {"durationMinutes": 30, "sessionRpe": 5}
+        (await impersonated.put(f"/customer/wblocks/{block}/log", body)).ok()
+        assert (await coach.get(path)).ok()["lastActivityDate"] is None
+
+        client = await coach.as_client(ana)
+        (await client.put(f"/customer/wblocks/{block}/log", body)).ok()
+        assert (await coach.get(path)).ok()["lastActivityDate"] is not None

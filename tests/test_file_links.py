@@ -217,7 +217,7 @@ async def test_orphans_are_found_and_removed_and_nothing_else(coach: CoachClient
     dry = await orphans.collect(ctx.services, remove=False)
     found = await orphans.collect(ctx.services, remove=True)
 
-    assert (dry.orphans, dry.ownerless, dry.bytes) == (1, 1, lost.size + len(b"half"))
+    assert (dry.orphans, dry.chunks_only, dry.bytes) == (1, 1, lost.size + len(b"half"))
     assert found == dry
     assert await db["fs.files"].count_documents({"_id": lost.id}) == 0
     assert await db["fs.chunks"].count_documents({"files_id": {"$in": [lost.id, broken]}}) == 0

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import re
+import secrets
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from argon2 import PasswordHasher
 
 from coaching_service.app import HTTP_METRICS, SERVICES
 from coaching_service.core.database.documents import now
@@ -207,7 +210,7 @@ async def mailed_token(settings: Settings, email: str) -> str:
             text = mail.read_text("utf-8")
             if f"To: {email}" in text:
                 text = text.replace("=\n", "").replace("=3D", "=")
-                return re.search(r"token=([\w-]+)", text)[1]  # type: ignore[index]
+                return re.search(r"token=([\w.-]+)", text)[1]  # type: ignore[index]
         return None
 
     return str(await until(newest, "a mail to " + email))
@@ -275,3 +278,49 @@ async def test_the_right_to_reset_ends_after_an_hour(
     old = now() - timedelta(hours=1, seconds=1)
     await coach.ctx.db["passwordResets"].update_many({"companyId": coach.ctx.company_id}, {"$set": {"createdAt": old}})
     (await anonymous.post("/auth/password/reset", {"token": token, "password": PASSWORD})).refused(401)
+
+
+async def test_password_reset_unlocks_the_account(
+    coach: CoachClient, anonymous: CoachClient, settings: Settings
+) -> None:
+    for _ in range(6):
+        await sign_in(anonymous, address(coach), "not this one, sorry")
+    (await sign_in(anonymous, address(coach))).refused(429)
+    await anonymous.post("/auth/password/forgot", {"email": address(coach)})
+    body = {"token": await mailed_token(settings, address(coach)), "password": "another long password"}
+    (await anonymous.post("/auth/password/reset", body)).ok()
+    (await sign_in(anonymous, address(coach), "another long password")).ok()
+
+
+async def test_counters_do_not_reveal_the_address(coach: CoachClient, anonymous: CoachClient) -> None:
+    """A plain hash of an address can be found by trying addresses."""
+    await sign_in(anonymous, address(coach), "not this one, sorry")
+    keys = [counter["key"] async for counter in coach.ctx.db["rateCounters"].find({})]
+    assert keys
+    guess = hashlib.sha256(address(coach).encode()).hexdigest()
+    assert not [key for key in keys if guess in key or address(coach) in key]
+
+
+@pytest.mark.parametrize(
+    ("typed", "later"), [("Caf\u00e9 con leche", "Cafe\u0301 con leche"), ("\u2460 twelve chars", "1 twelve chars")]
+)
+async def test_equivalent_spellings_of_a_password_are_equal(anonymous: CoachClient, typed: str, later: str) -> None:
+    """Keyboards differ in how they compose letters: NFKC makes them equal."""
+    email = f"{secrets.token_hex(6)}@signup.test"
+    body = {"companyName": "Gym", "name": "Zoe", "email": email, "password": typed}
+    (await anonymous.post("/auth/register", body)).ok(201)
+    (await sign_in(anonymous, email, later)).ok()
+    (await sign_in(anonymous, email, typed)).ok()
+
+
+async def test_password_stored_before_normalisation_is_accepted(coach: CoachClient, anonymous: CoachClient) -> None:
+    typed = "Cafe\u0301 con leche"
+    stored = PasswordHasher().hash(typed)
+    await coach.ctx.db["identities"].update_one({"address": address(coach)}, {"$set": {"passwordHash": stored}})
+    (await sign_in(anonymous, address(coach), typed)).ok()
+
+
+@pytest.mark.parametrize("name", ["\u200b", "\u2060\ufeff", " \u00ad ", "\u3164", "\u2800", "\u0301"])
+async def test_invisible_name_is_empty(anonymous: CoachClient, name: str) -> None:
+    body = {"companyName": "Gym", "name": name, "email": "x@invisible.test", "password": PASSWORD}
+    (await anonymous.post("/auth/register", body)).refused(400, "name")

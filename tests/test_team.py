@@ -91,7 +91,17 @@ async def test_who_has_a_password_keeps_it_at_another_address(
     (await anonymous.post("/auth/login", {"email": moved, "password": PASSWORD})).ok()
 
 
-async def test_the_team_is_the_owner_s_alone(coach: CoachClient, as_eli: CoachClient) -> None:
+async def test_changed_address_ends_the_employees_sessions(
+    interactive: CoachClient, as_eli: CoachClient, eli: dict[str, Any]
+) -> None:
+    path = f"/coach/employees/{eli['_id']}"
+    (await interactive.patch(path, {"name": "Elias", "email": eli["email"].upper()})).ok()
+    (await as_eli.get("/me")).ok()
+    (await interactive.patch(path, {"email": f"new.{eli['email']}"})).ok()
+    (await as_eli.get("/me")).refused(401)
+
+
+async def test_only_the_owner_manages_the_team(coach: CoachClient, as_eli: CoachClient) -> None:
     (await as_eli.get("/coach/employees")).refused(403, "owner")
     (await coach.get("/coach/employees")).refused(403, "session")
 

@@ -7,6 +7,7 @@ import math
 import re
 from datetime import date
 from typing import Any
+from unicodedata import category
 from zoneinfo import available_timezones
 
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, missing
@@ -20,8 +21,16 @@ MAX_STRINGS = 50
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 TIMEZONES = frozenset(available_timezones() - {"Factory", "localtime", "posixrules"})  # which name no zone
+# Separators, control and format characters, and marks without a letter; and letters and symbols drawn as nothing.
+_INVISIBLE = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf", "Mn", "Me"})
+_BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _LINE = re.compile(r"[\n\r\t]")
+
+
+def is_blank(text: str) -> bool:
+    """Whether nothing of `text` is visible: it consists of spaces, format characters and blank letters."""
+    return all(character in _BLANK_LETTERS or category(character) in _INVISIBLE for character in text)
 
 
 class Input(Schema):
@@ -55,7 +64,7 @@ class Text(fields.String):
         if not isinstance(value, str):
             raise ValidationError("must be a string")
         text = value.strip() if self.trim else value
-        if not text and not self.allow_blank:
+        if is_blank(text) and not self.allow_blank:
             raise ValidationError("should not be empty")
         if _CONTROL.search(text) or (self.max_length <= NAME_LENGTH and _LINE.search(text)):
             raise ValidationError("must not contain control characters")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, METRICS
@@ -11,7 +10,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.idempotency import Claim
-from coaching_service.lifecycle.customer_bulk import service
+from coaching_service.lifecycle.customer_bulk import models, service
 from coaching_service.lifecycle.customer_bulk.schemas import (
     BulkGroupsChange,
     BulkMetricsSetAssignment,
@@ -29,28 +28,28 @@ _FILTER = {"filter": {"archived": False, "groups": ["Morning"]}, "excludeIds": [
 
 
 @_bulk("/archive", access=coach(CUSTOMERS.EDIT), body=CustomerSelection(), example=_IDS)
-async def bulk_archive_customers(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def bulk_archive_customers(ctx: Context, body: models.Selection) -> models.BulkResult:
     """Archive clients."""
     return await service.archive(ctx, body, archived=True)
 
 
 @_bulk("/unarchive", access=coach(CUSTOMERS.EDIT), body=CustomerSelection(), example=_IDS)
-async def bulk_unarchive_customers(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def bulk_unarchive_customers(ctx: Context, body: models.Selection) -> models.BulkResult:
     """Restore archived clients."""
     return await service.archive(ctx, body, archived=False)
 
 
 @_bulk("/groups-add", access=coach(CUSTOMERS.EDIT), body=BulkGroupsChange(), example={**_FILTER, "groups": ["Spring"]})
-async def bulk_add_groups(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
-    """Put clients into groups."""
+async def bulk_add_groups(ctx: Context, body: models.GroupsChange) -> models.BulkResult:
+    """Add clients to groups."""
     return await service.add_groups(ctx, body, body["groups"])
 
 
 @_bulk(
     "/groups-remove", access=coach(CUSTOMERS.EDIT), body=BulkGroupsChange(), example={**_FILTER, "groups": ["Winter"]}
 )
-async def bulk_remove_groups(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
-    """Take clients out of groups."""
+async def bulk_remove_groups(ctx: Context, body: models.GroupsChange) -> models.BulkResult:
+    """Remove clients from groups."""
     return await service.remove_groups(ctx, body, body["groups"])
 
 
@@ -61,10 +60,10 @@ async def bulk_remove_groups(ctx: Context, body: dict[str, Any]) -> dict[str, An
     errors=(NotFound,),
     example={**_IDS, "coachId": None},
 )
-async def bulk_assign_trainer(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def bulk_assign_trainer(ctx: Context, body: models.TrainerChange) -> models.BulkResult:
     """Assign clients to a coach.
 
-    `coachId` null: to nobody.
+    `coachId` null leaves them without a trainer.
     """
     return await service.assign_trainer(ctx, body, body["coachId"])
 
@@ -78,10 +77,10 @@ async def bulk_assign_trainer(ctx: Context, body: dict[str, Any]) -> dict[str, A
     resumable=True,
     example={**_IDS, "programId": "66f0c0ffee0000000000abcd", "startDate": "2026-03-02"},
 )
-async def bulk_assign_program(ctx: Context, body: dict[str, Any], claim: Claim | None) -> dict[str, Any]:
+async def bulk_assign_program(ctx: Context, body: models.ProgramAssignment, claim: Claim | None) -> models.BulkResult:
     """Assign a program to clients.
 
-    Each client gets every block of it or none; with an Idempotency-Key, a repetition gives it to nobody twice.
+    Each client gets all of its blocks or none. With an Idempotency-Key, a repetition assigns it to no client twice.
     """
     return await service.assign_program(ctx, body, body["programId"], body["startDate"], claim=claim)
 
@@ -93,15 +92,15 @@ async def bulk_assign_program(ctx: Context, body: dict[str, Any], claim: Claim |
     errors=(NotFound,),
     example={**_IDS, "metricsSetId": "66f0c0ffee0000000000abcd"},
 )
-async def bulk_assign_metrics_set(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def bulk_assign_metrics_set(ctx: Context, body: models.MetricsSetAssignment) -> models.BulkResult:
     """Assign a metric set to clients."""
     return await service.assign_metrics_set(ctx, body, body["metricsSetId"])
 
 
 @_bulk("/delete", access=coach(CUSTOMERS.DELETE), body=CustomerSelection(), example=_IDS)
-async def bulk_delete_customers(ctx: Context, body: dict[str, Any]) -> dict[str, Any]:
+async def bulk_delete_customers(ctx: Context, body: models.Selection) -> models.BulkResult:
     """Erase clients.
 
-    Gone at once for every reader; all that belongs to them is then removed in the background.
+    The clients are deleted at once; the rest of their data is then erased in the background.
     """
     return await service.erase(ctx, body)

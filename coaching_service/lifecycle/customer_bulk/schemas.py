@@ -1,4 +1,4 @@
-"""What the bulk operations read and answer. Unknown fields are refused."""
+"""Requests and responses of the bulk operations. Unknown fields are rejected."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAXIMUM = 20_000
 
 
 class Strict(Input):
-    """Reads an object in which an unknown field is refused."""
+    """The base of a request in which unknown fields are rejected."""
 
     class Meta:
         unknown = RAISE
@@ -31,7 +31,7 @@ class TrainerOrNone(Identifier):
 
 
 class CustomerFilter(Strict):
-    """Clients by what they have in common; an empty list or text asks for nothing in particular."""
+    """Clients by their properties; an empty list or text matches all clients."""
 
     archived = Boolean(required=True)
     contains = Text(allow_blank=True)
@@ -49,7 +49,7 @@ class CustomerSelection(Strict):
 
     @validates_schema
     def one_or_the_other(self, data: Mapping[str, Any], **_: Any) -> None:
-        """Either `ids` or `filter`; `excludeIds` only beside `filter`."""
+        """Either `ids` or `filter`; `excludeIds` only with `filter`."""
         if ("ids" in data) == ("filter" in data):
             raise ValidationError("needs either ids or filter", "selection")
         if "excludeIds" in data and "ids" in data:
@@ -69,7 +69,7 @@ class BulkGroupsChange(CustomerSelection):
 
 
 class BulkTrainerAssignment(CustomerSelection):
-    """The coach to assign; null: nobody."""
+    """The coach to assign; null: none."""
 
     coachId = Identifier(required=True, allow_none=True)
 
@@ -88,7 +88,7 @@ class BulkMetricsSetAssignment(CustomerSelection):
 
 
 class BulkFailure(Output):
-    """A client to whom nothing happened, and why."""
+    """A client who was not changed, and why."""
 
     customerId = Identifier()
     code = fields.String(metadata={"description": "NOT_FOUND, FORBIDDEN, CONFLICT or BAD_REQUEST."})
@@ -96,8 +96,8 @@ class BulkFailure(Output):
 
 
 class BulkResult(Output):
-    """How it went: inspect it even though the status is 200."""
+    """The result: inspect `failed` even though the status is 200."""
 
-    requested = fields.Integer(metadata={"description": "Distinct clients asked for."})
-    ok = fields.Integer(metadata={"description": "Clients it holds for now (or would, in a dry run)."})
+    requested = fields.Integer(metadata={"description": "Distinct clients requested."})
+    ok = fields.Integer(metadata={"description": "Clients changed, or who would be changed in a dry run."})
     failed = fields.List(fields.Nested(BulkFailure))

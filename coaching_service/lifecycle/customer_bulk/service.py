@@ -1,202 +1,215 @@
-"""One change to many clients: in batches, each batch one transaction, so that every client succeeds or fails whole."""
+"""One change to many clients: in batches of one transaction each, so that each client succeeds or fails whole."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from coaching_service.core import idempotency
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
-from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import ServiceError
 from coaching_service.core.idempotency import Claim, IdempotencyKeyReused
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.metric_sets import service as metric_sets
+from coaching_service.lifecycle.customer_bulk.models import BulkResult, Failure, Selection
 from coaching_service.people.customers import bulk
 from coaching_service.people.team import service as team
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.training.programs import service as programs
 
 BATCH = 1_000
-# Assigning a program writes many blocks for each client: fewer at a time.
-_CLIENT = 1
+# Assigning a program writes many blocks for each client, so it takes one client at a time.
+_PROGRAM_BATCH = 1
 
-Apply = Callable[[Context, list[ObjectId]], Awaitable[Any]]
-# Gives those to whom it cannot be done, and why.
-Unfit = Callable[[Context, list[ObjectId]], Awaitable[dict[ObjectId, str]]]
-# Called after each batch with what became of the clients so far.
+Apply = Callable[[Context, list[ObjectId]], Awaitable[None]]
+# Returns the clients to whom the change cannot be applied, each with the reason.
+FindInvalid = Callable[[Context, list[ObjectId]], Awaitable[dict[ObjectId, str]]]
+# Called after each batch with the result so far.
 OnProgress = Callable[["Result"], Awaitable[None]]
 
 
 @dataclass
 class Result:
-    """What became of the clients asked for so far."""
+    """The result so far."""
 
     requested: int = 0
     ok: int = 0
-    failed: list[Document] = field(default_factory=list)
+    failed: list[Failure] = field(default_factory=list)
 
-    def fail(self, customer_id: ObjectId, code: str, message: object) -> None:
-        """A client to whom nothing happened."""
-        self.failed.append({"customerId": customer_id, "code": code, "message": str(message)})
+    def add_failure(self, customer_id: ObjectId, code: str, message: str) -> None:
+        """Add a client who was not changed."""
+        self.failed.append({"customerId": customer_id, "code": code, "message": message})
 
-    def answer(self) -> Document:
-        """As it is sent."""
+    def to_response(self) -> BulkResult:
+        """Return the result as interfaces return it."""
         return {"requested": self.requested, "ok": self.ok, "failed": self.failed}
 
 
-async def list_selected(ctx: Context, selection: Document) -> list[ObjectId]:
-    """The clients that a selection means at this moment, in their own order."""
-    return sorted([customer_id async for ids in _selected(ctx, selection) for customer_id in ids])
+# --- operations ------------------------------------------------------------------------------------------------------
+
+
+async def list_selected(ctx: Context, selection: Selection) -> list[ObjectId]:
+    """Return the identifiers of the clients that a selection matches now, ascending."""
+    return sorted([customer_id async for ids in _iterate_selected(ctx, selection) for customer_id in ids])
 
 
 async def archive(
-    ctx: Context, selection: Document, *, archived: bool, on_progress: OnProgress | None = None
-) -> Document:
+    ctx: Context, selection: Selection, *, archived: bool, on_progress: OnProgress | None = None
+) -> BulkResult:
     """Archive or restore clients."""
     return await _run(ctx, selection, lambda tx, ids: bulk.set_archived(tx, ids, archived=archived), on_progress)
 
 
 async def add_groups(
-    ctx: Context, selection: Document, groups: list[str], *, on_progress: OnProgress | None = None
-) -> Document:
-    """Put clients into groups; one who would be in too many fails."""
+    ctx: Context, selection: Selection, groups: list[str], *, on_progress: OnProgress | None = None
+) -> BulkResult:
+    """Add clients to groups; a client who would be in too many groups fails."""
 
-    async def overfull(tx: Context, ids: list[ObjectId]) -> dict[ObjectId, str]:
-        return await bulk.find_over_group_limit(tx, ids, groups)
+    async def find_invalid(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, str]:
+        return await bulk.find_over_group_limit(ctx, ids, groups)
 
-    return await _run(ctx, selection, lambda tx, ids: bulk.add_groups(tx, ids, groups), on_progress, unfit=overfull)
+    return await _run(
+        ctx, selection, lambda tx, ids: bulk.add_groups(tx, ids, groups), on_progress, find_invalid=find_invalid
+    )
 
 
 async def remove_groups(
-    ctx: Context, selection: Document, groups: list[str], *, on_progress: OnProgress | None = None
-) -> Document:
-    """Take clients out of groups."""
+    ctx: Context, selection: Selection, groups: list[str], *, on_progress: OnProgress | None = None
+) -> BulkResult:
+    """Remove clients from groups."""
     return await _run(ctx, selection, lambda tx, ids: bulk.remove_groups(tx, ids, groups), on_progress)
 
 
 async def assign_trainer(
-    ctx: Context, selection: Document, coach_id: ObjectId | None, *, on_progress: OnProgress | None = None
-) -> Document:
-    """Assign clients to a coach, or to nobody. Raises NotFound for an unknown coach."""
+    ctx: Context, selection: Selection, coach_id: ObjectId | None, *, on_progress: OnProgress | None = None
+) -> BulkResult:
+    """Assign clients to a coach; None leaves them without a trainer. Raises NotFound if there is no such coach."""
 
-    async def require(tx: Context) -> None:
+    async def require_coach(ctx: Context) -> None:
         if coach_id is not None:
-            await team.require_coach(tx, coach_id)
+            await team.require_coach(ctx, coach_id)
 
-    async def assign(tx: Context, ids: list[ObjectId]) -> None:
-        await require(tx)  # who leaves while this goes on gets no more
-        await bulk.assign_trainer(tx, ids, coach_id)
+    async def assign(ctx: Context, ids: list[ObjectId]) -> None:
+        await require_coach(ctx)  # in each transaction: the coach may be removed meanwhile
+        await bulk.assign_trainer(ctx, ids, coach_id)
 
-    await require(ctx)
+    await require_coach(ctx)
     return await _run(ctx, selection, assign, on_progress)
 
 
 async def assign_program(
     ctx: Context,
-    selection: Document,
+    selection: Selection,
     program_id: ObjectId,
     start: str,
     *,
     claim: Claim | None = None,
     on_progress: OnProgress | None = None,
-) -> Document:
-    """Assign a program to clients from a date on; those to whom it was assigned under `claim` are `ok` as they are.
+) -> BulkResult:
+    """Assign a program to clients from the date `start` on.
 
-    Raises NotFound, BadRequest as programs.assign, KeyTaken when `claim` is another request's.
+    Clients to whom it has been assigned under the same `claim` are counted as changed. Raises what programs.plan
+    raises, and IdempotencyKeyReused if the claim belongs to another request.
     """
     plan = await programs.load_dated(ctx, program_id, start)
 
-    async def assign(tx: Context, ids: list[ObjectId]) -> None:
+    async def assign(ctx: Context, ids: list[ObjectId]) -> None:
         for customer_id in ids:
-            if claim is None or await idempotency.step(tx, claim, customer_id):
-                await programs.add_to_calendar(tx, plan, customer_id)
+            if claim is None or await idempotency.step(ctx, claim, customer_id):
+                await programs.add_to_calendar(ctx, plan, customer_id)
 
-    return await _run(ctx, selection, assign, on_progress, batch=_CLIENT)
+    return await _run(ctx, selection, assign, on_progress, batch_size=_PROGRAM_BATCH)
 
 
 async def assign_metrics_set(
-    ctx: Context, selection: Document, set_id: ObjectId, *, on_progress: OnProgress | None = None
-) -> Document:
-    """Assign a metric set to clients. Raises NotFound for an unknown set."""
+    ctx: Context, selection: Selection, set_id: ObjectId, *, on_progress: OnProgress | None = None
+) -> BulkResult:
+    """Assign a metric set to clients. Raises NotFound if there is no such set."""
     await metric_sets.read(ctx, set_id)
     return await _run(ctx, selection, lambda tx, ids: metrics.assign_many(tx, ids, set_id), on_progress)
 
 
-async def erase(ctx: Context, selection: Document, *, on_progress: OnProgress | None = None) -> Document:
-    """Erase clients: gone at once for every reader, all that is theirs removed in the background."""
+async def erase(ctx: Context, selection: Selection, *, on_progress: OnProgress | None = None) -> BulkResult:
+    """Delete clients and queue the erasure of the rest of their data."""
     return await _run(ctx, selection, bulk.erase, on_progress)
 
 
-async def _none_unfit(_: Context, __: list[ObjectId]) -> dict[ObjectId, str]:
+# --- batches ---------------------------------------------------------------------------------------------------------
+
+
+async def _all_valid(_ctx: Context, _ids: list[ObjectId]) -> dict[ObjectId, str]:
     return {}
 
 
 async def _run(
     ctx: Context,
-    selection: Document,
+    selection: Selection,
     apply: Apply,
     on_progress: OnProgress | None,
     *,
-    batch: int = BATCH,
-    unfit: Unfit = _none_unfit,
-) -> Document:
+    batch_size: int = BATCH,
+    find_invalid: FindInvalid = _all_valid,
+) -> BulkResult:
     result = Result()
-    async for ids in _selected(ctx, selection):
+    async for ids in _iterate_selected(ctx, selection):
         result.requested += len(ids)
-        for at in range(0, len(ids), batch):
-            await _settle(ctx, ids[at : at + batch], apply, unfit, result, dry_run=selection["dryRun"])
+        for start in range(0, len(ids), batch_size):
+            batch = ids[start : start + batch_size]
+            await _run_batch(ctx, batch, apply, find_invalid, result, dry_run=selection["dryRun"])
             if on_progress is not None:
                 await on_progress(result)
-    return result.answer()
+    return result.to_response()
 
 
-async def _settle(
-    ctx: Context, ids: list[ObjectId], apply: Apply, unfit: Unfit, result: Result, *, dry_run: bool
+async def _run_batch(
+    ctx: Context, ids: list[ObjectId], apply: Apply, find_invalid: FindInvalid, result: Result, *, dry_run: bool
 ) -> None:
-    """Change those of `ids` that this coach may touch, all in one transaction, and note what became of each."""
-
-    async def changed(tx: Context) -> tuple[dict[ObjectId, bool], dict[ObjectId, str]]:
-        # Looked at in the transaction of the change: whoever is counted as `ok` is there, and is changed.
-        found = await bulk.find_accessible(tx, ids)
-        ours = [customer_id for customer_id in ids if found.get(customer_id)]
-        without = await unfit(tx, ours)
-        if (fit := [customer_id for customer_id in ours if customer_id not in without]) and not dry_run:
-            await apply(tx, fit)
-        return found, without
-
+    """Apply the change to a batch in one transaction, and add what happened to each client to the result."""
     try:
-        found, without = await in_transaction(ctx, changed)
+        failures = await _apply(ctx, ids, apply, find_invalid, dry_run=dry_run)
     except IdempotencyKeyReused:
         raise
     except ServiceError as error:
         for customer_id in ids:
-            result.fail(customer_id, error.reason.upper().replace(" ", "_"), error.message)
+            result.add_failure(customer_id, error.reason.upper().replace(" ", "_"), str(error.message))
         return
     for customer_id in ids:
-        if (reason := _reason(customer_id, found, without)) is not None:
-            result.fail(customer_id, *reason)
+        if customer_id in failures:
+            result.add_failure(customer_id, *failures[customer_id])
         else:
             result.ok += 1
 
 
-def _reason(customer_id: ObjectId, found: dict[ObjectId, bool], without: dict[ObjectId, str]) -> tuple[str, str] | None:
-    """Why nothing happened to a client: a code, and in words; None when it did."""
-    if customer_id not in found:
-        return "NOT_FOUND", "Customer not found"
-    if not found[customer_id]:
-        return "FORBIDDEN", "This client is assigned to another coach"
-    return ("BAD_REQUEST", without[customer_id]) if customer_id in without else None
+@transactional
+async def _apply(
+    ctx: Context, ids: Sequence[ObjectId], apply: Apply, find_invalid: FindInvalid, *, dry_run: bool
+) -> dict[ObjectId, tuple[str, str]]:
+    """Apply the change to those of `ids` that it can be applied to; returns code and message for the others.
+
+    Access is checked in the transaction of the change, so that every client who is counted has been changed.
+    """
+    accessible = await bulk.find_accessible(ctx, list(ids))
+    allowed = [customer_id for customer_id in ids if accessible.get(customer_id)]
+    invalid = await find_invalid(ctx, allowed)
+    valid = [customer_id for customer_id in allowed if customer_id not in invalid]
+    if valid and not dry_run:
+        await apply(ctx, valid)
+    failures = {customer_id: ("BAD_REQUEST", message) for customer_id, message in invalid.items()}
+    for customer_id in ids:
+        if customer_id not in accessible:
+            failures[customer_id] = ("NOT_FOUND", "Customer not found")
+        elif not accessible[customer_id]:
+            failures[customer_id] = ("FORBIDDEN", "This client is assigned to another coach")
+    return failures
 
 
-async def _selected(ctx: Context, selection: Document) -> AsyncIterator[list[ObjectId]]:
-    """The clients asked for, each once, in batches; a filter finds only those this coach may touch."""
+async def _iterate_selected(ctx: Context, selection: Selection) -> AsyncIterator[list[ObjectId]]:
+    """Yield the selected identifiers, each once, in batches; a filter selects only clients in the coach's scope."""
     if "ids" in selection:
-        wanted = list(dict.fromkeys(selection["ids"]))
-        for at in range(0, len(wanted), BATCH):
-            yield wanted[at : at + BATCH]
+        requested = list(dict.fromkeys(selection["ids"]))
+        for start in range(0, len(requested), BATCH):
+            yield requested[start : start + BATCH]
         return
     excluded = set(selection.get("excludeIds", ()))
     async for ids in bulk.iterate_matching(ctx, selection["filter"], BATCH):

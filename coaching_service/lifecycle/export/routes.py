@@ -21,9 +21,9 @@ routes = Routes("/coach/customers/{customerId}/export", tag="Export")
     request_class="bulk",
 )
 async def export_customer(ctx: Context, customer_id: ObjectId) -> Download:
-    """Export everything of a client's.
+    """Export all data of a client.
 
-    A ZIP, streamed: every record as JSON lines, every file, and `manifest.json` with sizes and SHA-256 checksums.
-    It holds all there is, so it takes leave to view all of it.
+    A streamed ZIP archive: every record as JSON lines, every file, and `manifest.json` with sizes and SHA-256
+    checksums. It contains data of all areas, so it needs the permission to view each of them.
     """
     return await service.export(ctx, customer_id)

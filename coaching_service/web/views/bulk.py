@@ -10,14 +10,15 @@ from marshmallow import fields
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
 from coaching_service.core.errors import Conflict, Forbidden, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, Identifier, Input, ListOf, StringList, Text
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.lifecycle.customer_bulk import service as customer_bulk
+from coaching_service.lifecycle.customer_bulk.models import BulkResult, Selection
 from coaching_service.lifecycle.customer_bulk.service import OnProgress
 from coaching_service.people.customers import bulk as customers_by_id
+from coaching_service.people.customers import models
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
 from coaching_service.training.programs import service as programs
@@ -89,7 +90,7 @@ async def bulk_change(ctx: Context, query: dict[str, Any], form: dict[str, Any])
         message = f"Nothing was changed: the selection changed to {quantity(len(ids), 'client')}. Check it again."
         raise Conflict(message, code="SELECTION_CHANGED")
 
-    async def run(on_progress: OnProgress) -> Document:
+    async def run(on_progress: OnProgress) -> BulkResult:
         return await action.run(ctx, {"ids": ids, "dryRun": False}, form, on_progress)
 
     return StreamedTask("customers/bulk_progress.html", {"action": action}, len(ids), run, _list_url(query))
@@ -115,10 +116,10 @@ async def _load_options(ctx: Context, field: str) -> dict[str, Any]:
     return {}
 
 
-def _to_service_selection(query: dict[str, Any]) -> Document:
+def _to_service_selection(query: dict[str, Any]) -> Selection:
     if not query["all"]:
         return {"ids": query["ids"], "dryRun": False}
-    customer_filter: Document = {"archived": query["archived"], "contains": query["keywords"]}
+    customer_filter: models.CustomerFilter = {"archived": query["archived"], "contains": query["keywords"]}
     if query["groups"]:
         customer_filter["groups"] = query["groups"]
     if query["assignedTo"]:

@@ -8,11 +8,11 @@ from typing import Any
 
 from coaching_service.core.auth.permissions import CUSTOMERS, METRICS, PROGRAMS
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
 from coaching_service.lifecycle.customer_bulk import service as bulk
+from coaching_service.lifecycle.customer_bulk.models import BulkResult, Selection
 from coaching_service.lifecycle.customer_bulk.service import OnProgress
 
-Run = Callable[[Context, Document, dict[str, Any], OnProgress], Awaitable[Document]]
+Run = Callable[[Context, Selection, dict[str, Any], OnProgress], Awaitable[BulkResult]]
 
 
 @dataclass(frozen=True)
@@ -40,35 +40,43 @@ class Action:
         return next((permission for permission in required if permission not in permissions), None)
 
 
-async def _archive(ctx: Context, selection: Document, _: dict[str, Any], on_progress: OnProgress) -> Document:
+async def _archive(ctx: Context, selection: Selection, _: dict[str, Any], on_progress: OnProgress) -> BulkResult:
     return await bulk.archive(ctx, selection, archived=True, on_progress=on_progress)
 
 
-async def _restore(ctx: Context, selection: Document, _: dict[str, Any], on_progress: OnProgress) -> Document:
+async def _restore(ctx: Context, selection: Selection, _: dict[str, Any], on_progress: OnProgress) -> BulkResult:
     return await bulk.archive(ctx, selection, archived=False, on_progress=on_progress)
 
 
-async def _add_groups(ctx: Context, selection: Document, form: dict[str, Any], on_progress: OnProgress) -> Document:
+async def _add_groups(ctx: Context, selection: Selection, form: dict[str, Any], on_progress: OnProgress) -> BulkResult:
     return await bulk.add_groups(ctx, selection, form["groupNames"], on_progress=on_progress)
 
 
-async def _remove_groups(ctx: Context, selection: Document, form: dict[str, Any], on_progress: OnProgress) -> Document:
+async def _remove_groups(
+    ctx: Context, selection: Selection, form: dict[str, Any], on_progress: OnProgress
+) -> BulkResult:
     return await bulk.remove_groups(ctx, selection, form["groupNames"], on_progress=on_progress)
 
 
-async def _assign_trainer(ctx: Context, selection: Document, form: dict[str, Any], on_progress: OnProgress) -> Document:
+async def _assign_trainer(
+    ctx: Context, selection: Selection, form: dict[str, Any], on_progress: OnProgress
+) -> BulkResult:
     return await bulk.assign_trainer(ctx, selection, form["coachId"], on_progress=on_progress)
 
 
-async def _assign_program(ctx: Context, selection: Document, form: dict[str, Any], on_progress: OnProgress) -> Document:
+async def _assign_program(
+    ctx: Context, selection: Selection, form: dict[str, Any], on_progress: OnProgress
+) -> BulkResult:
     return await bulk.assign_program(ctx, selection, form["programId"], form["startDate"], on_progress=on_progress)
 
 
-async def _assign_metrics(ctx: Context, selection: Document, form: dict[str, Any], on_progress: OnProgress) -> Document:
+async def _assign_metrics(
+    ctx: Context, selection: Selection, form: dict[str, Any], on_progress: OnProgress
+) -> BulkResult:
     return await bulk.assign_metrics_set(ctx, selection, form["metricsSetId"], on_progress=on_progress)
 
 
-async def _delete(ctx: Context, selection: Document, _: dict[str, Any], on_progress: OnProgress) -> Document:
+async def _delete(ctx: Context, selection: Selection, _: dict[str, Any], on_progress: OnProgress) -> BulkResult:
     return await bulk.erase(ctx, selection, on_progress=on_progress)
 
 

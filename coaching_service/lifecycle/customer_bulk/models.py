@@ -1,0 +1,58 @@
+"""Requests and results of bulk operations."""
+
+from __future__ import annotations
+
+from typing import NotRequired, TypedDict
+
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.customers.models import CustomerFilter
+
+
+class Selection(TypedDict):
+    """Which clients: `ids`, or `filter` with optional `excludeIds`. `dryRun`: nothing is written."""
+
+    ids: NotRequired[list[ObjectId]]
+    filter: NotRequired[CustomerFilter]
+    excludeIds: NotRequired[list[ObjectId]]
+    dryRun: bool
+
+
+class GroupsChange(Selection):
+    """Groups to add or to remove."""
+
+    groups: list[str]
+
+
+class TrainerChange(Selection):
+    """The coach to assign; null: none."""
+
+    coachId: ObjectId | None
+
+
+class ProgramAssignment(Selection):
+    """The program to assign, and the date of its first day."""
+
+    programId: ObjectId
+    startDate: str
+
+
+class MetricsSetAssignment(Selection):
+    """The metric set to assign."""
+
+    metricsSetId: ObjectId
+
+
+class Failure(TypedDict):
+    """A client who was not changed, and why: `code` is NOT_FOUND, FORBIDDEN, CONFLICT or BAD_REQUEST."""
+
+    customerId: ObjectId
+    code: str
+    message: str
+
+
+class BulkResult(TypedDict):
+    """The numbers of distinct clients requested and changed, and those who failed."""
+
+    requested: int
+    ok: int
+    failed: list[Failure]
