@@ -60,12 +60,15 @@ class BadRequest(ServiceError):
 
 
 class InvalidFields(BadRequest):
-    """Fields of the request are invalid; `errors` has one entry for each."""
+    """Fields of the request are invalid; `errors` has one entry for each.
+
+    `message` replaces the list of their messages.
+    """
 
     default_code = "INVALID_FIELDS"
 
-    def __init__(self, errors: Sequence[FieldError]) -> None:
-        super().__init__([f"{error['field']} {error['message']}".strip() for error in errors])
+    def __init__(self, errors: Sequence[FieldError], message: str | None = None) -> None:
+        super().__init__(message or [f"{error['field']} {error['message']}".strip() for error in errors])
         self.errors = list(errors)
 
     def body(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Pictures decoded and written anew, in a process of its own: see `media`, which starts it and asks it.
+"""The program of the image worker process, which `media.ImageProcessor` starts: decodes and encodes images.
 
-It is run by its path and imports nothing of the service. A question is one JSON object on a socket, with three open
-files: the picture, and two empty ones for the picture written anew and its thumbnail.
+It is run by its path and imports nothing of the service. A request is one JSON object on a socket, with three open
+files: the image, and two empty ones for the rewritten image and its thumbnail. A reply is one JSON object.
 """
 
 from __future__ import annotations
@@ -16,83 +16,84 @@ from typing import IO
 
 from PIL import Image, ImageCms, ImageOps, UnidentifiedImageError
 
-THUMBNAIL = 320
+THUMBNAIL_SIDE = 320
 MAX_SIDE = 4096
-MAX_BYTES = 4096  # of a question, of an answer
+MAX_MESSAGE_BYTES = 4096
 
-Image.MAX_IMAGE_PIXELS = None  # the limit is ours, and looked at before anything is decoded
+Image.MAX_IMAGE_PIXELS = None  # `rewrite` has its own limit, which it checks before decoding
 
 
-def main(line: socket.socket) -> None:
-    """Answer one question after another, until the other side hangs up."""
+def main(connection: socket.socket) -> None:
+    """Serve one request after another until the connection closes."""
     while True:
-        told, files, _, _ = socket.recv_fds(line, MAX_BYTES, 3)
-        if not told:
+        message, files, _, _ = socket.recv_fds(connection, MAX_MESSAGE_BYTES, 3)
+        if not message:
             return
-        source, whole, small = (os.fdopen(each, "r+b") for each in files)
-        with source, whole, small:
-            question = json.loads(told)
+        source, image, thumbnail = (os.fdopen(file, "r+b") for file in files)
+        with source, image, thumbnail:
+            request = json.loads(message)
             try:
-                answer = {"format": rewrite(source, whole, small, question["formats"], question["pixels"])}
-            except Exception as error:  # noqa: BLE001 - decoders fail in any way on what is no whole picture
-                answer = {"refused": _REASONS.get(type(error), "broken")}
-        line.sendall(json.dumps(answer).encode())
+                reply = {"format": rewrite(source, image, thumbnail, request["formats"], request["pixels"])}
+            except Exception as error:  # noqa: BLE001 - decoders fail with any exception on broken files
+                reply = {"error": _ERRORS.get(type(error), "broken")}
+        connection.sendall(json.dumps(reply).encode())
 
 
 class TooManyPixels(Exception):
-    """Larger than may be decoded."""
+    """The image has more pixels than the limit."""
 
 
-_REASONS: dict[type[Exception], str] = {TooManyPixels: "pixels", UnidentifiedImageError: "kind"}
+_ERRORS: dict[type[Exception], str] = {TooManyPixels: "pixels", UnidentifiedImageError: "type"}
 
 
-def rewrite(source: IO[bytes], whole: IO[bytes], small: IO[bytes], formats: Sequence[str], pixels: int) -> str:
-    """Write the picture in `source` to `whole`, and a JPEG of at most 320 pixels to `small`; gives its format.
+def rewrite(source: IO[bytes], image: IO[bytes], thumbnail: IO[bytes], formats: Sequence[str], max_pixels: int) -> str:
+    """Write the picture in `source` to `image`, and a JPEG of at most 320 x 320 pixels to `thumbnail`.
 
-    Upright, in sRGB, without anything but its pixels: no EXIF, no place, no comments, no second frame. Raises
-    TooManyPixels, or anything else for what is no whole picture of one of the `formats`.
+    Returns its format. The copy is upright, in sRGB and holds nothing but pixels: no EXIF, no location, no comments,
+    no further frames. Raises TooManyPixels, and any other exception if the source is not a complete picture of one of
+    the `formats`.
     """
     source.seek(0)
     with Image.open(source, formats=list(formats)) as picture:
-        name = str(picture.format)
-        if picture.width * picture.height > pixels:
+        format_name = str(picture.format)
+        if picture.width * picture.height > max_pixels:
             raise TooManyPixels
-        picture.draft("RGB", (MAX_SIDE, MAX_SIDE))  # a JPEG is decoded no larger than it is kept
+        picture.draft("RGB", (MAX_SIDE, MAX_SIDE))  # decodes a JPEG no larger than it is stored
         picture.load()
         ImageOps.exif_transpose(picture, in_place=True)
-        plain = _plain(picture)
-        plain.info.clear()
-        plain.thumbnail((MAX_SIDE, MAX_SIDE))
-        plain.save(whole, name, **({"quality": 90} if name in ("JPEG", "WEBP") else {}))
-        plain.thumbnail((THUMBNAIL, THUMBNAIL))
-        _opaque(plain).save(small, "JPEG", quality=80)
-        return name
+        converted = _to_8_bit_srgb(picture)
+        converted.info.clear()
+        converted.thumbnail((MAX_SIDE, MAX_SIDE))
+        converted.save(image, format_name, **({"quality": 90} if format_name in ("JPEG", "WEBP") else {}))
+        converted.thumbnail((THUMBNAIL_SIDE, THUMBNAIL_SIDE))
+        _on_white(converted).save(thumbnail, "JPEG", quality=80)
+        return format_name
 
 
-def _plain(picture: Image.Image) -> Image.Image:
-    """With 8 bits a channel, as grey, RGB or RGBA, in the colours that browsers take for granted."""
+def _to_8_bit_srgb(picture: Image.Image) -> Image.Image:
+    """Returns the picture as grey, RGB or RGBA with 8 bits a channel, in sRGB."""
     profile = picture.info.get("icc_profile")
     if picture.mode.startswith("I;16"):
         return picture.point(lambda value: value * (1 / 256)).convert("L")
     mode = "RGBA" if picture.has_transparency_data else "L" if picture.mode in ("1", "L") else "RGB"
     if profile and picture.mode in ("RGB", "RGBA", "CMYK"):
         try:
-            return _in_srgb(picture, profile, mode)
-        except (ImageCms.PyCMSError, OSError, ValueError):  # a profile that is broken, or of another kind
+            return _apply_profile(picture, profile, mode)
+        except (ImageCms.PyCMSError, OSError, ValueError):  # the profile is broken or of another colour space
             pass
     return picture if picture.mode == mode else picture.convert(mode)
 
 
-def _in_srgb(picture: Image.Image, profile: bytes, mode: str) -> Image.Image:
-    theirs = ImageCms.ImageCmsProfile(io.BytesIO(profile))
-    inplace = picture.mode == mode
+def _apply_profile(picture: Image.Image, profile: bytes, mode: str) -> Image.Image:
+    source_profile = ImageCms.ImageCmsProfile(io.BytesIO(profile))
+    in_place = picture.mode == mode
     converted = ImageCms.profileToProfile(
-        picture, theirs, ImageCms.createProfile("sRGB"), outputMode=None if inplace else mode, inPlace=inplace
+        picture, source_profile, ImageCms.createProfile("sRGB"), outputMode=None if in_place else mode, inPlace=in_place
     )
     return picture if converted is None else converted
 
 
-def _opaque(picture: Image.Image) -> Image.Image:
+def _on_white(picture: Image.Image) -> Image.Image:
     if picture.mode != "RGBA":
         return picture
     return Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture).convert("RGB")

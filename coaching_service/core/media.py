@@ -1,4 +1,4 @@
-"""What a file is, judged by its content: pictures are decoded and written anew, without anything but their pixels."""
+"""Validation of uploaded files by their content. Images are decoded and encoded again, without any metadata."""
 
 from __future__ import annotations
 
@@ -14,16 +14,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from coaching_service.core.errors import BadRequest, Unavailable
+from coaching_service.core.errors import Unavailable
 
 JPEG, PNG, WEBP, PDF = "image/jpeg", "image/png", "image/webp", "application/pdf"
 IMAGE_TYPES = (JPEG, PNG, WEBP)
 _EXTENSIONS = {JPEG: ".jpg", PNG: ".png", WEBP: ".webp", PDF: ".pdf"}
 
 _FORMATS = {"JPEG": JPEG, "PNG": PNG, "WEBP": WEBP}
-_HELPER = Path(__file__).with_name("image_worker.py")
-_HELPER_SECONDS = 60.0
-_ANSWER_BYTES = 4096
+_WORKER = Path(__file__).with_name("image_worker.py")
+_WORKER_SECONDS = 60.0
+_MAX_REPLY_BYTES = 4096
+_SNIFFED_BYTES = 1024
+
+
+class InvalidFile(Exception):
+    """An uploaded file that is not accepted. `message` continues the name of its field; `code` is stable."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.message, self.code = message, code
 
 
 def file_extension(content_type: str) -> str:
@@ -33,112 +42,113 @@ def file_extension(content_type: str) -> str:
 
 @dataclass(frozen=True)
 class ValidatedFile:
-    """A file of a known kind: `file` is what is to be stored, `thumbnail` a small JPEG of a picture."""
+    """A file of a known content type: `file` is the one to store, `thumbnail` a small JPEG of an image."""
 
     content_type: str
     file: IO[bytes]
     thumbnail: IO[bytes] | None = None
 
     def close(self) -> None:
-        """Let the temporary files go."""
+        """Remove the temporary files."""
         self.file.close()
         if self.thumbnail is not None:
             self.thumbnail.close()
 
 
 class ImageProcessor:
-    """The process beside ours in which pictures are decoded, one at a time; it starts with the first one.
+    """A worker process that decodes one image at a time; it starts with the first image.
 
-    A decoded picture takes many times the room of its file, and decoders are where hostile files do their harm: both
-    stay there. It ends when we do, however that is.
+    A decoded image needs many times the memory of its file, and decoders are the usual target of malicious files:
+    both stay in the worker, which ends with the service.
     """
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
-        self._line: socket.socket | None = None
-        self._turn = asyncio.Lock()
+        self._socket: socket.socket | None = None
+        self._lock = asyncio.Lock()
 
-    async def rewrite(self, file: IO[bytes], kinds: Sequence[str], max_pixels: int) -> ValidatedFile:
-        """The picture, upright and stripped of all metadata, and its thumbnail.
+    async def rewrite(self, file: IO[bytes], content_types: Sequence[str], max_pixels: int) -> ValidatedFile:
+        """Returns the image, upright and without metadata, and its thumbnail.
 
-        Raises BadRequest when it is broken, of another kind or too large, Unavailable when decoding it never ends.
+        Raises InvalidFile if it is broken, too large or of another content type, and Unavailable if decoding it takes
+        too long or crashes the worker.
         """
-        formats = [name for name, kind in _FORMATS.items() if kind in kinds]
-        with ExitStack() as unless_good:
-            whole, small = (
-                unless_good.enter_context(tempfile.TemporaryFile(prefix=f"coaching-{name}-"))
-                for name in ("picture", "thumbnail")
+        formats = [name for name, content_type in _FORMATS.items() if content_type in content_types]
+        with ExitStack() as on_failure:
+            image, thumbnail = (
+                on_failure.enter_context(tempfile.TemporaryFile(prefix=f"coaching-{name}-"))
+                for name in ("image", "thumbnail")
             )
-            async with self._turn:
-                answer = await self._ask({"formats": formats, "pixels": max_pixels}, [file, whole, small])
-            if answer.get("refused") == "pixels":
-                raise BadRequest(f"must not have more than {max_pixels} pixels")
-            if answer.get("refused") == "broken":
-                raise BadRequest("must be a whole picture")
-            if "format" not in answer:
-                raise BadRequest(f"must be one of: {', '.join(kinds)}")
-            unless_good.pop_all()
-        whole.seek(0)
-        small.seek(0)
-        return ValidatedFile(_FORMATS[answer["format"]], whole, small)
+            async with self._lock:
+                reply = await self._request({"formats": formats, "pixels": max_pixels}, [file, image, thumbnail])
+            if reply.get("error") == "pixels":
+                raise InvalidFile(f"must not have more than {max_pixels} pixels", "TOO_MANY_PIXELS")
+            if reply.get("error") == "broken":
+                raise InvalidFile("must be a whole picture", "BROKEN_IMAGE")
+            if "format" not in reply:
+                raise InvalidFile(f"must be one of: {', '.join(content_types)}", "UNSUPPORTED_FILE_TYPE")
+            on_failure.pop_all()
+        image.seek(0)
+        thumbnail.seek(0)
+        return ValidatedFile(_FORMATS[reply["format"]], image, thumbnail)
 
-    async def _ask(self, question: dict[str, Any], files: Sequence[IO[bytes]]) -> dict[str, Any]:
-        line, told = self._started(), b""
+    async def _request(self, request: dict[str, Any], files: Sequence[IO[bytes]]) -> dict[str, Any]:
+        worker, reply = self._connect(), b""
         try:
-            async with asyncio.timeout(_HELPER_SECONDS):
-                socket.send_fds(line, [json.dumps(question).encode()], [file.fileno() for file in files])
-                told = await asyncio.get_running_loop().sock_recv(line, _ANSWER_BYTES)
+            async with asyncio.timeout(_WORKER_SECONDS):
+                socket.send_fds(worker, [json.dumps(request).encode()], [file.fileno() for file in files])
+                reply = await asyncio.get_running_loop().sock_recv(worker, _MAX_REPLY_BYTES)
         except (TimeoutError, OSError):
             pass
         finally:
-            if not told:  # it ended, hangs, or nobody waits for its answer any more
+            if not reply:  # the worker crashed or hangs, or this request was cancelled
                 self.close()
-        if not told:
+        if not reply:
             raise Unavailable("The picture could not be decoded; try again, or send it smaller")
-        answer: dict[str, Any] = json.loads(told)
-        return answer
+        decoded: dict[str, Any] = json.loads(reply)
+        return decoded
 
-    def _started(self) -> socket.socket:
-        if self._line is None:
-            self._line, theirs = socket.socketpair()
-            self._line.settimeout(0)
-            with theirs:
+    def _connect(self) -> socket.socket:
+        if self._socket is None:
+            self._socket, worker_socket = socket.socketpair()
+            self._socket.settimeout(0)
+            with worker_socket:
                 self._process = subprocess.Popen(  # noqa: S603 - our own program
-                    [sys.executable, "-P", "-W", "ignore", str(_HELPER), str(theirs.fileno())],
-                    pass_fds=(theirs.fileno(),),
+                    [sys.executable, "-P", "-W", "ignore", str(_WORKER), str(worker_socket.fileno())],
+                    pass_fds=(worker_socket.fileno(),),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
-                    start_new_session=True,  # Ctrl-C is for the service, which hangs up
+                    start_new_session=True,  # Ctrl-C reaches only the service, which then closes the socket
                 )
-        return self._line
+        return self._socket
 
     def close(self) -> None:
-        """End the process; the next picture starts another."""
-        if self._line is not None:
-            self._line.close()
+        """End the worker; the next image starts another."""
+        if self._socket is not None:
+            self._socket.close()
         if self._process is not None:
             self._process.kill()
             self._process.wait()
-        self._line = self._process = None
+        self._socket = self._process = None
 
 
 async def validate_file(
-    images: ImageProcessor, file: IO[bytes], kinds: Sequence[str], max_pixels: int
+    images: ImageProcessor, file: IO[bytes], content_types: Sequence[str], max_pixels: int
 ) -> ValidatedFile:
-    """What `file` is, if it is whole and one of `kinds`; pictures are turned upright and stripped of all metadata.
+    """Returns `file` if it is complete and of one of the `content_types`; an image is rewritten by `images`.
 
-    Raises BadRequest otherwise, with what is asked of the field that held it.
+    Raises InvalidFile otherwise.
     """
-    head = file.read(1024)
-    if PDF in kinds and head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"%PDF-"):
-        return _pdf(file)
-    return await images.rewrite(file, kinds, max_pixels)
+    head = file.read(_SNIFFED_BYTES)
+    if PDF in content_types and head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"%PDF-"):
+        return _validate_pdf(file)
+    return await images.rewrite(file, content_types, max_pixels)
 
 
-def _pdf(file: IO[bytes]) -> ValidatedFile:
+def _validate_pdf(file: IO[bytes]) -> ValidatedFile:
     file.seek(0, 2)
     file.seek(max(0, file.tell() - 2048))
     if b"%%EOF" not in file.read():
-        raise BadRequest("must be a whole PDF")
+        raise InvalidFile("must be a whole PDF", "BROKEN_PDF")
     file.seek(0)
     return ValidatedFile(PDF, file)

@@ -1,4 +1,4 @@
-"""The query string, judged by the specification's conversions."""
+"""Fields of the query string, with the conversions of the specification (section 8)."""
 
 from __future__ import annotations
 
@@ -7,18 +7,22 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from marshmallow import ValidationError, fields, validates_schema
+from marshmallow import fields, validates_schema
 
-from coaching_service.core.validation import Date, Input, within
+from coaching_service.core.validation import Date, Input, in_range
+from coaching_service.core.validation_messages import Message, invalid
 
 MAX_SAFE_INTEGER = 2**53 - 1
+# Messages that the specification fixes: the response states nothing else, not even the parameter.
+NUMERIC_STRING = Message("Validation failed (numeric string is expected)", "NUMERIC_STRING")
+BOOLEAN_STRING = Message("Validation failed (boolean string is expected)", "BOOLEAN_STRING")
 _NUMERIC = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 
 
 class QueryInteger(fields.Integer):
     """An integer query parameter; `1e0` and `2e1` are integers, `1.5` and `1_0` are not."""
 
-    default_error_messages = {"required": "Validation failed (numeric string is expected)"}
+    default_error_messages = {"required": NUMERIC_STRING}
 
     def __init__(self, *, minimum: int = 1, maximum: int = MAX_SAFE_INTEGER, **options: Any) -> None:
         self.minimum, self.maximum = minimum, maximum
@@ -30,18 +34,20 @@ class QueryInteger(fields.Integer):
             raise self.make_error("required")
         try:
             number = Decimal(value)
-            whole = number == number.to_integral_value()
-        except ArithmeticError:  # an exponent beyond all reckoning
+            is_integral = number == number.to_integral_value()
+        except ArithmeticError:  # the exponent is out of range
             raise self.make_error("required") from None
-        if not whole:
+        if not is_integral:
             raise self.make_error("required")
-        return int(within(number, self.minimum, self.maximum))
+        for validate in in_range(self.minimum, self.maximum):  # before int(), which is slow for 1e999999
+            validate(number)
+        return int(number)
 
 
 class QueryBoolean(fields.Boolean):
-    """A boolean query parameter: `true` is true, any other text is false, nothing is an error."""
+    """A boolean query parameter: `true` is true, any other text is false, an empty one is an error."""
 
-    default_error_messages = {"required": "Validation failed (boolean string is expected)"}
+    default_error_messages = {"required": BOOLEAN_STRING}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> bool:
         if not value:
@@ -50,13 +56,13 @@ class QueryBoolean(fields.Boolean):
 
 
 class DateRange(Input):
-    """`startDate` and `endDate`, both included; an end before its start is refused."""
+    """`startDate` and `endDate`, both included; the end must not be before the start."""
 
     startDate = Date(required=True)
     endDate = Date(required=True)
 
     @validates_schema
-    def in_order(self, data: Mapping[str, str], **_: Any) -> None:
-        """The end is not before the start."""
+    def validate_order(self, data: Mapping[str, str], **_: Any) -> None:
+        """Raises ValidationError if the end is before the start."""
         if data["endDate"] < data["startDate"]:
-            raise ValidationError("must not be before startDate", "endDate")
+            raise invalid("must not be before startDate", "BEFORE_START", "endDate")

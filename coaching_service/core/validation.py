@@ -1,4 +1,4 @@
-"""What comes in as JSON, judged: JSON's own types, nothing converted."""
+"""Schemas and fields of JSON input: JSON's own types, without conversions."""
 
 from __future__ import annotations
 
@@ -11,21 +11,23 @@ from unicodedata import category
 from zoneinfo import available_timezones
 
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, missing
-from marshmallow import validate as checks
+from marshmallow import validate as validators
 
 from coaching_service.core.ids import ObjectId, parse_id
+from coaching_service.core.validation_messages import EMPTY, NOT_AN_OBJECT, NULL, REQUIRED, UNKNOWN_FIELD, Message
 
 NAME_LENGTH = 200
 TEXT_LENGTH = 10_000
 MAX_STRINGS = 50
 
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-TIMEZONES = frozenset(available_timezones() - {"Factory", "localtime", "posixrules"})  # which name no zone
-# Separators, control and format characters, and marks without a letter; and letters and symbols drawn as nothing.
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+TIMEZONES = frozenset(available_timezones() - {"Factory", "localtime", "posixrules"})  # these are not time zones
+# Separators, control and format characters, and marks without a letter; and letters and symbols without a visible glyph.
 _INVISIBLE = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf", "Mn", "Me"})
 _BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-_LINE = re.compile(r"[\n\r\t]")
+_LINE_BREAK = re.compile(r"[\n\r\t]")
+_DEFAULTS = fields.Field.default_error_messages
 
 
 def is_blank(text: str) -> bool:
@@ -34,22 +36,56 @@ def is_blank(text: str) -> bool:
 
 
 class Input(Schema):
-    """The base of what is read from a request: unknown fields are ignored."""
+    """The base of request schemas: unknown fields are ignored."""
 
     class Meta:
         unknown = EXCLUDE
 
-
-class Output(Schema):
-    """The base of what is sent: describes it and is never dumped through. Every field is present, null when unset."""
+    error_messages = {"unknown": UNKNOWN_FIELD, "type": NOT_AN_OBJECT}
 
     def on_bind_field(self, field_name: str, field_obj: fields.Field[Any]) -> None:
-        """Present in every answer, unless the field's metadata says `optional`."""
+        """Replace marshmallow's default messages with those that have a code."""
+        field: Any = field_obj
+        while isinstance(field, fields.Field):
+            for key, message in (("required", REQUIRED), ("null", NULL)):
+                if field.error_messages[key] == _DEFAULTS[key]:
+                    field.error_messages[key] = message
+            field = getattr(field, "inner", None)
+
+
+class Output(Schema):
+    """The base of response schemas, which describe responses and are never dumped through.
+
+    Every field is present in every response, null when unset, unless its metadata has `optional`.
+    """
+
+    def on_bind_field(self, field_name: str, field_obj: fields.Field[Any]) -> None:
+        """Mark the field as always present."""
         field_obj.required = not field_obj.metadata.get("optional", False)
 
 
+def in_range(minimum: float | None, maximum: float | None) -> list[validators.Range]:
+    """Validators of a number from `minimum` to `maximum`, both included; None for no limit."""
+    checks = []
+    if minimum is not None:
+        checks.append(validators.Range(min=minimum, error=Message("must not be less than {min}", "TOO_SMALL")))
+    if maximum is not None:
+        checks.append(validators.Range(max=maximum, error=Message("must not be greater than {max}", "TOO_LARGE")))
+    return checks
+
+
 class Text(fields.String):
-    """A string, trimmed. `blank=False` refuses one that is empty after trimming; `longest` counts characters."""
+    """A string, trimmed unless `trim` is False.
+
+    `max_length`: characters. `allow_blank`: accept a string that is empty after trimming. Line breaks are accepted
+    only in long texts (`max_length` above 200).
+    """
+
+    default_error_messages = {
+        "invalid": Message("must be a string", "NOT_A_STRING"),
+        "control": Message("must not contain control characters", "CONTROL_CHARACTERS"),
+        "long": Message("must not be longer than {max_length} characters", "TOO_LONG"),
+    }
 
     def __init__(
         self, *, max_length: int = NAME_LENGTH, allow_blank: bool = False, trim: bool = True, **options: Any
@@ -62,21 +98,22 @@ class Text(fields.String):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> str:
         if not isinstance(value, str):
-            raise ValidationError("must be a string")
+            raise self.make_error("invalid")
         text = value.strip() if self.trim else value
         if is_blank(text) and not self.allow_blank:
-            raise ValidationError("should not be empty")
-        if _CONTROL.search(text) or (self.max_length <= NAME_LENGTH and _LINE.search(text)):
-            raise ValidationError("must not contain control characters")
+            raise ValidationError(EMPTY)
+        if _CONTROL.search(text) or (self.max_length <= NAME_LENGTH and _LINE_BREAK.search(text)):
+            raise self.make_error("control")
         if len(text) > self.max_length:
-            raise ValidationError(f"must not be longer than {self.max_length} characters")
+            raise self.make_error("long", max_length=self.max_length)
         return text
 
 
 class Email(Text):
     """An e-mail address, as typed, at most 254 characters."""
 
-    _check = checks.Email(error="must be an e-mail address")
+    _MESSAGE = Message("must be an e-mail address", "INVALID_EMAIL")
+    _validator = validators.Email(error=_MESSAGE)
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=254, metadata={"format": "email"} | options.pop("metadata", {}), **options)
@@ -84,79 +121,91 @@ class Email(Text):
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> str:
         text = super()._deserialize(value, attr, data)
         if not text.isprintable() or ".." in text:
-            raise ValidationError("must be an e-mail address")
-        return self._check(text)
+            raise ValidationError(self._MESSAGE)
+        return self._validator(text)
 
 
 class Number(fields.Float):
-    """A finite JSON number between `least` and `most`, both allowed."""
+    """A finite JSON number from `minimum` to `maximum`, both included."""
+
+    default_error_messages = {"invalid": Message("must be a number", "NOT_A_NUMBER")}
 
     def __init__(self, *, minimum: float | None = None, maximum: float = 1e12, **options: Any) -> None:
         self.minimum, self.maximum = minimum, maximum
-        limits = {"maximum": maximum} | ({} if minimum is None else {"minimum": minimum})
-        super().__init__(metadata=limits | options.pop("metadata", {}), **options)
+        limits = {"maximum": maximum} | ({} if minimum is None else {"minimum": minimum})  # apispec would write 1.0
+        metadata = limits | options.pop("metadata", {})
+        super().__init__(validate=in_range(minimum, maximum), metadata=metadata, **options)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> float:
+        # marshmallow's Float also accepts numeric strings and has no strict mode.
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise ValidationError("must be a number")
-        number: float = within(value, self.minimum, self.maximum)
-        return number
+            raise self.make_error("invalid")
+        return value
 
 
 class Integer(fields.Integer):
-    """A JSON integer (6, not 6.0 and not "6") between `least` and `most`, both allowed."""
+    """A JSON integer (6, not 6.0 and not "6") from `minimum` to `maximum`, both included."""
+
+    default_error_messages = {"invalid": Message("must be an integer", "NOT_AN_INTEGER")}
 
     def __init__(self, *, minimum: int | None = None, maximum: int = 1_000_000, **options: Any) -> None:
         self.minimum, self.maximum = minimum, maximum
-        limits = {"maximum": maximum} | ({} if minimum is None else {"minimum": minimum})
-        super().__init__(metadata=limits | options.pop("metadata", {}), **options)
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise ValidationError("must be an integer")
-        return int(within(value, self.minimum, self.maximum))
+        super().__init__(strict=True, validate=in_range(minimum, maximum), **options)
 
 
 class Boolean(fields.Boolean):
-    """A JSON boolean, nothing that merely looks like one."""
+    """A JSON boolean; marshmallow's own also accepts 1 and "yes"."""
+
+    default_error_messages = {"invalid": Message("must be a boolean", "NOT_A_BOOLEAN")}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> bool:
         if not isinstance(value, bool):
-            raise ValidationError("must be a boolean")
+            raise self.make_error("invalid")
         return value
 
 
 class Date(fields.String):
-    """A date written exactly `YYYY-MM-DD` that exists; it stays the text it is."""
+    """An existing date, written exactly `YYYY-MM-DD`; it remains a string. marshmallow's Date accepts 20260302."""
+
+    default_error_messages = {
+        "invalid": Message("must be a date in the form YYYY-MM-DD", "INVALID_DATE"),
+        "nonexistent": Message("must be a date that exists", "INVALID_DATE"),
+    }
 
     def __init__(self, **options: Any) -> None:
         super().__init__(metadata={"format": "date", "example": "2026-03-02"} | options.pop("metadata", {}), **options)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> str:
-        if isinstance(value, str) and _DAY.fullmatch(value):
-            try:
-                date.fromisoformat(value)
-            except ValueError:
-                raise ValidationError("must be a date that exists") from None
-            return value
-        raise ValidationError("must be a date in the form YYYY-MM-DD")
+        if not isinstance(value, str) or not _DATE.fullmatch(value):
+            raise self.make_error("invalid")
+        try:
+            date.fromisoformat(value)
+        except ValueError:
+            raise self.make_error("nonexistent") from None
+        return value
 
 
 class Identifier(fields.String):
-    """24 hexadecimal characters, read as an ObjectId."""
+    """24 hexadecimal characters, loaded as an ObjectId."""
+
+    default_error_messages = {"invalid": Message("must be an identifier of 24 hexadecimal characters", "INVALID_ID")}
 
     def __init__(self, **options: Any) -> None:
-        about = {"pattern": "^[0-9a-fA-F]{24}$", "example": "66f0c0ffee0000000000abcd"}
-        super().__init__(metadata=about | options.pop("metadata", {}), **options)
+        metadata = {"pattern": "^[0-9a-fA-F]{24}$", "example": "66f0c0ffee0000000000abcd"}
+        super().__init__(metadata=metadata | options.pop("metadata", {}), **options)
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> ObjectId:  # type: ignore[override]  # the wire form is a string, ours is not
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> ObjectId:  # type: ignore[override]  # a string on the wire, an ObjectId in the service
         if (identifier := parse_id(value)) is None:
-            raise ValidationError("must be an identifier of 24 hexadecimal characters")
+            raise self.make_error("invalid")
         return identifier
 
 
 class Timezone(Text):
     """The IANA name of a time zone, e.g. `Europe/Madrid`."""
+
+    default_error_messages = {
+        "timezone": Message("must be the IANA name of a time zone, such as Europe/Madrid", "INVALID_TIMEZONE")
+    }
 
     def __init__(self, **options: Any) -> None:
         super().__init__(metadata={"example": "Europe/Madrid"} | options.pop("metadata", {}), **options)
@@ -164,65 +213,75 @@ class Timezone(Text):
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> str:
         text = super()._deserialize(value, attr, data)
         if text not in TIMEZONES:
-            raise ValidationError("must be the IANA name of a time zone, such as Europe/Madrid")
+            raise self.make_error("timezone")
         return text
 
 
 class Link(Text):
-    """An http or https address, at most 2,000 characters."""
+    """An http or https URL, at most 2,000 characters."""
 
-    _check = checks.URL(schemes={"http", "https"}, require_tld=False, error="must be an http or https address")
+    _validator = validators.URL(
+        schemes={"http", "https"}, require_tld=False, error=Message("must be an http or https address", "INVALID_URL")
+    )
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=2000, metadata={"format": "uri"} | options.pop("metadata", {}), **options)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> str:
-        return self._check(super()._deserialize(value, attr, data))
+        return self._validator(super()._deserialize(value, attr, data))
 
 
 class DateTime(fields.String):
-    """A stored time in an answer: ISO 8601, UTC, milliseconds, `Z`."""
+    """A stored time in a response: ISO 8601, UTC, milliseconds, `Z`."""
 
     def __init__(self, **options: Any) -> None:
-        about = {"format": "date-time", "example": "2026-03-02T08:30:00.000Z"}
-        super().__init__(metadata=about | options.pop("metadata", {}), **options)
+        metadata = {"format": "date-time", "example": "2026-03-02T08:30:00.000Z"}
+        super().__init__(metadata=metadata | options.pop("metadata", {}), **options)
 
 
 class Choice(Text):
-    """One of a few words."""
+    """One of several fixed strings."""
 
     def __init__(self, *choices: str, **options: Any) -> None:
         self.choices = choices
-        super().__init__(validate=checks.OneOf(choices, error=f"must be one of: {', '.join(choices)}"), **options)
+        error = Message(f"must be one of: {', '.join(choices)}", "INVALID_CHOICE")
+        super().__init__(validate=validators.OneOf(choices, error=error), **options)
 
 
 class ListOf(fields.List[Any]):
-    """A JSON array of at most `most` members; where null is allowed it means none."""
+    """A JSON array of `minimum` to `maximum` entries; null, where allowed, loads as an empty list."""
+
+    default_error_messages = {
+        "invalid": Message("must be an array", "NOT_AN_ARRAY"),
+        "few": EMPTY,
+        "many": Message("must not hold more than {maximum} entries", "TOO_MANY"),
+    }
 
     def __init__(self, inner: Any, *, minimum: int = 0, maximum: int = 100, **options: Any) -> None:
         self.minimum, self.maximum = minimum, maximum
-        about = {"maxItems": maximum} | ({"minItems": minimum} if minimum else {})
-        super().__init__(inner, metadata=about | options.pop("metadata", {}), **options)
+        metadata = {"maxItems": maximum} | ({"minItems": minimum} if minimum else {})
+        super().__init__(inner, metadata=metadata | options.pop("metadata", {}), **options)
 
     def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **kwargs: Any) -> list[Any]:
-        """The members; null clears them."""
-        members: list[Any] = (
-            [] if value is None and self.allow_none else super().deserialize(value, attr, data, **kwargs)
-        )
-        return members
+        """Load the entries; null is an empty list where it is allowed."""
+        if value is None and self.allow_none:
+            return []
+        entries: list[Any] = super().deserialize(value, attr, data, **kwargs)
+        return entries
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
+        # Checked before the entries are loaded, which a Length validator would not do: a long list costs nothing.
         if not isinstance(value, list):
-            raise ValidationError("must be an array")
+            raise self.make_error("invalid")
         if len(value) < self.minimum:
-            raise ValidationError("should not be empty")
+            raise self.make_error("few")
         if len(value) > self.maximum:
-            raise ValidationError(f"must not hold more than {self.maximum} entries")
+            raise self.make_error("many", maximum=self.maximum)
         return super()._deserialize(value, attr, data, **kwargs)
 
 
 class StringList(ListOf):
-    """An array of short strings (tags, groups), trimmed, each kept once; null is none."""
+    """An array of short strings (tags, groups), trimmed and without duplicates; null is an empty list."""
 
     def __init__(self, *, max_length: int = 100, maximum: int = MAX_STRINGS, **options: Any) -> None:
         super().__init__(Text(max_length=max_length), maximum=maximum, **{"allow_none": True} | options)
@@ -235,27 +294,18 @@ class Version(Integer):
     """The `version` a change was based on."""
 
     def __init__(self, **options: Any) -> None:
-        about = {"description": "The version this change is based on: 409 if the record has moved on since."}
-        super().__init__(minimum=0, maximum=2**31, metadata=about, **options)
+        metadata = {"description": "The version this change is based on: 409 if the record has moved on since."}
+        super().__init__(minimum=0, maximum=2**31, metadata=metadata, **options)
 
 
 def patch_of(*schemas: type[Schema], name: str) -> Schema:
-    """The schema of a PATCH body: every field of `schemas`, none required, and `version`."""
-    # marshmallow's own `partial` would reach into nested objects, which are replaced whole and so must be whole.
+    """Returns the schema of a PATCH body: every field of `schemas`, none required, and `version`."""
+    # marshmallow's own `partial` would also apply to nested objects, which are replaced as a whole.
     optional: dict[str, Any] = {"version": Version()}
     for schema in schemas:
         for field_name, declared in schema._declared_fields.items():
             field = copy.deepcopy(declared)
             field.required, field.load_default = False, missing
             optional[field_name] = field
-    built: type[Schema] = type(name, schemas, optional)
-    return built()
-
-
-def within(value: Any, minimum: Any, maximum: Any) -> Any:
-    """`value`, when it is between `least` (None: no bound) and `most`. Raises ValidationError."""
-    if minimum is not None and value < minimum:
-        raise ValidationError(f"must not be less than {minimum}")
-    if value > maximum:
-        raise ValidationError(f"must not be greater than {maximum}")
-    return value
+    patch_schema: type[Schema] = type(name, schemas, optional)
+    return patch_schema()

@@ -1,4 +1,4 @@
-"""Objects whose `type` decides their shape: workout items and their sets."""
+"""Objects whose `type` determines their schema: workout items and their sets."""
 
 from __future__ import annotations
 
@@ -7,53 +7,54 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, fields
 
-from coaching_service.core.errors import BadRequest
-from coaching_service.core.validation_messages import body_messages
+from coaching_service.core.errors import InvalidFields
+from coaching_service.core.validation_messages import NOT_AN_OBJECT, Message, field_errors
 
 
 class DeferredChange:
-    """A change whose shape depends on the type of what is stored."""
+    """A change that is validated once the type of the stored object is known."""
 
     def __init__(self, by_type: Mapping[str, Schema], data: Any) -> None:
         self._by_type, self._data = by_type, data
 
-    def as_type(self, kind: str) -> dict[str, Any]:
-        """The change as the schema of the stored `kind` reads it. Raises BadRequest with one sentence a wrong field."""
+    def as_type(self, stored_type: str) -> dict[str, Any]:
+        """Returns the change as the schema of `stored_type` loads it. Raises InvalidFields."""
         try:
-            change: dict[str, Any] = self._by_type[kind].load(self._data)
+            change: dict[str, Any] = self._by_type[stored_type].load(self._data)
         except ValidationError as error:
-            raise BadRequest(body_messages(error)) from None
+            raise InvalidFields(field_errors(error)) from None
         return change
 
 
 class ChangeByStoredType:
-    """The body of a PATCH of something whose type is stored, not sent: judged when that type is known."""
+    """The body of a PATCH of an object whose type is stored, not sent; it is validated when that type is known."""
 
     def __init__(self, by_type: Mapping[str, Schema]) -> None:
         self.by_type = by_type
 
     def load(self, data: Any) -> DeferredChange:
-        """The change, still to be judged."""
+        """Returns the change, not validated yet."""
         return DeferredChange(self.by_type, data)
 
 
 class Variant(fields.Field[dict[str, Any]]):
-    """An object read by the schema that its `type` names; in the OpenAPI document a `oneOf` told apart by `type`."""
+    """An object loaded by the schema that its `type` names; a `oneOf` with a discriminator in the OpenAPI document."""
 
     def __init__(self, by_type: Mapping[str, type[Schema]], **options: Any) -> None:
-        self.by_type = {word: schema() for word, schema in by_type.items()}
+        self.by_type = {name: schema() for name, schema in by_type.items()}
         super().__init__(**options)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
-            raise ValidationError("must be an object")
-        kind = value.get("type")
-        schema = self.by_type.get(kind) if isinstance(kind, str) else None
+            raise ValidationError(NOT_AN_OBJECT)
+        type_name = value.get("type")
+        schema = self.by_type.get(type_name) if isinstance(type_name, str) else None
         if schema is None:
-            raise ValidationError({"type": [f"must be one of: {', '.join(self.by_type)}"]})
+            message = Message(f"must be one of: {', '.join(self.by_type)}", "INVALID_CHOICE")
+            raise ValidationError({"type": [message]})
         loaded: dict[str, Any] = schema.load(value)
-        return {"type": kind, **loaded}
+        return {"type": type_name, **loaded}
 
     def load(self, data: Any) -> dict[str, Any]:
-        """Read a whole body, as a schema does. Raises ValidationError."""
+        """Load a whole body, as a schema does. Raises ValidationError."""
         return self._deserialize(data, None, None)

@@ -1,4 +1,4 @@
-"""POST /mcp: who may knock, what is taken in, and how it is answered."""
+"""The HTTP endpoint /mcp: origin and credential checks, request parsing and the response format."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from coaching_service.core.errors import InvalidApiKey, Unauthorized
 from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID
 from coaching_service.core.http.request_parsing import network_address, read_bytes
 from coaching_service.core.http.responses import to_json
-from coaching_service.mcp.transport import Reply, answer, unreadable
+from coaching_service.mcp.transport import Reply, handle_message, malformed_body
 
 PATH = "/mcp"
 Authenticate = Callable[[Services, web.Request], Awaitable[Principal]]
 
 _JSON = "application/json"
-_EVENTS = "text/event-stream"
+_EVENT_STREAM = "text/event-stream"
 _ALLOWED_HEADERS = "Authorization, Content-Type, MCP-Protocol-Version, Mcp-Method, Mcp-Name, X-API-Key"
-_THIS_MACHINE = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?(?![^/])", re.ASCII)
-_NOT_AT_ALL = re.compile(r";\s*q=0(\.0*)?\s*(;|$)")
+_LOOPBACK_ORIGIN = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?(?![^/])", re.ASCII)
+_EXCLUDED = re.compile(r";\s*q=0(\.0*)?\s*(;|$)")
 
 
 @dataclass(frozen=True)
 class McpEndpoint:
-    """The endpoint of `server`. `origins`: web pages of these origins may call it from a browser."""
+    """The endpoint of `server`. `origins`: further web origins that may call it from a browser."""
 
     server: Server[Any]
     services: Services
@@ -43,88 +43,88 @@ class McpEndpoint:
     origins: frozenset[str] = frozenset()
 
     def routes(self) -> Iterable[web.RouteDef]:
-        """What to serve: every method of one path."""
+        """Returns the aiohttp routes."""
         return [web.route(hdrs.METH_ANY, PATH, self.handle)]
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Any request to /mcp."""
+        """Respond to a request of any method."""
         origin = request.headers.get(hdrs.ORIGIN)
-        foreign = origin is not None and not self._is_welcome(origin)
+        is_foreign = origin is not None and not self._is_allowed_origin(origin)
         if request.method == hdrs.METH_OPTIONS:
             response = web.Response(status=204)
-        elif foreign:
-            response = _refused(403, "invalid_request", "This web page may not call the service")
+        elif is_foreign:
+            response = _error(403, "invalid_request", "This web page may not call the service")
         else:
-            response = await self._admitted(request)
-        if origin is not None and not foreign:
+            response = await self._authenticate_and_respond(request)
+        if origin is not None and not is_foreign:
             response.headers.update(_cors(origin))
         return response
 
-    def _is_welcome(self, origin: str) -> bool:
-        """Our own pages, those the operator names, and pages of this machine where we serve only it."""
+    def _is_allowed_origin(self, origin: str) -> bool:
+        """Whether `origin` is the service's own, a configured one, or loopback while the service is on loopback."""
         if origin in self.origins or origin == _origin_of(self.services.base_url):
             return True
-        return bool(_THIS_MACHINE.fullmatch(origin) and _THIS_MACHINE.match(self.services.base_url))
+        return bool(_LOOPBACK_ORIGIN.fullmatch(origin) and _LOOPBACK_ORIGIN.match(self.services.base_url))
 
-    async def _admitted(self, request: web.Request) -> web.Response:
+    async def _authenticate_and_respond(self, request: web.Request) -> web.Response:
         try:
             principal = request[PRINCIPAL] = await self.authenticate(self.services, request)
         except (Unauthorized, InvalidApiKey):
             return self._challenge(request)
         if request.method != hdrs.METH_POST:
             headers = {"Allow": "POST"}
-            return _refused(405, "invalid_request", "There are no sessions and no streams here: send POST", headers)
+            return _error(405, "invalid_request", "There are no sessions and no streams here: send POST", headers)
         if request.content_type != _JSON:
-            return _refused(415, "invalid_request", "The body must be JSON, sent with Content-Type: application/json")
-        if (form := _form(",".join(request.headers.getall(hdrs.ACCEPT, ())))) is None:
-            return _refused(406, "invalid_request", "Accept application/json and text/event-stream")
+            return _error(415, "invalid_request", "The body must be JSON, sent with Content-Type: application/json")
+        if (content_type := _negotiate(",".join(request.headers.getall(hdrs.ACCEPT, ())))) is None:
+            return _error(406, "invalid_request", "Accept application/json and text/event-stream")
         body = await read_bytes(request, self.body_limit)
         try:
             decoded = orjson.loads(body)
         except orjson.JSONDecodeError:
-            return _response(unreadable(body), _JSON)
+            return _response(malformed_body(body), _JSON)
         ctx = Context(
             self.services,
             principal,
             request_id=request[REQUEST_ID],
             network_address=network_address(request, self.proxies),
         )
-        return _response(await answer(self.server, ctx, decoded, request.headers), form)
+        return _response(await handle_message(self.server, ctx, decoded, request.headers), content_type)
 
     def _challenge(self, request: web.Request) -> web.Response:
-        """401 that tells where to find out how to get in; `error` only when something was sent."""
+        """Returns the 401 that names the resource metadata; with `error` only when a credential was sent."""
         metadata = f"{self.services.base_url}/.well-known/oauth-protected-resource{PATH}"
         challenge = f'Bearer resource_metadata="{metadata}", scope="mcp"'
         if hdrs.AUTHORIZATION in request.headers or "X-API-Key" in request.headers:
             challenge += ', error="invalid_token"'
-            about = "The credential is unknown, revoked or expired"
+            description = "The credential is unknown, revoked or expired"
         else:
-            about = "Send X-API-Key, or an access token of this server's OAuth"
-        return _refused(401, "invalid_token", about, {hdrs.WWW_AUTHENTICATE: challenge})
+            description = "Send X-API-Key, or an access token of this server's OAuth"
+        return _error(401, "invalid_token", description, {hdrs.WWW_AUTHENTICATE: challenge})
 
 
-@lru_cache(64)  # an assistant says the same every time
-def _form(accept: str) -> str | None:
-    """The form of the answer that an `Accept` header lets us choose: JSON where it may be; None for neither."""
-    kinds = {part.split(";")[0].strip() for part in accept.lower().split(",") if not _NOT_AT_ALL.search(part)} - {""}
+@lru_cache(64)  # assistants send the same header every time
+def _negotiate(accept: str) -> str | None:
+    """Returns the content type of the response for an `Accept` header, preferably JSON; None if neither is accepted."""
+    accepted = {part.split(";")[0].strip() for part in accept.lower().split(",") if not _EXCLUDED.search(part)} - {""}
     if not accept:
         return _JSON
-    if kinds & {"*/*", "application/*", _JSON}:
+    if accepted & {"*/*", "application/*", _JSON}:
         return _JSON
-    return _EVENTS if kinds & {_EVENTS, "text/*"} else None
+    return _EVENT_STREAM if accepted & {_EVENT_STREAM, "text/*"} else None
 
 
-def _response(reply: Reply, form: str) -> web.Response:
+def _response(reply: Reply, content_type: str) -> web.Response:
     if reply.body is None:
         return web.Response(status=reply.status)
     body = to_json(reply.body)
-    if form == _EVENTS:
+    if content_type == _EVENT_STREAM:
         body = b"event: message\ndata: " + body + b"\n\n"
-    return web.Response(body=body, status=reply.status, headers={hdrs.CONTENT_TYPE: form})
+    return web.Response(body=body, status=reply.status, headers={hdrs.CONTENT_TYPE: content_type})
 
 
-def _refused(status: int, error: str, about: str, headers: Mapping[str, str] | None = None) -> web.Response:
-    body = to_json({"error": error, "error_description": about})
+def _error(status: int, error: str, description: str, headers: Mapping[str, str] | None = None) -> web.Response:
+    body = to_json({"error": error, "error_description": description})
     return web.Response(body=body, status=status, headers={hdrs.CONTENT_TYPE: _JSON, **(headers or {})})
 
 

@@ -1,6 +1,6 @@
-"""One JSON-RPC message in, one answer out, in both eras of the protocol.
+"""JSON-RPC messages of both protocol eras: with the handshake (until 2025-11-25) and without it (from 2026-07-28).
 
-The only file that reaches into the SDK beyond its documented surface: `serve_one` and what it needs.
+The only module that uses undocumented parts of the SDK: `serve_one` and what it needs.
 """
 
 from __future__ import annotations
@@ -45,33 +45,33 @@ from pydantic import BaseModel, ValidationError
 from coaching_service.core.database.context import Context
 
 Headers = CIMultiDictProxy[str]
-# A request without the header comes from a client of this revision, the last before the header was asked for.
-UNNAMED_VERSION = "2025-03-26"
+# The revision of a request without the version header, which later revisions require.
+DEFAULT_VERSION = "2025-03-26"
 _ROUTING = (MCP_PROTOCOL_VERSION_HEADER, MCP_METHOD_HEADER, MCP_NAME_HEADER)
-MAX_IN_A_BATCH = 50
-# What is served, in the older and in the newer era.
+MAX_BATCH_SIZE = 50
+# The methods served, by whether the request is of the modern era.
 _METHODS = {
     False: frozenset(("initialize", "ping", "tools/list", "tools/call")),
     True: frozenset(("server/discover", "tools/list", "tools/call")),
 }
-_NEEDED = {
+_PARAMETER_HINTS = {
     "initialize": "Invalid params: initialize needs protocolVersion, capabilities and clientInfo",
-    "tools/list": "Invalid params: tools/list takes no cursor but a string",
-    "tools/call": "Invalid params: tools/call needs name, a string, and takes arguments, an object",
+    "tools/list": "Invalid params: the cursor of tools/list is a string",
+    "tools/call": "Invalid params: tools/call needs name, a string; its arguments are an object",
 }
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What goes back: a JSON value, or nothing for what needs no answer; and the HTTP status."""
+    """A JSON value, or None for messages without a response, and the HTTP status."""
 
     body: Any
     status: int
 
 
 @dataclass
-class _OneShot:
-    """The SDK's view of one POST: there is no channel back."""
+class _RequestContext:
+    """One POST as the SDK's dispatch context: there is no channel back to the client."""
 
     transport: TransportContext
     request_id: Any
@@ -80,26 +80,26 @@ class _OneShot:
     can_send_request: bool = False
 
     async def send_raw_request(self, method: str, params: Mapping[str, Any] | None, opts: Any = None) -> dict[str, Any]:
-        """Refused: nobody would hear the answer."""
+        """Raises NoBackChannelError: requests to the client are not supported."""
         raise NoBackChannelError(method)
 
     async def notify(self, method: str, params: Mapping[str, Any] | None, opts: Any = None) -> None:
-        """Dropped."""
+        """Do nothing."""
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Dropped."""
+        """Do nothing."""
 
 
 def failure(code: int, message: str, status: int, identifier: Any = None, data: Any = None) -> Reply:
-    """A JSON-RPC error as an answer."""
+    """Returns a JSON-RPC error response."""
     error = {"code": code, "message": message} | ({} if data is None else {"data": data})
     return Reply({"jsonrpc": "2.0", "id": identifier, "error": error}, status)
 
 
-def unreadable(body: bytes) -> Reply:
-    """The answer to a body that the reader refuses: it is no JSON, or JSON with a value that is not taken."""
+def malformed_body(body: bytes) -> Reply:
+    """Returns the response to a body that cannot be decoded: malformed JSON, or JSON with an unsupported value."""
     try:
-        json.loads(body.decode(), parse_int=str, parse_float=str, parse_constant=int)  # as int, NaN is refused
+        json.loads(body.decode(), parse_int=str, parse_float=str, parse_constant=int)  # int("NaN") raises ValueError
     except (ValueError, RecursionError):
         return failure(PARSE_ERROR, "Parse error: the body is not valid JSON", 400)
     return _invalid("the body holds a value that is not supported: a number too large, or half of a surrogate pair")
@@ -109,23 +109,23 @@ def _invalid(message: str, identifier: Any = None) -> Reply:
     return failure(INVALID_REQUEST, f"Invalid request: {message}", 400, identifier)
 
 
-async def answer(server: Server[Any], ctx: Context, decoded: Any, headers: Headers) -> Reply:
-    """The reply to a decoded body: one message or, from clients of 2025-03-26, several."""
+async def handle_message(server: Server[Any], ctx: Context, decoded: Any, headers: Headers) -> Reply:
+    """Returns the reply to a decoded body: one message or, from clients of revision 2025-03-26, a batch."""
     version = headers.get(MCP_PROTOCOL_VERSION_HEADER)
     if not isinstance(decoded, list):
-        return await _one(server, ctx, decoded, version, headers)
-    if version not in (None, UNNAMED_VERSION):
+        return await _handle_one(server, ctx, decoded, version, headers)
+    if version not in (None, DEFAULT_VERSION):
         return _invalid("this revision of the protocol takes one message at a time")
-    if not 1 <= len(decoded) <= MAX_IN_A_BATCH:
-        return _invalid(f"a batch holds 1 to {MAX_IN_A_BATCH} messages")
-    if any(isinstance(each, dict) and each.get("method") == "initialize" for each in decoded):
+    if not 1 <= len(decoded) <= MAX_BATCH_SIZE:
+        return _invalid(f"a batch holds 1 to {MAX_BATCH_SIZE} messages")
+    if any(isinstance(message, dict) and message.get("method") == "initialize" for message in decoded):
         return _invalid("initialize cannot be part of a batch")
-    replies = [await _one(server, ctx, each, version, headers) for each in decoded]
+    replies = [await _handle_one(server, ctx, message, version, headers) for message in decoded]
     bodies = [reply.body for reply in replies if reply.body is not None]
     return Reply(bodies, 200) if bodies else Reply(None, 202)
 
 
-async def _one(server: Server[Any], ctx: Context, decoded: Any, version: str | None, headers: Headers) -> Reply:
+async def _handle_one(server: Server[Any], ctx: Context, decoded: Any, version: str | None, headers: Headers) -> Reply:
     if not isinstance(decoded, dict):
         return _invalid("a message is a JSON object")
     identifier = _identifier(decoded)
@@ -136,20 +136,20 @@ async def _one(server: Server[Any], ctx: Context, decoded: Any, version: str | N
         data = {"supported": list(MODERN_PROTOCOL_VERSIONS), "requested": version}
         return failure(UNSUPPORTED_PROTOCOL_VERSION, "Unsupported protocol version", 400, identifier, data)
     if "method" not in decoded and not modern and decoded.keys() & {"result", "error"}:
-        return _heard(decoded, JSONRPCResponse if "result" in decoded else JSONRPCError)
+        return _accept(decoded, JSONRPCResponse if "result" in decoded else JSONRPCError)
     if "id" not in decoded:
-        return _heard(decoded, JSONRPCNotification)
+        return _accept(decoded, JSONRPCNotification)
     try:
         message = JSONRPCRequest.model_validate(decoded)
     except ValidationError:
         return _invalid("it needs jsonrpc 2.0, a string or integer id, and a method", identifier)
-    return await _serve(server, ctx, message, decoded, headers, modern=modern, version=version or UNNAMED_VERSION)
+    return await _serve(server, ctx, message, decoded, headers, modern=modern, version=version or DEFAULT_VERSION)
 
 
 def _identifier(decoded: dict[str, Any]) -> str | int | None:
-    """The id of a message, if it has one that can be."""
-    given = decoded.get("id")
-    return given if isinstance(given, str | int) and not isinstance(given, bool) else None
+    """The id of a message, if it has a valid one."""
+    identifier = decoded.get("id")
+    return identifier if isinstance(identifier, str | int) and not isinstance(identifier, bool) else None
 
 
 def _is_modern(decoded: dict[str, Any], version: str | None) -> bool:
@@ -161,12 +161,12 @@ def _names_version(decoded: dict[str, Any]) -> bool:
     return isinstance(meta, dict) and PROTOCOL_VERSION_META_KEY in meta
 
 
-def _heard(decoded: dict[str, Any], kind: type[BaseModel]) -> Reply:
-    """A notification, or in the older era an answer to a request we never make: taken and dropped."""
+def _accept(decoded: dict[str, Any], kind: type[BaseModel]) -> Reply:
+    """Accept and ignore a notification, or a response (the service sends no requests to clients)."""
     try:
         kind.model_validate(decoded)
     except ValidationError:
-        return _invalid("it is neither a request, nor a notification, nor an answer", _identifier(decoded))
+        return _invalid("it is not a request, notification or response", _identifier(decoded))
     return Reply(None, 202)
 
 
@@ -191,28 +191,28 @@ async def _serve(
         version = route.protocol_version
     if message.method not in _METHODS[modern]:
         return failure(METHOD_NOT_FOUND, "Method not found", 404 if modern else 200, message.id)
-    exchange = _OneShot(
+    exchange = _RequestContext(
         TransportContext(kind="streamable-http", can_send_request=False, headers=headers),
         message.id,
         ServerMessageMetadata(request_context=ctx),
     )
-    connection = Connection(exchange, protocol_version=version)  # no tool asks which client calls, or what it can do
+    connection = Connection(exchange, protocol_version=version)  # tools need no client information
     connection.initialized.set()
     try:
         result = await serve_one(
             server, exchange, message.method, message.params, connection=connection, lifespan_state={}
         )
-    except Exception as error:  # noqa: BLE001 - the SDK's own ladder from exceptions to errors, which tells nothing of ours
-        told = modern_error_data(error)
-        status = ERROR_CODE_HTTP_STATUS.get(told.code, 200) if modern else 200
-        said = _misfit(message.method, error) if isinstance(error, ValidationError) else told.message
-        return failure(told.code, said, status, message.id, told.data or None)
+    except Exception as error:  # noqa: BLE001 - the SDK converts every exception to an error without details
+        details = modern_error_data(error)
+        status = ERROR_CODE_HTTP_STATUS.get(details.code, 200) if modern else 200
+        text = _invalid_params(message.method, error) if isinstance(error, ValidationError) else details.message
+        return failure(details.code, text, status, message.id, details.data or None)
     return Reply({"jsonrpc": "2.0", "id": message.id, "result": result}, 200)
 
 
-def _misfit(method: str, error: ValidationError) -> str:
-    """What is wrong with the parameters of a request; of what was sent it names only the protocol's own words."""
-    for where in (each["loc"] for each in error.errors()):
-        if "_meta" in where[:2]:
-            return f"Invalid params: {'.'.join(map(str, where[:3]))} is not of the protocol's form"
-    return _NEEDED.get(method, "Invalid params")
+def _invalid_params(method: str, error: ValidationError) -> str:
+    """Returns what is wrong with the parameters, naming only fields of the protocol and none of the caller's."""
+    for location in (details["loc"] for details in error.errors()):
+        if "_meta" in location[:2]:
+            return f"Invalid params: {'.'.join(map(str, location[:3]))} is not of the protocol's form"
+    return _PARAMETER_HINTS.get(method, "Invalid params")

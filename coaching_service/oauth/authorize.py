@@ -1,12 +1,12 @@
-"""A request to be let in: judged before anybody is asked, and answered by sending the browser back.
+"""Authorization requests (RFC 6749, 4.1): validated before the consent page is shown, answered by a redirect.
 
-The pages are in web/: it shows the sign-in and the question, and calls `approved` or `denied`.
+The consent page is in web/, which calls `approve` or `deny`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import quote_plus
 
@@ -14,80 +14,86 @@ from multidict import MultiDict, MultiMapping
 
 from coaching_service.core.database.context import Context, Services
 from coaching_service.oauth import redirects, store
-from coaching_service.oauth.metadata import names_resource, resource_of
+from coaching_service.oauth.metadata import is_our_resource, resource_of
+from coaching_service.oauth.models import OAuthClient
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.assistants.service import GrantRequest
 
 _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
-_MAX_STATE = 2_500  # as it is sent: an address has to hold it, once more encoded, through the sign-in
-_ONCE = (
+_MAX_STATE = 2_500  # URL-encoded characters: the URL of the sign-in page holds it, encoded once more
+_SINGLE_PARAMETERS = (
     *("response_type", "client_id", "redirect_uri", "code_challenge", "code_challenge_method", "state", "scope"),
     *("response_mode", "prompt", "request", "request_uri"),
 )
 
 
 class NotRedirectable(Exception):
-    """The request names no client, or an address that is not the client's: a person is told, nobody is sent on."""
+    """The client or its redirect URI is unknown: a page shows the message, and the browser is not redirected."""
 
 
-class SentBack(Exception):
-    """The request is refused by sending the browser to `location`."""
+class RejectedWithRedirect(Exception):
+    """The request is rejected by redirecting the browser to `location`."""
 
     def __init__(self, location: str) -> None:
-        super().__init__("refused")
+        super().__init__("rejected")
         self.location = location
 
 
 @dataclass(frozen=True)
 class AuthorizationRequest:
-    """A request that may be put to a coach."""
+    """A valid request, for which the consent page can be shown."""
 
-    asked: GrantRequest
+    grant_request: GrantRequest
     state: str | None
 
 
-async def read(services: Services, query: MultiMapping[str]) -> AuthorizationRequest:
-    """The request in a query, where a parameter without a value counts as left out (RFC 6749, 3.1).
+async def parse_request(services: Services, query: MultiMapping[str]) -> AuthorizationRequest:
+    """Returns the request in a query; a parameter without a value counts as omitted (RFC 6749, 3.1).
 
-    Raises NotRedirectable, or SentBack with the reason in the address.
+    Raises NotRedirectable, or RejectedWithRedirect with the reason in the URL.
     """
     query = MultiDict((name, value) for name, value in query.items() if value)
-    client, redirect_uri = await _client(services, query)
+    client, redirect_uri = await _find_client(services, query)
     state = query.get("state")
-    if (wrong := _objection(services, query)) is not None:
-        error, about = wrong
+    if (problem := _find_problem(services, query)) is not None:
+        error, description = problem
         state = state if len(query.getall("state", [])) == 1 else None
-        raise SentBack(_back(services, redirect_uri, state, {"error": error, "error_description": about}))
-    asked = GrantRequest(
+        values = {"error": error, "error_description": description}
+        raise RejectedWithRedirect(_redirect_url(services, redirect_uri, state, values))
+    grant_request = GrantRequest(
         client_id=client["clientId"],
         client_name=client["name"],
         redirect_uri=redirect_uri,
-        redirect_host=redirects.host_of(redirect_uri),
+        redirect_host=redirects.display_host(redirect_uri),
         challenge=query["code_challenge"],
         resource=resource_of(services.base_url),
         redirect_uri_given="redirect_uri" in query,
     )
-    return AuthorizationRequest(asked, state)
+    return AuthorizationRequest(grant_request, state)
 
 
-async def _client(services: Services, query: MultiMapping[str]) -> tuple[Mapping[str, str], str]:
-    """The client that asks, and the address of its that the answer goes to."""
+async def _find_client(services: Services, query: MultiMapping[str]) -> tuple[OAuthClient, str]:
+    """Returns the registered client and the redirect URI to use. Raises NotRedirectable."""
     names, uris = query.getall("client_id", []), query.getall("redirect_uri", [])
-    client = await store.one(services, names[0]) if len(names) == 1 else None
+    client = await store.find_client(services, names[0]) if len(names) == 1 else None
     if client is None:
-        raise NotRedirectable("The program that sent you here is not registered; start again from there")
+        raise NotRedirectable("The application that sent you here is not registered; start again from there")
     registered = client["redirectUris"]
     if not uris and len(registered) == 1:
         return client, registered[0]
-    if len(uris) != 1 or not any(redirects.matches(each, uris[0]) for each in registered):
-        raise NotRedirectable("The program that sent you here gave an address that is not its own")
+    if len(uris) != 1 or not any(redirects.matches(uri, uris[0]) for uri in registered):
+        raise NotRedirectable("The application that sent you here gave an address that is not its own")
     return client, uris[0]
 
 
 Query = MultiMapping[str]
-# What is wrong with a request whose sender is known, in this order: OAuth's word, and a sentence for developers.
-_OBJECTIONS: tuple[tuple[Callable[[Query], bool], str, str], ...] = (
-    (lambda q: any(len(q.getall(name, [])) > 1 for name in _ONCE), "invalid_request", "A parameter is sent twice"),
+# Checks of a request whose client is known, in this order, each with its OAuth error code and description.
+_CHECKS: tuple[tuple[Callable[[Query], bool], str, str], ...] = (
+    (
+        lambda q: any(len(q.getall(name, [])) > 1 for name in _SINGLE_PARAMETERS),
+        "invalid_request",
+        "A parameter is repeated",
+    ),
     (lambda q: "request" in q or "request_uri" in q, "request_not_supported", "Send the parameters themselves"),
     (lambda q: "response_type" not in q, "invalid_request", "response_type is missing"),
     (lambda q: q["response_type"] != "code", "unsupported_response_type", "response_type must be code"),
@@ -98,30 +104,30 @@ _OBJECTIONS: tuple[tuple[Callable[[Query], bool], str, str], ...] = (
         "PKCE is needed: code_challenge with code_challenge_method S256",
     ),
     (lambda q: len(quote_plus(q.get("state", ""))) > _MAX_STATE, "invalid_request", "state is too long"),
-    (lambda q: q.get("prompt") == "none", "interaction_required", "A person has to be asked"),
+    (lambda q: q.get("prompt") == "none", "interaction_required", "The consent page must be shown"),
 )
 
 
-def _objection(services: Services, query: Query) -> tuple[str, str] | None:
-    for wrong, error, about in _OBJECTIONS:
-        if wrong(query):
-            return error, about
-    if not all(names_resource(services.base_url, given) for given in query.getall("resource", [])):
+def _find_problem(services: Services, query: Query) -> tuple[str, str] | None:
+    for is_invalid, error, description in _CHECKS:
+        if is_invalid(query):
+            return error, description
+    if not all(is_our_resource(services.base_url, resource) for resource in query.getall("resource", [])):
         return "invalid_target", "resource is not this server's MCP endpoint"
     return None
 
 
-def _back(services: Services, redirect_uri: str, state: str | None, values: dict[str, str]) -> str:
+def _redirect_url(services: Services, redirect_uri: str, state: str | None, values: dict[str, str]) -> str:
     return redirects.with_query(redirect_uri, {**values, "state": state, "iss": services.base_url})
 
 
-async def approved(ctx: Context, request: AuthorizationRequest, *, read_only: bool) -> str:
-    """The coach asking lets the client in; gives the address the browser is sent to, the code in it."""
-    code = await assistants.create_grant(ctx, request.asked, read_only=read_only)
-    return _back(ctx.services, request.asked.redirect_uri, request.state, {"code": code})
+async def approve(ctx: Context, request: AuthorizationRequest, *, read_only: bool) -> str:
+    """Grant the client access on behalf of the caller; returns the URL to redirect to, with the code."""
+    code = await assistants.create_grant(ctx, request.grant_request, read_only=read_only)
+    return _redirect_url(ctx.services, request.grant_request.redirect_uri, request.state, {"code": code})
 
 
-def denied(services: Services, request: AuthorizationRequest) -> str:
-    """The address the browser is sent to when a coach lets nobody in."""
-    refused = {"error": "access_denied", "error_description": "The coach did not agree"}
-    return _back(services, request.asked.redirect_uri, request.state, refused)
+def deny(services: Services, request: AuthorizationRequest) -> str:
+    """Returns the URL to redirect to when the coach denies access."""
+    values = {"error": "access_denied", "error_description": "The coach did not agree"}
+    return _redirect_url(services, request.grant_request.redirect_uri, request.state, values)

@@ -1,4 +1,4 @@
-"""Programs that ask to be let in: how they register (RFC 7591), and how they prove who they are."""
+"""OAuth clients: registration (RFC 7591) and authentication at the token endpoint."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 from coaching_service.core.auth.secrets import new_token, token_hash
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.documents import Document
 from coaching_service.oauth import redirects, store
 from coaching_service.oauth.errors import OAuthError, invalid_client
+from coaching_service.oauth.models import ClientRegistration, NewOAuthClient, OAuthClient
 
 METHODS = ("none", "client_secret_post", "client_secret_basic")
 GRANT_TYPES = ("authorization_code", "refresh_token")
@@ -19,20 +19,20 @@ _MAX_URIS = 20
 _MAX_NAME = 100
 
 
-async def register(services: Services, asked: dict[str, Any]) -> dict[str, Any]:
-    """Register a client; gives the answer of RFC 7591, the secret in it where there is one.
+async def register(services: Services, metadata: dict[str, Any]) -> ClientRegistration:
+    """Register a client; returns the response of RFC 7591, with the secret of a confidential client.
 
-    `asked` is the client's metadata; what is not known of it is ignored. Raises OAuthError.
+    `metadata` is the client's, decoded from JSON; unknown members are ignored. Raises OAuthError.
     """
-    uris = _redirect_uris(asked.get("redirect_uris"))
-    method = asked.get("token_endpoint_auth_method", "client_secret_basic")
+    uris = _redirect_uris(metadata.get("redirect_uris"))
+    method = metadata.get("token_endpoint_auth_method", "client_secret_basic")
     if method not in METHODS:
-        raise _metadata(f"token_endpoint_auth_method must be one of: {', '.join(METHODS)}")
-    client = {
+        raise _invalid_metadata(f"token_endpoint_auth_method must be one of: {', '.join(METHODS)}")
+    client: NewOAuthClient = {
         "clientId": new_token(),
-        "name": _name(asked.get("client_name"), uris),
+        "name": _name(metadata.get("client_name"), uris),
         "redirectUris": uris,
-        "grantTypes": _grant_types(asked.get("grant_types"), asked.get("response_types")),
+        "grantTypes": _grant_types(metadata.get("grant_types"), metadata.get("response_types")),
         "method": method,
         "secretHash": None,
     }
@@ -40,44 +40,44 @@ async def register(services: Services, asked: dict[str, Any]) -> dict[str, Any]:
     if method != "none":
         secret = new_token()
         client["secretHash"] = token_hash(secret)
-    await store.add(services, client)
-    return _answer(client, secret)
+    await store.insert_client(services, client)
+    return _registration(client, secret)
 
 
 def _redirect_uris(uris: Any) -> list[str]:
     if not isinstance(uris, list) or not 1 <= len(uris) <= _MAX_URIS:
         raise OAuthError("invalid_redirect_uri", f"redirect_uris must be an array of 1 to {_MAX_URIS} addresses")
-    for at, uri in enumerate(uris):
-        if reason := redirects.objection(uri) if isinstance(uri, str) else "must be a string":
-            raise OAuthError("invalid_redirect_uri", f"redirect_uris.{at} {reason}")
+    for index, uri in enumerate(uris):
+        if reason := redirects.rejection_reason(uri) if isinstance(uri, str) else "must be a string":
+            raise OAuthError("invalid_redirect_uri", f"redirect_uris.{index} {reason}")
     return list(dict.fromkeys(uris))
 
 
 def _grant_types(grants: Any, responses: Any) -> list[str]:
-    """The grant types of ours that a client takes; one that says nothing takes all."""
+    """Returns the supported grant types among those requested, all of them by default."""
     if responses is not None and (not isinstance(responses, list) or "code" not in responses):
-        raise _metadata("response_types must hold code")
+        raise _invalid_metadata("response_types must hold code")
     if grants is None:
         return list(GRANT_TYPES)
     if not isinstance(grants, list) or "authorization_code" not in grants:
-        raise _metadata("grant_types must hold authorization_code")
-    return [kind for kind in GRANT_TYPES if kind in grants]
+        raise _invalid_metadata("grant_types must hold authorization_code")
+    return [grant_type for grant_type in GRANT_TYPES if grant_type in grants]
 
 
 def _name(name: Any, uris: list[str]) -> str:
-    """What a program calls itself, in one line that can be shown; else where it is."""
+    """Returns the client's name as one printable line, by default the host of its first redirect URI."""
     if name is not None and not isinstance(name, str):
-        raise _metadata("client_name must be a string")
-    shown = " ".join("".join(each if each.isprintable() else " " for each in name or "").split())
-    return shown[:_MAX_NAME] or redirects.host_of(uris[0])
+        raise _invalid_metadata("client_name must be a string")
+    printable = "".join(character if character.isprintable() else " " for character in name or "")
+    return " ".join(printable.split())[:_MAX_NAME] or redirects.display_host(uris[0])
 
 
-def _metadata(about: str) -> OAuthError:
-    return OAuthError("invalid_client_metadata", about)
+def _invalid_metadata(description: str) -> OAuthError:
+    return OAuthError("invalid_client_metadata", description)
 
 
-def _answer(client: Document, secret: str | None) -> dict[str, Any]:
-    told: dict[str, Any] = {
+def _registration(client: NewOAuthClient, secret: str | None) -> ClientRegistration:
+    registration: ClientRegistration = {
         "client_id": client["clientId"],
         "client_id_issued_at": int(time.time()),
         "client_name": client["name"],
@@ -87,15 +87,21 @@ def _answer(client: Document, secret: str | None) -> dict[str, Any]:
         "token_endpoint_auth_method": client["method"],
         "scope": SCOPE,
     }
-    return told | ({"client_secret": secret, "client_secret_expires_at": 0} if secret else {})
+    if secret is not None:
+        registration["client_secret"] = secret
+        registration["client_secret_expires_at"] = 0
+    return registration
 
 
-async def authenticated(services: Services, client_id: str, secret: str | None, *, basic: bool) -> Document:
-    """The client that proves who it is: by its secret, or by nothing where it has none. Raises OAuthError."""
-    client = await store.one(services, client_id)
+async def authenticate(services: Services, client_id: str, secret: str | None, *, basic: bool) -> OAuthClient:
+    """Returns the client with this identifier and secret; a public client has none.
+
+    `basic`: the credentials came in an Authorization header. Raises OAuthError.
+    """
+    client = await store.find_client(services, client_id)
     if client is None:
         raise invalid_client(challenge=basic)
-    hashed = client["secretHash"]
-    if hashed is not None and (secret is None or not hmac.compare_digest(token_hash(secret), hashed)):
+    secret_hash = client["secretHash"]
+    if secret_hash is not None and (secret is None or not hmac.compare_digest(token_hash(secret), secret_hash)):
         raise invalid_client(challenge=basic)
     return client

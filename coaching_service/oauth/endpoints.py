@@ -1,8 +1,8 @@
-"""The addresses clients call: discovery, registration, tokens, revocation. Browsers of any origin may."""
+"""HTTP endpoints of the authorization server: discovery, registration, tokens, revocation. CORS is open."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
@@ -22,75 +22,75 @@ from coaching_service.oauth.errors import OAuthError, invalid_request
 Handler = Callable[[web.Request], Awaitable[web.Response]]
 
 _FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
-_LARGEST = 64 * 1024
+_MAX_BODY_BYTES = 64 * 1024
 _MAX_FIELDS = 50
-# In 15 minutes from one address: a hosted assistant registers anew for each sign-in, for all its users from a few.
+# Per network address in 15 minutes: hosted assistants register for each sign-in, all their users from few addresses.
 _MAX_REGISTRATIONS = 600
 _RESOURCE, _SERVER = "/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server"
 
 
 @dataclass(frozen=True)
 class Endpoints:
-    """The authorization server's endpoints; `proxies` of ours stand between the caller and the service."""
+    """The authorization server's endpoints. `proxies`: number of our own reverse proxies in front of the service."""
 
     services: Services
     proxies: int = 0
 
     def routes(self) -> list[web.RouteDef]:
-        """What to serve. Each document is there for the resource's path and for the server as a whole."""
+        """Returns the aiohttp routes. Each document is served for the path of the resource and for the root."""
         documents = {
             _RESOURCE: metadata.protected_resource(self.services.base_url),
             _SERVER: metadata.authorization_server(self.services.base_url),
         }
-        found = [
-            _open(web.get, path + suffix, _document(body))
+        pairs = [
+            _with_cors(web.get, path + suffix, _document(body))
             for path, body in documents.items()
             for suffix in ("", "/mcp")
         ]
-        found += [
-            _open(web.post, "/oauth/register", self.register),
-            _open(web.post, "/oauth/token", self.token),
-            _open(web.post, "/oauth/revoke", self.revoke),
+        pairs += [
+            _with_cors(web.post, "/oauth/register", self.register),
+            _with_cors(web.post, "/oauth/token", self.token),
+            _with_cors(web.post, "/oauth/revoke", self.revoke),
         ]
-        return [each for pair in found for each in pair]
+        return [route for pair in pairs for route in pair]
 
     async def register(self, request: web.Request) -> web.Response:
-        """RFC 7591: anybody may register a client, so many times from one address."""
+        """Register a client (RFC 7591), limited per network address."""
         address = network_address(request, self.proxies)
         count, seconds = await rate_limits.count(self.services, "register", address)
         if count > _MAX_REGISTRATIONS:
-            about = "Too many registrations; try again later"
-            raise OAuthError("temporarily_unavailable", about, 429, {"Retry-After": str(seconds)})
+            description = "Too many registrations; try again later"
+            raise OAuthError("temporarily_unavailable", description, 429, {"Retry-After": str(seconds)})
         if request.content_type != _JSON:
             raise OAuthError("invalid_client_metadata", "The body must be JSON", 415)
         try:
-            asked = orjson.loads(await read_bytes(request, _LARGEST))
+            metadata_sent = orjson.loads(await read_bytes(request, _MAX_BODY_BYTES))
         except orjson.JSONDecodeError:
-            asked = None
-        if not isinstance(asked, dict):
+            metadata_sent = None
+        if not isinstance(metadata_sent, dict):
             raise OAuthError("invalid_client_metadata", "The body must be a JSON object")
-        return _json(await clients.register(self.services, asked), 201)
+        return _json(await clients.register(self.services, metadata_sent), 201)
 
     async def token(self, request: web.Request) -> web.Response:
-        """A code, or a refresh token, for tokens."""
-        return _json(await tokens.issue(self.services, await _form(request)))
+        """Exchange a code or a refresh token for tokens."""
+        return _json(await tokens.issue(self.services, await _read_form(request)))
 
     async def revoke(self, request: web.Request) -> web.Response:
-        """RFC 7009."""
-        await tokens.revoke(self.services, await _form(request))
+        """Revoke a token (RFC 7009)."""
+        await tokens.revoke(self.services, await _read_form(request))
         return _json({})
 
 
-async def _form(request: web.Request) -> tokens.Form:
+async def _read_form(request: web.Request) -> tokens.TokenRequest:
     if request.content_type != _FORM:
         raise OAuthError("invalid_request", f"The body must be a form, sent with Content-Type: {_FORM}", 415)
     try:
-        text = (await read_bytes(request, _LARGEST)).decode()
-        # A parameter without a value counts as left out (RFC 6749, 3.2).
+        text = (await read_bytes(request, _MAX_BODY_BYTES)).decode()
+        # A parameter without a value counts as omitted (RFC 6749, 3.2).
         fields = MultiDict(parse_qsl(text, keep_blank_values=False, max_num_fields=_MAX_FIELDS))
     except ValueError:
         raise invalid_request("The body is not a form") from None
-    return tokens.Form(fields, request.headers.get(hdrs.AUTHORIZATION))
+    return tokens.TokenRequest(fields, request.headers.get(hdrs.AUTHORIZATION))
 
 
 def _document(body: dict[str, Any]) -> Handler:
@@ -101,8 +101,8 @@ def _document(body: dict[str, Any]) -> Handler:
     return document
 
 
-def _open(method: Callable[..., web.RouteDef], path: str, handler: Handler) -> tuple[web.RouteDef, web.RouteDef]:
-    """A route that scripts of any origin may call (no cookie is looked at), and its preflight."""
+def _with_cors(method: Callable[..., web.RouteDef], path: str, handler: Handler) -> tuple[web.RouteDef, web.RouteDef]:
+    """Returns a route that pages of any origin may call, and its preflight. It uses no cookies."""
 
     async def handle(request: web.Request) -> web.Response:
         try:
@@ -111,8 +111,8 @@ def _open(method: Callable[..., web.RouteDef], path: str, handler: Handler) -> t
             response = _json(error.body(), error.status)
             response.headers.update(error.headers)
         except ServiceError as error:
-            about = error.message if isinstance(error.message, str) else "; ".join(error.message)
-            response = _json({"error": "invalid_request", "error_description": about}, error.status)
+            description = error.message if isinstance(error.message, str) else "; ".join(error.message)
+            response = _json({"error": "invalid_request", "error_description": description}, error.status)
             response.headers.update(error.headers)
         response.headers["Access-Control-Allow-Origin"] = "*"
         return response
@@ -131,6 +131,6 @@ def _open(method: Callable[..., web.RouteDef], path: str, handler: Handler) -> t
     return method(path, handle), web.options(path, preflight)
 
 
-def _json(body: dict[str, Any], status: int = 200) -> web.Response:
+def _json(body: Mapping[str, Any], status: int = 200) -> web.Response:
     headers = {hdrs.CONTENT_TYPE: _JSON, hdrs.CACHE_CONTROL: "no-store", "Pragma": "no-cache"}
     return web.Response(body=to_json(body), status=status, headers=headers)

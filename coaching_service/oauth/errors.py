@@ -1,4 +1,4 @@
-"""The failures of OAuth, in its own shape."""
+"""OAuth errors, in the shape of RFC 6749."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from typing import Any
 
 
 class OAuthError(Exception):
-    """A refused request: `error` is one of OAuth's words, `about` a sentence for developers."""
+    """A rejected request: `error` is an OAuth error code, `description` a sentence for developers."""
 
-    def __init__(self, error: str, about: str, status: int = 400, headers: dict[str, str] | None = None) -> None:
-        super().__init__(about)
-        self.error, self.about, self.status, self.headers = error, about, status, headers or {}
+    def __init__(self, error: str, description: str, status: int = 400, headers: dict[str, str] | None = None) -> None:
+        super().__init__(description)
+        self.error, self.description, self.status, self.headers = error, description, status, headers or {}
 
     def body(self) -> dict[str, Any]:
-        """The JSON object a client receives."""
-        return {"error": self.error, "error_description": self.about}
+        """The JSON object of the response."""
+        return {"error": self.error, "error_description": self.description}
 
 
-def invalid_request(about: str) -> OAuthError:
-    """Something is missing, malformed, or sent twice."""
-    return OAuthError("invalid_request", about)
+def invalid_request(description: str) -> OAuthError:
+    """Returns the error for a parameter that is missing, malformed or repeated."""
+    return OAuthError("invalid_request", description)
 
 
 def invalid_client(*, challenge: bool) -> OAuthError:
-    """Nobody registered by that identifier, or with another secret: the client registers again."""
+    """Returns the error for an unknown client or a wrong secret, after which clients register again."""
     headers = {"WWW-Authenticate": 'Basic realm="oauth"'} if challenge else {}
     return OAuthError("invalid_client", "The client is unknown or its secret is wrong: register again", 401, headers)

@@ -1,4 +1,4 @@
-"""What clients discover: where the resource is, and what its authorization server can do."""
+"""The discovery documents: protected resource (RFC 9728) and authorization server (RFC 8414) metadata."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from coaching_service.oauth.clients import GRANT_TYPES, METHODS, SCOPE
 
 
 def resource_of(base_url: str) -> str:
-    """The resource that tokens are for, as it is named in them."""
+    """Returns the resource identifier (audience) of access tokens."""
     return f"{base_url}/mcp"
 
 
-def names_resource(base_url: str, given: str) -> bool:
-    """Whether a client means our resource: its address or the service's, with or without a last slash."""
-    return _canonical(given) in {_canonical(base_url), _canonical(resource_of(base_url))}
+def is_our_resource(base_url: str, resource: str) -> bool:
+    """Whether `resource` is the URL of the MCP endpoint or of the service, with or without a trailing slash."""
+    return _canonical(resource) in {_canonical(base_url), _canonical(resource_of(base_url))}
 
 
 def _canonical(url: str) -> str | None:
@@ -31,7 +31,7 @@ def _canonical(url: str) -> str | None:
 
 
 def protected_resource(base_url: str) -> dict[str, Any]:
-    """The document of RFC 9728."""
+    """Returns the protected resource metadata."""
     return ProtectedResourceMetadata.model_validate(
         {
             "resource": resource_of(base_url),
@@ -44,7 +44,7 @@ def protected_resource(base_url: str) -> dict[str, Any]:
 
 
 def authorization_server(base_url: str) -> dict[str, Any]:
-    """The document of RFC 8414."""
+    """Returns the authorization server metadata."""
     return OAuthMetadata.model_validate(
         {
             "issuer": base_url,

@@ -1,4 +1,4 @@
-"""Registered clients in the database. They belong to no company."""
+"""Registered OAuth clients in the database. They belong to no company."""
 
 from __future__ import annotations
 
@@ -7,31 +7,36 @@ from datetime import timedelta
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import Document, Documents, now
+from coaching_service.oauth.models import NewOAuthClient, OAuthClient
 
-# A client that nobody lets in is forgotten; one that is let in, when its grant would have run out.
-UNUSED_LIVES = timedelta(days=2)
-USED_LIVES = timedelta(days=90)
+# A client without a grant is deleted early; one with a grant is kept as long as the grant lasts without use.
+UNUSED_LIFETIME = timedelta(days=2)
+USED_LIFETIME = timedelta(days=90)
 
 _clients = Documents[Document](
     "oauthClients",
     global_indexes=(Index(("clientId",), unique=True), Index(("expiresAt",), expire_after=0)),
-    cross_company_reason="a program registers before any coach lets it in, and acts for many companies",
+    cross_company_reason="an application registers before any coach gives it access, and acts for many companies",
 )
 
 
-async def add(services: Services, client: Document) -> None:
+async def insert_client(services: Services, client: NewOAuthClient) -> None:
     """Store a new client."""
-    at = now()
-    await _clients.across_companies(services).insert_one({**client, "createdAt": at, "expiresAt": at + UNUSED_LIVES})
+    created_at = now()
+    expires_at = created_at + UNUSED_LIFETIME
+    await _clients.across_companies(services).insert_one({**client, "createdAt": created_at, "expiresAt": expires_at})
 
 
-async def one(services: Services, client_id: str) -> Document | None:
-    """The client, or None."""
-    return await _clients.across_companies(services).find_one({"clientId": client_id, "expiresAt": {"$gt": now()}})
+async def find_client(services: Services, client_id: str) -> OAuthClient | None:
+    """Returns the client, or None."""
+    client: OAuthClient | None = await _clients.across_companies(services).find_one(  # type: ignore[assignment]  # the driver's documents are untyped
+        {"clientId": client_id, "expiresAt": {"$gt": now()}}
+    )
+    return client
 
 
-async def keep(services: Services, client_id: str) -> None:
-    """Remember that a client was let in or renewed its tokens."""
+async def extend_lifetime(services: Services, client_id: str) -> None:
+    """Record that a client received or renewed tokens."""
     await _clients.across_companies(services).update_one(
-        {"clientId": client_id}, {"$set": {"expiresAt": now() + USED_LIVES}}
+        {"clientId": client_id}, {"$set": {"expiresAt": now() + USED_LIFETIME}}
     )

@@ -33,7 +33,7 @@ async def test_coach_approves_and_the_assistant_gets_access(
     browser: Visitor, application: OAuthApplication, unauthenticated: McpHttpClient, coach: CoachClient
 ) -> None:
     page = (await browser.get(application.authorize_url())).ok()
-    page.says("Let Claude in?", "claude.ai", coach.ctx.caller.company.name, "Olga Owner")
+    page.says("Connect Claude?", "claude.ai", coach.ctx.caller.company.name, "Olga Owner")
     policy = page.headers["Content-Security-Policy"]
     assert "frame-ancestors 'none'" in policy and "form-action" not in policy
 
@@ -56,7 +56,7 @@ async def test_signed_out_browser_is_redirected_to_sign_in_and_back(
     page = await signed_out_browser.get(url)
     assert page.path.startswith("/app/sign-in?next=")
     back = await signed_out_browser.sign_in(str(coach.ctx.caller.email), "correct horse battery", at=page.path)
-    back.says("Let Claude in?")
+    back.says("Connect Claude?")
     assert parse_qsl(urlsplit(back.path).query) == parse_qsl(urlsplit(url).query)
 
 

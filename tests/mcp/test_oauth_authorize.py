@@ -165,7 +165,7 @@ async def test_consent_requires_the_csrf_token(browser: Visitor, application: OA
         refused = await browser.send("POST", url, follow=False, headers=headers, data={"decision": "allow"})
         refused.ok(403)
     page = (await browser.get(url)).ok()
-    (await browser.submit(page, "/oauth/authorize", follow=False, decision="perhaps")).ok(400).says("Let Claude in?")
+    (await browser.submit(page, "/oauth/authorize", follow=False, decision="perhaps")).ok(400).says("Connect Claude?")
 
 
 async def test_resubmitted_consent_form_issues_no_second_code(
@@ -177,7 +177,7 @@ async def test_resubmitted_consent_form_issues_no_second_code(
     third = await send()
 
     for again in (second, third):
-        again.ok(409).says("You have answered this already.", "Let Claude in?")
+        again.ok(409).says("This request has already been answered.", "Connect Claude?")
     assert await coach.ctx.db[store.grants.name].count_documents({"companyId": coach.ctx.company_id}) == 1
     assert (await application.exchange(redirect_query(first)["code"])).status == 200
     once_more = await browser.submit(third, "/oauth/authorize", follow=False, decision="deny")
@@ -197,6 +197,6 @@ async def test_consent_after_sign_out_returns_to_the_consent_page(
     asked.says("Your session has ended, so nothing was changed.")
     back = await browser.sign_in(str(coach.ctx.caller.email), PASSWORD, at=asked.path)
 
-    back.ok().says("Let Claude in?")
+    back.ok().says("Connect Claude?")
     assert parse_qsl(urlsplit(back.path).query) == parse_qsl(urlsplit(url).query)
     assert await coach.ctx.db[store.grants.name].count_documents({"companyId": coach.ctx.company_id}) == 0

@@ -74,7 +74,7 @@ async def test_read_only_key_sees_and_calls_only_read_tools(with_key: Any, coach
         said = await result(mcp, tool, world)
         assert said.get("isError", False) is tool.writes, tool.name
         if tool.writes:
-            tool_error(said, "read-only", "a key, for more than reading")
+            tool_error(said, "read-only", "a key, that is not read-only")
 
 
 async def test_restricted_key_sees_and_calls_only_permitted_tools(with_key: Any, coach: CoachClient) -> None:
@@ -85,7 +85,7 @@ async def test_restricted_key_sees_and_calls_only_permitted_tools(with_key: Any,
         said = await result(mcp, tool, world)
         assert said.get("isError", False) is (tool.name not in permitted), tool.name
         if tool.name not in permitted:
-            assert "reading" not in tool_error(said, "permission", "Tell the coach: it takes that permission.")
+            assert "reading" not in tool_error(said, "permission", "Tell the coach: this requires that permission.")
 
 
 async def test_every_tool_declares_a_permission(mcp: McpHttpClient) -> None:

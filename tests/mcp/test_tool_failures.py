@@ -68,7 +68,7 @@ async def test_unknown_commit_result_advises_to_check(
     monkeypatch.setattr(motor.core, "_WITH_TRANSACTION_RETRY_TIME_LIMIT", 0)  # it would ask again for two minutes
     fragile.wire.wait_for(DateTime("commitTransaction", done=True), fragile.wire.cut)
 
-    said = tool_error(await fragile.mcp.call("create_customer", name="Ana"), "database", "look whether it was made")
+    said = tool_error(await fragile.mcp.call("create_customer", name="Ana"), "database", "check whether it was made")
 
     assert "nothing was changed" not in said
     assert await coach.names() == ["Ana"]

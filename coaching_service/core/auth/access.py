@@ -1,4 +1,4 @@
-"""Who may call an operation: declared once with each route and tool, checked before anything else is looked at."""
+"""Access rules: declared with each route, page and tool, and checked before the request is read."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from coaching_service.core.errors import Forbidden, Unauthorized
 
 @dataclass(frozen=True)
 class Access:
-    """The rule of one operation.
+    """The access rule of one operation.
 
-    `audience`: `public` (no credential is looked at), `anyone` (any valid credential), `coach` or `customer`.
-    `permissions`: what a coach needs, all of them. `session_only`: refused to API keys. `owner_only`: refused to
-    employees.
+    `audience`: `public` (credentials are ignored), `anyone` (any valid credential), `coach` or `customer`.
+    `permissions`: all of these are required of a coach. `session_only`: API keys are rejected. `owner_only`:
+    employees are rejected.
     """
 
     audience: Literal["public", "anyone", "coach", "customer"]
@@ -33,7 +33,7 @@ class Access:
 
 
 def public() -> Access:
-    """No credential needed; one that is sent is not looked at."""
+    """No credential is needed; one that is sent is ignored."""
     return Access("public")
 
 
@@ -53,7 +53,7 @@ def coach(*permissions: str) -> Access:
 
 
 def session_only(*permissions: str) -> Access:
-    """A coach's interactive session; API keys are refused (specification, section 5)."""
+    """A coach's interactive session; API keys are rejected (specification, section 5)."""
     return Access("coach", permissions, session_only=True)
 
 
@@ -73,7 +73,7 @@ def customer() -> Access:
 
 
 def check_access(access: Access, principal: Principal | None, *, writes: bool) -> None:
-    """Let `principal` through or raise Unauthorized or Forbidden. `writes`: whether the operation changes anything."""
+    """Raise Unauthorized or Forbidden unless `principal` has access. `writes`: the operation changes something."""
     if access.audience == "public":
         return
     if principal is None:
@@ -83,7 +83,7 @@ def check_access(access: Access, principal: Principal | None, *, writes: bool) -
 
 
 def denial_reason(access: Access, principal: Principal, *, writes: bool) -> str | None:
-    """Why this principal may not call the operation, or None when it may."""
+    """Returns why this principal may not call the operation, or None if it may."""
     if access.session_only and principal.via != "session":
         return "This operation needs an interactive session; API keys are refused"
     if access.audience == "coach" and not principal.is_coach:

@@ -14,23 +14,23 @@ class Area:
     name: str
 
     @property
-    def VIEW(self) -> str:  # noqa: N802 - reads as the constant it is: CUSTOMERS.VIEW
-        """May read."""
+    def VIEW(self) -> str:  # noqa: N802 - used like a constant: CUSTOMERS.VIEW
+        """The permission to read."""
         return f"{self.name}.view"
 
     @property
-    def CREATE(self) -> str:  # noqa: N802
-        """May add."""
+    def CREATE(self) -> str:  # noqa: N802 - as VIEW
+        """The permission to create."""
         return f"{self.name}.create"
 
     @property
-    def EDIT(self) -> str:  # noqa: N802
-        """May change."""
+    def EDIT(self) -> str:  # noqa: N802 - as VIEW
+        """The permission to change."""
         return f"{self.name}.edit"
 
     @property
-    def DELETE(self) -> str:  # noqa: N802
-        """May remove."""
+    def DELETE(self) -> str:  # noqa: N802 - as VIEW
+        """The permission to delete."""
         return f"{self.name}.delete"
 
 

@@ -1,4 +1,4 @@
-"""Who is asking: a coach or a client of one company, and by which credential."""
+"""The authenticated caller: a coach or a client of one company, and the credential used."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Via = Literal["session", "apiKey", "mcp"]
 
 @dataclass(frozen=True, slots=True)
 class Company:
-    """What handlers need to know of the company without another query.
+    """The company's settings that every request needs.
 
-    `load_unit` is `kg` or `lb`; `has_stored_loads`: loads are stored in it, so that it can no longer change.
+    `load_unit` is `kg` or `lb`; `has_stored_loads`: loads are stored in that unit, so it can no longer change.
     """
 
     id: ObjectId
@@ -29,12 +29,11 @@ class Company:
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """The one a request is evaluated as.
+    """The identity and rights a request is evaluated with.
 
-    `permissions` are already narrowed by the credential's own restrictions; `customers_scope` is `all` or
-    `assigned`; `credential_id` names the key or session (for audit and sign-out). `restricted`: an API key that holds
-    less than its maker. `client`: `_id` and trainer of the client whom the request is about, when they were looked up
-    together with the credential.
+    `permissions` are already narrowed by the restrictions of the credential; `customers_scope` is `all` or `assigned`;
+    `credential_id` identifies the key or session. `restricted`: an API key with fewer rights than the coach who
+    created it. `client`: `_id` and trainer of the client in the path, if they were loaded together with the credential.
     """
 
     id: ObjectId
@@ -53,9 +52,9 @@ class Principal:
 
     @property
     def is_coach(self) -> bool:
-        """Whether this is a coach (owner or employee) and not a client."""
+        """Whether the caller is a coach (owner or employee)."""
         return self.role != "CUSTOMER"
 
     def today(self, timezone: str | None = None) -> date:
-        """Today's date where the client is: in `timezone`, else in the company's."""
+        """Returns today's date in `timezone`, by default the company's."""
         return local_date(datetime.now(UTC), timezone or self.company.timezone)

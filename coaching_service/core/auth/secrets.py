@@ -19,31 +19,31 @@ _KEY_ID = 4
 
 
 class SecretUnreadable(Exception):
-    """A sealed value that no master key of this process opens."""
+    """No master key of this process can decrypt a sealed value."""
 
 
 def new_token() -> str:
-    """A secret of 256 random bits, 43 URL-safe characters."""
+    """Returns a secret of 256 random bits: 43 URL-safe characters."""
     return secrets.token_urlsafe(32)
 
 
 def new_api_key() -> str:
-    """An API key: `cs_ak_` and 43 URL-safe characters."""
+    """Returns a new API key: `cs_ak_` and 43 URL-safe characters."""
     return API_KEY_PREFIX + new_token()
 
 
 def token_hash(token: str) -> str:
-    """What is stored of a random token: SHA-256, hexadecimal. Enough for 256 random bits; never for passwords."""
+    """Returns the SHA-256 of a random token, hexadecimal, for storage. Never use it for passwords."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def new_master_key() -> str:
-    """A fresh master key as the setting SECRET_KEYS takes it: 32 random bytes, URL-safe base64."""
+    """Returns a new master key for the setting SECRET_KEYS: 32 random bytes in URL-safe base64."""
     return base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
 
 
 def parse_master_key(text: str) -> bytes:
-    """The 32 bytes of a master key. Raises ValueError with a sentence for the operator."""
+    """Returns the 32 bytes of a master key. Raises ValueError with a sentence for the operator."""
     try:
         key = base64.b64decode(text.strip(), altchars=b"-_", validate=True)
     except ValueError:
@@ -66,7 +66,7 @@ class _MasterKey:
 
 
 class Vault:
-    """Seals, opens, hashes and signs under the master keys, newest first: the first writes, all read."""
+    """Encrypts, decrypts, hashes and signs with the master keys: the first (newest) one writes, all of them read."""
 
     def __init__(self, master_keys: Sequence[bytes]) -> None:
         if not master_keys:
@@ -77,12 +77,12 @@ class Vault:
         return f"Vault({len(self._keys)} keys)"
 
     def seal(self, plain: bytes, bound_to: str) -> bytes:
-        """`plain` encrypted (AES-256-GCM) and bound to `bound_to`: it opens only for the same record."""
+        """Encrypt `plain` (AES-256-GCM) with `bound_to` as associated data: it decrypts only for the same record."""
         newest, nonce = self._keys[0], secrets.token_bytes(_NONCE)
         return newest.id + nonce + newest.cipher.encrypt(nonce, plain, bound_to.encode())
 
     def open(self, sealed: bytes, bound_to: str) -> bytes:
-        """What `seal` was given. Raises SecretUnreadable when no key fits or it was tampered with."""
+        """Decrypt what `seal` returned. Raises SecretUnreadable if no key fits or the data was changed."""
         key_id, nonce, body = sealed[:_KEY_ID], sealed[_KEY_ID : _KEY_ID + _NONCE], sealed[_KEY_ID + _NONCE :]
         for key in self._keys:
             if key.id == key_id:
@@ -93,33 +93,33 @@ class Vault:
         raise SecretUnreadable("sealed under a master key that is not in SECRET_KEYS; put it there, after the newest")
 
     def has_key_for(self, sealed: bytes) -> bool:
-        """Whether the master key that `sealed` is under is one of ours."""
+        """Whether the master key of `sealed` is configured."""
         return sealed[:_KEY_ID] in (key.id for key in self._keys)
 
     def is_current(self, sealed: bytes) -> bool:
-        """Whether `sealed` is under the newest master key."""
+        """Whether `sealed` is encrypted with the newest master key."""
         return sealed[:_KEY_ID] == self._keys[0].id
 
     def keyed_hash(self, secret: str) -> str:
-        """HMAC-SHA-256 of a secret under the newest master key, hexadecimal: how it is found without being stored."""
+        """Returns the HMAC-SHA-256 of a secret under the newest master key, hexadecimal, for lookups."""
         return self._hash(self._keys[0], secret)
 
     def keyed_hashes(self, secret: str) -> list[str]:
-        """The keyed hash under every master key, newest first: what to look a secret up by during a rotation."""
+        """Returns the keyed hash under every master key, newest first, for lookups during a key rotation."""
         return [self._hash(key, secret) for key in self._keys]
 
     def sign(self, text: str) -> str:
-        """A signature of `text` (HMAC-SHA-256, base64url without padding)."""
+        """Returns the signature of `text` (HMAC-SHA-256, base64url without padding)."""
         return self._sign(self._keys[0], text)
 
     def verify_signature(self, text: str, signature: str) -> bool:
-        """Whether `signature` is one of ours for `text`; the comparison takes the same time for any other."""
+        """Whether `signature` is valid for `text`, compared in constant time."""
         given = signature.encode("utf-8", "surrogatepass")
         matches = [hmac.compare_digest(self._sign(key, text).encode(), given) for key in self._keys]
         return any(matches)
 
     def derive_text(self, purpose: str) -> str:
-        """A secret text that only this master key gives for `purpose` (the demo company's password)."""
+        """Returns a secret derived from the oldest master key for `purpose` (the demo company's password)."""
         return self._sign(self._keys[-1], f"derive:{purpose}")[:24]
 
     @staticmethod

@@ -13,6 +13,9 @@ from marshmallow import Schema, ValidationError, fields
 from coaching_service.core.errors import (
     BadRequest,
     ClientDisconnected,
+    FieldError,
+    InvalidFields,
+    InvalidQueryType,
     LegacyFailure,
     RequestTimeout,
     TooLarge,
@@ -20,7 +23,8 @@ from coaching_service.core.errors import (
 )
 from coaching_service.core.http.routes import Route
 from coaching_service.core.ids import ObjectId, parse_id
-from coaching_service.core.validation_messages import body_messages, query_message
+from coaching_service.core.query import BOOLEAN_STRING, NUMERIC_STRING
+from coaching_service.core.validation_messages import field_errors, sentence
 from coaching_service.core.variants import ChangeByStoredType, Variant
 
 BODY_SECONDS = 60.0
@@ -31,14 +35,14 @@ _MAX_ADDRESS_LENGTH = 100
 def path_identifiers(route: Route, request: web.Request) -> dict[str, ObjectId]:
     """Returns the identifiers in the path, by the handler's argument names.
 
-    Raises BadRequest naming a malformed one, or LegacyFailure where the route declares that.
+    Raises InvalidFields naming a malformed one, or LegacyFailure where the route declares that.
     """
     identifiers = {}
     for wire, name in route.path_parameters:
         if (identifier := parse_id(request.match_info[wire])) is None:
             if wire in route.legacy_id_errors:
                 raise LegacyFailure(*route.legacy_id_errors[wire])
-            raise BadRequest(f"{wire} {INVALID_ID_MESSAGE}")
+            raise _one_invalid({"field": wire, "code": "INVALID_ID", "message": INVALID_ID_MESSAGE})
         identifiers[name] = identifier
     return identifiers
 
@@ -46,7 +50,7 @@ def path_identifiers(route: Route, request: web.Request) -> dict[str, ObjectId]:
 def read_query(schema: Schema, request: web.Request) -> dict[str, Any]:
     """Returns the query parameters as `schema` loads them.
 
-    Raises BadRequest with the specification's message, also for a scalar parameter that is repeated.
+    Raises InvalidQueryType with the specification's message, or InvalidFields with the first error.
     """
     values: dict[str, str | list[str]] = {}
     for name, field in schema.fields.items():
@@ -54,15 +58,23 @@ def read_query(schema: Schema, request: web.Request) -> dict[str, Any]:
             continue
         if not isinstance(field, fields.List):
             if len(sent) > 1:
-                raise BadRequest(f"{name} must be given only once")
+                raise _one_invalid({"field": name, "code": "REPEATED", "message": "must be given only once"})
             values[name] = sent[0]
         else:
             values[name] = sent
     try:
         query: dict[str, Any] = schema.load(values)
     except ValidationError as error:
-        raise BadRequest(query_message(error)) from None
+        first = field_errors(error)[0]
+        if first["code"] in (NUMERIC_STRING.code, BOOLEAN_STRING.code):
+            raise InvalidQueryType(first["message"]) from None
+        raise _one_invalid(first) from None
     return query
+
+
+def _one_invalid(error: FieldError) -> InvalidFields:
+    """Returns the error for one path or query parameter, whose `message` is a string."""
+    return InvalidFields([error], sentence(error))
 
 
 async def read_json(request: web.Request, limit: int, *, optional: bool = False) -> Any:
@@ -74,16 +86,16 @@ async def read_json(request: web.Request, limit: int, *, optional: bool = False)
     if not request.body_exists:
         if optional:
             return {}
-        raise BadRequest("The body must be a JSON object")
+        raise BadRequest("The body must be a JSON object", code="BODY_REQUIRED")
     if request.content_type != "application/json":
         raise UnsupportedMediaType("The body must be JSON, sent with Content-Type: application/json")
     raw = await read_bytes(request, limit)
     try:
         data = orjson.loads(raw)
     except orjson.JSONDecodeError:
-        raise BadRequest("The body is not valid JSON") from None
+        raise BadRequest("The body is not valid JSON", code="MALFORMED_JSON") from None
     if not isinstance(data, dict):
-        raise BadRequest("The body must be a JSON object")
+        raise BadRequest("The body must be a JSON object", code="NOT_A_JSON_OBJECT")
     return data
 
 
@@ -108,7 +120,7 @@ async def read_bytes(request: web.Request, limit: int) -> bytes:
     except ConnectionResetError:
         raise ClientDisconnected() from None
     except (web.RequestPayloadError, HttpProcessingError):
-        raise BadRequest("The body could not be read: its encoding is broken") from None
+        raise BadRequest("The body could not be read: its encoding is broken", code="MALFORMED_BODY") from None
     if max(len(raw), request.content_length or 0) > limit:
         raise TooLarge(f"The body must not be larger than {limit} bytes", {"Connection": "close"})
     return bytes(raw)
@@ -131,8 +143,8 @@ def is_disconnected(request: web.Request) -> bool:
 
 
 def validate_body(schema: Schema | Variant | ChangeByStoredType, data: Any) -> Any:
-    """Returns the body as `schema` loads it. Raises BadRequest with one message per invalid field."""
+    """Returns the body as `schema` loads it. Raises InvalidFields with one error per invalid field."""
     try:
         return schema.load(data)
     except ValidationError as error:
-        raise BadRequest(body_messages(error)) from None
+        raise InvalidFields(field_errors(error)) from None

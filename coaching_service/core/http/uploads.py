@@ -21,11 +21,18 @@ from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import in_transaction
-from coaching_service.core.errors import BadRequest, ClientDisconnected, RequestTimeout, TooLarge, UnsupportedMediaType
+from coaching_service.core.errors import (
+    BadRequest,
+    ClientDisconnected,
+    RequestTimeout,
+    TooLarge,
+    UnsupportedMediaType,
+    invalid_field,
+)
 from coaching_service.core.http.request_parsing import read_bytes
 from coaching_service.core.http.routes import Handler, MultipartBody
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.media import JPEG, ValidatedFile, validate_file
+from coaching_service.core.media import JPEG, InvalidFile, ValidatedFile, validate_file
 
 UPLOAD_SECONDS = 600.0
 _MAX_TEXT_BYTES = 10_000
@@ -121,7 +128,7 @@ async def read_upload(
         raise ClientDisconnected from None
     except _MULTIPART_ERRORS:
         upload.close()
-        raise BadRequest("The body is not valid multipart/form-data") from None
+        raise BadRequest("The body is not valid multipart/form-data", code="MALFORMED_MULTIPART") from None
     except BaseException:
         upload.close()
         raise
@@ -139,11 +146,12 @@ async def _read_parts(
         if part is None:
             return
         if not isinstance(part, BodyPartReader) or not _is_unencoded(part):
-            raise BadRequest("The parts of the body must not be nested or encoded")
+            raise BadRequest("The parts of the body must not be nested or encoded", code="MALFORMED_MULTIPART")
         if (name := part.name) is None:
-            raise BadRequest("Each part of the body needs a Content-Disposition that names its field")
+            message = "Each part of the body needs a Content-Disposition that names its field"
+            raise BadRequest(message, code="MALFORMED_MULTIPART")
         if name in names and (name == file_field or name in text_fields):
-            raise BadRequest([f"{name} must be given only once"])
+            raise invalid_field(name, "must be given only once", code="REPEATED")
         names.add(name)
         if name == file_field:
             await _read_file(part, limits, upload)
@@ -151,7 +159,7 @@ async def _read_parts(
             upload.texts[name] = await _read_text(part)
         else:
             other_bytes += await _copy(part, _MAX_OTHER_BYTES - other_bytes, "The other parts")
-    raise BadRequest(f"The body must not have more than {_MAX_PARTS} parts")
+    raise BadRequest(f"The body must not have more than {_MAX_PARTS} parts", code="TOO_MANY_PARTS")
 
 
 def _is_unencoded(part: BodyPartReader) -> bool:
@@ -214,7 +222,7 @@ async def _read_text(part: BodyPartReader) -> str:
     while chunk := await part.read_chunk(_CHUNK_BYTES):
         raw += chunk
         if len(raw) > _MAX_TEXT_BYTES:
-            raise BadRequest([f"{part.name} is too long"])
+            raise invalid_field(str(part.name), "is too long", code="TOO_LONG")
     return raw.decode("utf-8")
 
 
@@ -224,8 +232,8 @@ async def store_upload(
 ) -> AsyncIterator[StoredFile | None]:
     """Validates and stores the uploaded file, an image together with its thumbnail; None when there is no file.
 
-    Unless a record has attached the file by the end of the block, it is deleted. Raises BadRequest for a file that is
-    broken, not of an accepted content type, or an image with too many pixels.
+    Unless a record has attached the file by the end of the block, it is deleted. Raises InvalidFields if the
+    file is broken, not of an accepted content type, or an image with too many pixels.
     """
     if upload.file is None:
         yield None
@@ -254,8 +262,8 @@ async def store_upload(
 async def _validate(ctx: Context, file: IO[bytes], multipart: MultipartBody, max_pixels: int) -> ValidatedFile:
     try:
         return await validate_file(ctx.services.image_processor, file, multipart.content_types, max_pixels)
-    except BadRequest as error:
-        raise BadRequest([f"{multipart.file_field} {error.message}"]) from None
+    except InvalidFile as error:
+        raise invalid_field(multipart.file_field, error.message, code=error.code) from None
 
 
 def attach_file(handler: Handler, file: StoredFile | None) -> Handler:

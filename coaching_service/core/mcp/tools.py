@@ -1,4 +1,4 @@
-"""The declaration of a tool. Serving, its listing, permissions and the generated tests all read it."""
+"""The declaration of a tool. The MCP server, permissions and the generated tests all read it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ ToolHandler = Callable[..., Awaitable[Mapping[str, Any]]]
 
 @dataclass(frozen=True)
 class Tool:
-    """One thing an assistant can do: what it is called, who may call it, what it takes.
+    """One tool: its name, who may call it, and its arguments.
 
-    `takes` is a schema instance; the handler is given its fields by their names in snake case and gives a JSON
-    object. `writes`: it changes something. `destructive`: it may replace what was there. `idempotent`: repeated
-    with the same arguments it changes nothing more. `open_world`: it reaches people outside (a mail).
+    `takes` is a schema instance; the handler receives its fields by their names in snake case and returns a
+    JSON object. `writes`: it changes something. `destructive`: it may replace existing data. `idempotent`: repeating it
+    with the same arguments changes nothing more. `open_world`: it reaches people outside the service (e-mail).
     """
 
     title: str
@@ -39,30 +39,29 @@ class Tool:
 
     @property
     def name(self) -> str:
-        """What assistants call it by."""
+        """The tool's name."""
         return self.handler.__name__
 
     @cached_property
     def description(self) -> str:
-        """The handler's docstring: what an assistant reads."""
+        """The handler's docstring, for assistants."""
         return " ".join((inspect.getdoc(self.handler) or "").split())
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
-        """The JSON Schema of what it takes."""
+        """The JSON Schema of its arguments."""
         return input_schema(self.takes)
 
     async def call(self, ctx: Context, arguments: dict[str, Any]) -> Mapping[str, Any]:
-        """The answer for arguments that have been judged.
+        """Call the handler with validated arguments and return its result.
 
-        What a tool that writes does is one transaction, with the reading for its answer: a call that fails changes
-        nothing.
+        A tool that writes runs in one transaction: a call that fails changes nothing.
         """
 
-        async def called(within: Context) -> Mapping[str, Any]:
-            return await self.handler(within, **{snake_case(name): value for name, value in arguments.items()})
+        async def call_handler(tx: Context) -> Mapping[str, Any]:
+            return await self.handler(tx, **{snake_case(name): value for name, value in arguments.items()})
 
-        return await (in_transaction(ctx, called) if self.writes else called(ctx))
+        return await (in_transaction(ctx, call_handler) if self.writes else call_handler(ctx))
 
 
 class Tools:
@@ -76,7 +75,7 @@ class Tools:
 
         def declare(handler: ToolHandler) -> ToolHandler:
             if not handler.__doc__:
-                raise TypeError(f"{handler.__name__}: a tool needs a docstring, which is what assistants read")
+                raise TypeError(f"{handler.__name__}: a tool needs a docstring, its description for assistants")
             self.declared.append(Tool(title, handler, access, takes, **hints))
             return handler
 
@@ -84,5 +83,5 @@ class Tools:
 
 
 def tools_of(groups: Sequence[Tools]) -> list[Tool]:
-    """Every tool of the groups, in the order of their declaration."""
+    """Returns every tool of the groups, in the order of their declaration."""
     return [tool for group in groups for tool in group.declared]

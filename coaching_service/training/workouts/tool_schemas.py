@@ -20,7 +20,7 @@ _MAX_CALENDAR = 93
 class CalendarDates(Dates, ToolPage, CustomerArgument):
     """A client, a range of dates (at most three months), and a page."""
 
-    max_length = _MAX_CALENDAR
+    max_days = _MAX_CALENDAR
 
 
 def _optional(description: str, **options: Any) -> dict[str, Any]:

@@ -25,9 +25,9 @@ async def consent_page(ctx: Context, request: web.Request) -> dict[str, Any] | w
     """The consent page. An invalid request is rejected before the coach is asked to sign in."""
     try:
         authorization = await _read_authorization(ctx, request)
-    except authorize.SentBack as rejection:
+    except authorize.RejectedWithRedirect as rejection:
         return _redirect_to_client(rejection.location)
-    return {"grant": authorization.asked, "query": request.rel_url.raw_query_string}
+    return {"grant": authorization.grant_request, "query": request.rel_url.raw_query_string}
 
 
 @pages.post("/authorize", access=public(), form=_Decision(), on=consent_page, with_request=True, external_redirect=True)
@@ -35,18 +35,21 @@ async def decide(ctx: Context, request: web.Request, form: dict[str, Any]) -> we
     """Process the coach's decision and redirect the browser to the application."""
     try:
         authorization = await _read_authorization(ctx, request)
-    except authorize.SentBack as rejection:
+    except authorize.RejectedWithRedirect as rejection:
         return _redirect_to_client(rejection.location)
     if form["decision"] == "deny":
-        return _redirect_to_client(authorize.denied(ctx.services, authorization))
+        return _redirect_to_client(authorize.deny(ctx.services, authorization))
     is_read_only = form["decision"] == "allow_reading"
-    return _redirect_to_client(await authorize.approved(ctx, authorization, read_only=is_read_only))
+    return _redirect_to_client(await authorize.approve(ctx, authorization, read_only=is_read_only))
 
 
 async def _read_authorization(ctx: Context, request: web.Request) -> authorize.AuthorizationRequest:
-    """Return the authorization request, for a signed-in coach. Raises BadRequest, SentBack, Unauthorized, Forbidden."""
+    """Return the authorization request of a signed-in coach.
+
+    Raises BadRequest, RejectedWithRedirect, Unauthorized and Forbidden.
+    """
     try:
-        authorization = await authorize.read(ctx.services, request.query)
+        authorization = await authorize.parse_request(ctx.services, request.query)
     except authorize.NotRedirectable as rejection:
         raise BadRequest(str(rejection)) from None
     check_access(coach(), ctx.principal, writes=True)
