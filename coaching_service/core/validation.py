@@ -22,7 +22,7 @@ MAX_STRINGS = 50
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 TIMEZONES = frozenset(available_timezones() - {"Factory", "localtime", "posixrules"})  # these are not time zones
-# Separators, control and format characters, and marks without a letter; and letters and symbols without a visible glyph.
+# Separators, control and format characters, and marks without a letter; and letters without a visible glyph.
 _INVISIBLE = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf", "Mn", "Me"})
 _BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
