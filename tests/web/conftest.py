@@ -1,4 +1,4 @@
-"""Browsers for stories of the application."""
+"""Browsers for tests of the web application."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SignedIn = Callable[[CoachClient], Awaitable[Visitor]]
 
 @pytest.fixture
 async def new_visitor(server: TestServer) -> AsyncIterator[NewVisitor]:
-    """Opens browsers, and closes them."""
+    """Creates browsers, and closes them after the test."""
     opened: list[Visitor] = []
 
     def make() -> Visitor:
@@ -34,7 +34,7 @@ async def new_visitor(server: TestServer) -> AsyncIterator[NewVisitor]:
 
 @pytest.fixture
 async def visitor(new_visitor: NewVisitor) -> Visitor:
-    """A browser that has never been here."""
+    """A browser without cookies."""
     return new_visitor()
 
 
@@ -47,7 +47,7 @@ async def owner_page(coach: CoachClient, visitor: Visitor) -> Visitor:
 
 @pytest.fixture
 async def colleague(coach: CoachClient, new_visitor: NewVisitor, password_hash: str) -> Colleague:
-    """Hires somebody with these permissions, and signs them in."""
+    """Creates an employee with permissions, and signs them in."""
 
     async def sign_in(*permissions: str, scope: str = "all") -> Visitor:
         email = f"eli-{secrets.token_hex(6)}@example.com"

@@ -1,4 +1,4 @@
-"""Charts: whatever is drawn is well-formed, holds every value, and says nothing that a name could make it do."""
+"""Charts: well-formed SVG with every value, with escaped names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ amounts = st.floats(0, 1e9).map(lambda value: round(value, 2))
 
 
 def drawn(chart: str) -> ElementTree.Element:
-    """The chart as a browser reads it: only shapes and letters, nothing outside of the picture."""
+    """Parse a chart and check that it contains only shapes and text within its view box."""
     root = ElementTree.fromstring(chart)
     _, _, width, height = map(float, root.attrib["viewBox"].split())
     for each in root.iter():
@@ -31,7 +31,7 @@ def drawn(chart: str) -> ElementTree.Element:
 
 
 def marked(chart: str) -> ElementTree.Element:
-    """The chart, of which no figure on the upright axis is cut."""
+    """Parse a chart and check that no label of the vertical axis is cut off."""
     root = drawn(chart)
     for each in root.iter("text"):
         if each.attrib["class"] == "mark end" and float(each.attrib["y"]) < 175:
@@ -40,33 +40,33 @@ def marked(chart: str) -> ElementTree.Element:
 
 
 @given(st.lists(values, min_size=1, max_size=60), names)
-def test_a_line_has_a_point_for_each_value(heights: list[float], unit: str) -> None:
+def test_line_chart_has_a_point_per_value(heights: list[float], unit: str) -> None:
     points = [(str(date(2026, 3, 2) + timedelta(days=3 * at)), value) for at, value in enumerate(heights)]
     assert len(marked(charts.lines(points, unit, unit)).findall("circle")) == len(points)
 
 
 @given(st.lists(st.tuples(names, amounts), min_size=1, max_size=60), names)
-def test_bars_are_as_many_as_values(bars: list[tuple[str, float]], unit: str) -> None:
+def test_bar_chart_has_a_bar_per_value(bars: list[tuple[str, float]], unit: str) -> None:
     assert len(marked(charts.bars(bars, unit, unit)).findall("rect")) == len(bars)
     assert len(drawn(charts.rows(bars, unit, unit)).findall("rect")) == len(bars)
 
 
 @given(st.dates(date(2000, 1, 1), date(2100, 1, 1)), st.integers(1, 400))
-def test_a_heat_map_has_each_day_once(first: date, count: int) -> None:
+def test_heat_map_has_each_day_once(first: date, count: int) -> None:
     days = [(str(first + timedelta(days=ahead)), "done", "all done") for ahead in range(count)]
     quarters = [drawn(f"<svg{each}") for each in charts.heat(days, "Days", str(first)).split("<svg")[1:]]
     cells = [(at, c.attrib["x"], c.attrib["y"]) for at, each in enumerate(quarters) for c in each.findall("rect")]
     assert len(cells) == len(set(cells)) == count
     found = [cell for each in quarters for cell in each.findall("rect") if "today" in cell.attrib["class"]]
     assert [cell.findtext("title") for cell in found] == [f"{charts.short(str(first))}: today, all done"]
-    assert max(float(each.attrib["width"]) for each in quarters) <= 270, "a quarter fits onto a telephone at full size"
+    assert max(float(each.attrib["width"]) for each in quarters) <= 270, "a quarter fits on a phone at full size"
 
 
 @pytest.mark.parametrize(
     ("low", "high", "marks"),
     [(0, 10_300, [0, 5000, 10_000, 15_000]), (79, 82, [79, 80, 81, 82]), (5, 5, [4, 4.5, 5, 5.5, 6])],
 )
-def test_an_axis_is_marked_in_round_steps(low: float, high: float, marks: list[float]) -> None:
+def test_axis_has_round_steps(low: float, high: float, marks: list[float]) -> None:
     assert charts.scale_of([low, high], from_zero=False).marks() == marks
 
 
@@ -80,11 +80,11 @@ def test_an_axis_is_marked_in_round_steps(low: float, high: float, marks: list[f
         (12_345_678, 12_345_680, ["12.345678M", "12.3456785M", "12.345679M", "12.3456795M", "12.34568M"]),
     ],
 )
-def test_marks_are_short_and_told_apart(low: float, high: float, texts: list[str]) -> None:
+def test_axis_labels_are_short_and_distinct(low: float, high: float, texts: list[str]) -> None:
     assert charts.scale_of([low, high], from_zero=False).texts() == texts
 
 
-def test_a_line_of_many_points_is_a_line_and_tells_its_years() -> None:
+def test_long_line_chart_has_no_points_and_shows_years() -> None:
     points = [(str(date(2025, 12, 2) + timedelta(days=at)), at % 7 + 0.5) for at in range(300)]
     chart = drawn(charts.lines(points, "kg", "Weight"))
     assert chart.findall("circle") == []
@@ -93,7 +93,7 @@ def test_a_line_of_many_points_is_a_line_and_tells_its_years() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 4, 12, 26, 52])
-def test_bars_are_named_at_even_distances(count: int) -> None:
+def test_bar_labels_are_evenly_spaced(count: int) -> None:
     weeks = [(charts.short(str(date(2026, 3, 2) + timedelta(weeks=at))), 5.0) for at in range(count)]
     chart = drawn(charts.bars(weeks, "sets", "Sets"))
     xs = sorted(float(each.attrib["x"]) for each in chart.findall("text") if float(each.attrib["y"]) > 180)
@@ -102,7 +102,7 @@ def test_bars_are_named_at_even_distances(count: int) -> None:
     assert [each.text for each in chart.findall("text") if float(each.attrib["x"]) == xs[-1]] == [weeks[-1][0]]
 
 
-def test_a_name_is_only_a_name() -> None:
+def test_names_are_escaped() -> None:
     evil = '"><script>alert(1)</script>'
     for chart in (charts.rows([(evil, 1)], evil, evil), charts.bars([(evil, 1)], evil, evil)):
         assert "<script" not in chart

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests import training
 from tests.client import MONDAY, TUESDAY, CoachClient
 from tests.web.conftest import Colleague
-from tests.web.visitor import PageSeen, Visitor
+from tests.web.visitor import HtmlPage, Visitor
 
 
 def week_of(customer: dict[str, str], day: str = MONDAY) -> str:
@@ -47,7 +47,7 @@ async def test_client_is_added_with_groups(coach: CoachClient, owner_page: Visit
     assert ana["customerRoleData"]["assignedTo"] == str(coach.ctx.caller.id)
 
 
-async def choose(page: PageSeen, visitor: Visitor, **chosen: str | list[str]) -> PageSeen:
+async def choose(page: HtmlPage, visitor: Visitor, **chosen: str | list[str]) -> HtmlPage:
     form = page.form("/app/customers/bulk", "get")
     pairs = [(name, value) for name, value in form.fields if name not in chosen]
     for name, value in chosen.items():

@@ -1,4 +1,4 @@
-"""A company's own exercises in the application: added, changed, kept from two changes at once, deleted."""
+"""Exercise pages: creating, changing and deleting the company's own exercises."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def own(coach: CoachClient, **details: Any) -> dict[str, Any]:
     return made
 
 
-async def test_what_is_not_touched_stays(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_unchanged_exercise_fields_are_kept(coach: CoachClient, owner_page: Visitor) -> None:
     sled = await own(coach)
     seen = await owner_page.get(page_of(sled))
     change = next(link for link in seen.links if link.endswith("/edit"))
@@ -37,7 +37,7 @@ async def test_what_is_not_touched_stays(coach: CoachClient, owner_page: Visitor
     assert (after["name"], after["equipment"], after["defaultInstructions"]) == ("Sled drag", "Sled", "Low\nslow")
 
 
-async def test_what_is_wrong_is_said_at_its_field(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_exercise_errors_are_shown_at_their_fields(coach: CoachClient, owner_page: Visitor) -> None:
     sled = await own(coach)
     here = f"{page_of(sled)}/edit"
     page = await owner_page.get(here)
@@ -52,7 +52,7 @@ async def test_what_is_wrong_is_said_at_its_field(coach: CoachClient, owner_page
     assert [(muscle["_id"], muscle["role"]) for muscle in after["muscleGroups"]] == [(primary, "primary")]
 
 
-async def test_two_who_change_one_exercise_read_of_each_other(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_conflicting_exercise_change_shows_the_saved_value(coach: CoachClient, owner_page: Visitor) -> None:
     sled = await own(coach)
     here = f"{page_of(sled)}/edit"
     page = await owner_page.get(here)
@@ -65,7 +65,7 @@ async def test_two_who_change_one_exercise_read_of_each_other(coach: CoachClient
     assert (await coach.get(f"/exercises/{sled['_id']}")).ok()["equipment"] == "Sled"
 
 
-async def test_only_own_ones_are_changed_and_by_those_who_may(
+async def test_only_own_exercises_can_be_edited_with_permission(
     coach: CoachClient, owner_page: Visitor, colleague: Colleague
 ) -> None:
     (shared,) = (await coach.get("/exercises/unified", pageSize=1, pageNum=1, type="public")).ok()["docs"]

@@ -20,7 +20,7 @@ from tests.client import CoachClient
 from tests.conftest import PASSWORD
 from tests.test_uploads import PDF, fetch, picture, stored
 from tests.web.conftest import NewVisitor
-from tests.web.visitor import PageSeen, Visitor
+from tests.web.visitor import HtmlPage, Visitor
 
 PHOTO = ("front.jpg", picture())
 
@@ -36,7 +36,7 @@ async def photos(coach: CoachClient, ana: str) -> Any:
     return (await coach.get(path)).ok()["docs"]
 
 
-async def upload(visitor: Visitor, ana: str, file: tuple[str, bytes], **typed: str) -> PageSeen:
+async def upload(visitor: Visitor, ana: str, file: tuple[str, bytes], **typed: str) -> HtmlPage:
     page = await visitor.get(f"{ana}/photos")
     fields = {"createdAt": "2026-03-02", "imageSideIndex": "1"} | typed
     return await visitor.submit(page, f"{ana}/photos", imageFile=file, **fields)
@@ -217,7 +217,7 @@ async def thumbnail(coach: CoachClient, name: str) -> Any:
     return match["_id"]
 
 
-def linked_and_shown(page: PageSeen) -> list[str]:
+def linked_and_shown(page: HtmlPage) -> list[str]:
     """The file identifiers of the first image link and of the image in it."""
     match = re.search(r'<a href="/files/(\w+)[^>]*><img [^>]*src="/files/(\w+)', page.html)
     assert match

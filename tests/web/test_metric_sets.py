@@ -1,11 +1,11 @@
-"""Metric sets in the application: made and changed under Settings, assigned and ended on a client's Progress page."""
+"""Metric sets: managed under Settings, assigned on a client's Progress page."""
 
 from __future__ import annotations
 
 from tests import training
 from tests.client import MONDAY, CoachClient
 from tests.web.conftest import Colleague
-from tests.web.visitor import PageSeen, Visitor
+from tests.web.visitor import HtmlPage, Visitor
 
 SETS = "/app/settings/metric-sets"
 
@@ -18,7 +18,7 @@ async def unit(coach: CoachClient, short: str) -> str:
     return next(str(each["_id"]) for each in (await coach.get("/metrics-units")).ok() if each["shortName"] == short)
 
 
-async def test_a_new_company_measures_without_leaving_the_application(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_metric_set_is_created_assigned_and_recorded(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
     empty = (await owner_page.get(progress_of(ana))).says("No metrics assigned", "under Settings")
     assert SETS in empty.links
@@ -40,7 +40,7 @@ async def test_a_new_company_measures_without_leaving_the_application(coach: Coa
     recorded.ok().says("Value saved.", "79.5 kg")
 
 
-async def test_a_set_is_ended_and_comes_back_with_its_values(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_unassigned_set_keeps_its_values(coach: CoachClient, owner_page: Visitor) -> None:
     ana, body = await coach.create_customer("Ana"), await training.metric_set(coach)
     sets = training.client_path(ana, "metrics-sets")
     (await coach.post(sets, {"metricsSetId": body["_id"]})).ok(201)
@@ -60,7 +60,7 @@ async def test_a_set_is_ended_and_comes_back_with_its_values(coach: CoachClient,
     back.ok().says("Body assigned.", "79.5 kg latest")
 
 
-async def test_a_set_and_its_metrics_are_named_anew(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_set_and_metrics_are_renamed(coach: CoachClient, owner_page: Visitor) -> None:
     body = await training.metric_set(coach, "Weight", "Muscle")
     here = f"{SETS}/{body['_id']}"
     weight, muscle = (metric["_id"] for metric in body["metrics"])
@@ -79,7 +79,7 @@ async def test_a_set_and_its_metrics_are_named_anew(coach: CoachClient, owner_pa
     assert [each["metricsSet"]["name"] for each in await training.assigned_sets(coach, ana)] == ["Shape"]
 
 
-async def test_a_metric_is_removed_and_the_last_one_is_not(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_last_metric_cannot_be_removed(coach: CoachClient, owner_page: Visitor) -> None:
     body = await training.metric_set(coach, "Weight", "Muscle")
     here = f"{SETS}/{body['_id']}"
     weight, muscle = (f"{here}/metrics/{metric['_id']}/remove" for metric in body["metrics"])
@@ -94,7 +94,7 @@ async def test_a_metric_is_removed_and_the_last_one_is_not(coach: CoachClient, o
     assert [each["name"] for each in stored["metrics"]] == ["Muscle"]
 
 
-async def test_a_set_is_deleted_and_what_was_recorded_stays(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_deleted_set_keeps_recorded_values(coach: CoachClient, owner_page: Visitor) -> None:
     ana, body = await coach.create_customer("Ana"), await training.metric_set(coach, "Weight", "Muscle")
     sets = training.client_path(ana, "metrics-sets")
     (await coach.post(sets, {"metricsSetId": body["_id"]})).ok(201)
@@ -106,19 +106,19 @@ async def test_a_set_is_deleted_and_what_was_recorded_stays(coach: CoachClient, 
     (await owner_page.submit(asked, here)).ok().says("Body deleted.", "No metric sets yet")
 
     page = (await owner_page.get(progress_of(ana))).says("Deleted set", "79.5 kg latest")
-    assert progress_of(ana) not in [form.action for form in page.forms], "nothing can be recorded in it"
+    assert progress_of(ana) not in [form.action for form in page.forms], "no values can be recorded"
     end = f"{progress_of(ana)}/sets/{body['_id']}/end"
     ended = await owner_page.submit(await owner_page.get(end), end)
     ended.ok().says("Recorded values are not deleted.", "No metrics assigned")
 
 
-async def test_whoever_may_not_change_metrics_only_reads_them(coach: CoachClient, colleague: Colleague) -> None:
+async def test_metric_sets_are_read_only_without_edit_permission(coach: CoachClient, colleague: Colleague) -> None:
     ana, body = await coach.create_customer("Ana"), await training.metric_set(coach)
     (await coach.post(training.client_path(ana, "metrics-sets"), {"metricsSetId": body["_id"]})).ok(201)
     await training.metric_set(coach, "Pulse", short="bpm", name="Heart")
     eli = await colleague("customers.view", "metrics.view")
 
-    def forms(page: PageSeen) -> list[str]:
+    def forms(page: HtmlPage) -> list[str]:
         return [form.action for form in page.forms if form.action != "/app/sign-out"]
 
     pages = [await eli.get(each) for each in (SETS, f"{SETS}/{body['_id']}", progress_of(ana))]

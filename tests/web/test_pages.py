@@ -1,4 +1,4 @@
-"""What holds for every declared page and form, walked over the declarations themselves."""
+"""Rules for every declared page and form."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ async def owner_of_all(company: CoachClient, visitor: Visitor) -> Visitor:
     return visitor
 
 
-def test_every_form_says_what_it_stands_on_and_is_told_apart() -> None:
+def test_every_form_has_a_page_and_a_unique_name() -> None:
     standing = {page.handler for page in PAGES if page.method == "GET"}
     for form in FORMS:
         assert form.on is None or form.on in standing, form.path
     forms = [page for page in PAGES if page.method == "POST"]
-    assert len({(form.on, form.name) for form in forms}) == len(forms), "on its page, by its handler's name"
+    assert len({(form.on, form.name) for form in forms}) == len(forms), "the name is unique on its page"
 
 
-async def test_every_page_is_drawn(owner_of_all: Visitor, world: World) -> None:
+async def test_every_page_renders(owner_of_all: Visitor, world: World) -> None:
     wrong = []
     for page in SEEN:
         drawn = await owner_of_all.get(filled(page, world))
@@ -66,7 +66,7 @@ async def test_every_page_is_drawn(owner_of_all: Visitor, world: World) -> None:
     assert wrong == []
 
 
-async def test_every_page_is_drawn_for_a_new_company(owner_page: Visitor, coach: CoachClient) -> None:
+async def test_every_page_renders_for_a_new_company(owner_page: Visitor, coach: CoachClient) -> None:
     customer = await coach.create_customer()
     wrong = []
     for page in SEEN:
@@ -78,7 +78,7 @@ async def test_every_page_is_drawn_for_a_new_company(owner_page: Visitor, coach:
 
 
 @named
-async def test_what_is_another_company_s_is_not_there(owner_page: Visitor, world: World, page: Page) -> None:
+async def test_other_companies_data_is_not_found(owner_page: Visitor, world: World, page: Page) -> None:
     method = page.method
     data = {"csrf": (await owner_page.get("/app/customers")).form("/app/sign-out").fields[0][1]}
     for identifiers in (world, {}):
@@ -98,7 +98,7 @@ async def powerless(company: CoachClient, new_visitor: NewVisitor, password_hash
     return visitor
 
 
-async def test_a_coach_without_permissions_reads_which_is_missing(powerless: Visitor, world: World) -> None:
+async def test_coach_without_permissions_sees_which_is_missing(powerless: Visitor, world: World) -> None:
     token = (await powerless.get("/app/settings/company")).form("/app/sign-out").fields[0][1]
     for page in INSIDE:
         data = {"csrf": token} if page.method == "POST" else None
@@ -112,10 +112,12 @@ async def test_a_coach_without_permissions_reads_which_is_missing(powerless: Vis
         else:
             assert seen.status in (200, 303, 400, 404), (page.path, seen.status)
     links = (await powerless.get("/app")).ok().links
-    assert not {"/app/customers", "/app/exercises", "/app/programs"} & set(links), "what one may not is not offered"
+    assert not {"/app/customers", "/app/exercises", "/app/programs"} & set(links), (
+        "areas without permission are not linked"
+    )
 
 
-async def test_whoever_is_not_signed_in_is_led_to_the_sign_in(visitor: Visitor, world: World) -> None:
+async def test_anonymous_visitor_is_redirected_to_sign_in(visitor: Visitor, world: World) -> None:
     for page in SEEN:
         asked = await visitor.get(filled(page, world), follow=False)
         assert asked.ok(303).headers["Location"].startswith("/app/sign-in"), page.path
@@ -132,5 +134,5 @@ async def test_no_page_scans_a_collection(company: CoachClient, owner_of_all: Vi
 
 
 @pytest.mark.parametrize(("count", "told"), [(1, "1 byte"), (40, "40 bytes"), (1_234, "1.2 kB"), (25_000_000, "25 MB")])
-def test_a_size_is_never_told_as_nothing(count: int, told: str) -> None:
+def test_file_size_is_never_zero(count: int, told: str) -> None:
     assert formatting.file_size(count) == told

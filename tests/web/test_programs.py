@@ -1,4 +1,4 @@
-"""Programs in the application: made, filled day by day, changed and deleted; their workouts are a client's."""
+"""Program pages: creating, filling, assigning, changing and deleting programs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from tests import training
 from tests.client import MONDAY, CoachClient
 from tests.web.conftest import Colleague
-from tests.web.visitor import PageSeen, Visitor
+from tests.web.visitor import HtmlPage, Visitor
 
 
 async def base(coach: CoachClient, **fields: Any) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def page_of(program: dict[str, Any], block: dict[str, Any] | None = None) -> str
     return f"/app/programs/{program['_id']}" + (f"/blocks/{block['_id']}" if block else "")
 
 
-async def test_an_archived_program_is_not_assigned(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_archived_program_cannot_be_assigned(coach: CoachClient, owner_page: Visitor) -> None:
     await coach.create_customer("Ana")
     program = await base(coach)
     await workout(coach, program, 1, "One")
@@ -42,9 +42,7 @@ async def test_an_archived_program_is_not_assigned(coach: CoachClient, owner_pag
     assert "Assign to a client" not in archived.text
 
 
-async def test_a_client_is_chosen_and_a_program_not_planned_twice_unseen(
-    coach: CoachClient, owner_page: Visitor
-) -> None:
+async def test_assigning_a_program_again_requires_confirmation(coach: CoachClient, owner_page: Visitor) -> None:
     ana, program = await coach.create_customer("Ana"), await base(coach)
     for day in (1, 3):
         await workout(coach, program, day, f"Day {day}")
@@ -65,9 +63,7 @@ def titles(plan: list[dict[str, Any]]) -> list[list[str]]:
     return [[item["taskFields"]["title"] for item in block["items"]] for block in plan]
 
 
-async def test_a_program_is_filled_and_assigned_without_leaving_the_application(
-    coach: CoachClient, owner_page: Visitor
-) -> None:
+async def test_program_is_filled_and_assigned(coach: CoachClient, owner_page: Visitor) -> None:
     ana, squat = await coach.create_customer("Ana"), await coach.create_exercise("Garage Squat")
     made = await owner_page.submit(await owner_page.get("/app/programs"), "/app/programs", name="Base")
     here = made.says("Base created.", "Add workouts below").path
@@ -84,7 +80,7 @@ async def test_a_program_is_filled_and_assigned_without_leaving_the_application(
     added.ok().says("Garage Squat added.", "4 × 8–10, 82.5 kg")
     (await owner_page.submit(added, f"{block}/tasks", title="Walk")).ok().says("Walk added.")
     plan = await owner_page.get(here)
-    assert plan.form(f"{here}/blocks").controls["day"]["value"] == "2", "the day after the last"
+    assert plan.form(f"{here}/blocks").controls["day"]["value"] == "2", "the day after the last workout"
     rest = await owner_page.submit(plan, f"{here}/blocks", name="", isRest="true")
     rest.ok().says("Day 2 is a rest day.", "Week 1", "Garage Squat")
 
@@ -117,7 +113,7 @@ async def test_items_are_moved_and_removed(coach: CoachClient, owner_page: Visit
     assert titles(await plan_of(coach, program)) == [[], ["Swim", "Walk"]]
 
 
-async def test_a_workout_is_changed_copied_and_deleted(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_workout_is_updated_copied_and_deleted(coach: CoachClient, owner_page: Visitor) -> None:
     program = await base(coach)
     legs = await workout(coach, program, 1, "Legs", training.task("Walk"))
     here = page_of(program, legs)
@@ -135,7 +131,7 @@ async def test_a_workout_is_changed_copied_and_deleted(coach: CoachClient, owner
     assert [block["day"] for block in await plan_of(coach, program)] == [10]
 
 
-async def test_a_client_s_workout_is_changed_by_the_same_forms(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_client_workout_uses_the_same_forms(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
     legs = await training.block_with(coach, ana, training.task("Walk"), training.task("Run"))
     arms = await training.block_with(coach, ana, date="2026-03-08", name="Arms")
@@ -152,7 +148,7 @@ async def test_a_client_s_workout_is_changed_by_the_same_forms(coach: CoachClien
     assert titles([first, second]) == [["Run"], ["Walk"]]
 
 
-async def test_what_a_program_is_called_is_changed(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_program_details_are_updated(coach: CoachClient, owner_page: Visitor) -> None:
     program = await base(coach, description="Three days", tags=["gym, home", "new"])
     here = page_of(program)
     page = await owner_page.get(f"{here}/edit")
@@ -168,7 +164,7 @@ async def test_what_a_program_is_called_is_changed(coach: CoachClient, owner_pag
     (await owner_page.submit(told, f"{here}/edit")).ok().says("Four days")
 
 
-async def test_a_program_is_deleted_after_a_look_at_what_is_lost(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_program_deletion_is_confirmed_with_its_contents(coach: CoachClient, owner_page: Visitor) -> None:
     ana, program = await coach.create_customer("Ana"), await base(coach)
     await workout(coach, program, 1, "Legs", training.task("Walk"), training.task("Run"))
     await coach.post(f"/coach/programs/{program['_id']}/assign", {"customerId": ana["_id"], "startDate": MONDAY})
@@ -182,12 +178,12 @@ async def test_a_program_is_deleted_after_a_look_at_what_is_lost(coach: CoachCli
     (await owner_page.get(page_of(program))).ok(404)
 
 
-async def test_whoever_may_not_change_programs_only_reads_them(coach: CoachClient, colleague: Colleague) -> None:
+async def test_program_pages_are_read_only_without_edit_permission(coach: CoachClient, colleague: Colleague) -> None:
     program = await base(coach)
     legs = await workout(coach, program, 1, "Legs", training.task("Walk"))
     eli = await colleague("programs.view", "customers.view", "exercises.view")
 
-    def forms(page: PageSeen) -> list[str]:
+    def forms(page: HtmlPage) -> list[str]:
         return [form.action for form in page.forms if form.action != "/app/sign-out"]
 
     plan = (await eli.get(page_of(program))).ok().says("Legs", "Walk")

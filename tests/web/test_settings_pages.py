@@ -1,4 +1,4 @@
-"""Settings, and the libraries: keys, team, company, exercises, programs, progress."""
+"""Pages of settings and libraries: API keys, team, company, exercises, programs, progress."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from tests.client import MONDAY, CoachClient
 from tests.conftest import PASSWORD
 from tests.contract.world import make_world
 from tests.web.conftest import NewVisitor
-from tests.web.visitor import PageSeen, Visitor
+from tests.web.visitor import HtmlPage, Visitor
 
 KEYS, TEAM = "/app/settings/api-keys", "/app/settings/team"
 
 
-def secret_on(page: PageSeen) -> str:
+def secret_on(page: HtmlPage) -> str:
     return page.html.partition('id="secret">')[2].partition("<")[0]
 
 
-async def test_a_key_is_made_used_shown_again_and_deleted(
+async def test_api_key_is_created_used_revealed_and_deleted(
     coach: CoachClient, owner_page: Visitor, anonymous: CoachClient
 ) -> None:
     page = await owner_page.get(KEYS)
@@ -44,7 +44,7 @@ async def test_a_key_is_made_used_shown_again_and_deleted(
     )
 
 
-async def test_a_key_is_restricted(coach: CoachClient, owner_page: Visitor, anonymous: CoachClient) -> None:
+async def test_api_key_is_restricted(coach: CoachClient, owner_page: Visitor, anonymous: CoachClient) -> None:
     page = await owner_page.get(KEYS)
     tomorrow = str(coach.ctx.caller.today() + timedelta(days=1))
     made = await owner_page.submit(
@@ -66,7 +66,7 @@ async def test_a_key_is_restricted(coach: CoachClient, owner_page: Visitor, anon
     wrong.ok(400).says("This should not be empty.", "This must be a date that exists.")
 
 
-async def test_somebody_joins_is_changed_and_leaves(
+async def test_employee_is_added_updated_and_removed(
     coach: CoachClient, owner_page: Visitor, new_visitor: NewVisitor
 ) -> None:
     email = f"eli-{secrets.token_hex(6)}@example.com"
@@ -90,7 +90,7 @@ async def test_somebody_joins_is_changed_and_leaves(
     assert (await coach.customers())["docs"][0]["customerRoleData"]["assignedTo"] is None
 
 
-async def test_the_company_is_changed(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_company_is_updated(coach: CoachClient, owner_page: Visitor) -> None:
     page = await owner_page.get("/app/settings/company")
     wrong = await owner_page.submit(page, "/app/settings/company", timezone="Nowhere")
     wrong.ok(400).says("such as Europe/Madrid")
@@ -99,7 +99,7 @@ async def test_the_company_is_changed(coach: CoachClient, owner_page: Visitor) -
     assert (account["companyName"], account["timezone"]) == ("Iron", "Europe/Madrid")
 
 
-async def test_a_company_ends_with_its_owner_s_password(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_company_is_deleted_with_the_owner_password(coach: CoachClient, owner_page: Visitor) -> None:
     await coach.create_customer()
     here = "/app/settings/delete-account"
     page = (await owner_page.get(here)).says("1 client with calendars", "This cannot be undone.")
@@ -112,7 +112,7 @@ async def test_a_company_ends_with_its_owner_s_password(coach: CoachClient, owne
     assert (await owner_page.get("/app")).path == "/app/sign-in"
 
 
-async def test_the_library_is_searched_and_extended(owner_page: Visitor) -> None:
+async def test_exercises_are_searched_and_created(owner_page: Visitor) -> None:
     (await owner_page.get("/app/exercises?keywords=nordic")).ok().says("Nordic")
     (await owner_page.get("/app/exercises?keywords=zzz")).says("No exercise matches")
     (await owner_page.get("/app/exercises?type=my")).says("No exercise matches")
@@ -128,7 +128,7 @@ async def test_the_library_is_searched_and_extended(owner_page: Visitor) -> None
     gone.says("Exercise deleted.")
 
 
-async def test_a_program_is_made_assigned_and_archived(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_program_is_created_assigned_and_archived(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
     page = await owner_page.get("/app/programs")
     made = await owner_page.submit(page.says("No programs yet"), "/app/programs", name="Base", tags="gym, at home\nnew")
@@ -144,7 +144,7 @@ async def test_a_program_is_made_assigned_and_archived(coach: CoachClient, owner
     (await owner_page.submit(shown, f"{here}/archive")).says("Base archived.")
 
 
-async def test_progress_is_drawn_with_its_numbers(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_progress_page_shows_charts_and_values(coach: CoachClient, owner_page: Visitor) -> None:
     world = await make_world(coach)
     path = f"/coach/customers/{world['customerId']}/metrics-sets/{world['metricsSetId']}/entries"
     today = coach.ctx.caller.today()
@@ -165,7 +165,7 @@ async def test_progress_is_drawn_with_its_numbers(coach: CoachClient, owner_page
         (await owner_page.get(f"{here}?weeks={weeks}")).ok()
 
 
-async def test_an_employee_sees_only_clients_of_theirs(
+async def test_employee_sees_only_assigned_clients(
     coach: CoachClient, new_visitor: NewVisitor, password_hash: str
 ) -> None:
     email = f"eli-{secrets.token_hex(6)}@example.com"
@@ -178,7 +178,7 @@ async def test_an_employee_sees_only_clients_of_theirs(
         (await eli.get(f"/app/customers/{ana['_id']}{page}")).ok(403).says("This client is assigned to another coach.")
 
 
-async def test_an_assistant_is_disconnected(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_assistant_is_disconnected(coach: CoachClient, owner_page: Visitor) -> None:
     here = "/app/settings/assistants"
     (await owner_page.get(here)).ok().says("No assistants connected", "http://coaching.test/mcp")
     claude = await let_in(coach.ctx)
@@ -192,13 +192,15 @@ async def test_an_assistant_is_disconnected(coach: CoachClient, owner_page: Visi
     (await owner_page.submit(asked, path)).ok().says("The form was sent twice and processed once.")
 
 
-async def test_what_is_ticked_restricts_a_key(owner_page: Visitor, anonymous: CoachClient) -> None:
+async def test_selected_permissions_restrict_an_api_key(owner_page: Visitor, anonymous: CoachClient) -> None:
     made = await owner_page.submit(await owner_page.get(KEYS), KEYS, name="One", permissions=["customers.view"])
     made.ok().says("1 permission")
     assert (await anonymous.with_key(secret_on(made)).get("/me")).ok()["permissions"] == ["customers.view"]
 
 
-async def test_a_key_ends_with_its_last_day_where_the_company_is(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_api_key_expires_at_the_end_of_the_day_in_the_company_time_zone(
+    coach: CoachClient, owner_page: Visitor
+) -> None:
     await (await coach.interactive()).patch("/coach/account", {"timezone": "Pacific/Kiritimati"})
     page = await owner_page.get(KEYS)
     (await owner_page.submit(page, KEYS, name="Long", expires="9999-12-31")).ok(400).says("must not be after 2999")
@@ -207,7 +209,7 @@ async def test_a_key_ends_with_its_last_day_where_the_company_is(coach: CoachCli
     assert key["restrictions"]["expiresAt"] == "2030-06-01T09:59:59.999Z"
 
 
-async def test_an_employee_gives_a_key_only_what_is_theirs(
+async def test_employee_cannot_give_an_api_key_more_permissions_than_their_own(
     coach: CoachClient, new_visitor: NewVisitor, password_hash: str
 ) -> None:
     email = f"eli-{secrets.token_hex(6)}@example.com"
@@ -220,9 +222,7 @@ async def test_an_employee_gives_a_key_only_what_is_theirs(
     forged.ok(400).says("This must be among your own.")
 
 
-async def test_a_company_changed_meanwhile_is_shown_and_the_next_press_counts(
-    coach: CoachClient, owner_page: Visitor
-) -> None:
+async def test_conflicting_company_change_shows_the_saved_value(coach: CoachClient, owner_page: Visitor) -> None:
     here = "/app/settings/company"
     page = await owner_page.get(here)
     (await owner_page.submit(await owner_page.get(here), here, companyName="Theirs")).says("Changes saved.")
@@ -233,14 +233,14 @@ async def test_a_company_changed_meanwhile_is_shown_and_the_next_press_counts(
     assert (await coach.get("/coach/account")).ok()["companyName"] == "Mine"
 
 
-async def test_the_company_s_name_and_zone_cannot_be_emptied(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_company_name_and_time_zone_are_required(coach: CoachClient, owner_page: Visitor) -> None:
     page = await owner_page.get("/app/settings/company")
     for field in ("companyName", "timezone"):
         emptied = await owner_page.submit(page, "/app/settings/company", **{field: " "})
         emptied.ok(400).says("This should not be empty.")
 
 
-async def test_a_colleague_s_permissions_changed_meanwhile_are_shown(
+async def test_conflicting_permission_change_shows_the_saved_value(
     coach: CoachClient, owner_page: Visitor, password_hash: str
 ) -> None:
     hired = await team.create_employee(
@@ -268,7 +268,7 @@ async def test_archiving_a_program_twice_leaves_it_archived(coach: CoachClient, 
     back.ok().says("Base restored.")
     (await owner_page.submit(pages[0], f"{here}/archive")).ok().says("Archived")
     stored = (await coach.get(f"/coach/programs/{program['_id']}")).ok()
-    assert stored["isArchived"] is True, "a page brought back does what its button says"
+    assert stored["isArchived"] is True, "an old page still archives"
 
 
 async def test_program_is_assigned_to_any_of_many_clients(coach: CoachClient, owner_page: Visitor) -> None:
@@ -287,7 +287,9 @@ async def test_program_is_assigned_to_any_of_many_clients(coach: CoachClient, ow
     (await owner_page.get(here, params={"client": "nobody"})).says("No client matches.")
 
 
-async def test_what_was_chosen_and_is_gone_keeps_the_form(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_form_keeps_its_values_when_a_selected_document_was_deleted(
+    coach: CoachClient, owner_page: Visitor
+) -> None:
     page = await owner_page.get("/app/customers/new")
     gone = await owner_page.submit(page, "/app/customers/new", name="Ana", assignedTo="f" * 24)
     assert gone.ok(404).form("/app/customers/new").controls["name"]["value"] == "Ana"

@@ -1,4 +1,4 @@
-"""Somebody with a browser that knows cookies, links and forms, and no script."""
+"""A browser without scripts: cookies, links and forms."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Fields = list[tuple[str, str]]
 
 
 @dataclass
-class FormSeen:
-    """A form on a page, with what it would send as it stands."""
+class HtmlForm:
+    """A form on a page with its present values."""
 
     action: str
     method: str = "post"
@@ -26,41 +26,41 @@ class FormSeen:
 
 
 @dataclass
-class PageSeen:
-    """A page as it arrived."""
+class HtmlPage:
+    """A received page."""
 
     status: int
     path: str
     headers: Any
     html: str
     cookies: list[str]
-    forms: list[FormSeen] = field(default_factory=list)
+    forms: list[HtmlForm] = field(default_factory=list)
     links: list[str] = field(default_factory=list)
     text: str = ""
 
-    def form(self, action: str, method: str = "post") -> FormSeen:
+    def form(self, action: str, method: str = "post") -> HtmlForm:
         """The form with this action."""
         found = [form for form in self.forms if (form.action.partition("?")[0], form.method) == (action, method)]
         assert found, f"{self.status} at {self.path} has no form {action}: {self.text[:500]}"
         return found[0]
 
-    def says(self, *sentences: str) -> PageSeen:
+    def says(self, *sentences: str) -> HtmlPage:
         """Assert that the page's text has all of these."""
         for sentence in sentences:
             assert sentence in self.text, f"{sentence!r} is not in {self.text!r}"
         return self
 
-    def ok(self, status: int = 200) -> PageSeen:
+    def ok(self, status: int = 200) -> HtmlPage:
         """Assert the status."""
         assert self.status == status, f"{self.status} at {self.path}: {self.text[:500]}"
         return self
 
 
 class _Reader(HTMLParser):
-    def __init__(self, page: PageSeen) -> None:
+    def __init__(self, page: HtmlPage) -> None:
         super().__init__()
         self.page, self.words, self.select = page, [], ""
-        self.form: FormSeen | None = None
+        self.form: HtmlForm | None = None
         self.textarea: str | None = None
         self.feed(page.html)
         page.text = " ".join(" ".join(self.words).split())
@@ -71,7 +71,7 @@ class _Reader(HTMLParser):
             self.page.links.append(str(given["href"]))
         elif tag == "form":
             multipart = given.get("enctype") == "multipart/form-data"
-            self.form = FormSeen(given.get("action") or self.page.path, given.get("method") or "get", multipart)
+            self.form = HtmlForm(given.get("action") or self.page.path, given.get("method") or "get", multipart)
             self.page.forms.append(self.form)
         elif self.form is not None:
             self._control(tag, given)
@@ -104,10 +104,12 @@ class _Reader(HTMLParser):
         self.words.append(data)
 
 
-def _named(html: str) -> set[str]:
-    """What descriptions and labels on a page refer to that is not on it."""
-    named = {each for ids in re.findall(r' aria-(?:describedby|labelledby)="([^"]*)"', html) for each in ids.split()}
-    return (named | set(re.findall(r'<label[^>]* for="([^"]*)"', html))) - set(re.findall(r' id="([^"]*)"', html))
+def _missing_references(html: str) -> set[str]:
+    """Return the ids that labels and descriptions refer to and that are not on the page."""
+    references = {
+        each for ids in re.findall(r' aria-(?:describedby|labelledby)="([^"]*)"', html) for each in ids.split()
+    }
+    return (references | set(re.findall(r'<label[^>]* for="([^"]*)"', html))) - set(re.findall(r' id="([^"]*)"', html))
 
 
 class Visitor:
@@ -122,11 +124,11 @@ class Visitor:
         """Close the browser."""
         await self._http.close()
 
-    async def send(self, method: str, path: str, *, follow: bool = True, **options: Any) -> PageSeen:
-        """Send anything."""
+    async def send(self, method: str, path: str, *, follow: bool = True, **options: Any) -> HtmlPage:
+        """Send a request."""
         async with self._http.request(method, path, allow_redirects=follow, **options) as response:
             html = await response.text()
-            page = PageSeen(
+            page = HtmlPage(
                 response.status,
                 response.url.raw_path_qs,
                 response.headers,
@@ -134,14 +136,14 @@ class Visitor:
                 [str(c) for r in (*response.history, response) for c in r.headers.getall("Set-Cookie", [])],
             )
         _Reader(page)
-        assert not (named := _named(page.html)), f"{page.path} names {named}, which are not there"
+        assert not (missing := _missing_references(page.html)), f"{page.path} refers to missing ids: {missing}"
         return page
 
-    async def get(self, path: str, **options: Any) -> PageSeen:
+    async def get(self, path: str, **options: Any) -> HtmlPage:
         """Open a page."""
         return await self.send("GET", path, **options)
 
-    async def submit(self, page: PageSeen, action: str, *, follow: bool = True, **typed: Any) -> PageSeen:
+    async def submit(self, page: HtmlPage, action: str, *, follow: bool = True, **typed: Any) -> HtmlPage:
         """Fill in a form of a page and send it. A list fills a field several times, None leaves it out; a file is its
         name and its bytes."""
         form = page.form(action)
@@ -160,12 +162,12 @@ class Visitor:
             data.add_field(name, io.BytesIO(content), filename=file_name, content_type="application/octet-stream")
         return await self.send("POST", form.action, follow=follow, headers=headers, data=data)
 
-    async def sign_in(self, email: str, password: str, at: str = "/app/sign-in") -> PageSeen:
+    async def sign_in(self, email: str, password: str, at: str = "/app/sign-in") -> HtmlPage:
         """Open the sign-in page and sign in."""
         return await self.submit(await self.get(at), "/app/sign-in", email=email, password=password)
 
     def cookies(self) -> dict[str, str]:
-        """The cookies kept."""
+        """The stored cookies."""
         return {cookie.key: cookie.value for cookie in self._http.cookie_jar}
 
     def keep(self, **cookies: str) -> None:

@@ -1,1 +1,1 @@
-"""Stories told to a real browser; collected with `scripts/test --browser` alone."""
+"""Tests in a real browser, collected only by `scripts/test --browser`."""

@@ -1,4 +1,4 @@
-"""Chromium, and pages that notice whatever goes wrong on them."""
+"""Chromium, and pages that record every error on them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 from tests.client import CoachClient
 from tests.conftest import PASSWORD
 
-expect.set_options(timeout=30_000)  # a machine may have other work to do
+expect.set_options(timeout=30_000)  # the machine may be busy
 OUTPUT = Path(__file__).parents[3] / "test-output"
 OpenPage = Callable[..., Awaitable[Page]]
 
 
 @pytest.fixture(scope="session")
 async def chromium() -> AsyncIterator[Browser]:
-    """The browser of this worker."""
+    """The browser of this test process."""
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     assert path, "Chromium is needed: scripts/test --browser installs it"
     async with async_playwright() as playwright:
@@ -35,14 +35,14 @@ async def chromium() -> AsyncIterator[Browser]:
 
 
 def watch(context: BrowserContext, own: str, complaints: list[str]) -> None:
-    """Note console errors, failed requests, requests to elsewhere, and answers of 400 and more."""
+    """Record console errors, failed requests, requests to other hosts, and responses of status 400 and above."""
 
     def said(message: Any) -> None:
         if message.type in ("error", "warning"):
             complaints.append(f"console: {message.text}")
 
     def failed(request: Any) -> None:
-        if "ERR_ABORTED" not in str(request.failure):  # left behind when the visitor went on
+        if "ERR_ABORTED" not in str(request.failure):  # cancelled by navigation
             complaints.append(f"failed: {request.url} {request.failure}")
 
     def asked(request: Any) -> None:
@@ -58,19 +58,19 @@ def watch(context: BrowserContext, own: str, complaints: list[str]) -> None:
 
 @pytest.fixture
 async def complaints() -> AsyncIterator[list[str]]:
-    """What went wrong on any page of the test; there must be nothing in it when the test ends."""
+    """The errors on any page of the test; must be empty when the test ends."""
     found: list[str] = []
     yield found
     assert found == []
 
 
 @pytest.fixture
-async def open_page(chromium: Browser, application: TestServer, complaints: list[str]) -> AsyncIterator[OpenPage]:
-    """Opens a window of its own; `options` are the browser's (viewport, color_scheme, java_script_enabled)."""
+async def open_page(chromium: Browser, house: TestServer, complaints: list[str]) -> AsyncIterator[OpenPage]:
+    """Opens a new window; `options` are those of a browser context (viewport, color_scheme, java_script_enabled)."""
     contexts: list[BrowserContext] = []
 
     async def make(**options: Any) -> Page:
-        own = str(application.make_url("/"))
+        own = str(house.make_url("/"))
         context = await chromium.new_context(base_url=own, **{"viewport": {"width": 1280, "height": 800}, **options})
         watch(context, own, complaints)
         contexts.append(context)
@@ -82,14 +82,14 @@ async def open_page(chromium: Browser, application: TestServer, complaints: list
 
 
 async def picture(page: Page, look: str, name: str) -> None:
-    """Keep a picture of a page for people to look at."""
+    """Save a screenshot of a page."""
     folder = OUTPUT / look
     folder.mkdir(parents=True, exist_ok=True)
     await page.screenshot(path=folder / f"{name}.png", full_page=True)
 
 
 async def serious(page: Page) -> list[str]:
-    """What axe-core finds on a page that shuts somebody out."""
+    """Return the serious and critical accessibility violations that axe-core finds on a page."""
     found = (await Axe().run(page)).response["violations"]
     return [
         f"{page.url}: {each['id']}: {each['help']}: {[node['html'][:160] for node in each['nodes']]}"
@@ -109,7 +109,7 @@ async def sign_in(page: Page, coach: CoachClient) -> None:
 
 @pytest.fixture
 async def page(open_page: OpenPage, coach: CoachClient) -> Page:
-    """A window in which the company's owner is signed in."""
+    """A window with the company's owner signed in."""
     opened = await open_page()
     await sign_in(opened, coach)
     return opened

@@ -1,4 +1,4 @@
-"""A company at work: enough in it that every page has something to show."""
+"""A company with data for every page."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tests.contract.world import World, make_world
 _LIFTS = (("Back squat", 80, 5), ("Bench press", 60, 6), ("Row", 50, 8))
 
 
-async def furnish(coach: CoachClient) -> World:
-    """One of everything, a few clients, and six weeks of one client's training, most of it done."""
+async def populate(coach: CoachClient) -> World:
+    """Create one of each resource, a few clients, and six weeks of training of one client, most of it completed."""
     world = await make_world(coach)
     for name, surname, group in (
         ("Björn", "Åkesson", "Strength"), ("Chidi", "Okafor", "Strength"), ("José", "García", "Evening")

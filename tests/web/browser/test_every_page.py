@@ -13,7 +13,7 @@ from tests.client import CoachClient
 from tests.conftest import NewCompany
 from tests.contract.world import World
 from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
-from tests.web.browser.studio import furnish
+from tests.web.browser.studio import populate
 from tests.web.test_pages import filled
 
 PAGES = [page for page in views.list_pages() if page.method == "GET" and page.path.startswith("/app/")]
@@ -30,7 +30,7 @@ _WIDER = "document.documentElement.scrollWidth > document.documentElement.client
 @pytest.fixture(scope="session")
 async def studio(new_company: NewCompany) -> tuple[CoachClient, World]:
     coach = await new_company()
-    return coach, await furnish(coach)
+    return coach, await populate(coach)
 
 
 def needed(path: str) -> str:
@@ -40,7 +40,7 @@ def needed(path: str) -> str:
     return path
 
 
-async def looked_at(page: Page, look: str, path: str) -> list[str]:
+async def check_page(page: Page, look: str, path: str) -> list[str]:
     """Open a page, save a screenshot, and return the problems found."""
     response = await page.goto(needed(path))
     assert response is not None
@@ -51,15 +51,17 @@ async def looked_at(page: Page, look: str, path: str) -> list[str]:
 
 
 @pytest.mark.parametrize("look", LOOKS)
-async def test_the_pages_before_signing_in(open_page: OpenPage, look: str) -> None:
+async def test_public_pages(open_page: OpenPage, look: str) -> None:
     page = await open_page(**LOOKS[look])
-    wrong = [each for one in OUTSIDE for each in await looked_at(page, look, one.path)]
+    wrong = [each for one in OUTSIDE for each in await check_page(page, look, one.path)]
     assert wrong == []
 
 
 @pytest.mark.parametrize("half", [0, 1])
 @pytest.mark.parametrize("look", LOOKS)
-async def test_the_pages_inside(open_page: OpenPage, studio: tuple[CoachClient, World], look: str, half: int) -> None:
+async def test_pages_of_a_signed_in_coach(
+    open_page: OpenPage, studio: tuple[CoachClient, World], look: str, half: int
+) -> None:
     coach, world = studio
     page = await open_page(**LOOKS[look])
     await sign_in(page, coach)
@@ -68,5 +70,5 @@ async def test_the_pages_inside(open_page: OpenPage, studio: tuple[CoachClient, 
         path = filled(one, world)
         if path.endswith("/bulk"):
             path += f"?ids={world['customerId']}&action=delete"
-        wrong += await looked_at(page, look, path)
+        wrong += await check_page(page, look, path)
     assert wrong == []

@@ -66,5 +66,5 @@ async def test_photo_that_is_too_large_is_reported_at_its_field(
     await expect(page.get_by_label("Date")).to_have_value("2026-03-02")
     assert await serious(page) == []
     await picture(page, "light", "photo-too-large")
-    assert all("400" in each for each in complaints), "the answer says that it was not taken"
+    assert all("400" in each for each in complaints), "only the rejected upload"
     complaints.clear()

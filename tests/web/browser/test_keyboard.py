@@ -71,5 +71,5 @@ async def test_error_summary_receives_focus(open_page: OpenPage, complaints: lis
         "At least 12 characters. A few words in a row are easy to remember. This must be at least 12 characters long."
     )
     await expect(page).to_have_title("Error: Sign up · Coaching")
-    assert all("400" in each for each in complaints), "the answer says that it was not accepted"
+    assert all("400" in each for each in complaints), "only the rejected form"
     complaints.clear()

@@ -1,4 +1,4 @@
-"""What coaches come to do, done in Chromium."""
+"""Main tasks of a coach in Chromium."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.mcp.oauth import CALLBACK, register
 from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
 
 
-async def test_from_signing_up_to_a_key_that_works_and_ends(open_page: OpenPage, anonymous: CoachClient) -> None:
+async def test_sign_up_then_create_use_and_delete_an_api_key(open_page: OpenPage, anonymous: CoachClient) -> None:
     page = await open_page()
     await page.goto("/app/sign-up")
     await page.get_by_label("Company").fill("Nova Gym")
@@ -44,13 +44,13 @@ async def test_from_signing_up_to_a_key_that_works_and_ends(open_page: OpenPage,
     (await caller.get("/me")).refused(401)
 
 
-async def test_a_new_company_is_where_its_owner_s_browser_is(open_page: OpenPage) -> None:
+async def test_sign_up_proposes_the_browser_time_zone(open_page: OpenPage) -> None:
     page = await open_page(timezone_id="America/Bogota")
     await page.goto("/app/sign-up")
     await expect(page.get_by_label("Time zone")).to_have_value("America/Bogota")
 
 
-async def test_what_was_typed_outlives_the_session(page: Page, coach: CoachClient, complaints: list[str]) -> None:
+async def test_form_values_survive_an_expired_session(page: Page, coach: CoachClient, complaints: list[str]) -> None:
     await page.goto("/app/customers/new")
     await page.get_by_label("First name", exact=True).fill("Ana")
     await sessions.end_sessions(coach.ctx, coach.ctx.caller.id)
@@ -67,7 +67,7 @@ async def test_what_was_typed_outlives_the_session(page: Page, coach: CoachClien
     assert await coach.names() == []
     await page.get_by_role("button", name="Add client").click()
     await expect(page.get_by_role("status")).to_contain_text("Ana added.")
-    assert all("401" in each for each in complaints), "the answer says that nobody was signed in"
+    assert all("401" in each for each in complaints), "only the expired session"
     complaints.clear()
 
 
@@ -81,12 +81,12 @@ async def two_workouts(coach: CoachClient) -> dict[str, str]:
     return ana
 
 
-async def titles_of(coach: CoachClient, ana: dict[str, str]) -> list[list[str]]:
+async def list_titles(coach: CoachClient, ana: dict[str, str]) -> list[list[str]]:
     calendar = await coach.calendar(ana)
     return [[item["taskFields"]["title"] for item in block["items"]] for block in calendar]
 
 
-async def test_a_week_is_read_and_items_are_dragged(page: Page, coach: CoachClient) -> None:
+async def test_items_are_dragged_between_workouts(page: Page, coach: CoachClient) -> None:
     ana = await two_workouts(coach)
     await page.goto(f"/app/customers/{ana['_id']}?week={TUESDAY}")
     await expect(page.get_by_role("heading", name="2 Mar – 8 Mar 2026")).to_be_visible()
@@ -96,12 +96,12 @@ async def test_a_week_is_read_and_items_are_dragged(page: Page, coach: CoachClie
     await legs.get_by_text("Walk", exact=True).drag_to(arms.get_by_text("Swim", exact=True))
 
     await expect(page.get_by_role("status")).to_have_text("Moved to Arms.")
-    assert sorted((await titles_of(coach, ana))[1]) == ["Swim", "Walk"]
+    assert sorted((await list_titles(coach, ana))[1]) == ["Swim", "Walk"]
     await page.get_by_role("link", name="Next").click()
     await expect(page.get_by_text("No workouts this week")).to_be_visible()
 
 
-async def test_many_clients_change_before_the_coach_s_eyes(page: Page, coach: CoachClient) -> None:
+async def test_bulk_action_shows_its_progress(page: Page, coach: CoachClient) -> None:
     for number in range(40):
         await coach.create_customer(f"Client {number:02}")
     await page.goto("/app/customers")
@@ -121,7 +121,7 @@ async def test_many_clients_change_before_the_coach_s_eyes(page: Page, coach: Co
     await expect(page.get_by_label("Group")).to_contain_text("Spring (40)")
 
 
-async def test_all_of_it_works_without_a_script(open_page: OpenPage, coach: CoachClient) -> None:
+async def test_application_works_without_javascript(open_page: OpenPage, coach: CoachClient) -> None:
     ana = await two_workouts(coach)
     page = await open_page(java_script_enabled=False)
     await sign_in(page, coach)
@@ -132,20 +132,20 @@ async def test_all_of_it_works_without_a_script(open_page: OpenPage, coach: Coac
     await legs.get_by_role("button", name="Move").first.click()
 
     await expect(page.get_by_role("status")).to_have_text("Moved to Arms.")
-    assert await titles_of(coach, ana) == [["Run"], ["Walk", "Swim"]]
+    assert await list_titles(coach, ana) == [["Run"], ["Walk", "Swim"]]
 
 
-async def test_an_assistant_is_let_in_and_disconnected(
-    open_page: OpenPage, application: TestServer, coach: CoachClient, complaints: list[str]
+async def test_assistant_is_connected_and_disconnected(
+    open_page: OpenPage, house: TestServer, coach: CoachClient, complaints: list[str]
 ) -> None:
-    """The page of consent in a real browser, whose policy must let it lead to the assistant's address."""
+    """The consent page, whose policy must allow the redirect to the assistant."""
     page = await open_page()
 
     async def callback(route: Route) -> None:
         await route.fulfill(status=200, content_type="text/html", body="<title>Back at the assistant</title>")
 
     await page.context.route(f"{CALLBACK}*", callback)
-    async with McpHttpClient(application, {}) as mcp:
+    async with McpHttpClient(house, {}) as mcp:
         claude = await register(mcp)
         await page.goto(claude.authorize_url())
         await page.get_by_label("E-mail").fill(str(coach.ctx.caller.email))
@@ -164,10 +164,10 @@ async def test_an_assistant_is_let_in_and_disconnected(
     await page.get_by_role("button", name="Disconnect").click()
     await expect(page.get_by_role("status")).to_have_text("Claude is disconnected.")
     assert [each for each in complaints if CALLBACK not in each] == []
-    complaints.clear()  # the assistant's address is the only one elsewhere
+    complaints.clear()  # the assistant's URL is the only other host
 
 
-async def test_a_telephone_shows_every_tab_and_takes_a_decimal_comma(open_page: OpenPage, coach: CoachClient) -> None:
+async def test_phone_shows_every_tab_and_accepts_a_decimal_comma(open_page: OpenPage, coach: CoachClient) -> None:
     ana = await coach.create_customer("Ana")
     block = await coach.schedule(ana)
     page = await open_page(viewport={"width": 360, "height": 740})
@@ -193,7 +193,7 @@ async def test_a_telephone_shows_every_tab_and_takes_a_decimal_comma(open_page: 
     await expect(page.get_by_role("heading", name="Add an exercise")).to_be_in_viewport()
 
 
-async def test_a_form_whose_sending_was_stopped_is_sent_again(page: Page, coach: CoachClient) -> None:
+async def test_interrupted_form_can_be_sent_again(page: Page, coach: CoachClient) -> None:
     tries: list[str] = []
 
     async def stop_the_first(route: Route) -> None:
@@ -207,7 +207,7 @@ async def test_a_form_whose_sending_was_stopped_is_sent_again(page: Page, coach:
     button = page.get_by_role("button", name="Add client")
     async with page.expect_event("requestfailed"):
         await button.dblclick()
-    assert tries == ["POST"], "pressed twice it is sent once"
+    assert tries == ["POST"], "a double click sends the form once"
 
     await page.clock.fast_forward(5_000)
     await button.click()

@@ -1,4 +1,4 @@
-"""Many clients at once: those that were looked at and no others, and only what a coach may do."""
+"""Bulk actions: only on the confirmed clients, and only with permission."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.web.visitor import Visitor
 LIST, BULK = "/app/customers", "/app/customers/bulk"
 
 
-async def test_a_client_nobody_looked_at_is_not_erased(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_client_added_after_the_confirmation_is_not_deleted(coach: CoachClient, owner_page: Visitor) -> None:
     for name in ("Ana", "Björn", "Chidi"):
         await coach.create_customer(name)
     asked = await owner_page.get(BULK, params={"all": "true", "action": "delete"})
@@ -26,7 +26,7 @@ async def test_a_client_nobody_looked_at_is_not_erased(coach: CoachClient, owner
     assert await coach.names() == []
 
 
-async def test_one_who_left_and_one_who_came_are_told_apart(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_changed_selection_of_equal_size_is_rejected(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
     asked = await owner_page.get(BULK, params={"all": "true", "action": "archive"})
     await coach.delete(f"/coach/customers/{ana['_id']}")
@@ -35,7 +35,7 @@ async def test_one_who_left_and_one_who_came_are_told_apart(coach: CoachClient, 
     assert await coach.names() == ["Björn"]
 
 
-async def test_of_many_the_first_are_named(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_confirmation_lists_the_first_clients(coach: CoachClient, owner_page: Visitor) -> None:
     ids = [(await coach.create_customer(f"Client {number:02}"))["_id"] for number in range(15)]
     for params in ({"all": "true"}, {"ids": ids}):
         asked = await owner_page.get(BULK, params={**params, "action": "archive"})
@@ -43,7 +43,7 @@ async def test_of_many_the_first_are_named(coach: CoachClient, owner_page: Visit
         assert "Client 12" not in asked.text
 
 
-async def test_groups_in_use_are_ticked_commas_and_all(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_existing_groups_are_checkboxes(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana", groups=["Legs, arms", "Evening"])
     asked = await owner_page.get(BULK, params={"ids": ana["_id"], "action": "groups-remove"})
     assert 'value="Legs, arms"' in asked.html
@@ -57,7 +57,7 @@ async def test_groups_in_use_are_ticked_commas_and_all(coach: CoachClient, owner
     assert [form for form in nothing.says("No groups yet").forms if form.action.startswith(BULK)] == []
 
 
-async def test_when_all_are_archived_a_reload_and_the_list_say_so(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_empty_selection_is_reported(coach: CoachClient, owner_page: Visitor) -> None:
     await coach.create_customer("Ana")
     asked = await owner_page.get(BULK, params={"all": "true", "action": "archive"})
     (await owner_page.submit(asked, BULK)).says("1 client changed")
@@ -68,7 +68,7 @@ async def test_when_all_are_archived_a_reload_and_the_list_say_so(coach: CoachCl
     (await owner_page.get(next(link for link in again.links if "archived" in link))).says("Ana")
 
 
-async def test_a_search_that_is_too_long_is_cut_and_not_dropped(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_long_search_is_truncated(coach: CoachClient, owner_page: Visitor) -> None:
     await coach.create_customer("Ana", groups=["Morning"])
     for words in ("x" * 300, "x\x00y"):
         seen = await owner_page.get(LIST, params={"keywords": words, "groups": "Morning"})
@@ -78,14 +78,14 @@ async def test_a_search_that_is_too_long_is_cut_and_not_dropped(coach: CoachClie
         (await owner_page.get(library, params={"keywords": "x" * 300})).ok().says("matches")
 
 
-async def test_whoever_only_looks_is_offered_nothing_to_do(coach: CoachClient, colleague: Colleague) -> None:
+async def test_actions_are_hidden_without_edit_permission(coach: CoachClient, colleague: Colleague) -> None:
     await coach.create_customer("Ana")
     seen = (await (await colleague("customers.view")).get(LIST)).says("Ana")
     assert 'type="checkbox" name="ids"' not in seen.html
     assert "Bulk action" not in seen.text
 
 
-async def test_a_program_is_offered_to_those_who_see_programs(coach: CoachClient, colleague: Colleague) -> None:
+async def test_assigning_programs_requires_viewing_programs(coach: CoachClient, colleague: Colleague) -> None:
     ana = await coach.create_customer("Ana")
     eli = await colleague("customers.view", "customers.edit", "metrics.edit")
     seen = (await eli.get(LIST)).says("Add to groups…")
@@ -95,7 +95,7 @@ async def test_a_program_is_offered_to_those_who_see_programs(coach: CoachClient
     asked.ok(403).says("The permission “Programs: view” is missing.")
 
 
-async def test_a_company_without_programs_is_told_so(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_assigning_programs_without_programs_shows_a_hint(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
     for action, told in (("assign-program", "No programs yet"), ("assign-metrics-set", "No metric sets yet")):
         asked = await owner_page.get(BULK, params={"ids": ana["_id"], "action": action})
@@ -103,12 +103,12 @@ async def test_a_company_without_programs_is_told_so(coach: CoachClient, owner_p
         assert [form.action for form in asked.forms if form.action.startswith(BULK)] == []
 
 
-async def test_who_may_not_add_clients_is_not_told_to(coach: CoachClient, colleague: Colleague) -> None:
+async def test_add_client_is_hidden_without_permission(coach: CoachClient, colleague: Colleague) -> None:
     (await (await colleague("customers.view")).get(LIST)).says("No clients yet", "Clients added by your colleagues")
     (await (await colleague("customers.view", scope="assigned")).get(LIST)).says("You see the clients assigned")
 
 
-async def test_beyond_the_last_page_the_way_back_is_shown(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_page_beyond_the_last_links_back(coach: CoachClient, owner_page: Visitor) -> None:
     for number in range(26):
         await coach.create_customer(f"Client {number:02}")
     past = (await owner_page.get(f"{LIST}?page=99999&keywords=client")).ok()

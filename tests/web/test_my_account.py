@@ -1,4 +1,4 @@
-"""One's own password, changed while signed in."""
+"""The account page: changing the password."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ YOU, FRESH, WRONG = "/app/settings/my-account", "another long password", "This i
 
 
 @pytest.fixture(autouse=True)
-async def nobody_has_failed_yet(coach: CoachClient) -> None:
-    """All tests come from one network address."""
+async def reset_sign_in_limits(coach: CoachClient) -> None:
+    """Clear the counters: all tests share one network address."""
     await coach.ctx.db["rateCounters"].delete_many({})
 
 
-async def test_a_password_is_changed_and_every_other_session_ends(
+async def test_password_change_ends_all_other_sessions(
     coach: CoachClient, owner_page: Visitor, new_visitor: NewVisitor, interactive: CoachClient
 ) -> None:
     email = str(coach.ctx.caller.email)
@@ -36,7 +36,7 @@ async def test_a_password_is_changed_and_every_other_session_ends(
     kept = await owner_page.submit(page, YOU, currentPassword=PASSWORD, password=FRESH)
 
     kept.ok().says("Password changed.")
-    assert (await owner_page.get("/app/customers")).path == "/app/customers", "this session goes on"
+    assert (await owner_page.get("/app/customers")).path == "/app/customers", "this session continues"
     assert (await elsewhere.get("/app/customers")).ok().path.startswith("/app/sign-in")
     (await interactive.get("/me")).refused(401)
     assert await assistants.list_assistants(coach.ctx) == []
@@ -47,7 +47,9 @@ async def test_a_password_is_changed_and_every_other_session_ends(
     assert await coach.ctx.db["audit"].count_documents(kept_of_it) == 1
 
 
-async def test_the_one_at_hand_is_asked_for_and_the_new_one_is_judged(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_password_change_requires_the_current_and_a_valid_new_password(
+    coach: CoachClient, owner_page: Visitor
+) -> None:
     page = await owner_page.get(YOU)
     wrong = await owner_page.submit(page, YOU, currentPassword="not my password", password=FRESH)
     wrong.ok(400).says(WRONG)
@@ -59,7 +61,7 @@ async def test_the_one_at_hand_is_asked_for_and_the_new_one_is_judged(coach: Coa
     assert await identities.check_password(coach.ctx, coach.ctx.caller.id, PASSWORD)
 
 
-async def test_guesses_at_it_count_like_failed_sign_ins(
+async def test_wrong_current_passwords_count_as_failed_sign_ins(
     coach: CoachClient, owner_page: Visitor, new_visitor: NewVisitor
 ) -> None:
     page = await owner_page.get(YOU)
@@ -70,12 +72,12 @@ async def test_guesses_at_it_count_like_failed_sign_ins(
     sixth = await owner_page.submit(page, YOU, currentPassword="guess number 6", password=FRESH)
     sixth.ok(429).says("Too many attempts. Try again in 15 minutes.")
     right = await owner_page.submit(page, YOU, currentPassword=PASSWORD, password=FRESH)
-    right.ok(429), "not even the right one"
+    right.ok(429), "the correct password is limited too"
     (await new_visitor().sign_in(str(coach.ctx.caller.email), PASSWORD)).ok(429)
-    assert (await owner_page.get(YOU)).ok().path == YOU, "who is signed in stays so"
+    assert (await owner_page.get(YOU)).ok().path == YOU, "the coach stays signed in"
 
 
-async def test_no_mail_sent_before_sets_the_password_afterwards(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_password_change_invalidates_reset_links(coach: CoachClient, owner_page: Visitor) -> None:
     token = await identities.create_reset_token(coach.ctx, coach.ctx.caller.id, "coach")
     page = await owner_page.get(YOU)
     (await owner_page.submit(page, YOU, currentPassword=PASSWORD, password=FRESH)).ok()
@@ -83,7 +85,9 @@ async def test_no_mail_sent_before_sets_the_password_afterwards(coach: CoachClie
     assert await identities.find_by_reset_token(coach.ctx.services, token) is None
 
 
-async def test_every_coach_has_the_page(coach: CoachClient, new_visitor: NewVisitor, password_hash: str) -> None:
+async def test_every_coach_has_the_account_page(
+    coach: CoachClient, new_visitor: NewVisitor, password_hash: str
+) -> None:
     email = f"eli-{secrets.token_hex(6)}@example.com"
     await team.create_employee(coach.ctx, "Eli", email, [], "all", password_hash)
     eli = new_visitor()
@@ -91,10 +95,12 @@ async def test_every_coach_has_the_page(coach: CoachClient, new_visitor: NewVisi
     page = (await eli.get(YOU)).ok().says("Eli", email, "The owner of your company can change your name and e-mail.")
     assert YOU in page.links, arrived.path
     (await eli.submit(page, YOU, currentPassword=PASSWORD, password=FRESH)).ok().says("Password changed.")
-    assert await identities.check_password(coach.ctx, coach.ctx.caller.id, PASSWORD), "nobody else's"
+    assert await identities.check_password(coach.ctx, coach.ctx.caller.id, PASSWORD), "other passwords are unchanged"
 
 
-async def test_no_password_is_carried_past_the_end_of_a_session(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_password_is_not_carried_over_after_the_session_has_ended(
+    coach: CoachClient, owner_page: Visitor
+) -> None:
     page = await owner_page.get(YOU)
     await coach.ctx.db["sessions"].delete_many({"companyId": coach.ctx.company_id})
     ended = await owner_page.submit(page, YOU, currentPassword=PASSWORD, password=FRESH)

@@ -1,4 +1,4 @@
-"""What keeps the application's visitors safe: cookies, forms from elsewhere, headers, failures that tell nothing."""
+"""Security of the web application: cookies, CSRF, inline code, error pages without internals."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ def filled(page: Page) -> str:
     return path
 
 
-async def test_the_cookie_is_kept_from_scripts_and_other_sites(coach: CoachClient, visitor: Visitor) -> None:
+async def test_session_cookie_attributes(coach: CoachClient, visitor: Visitor) -> None:
     arrived = await visitor.sign_in(str(coach.ctx.caller.email), PASSWORD)
     (cookie,) = [c for c in arrived.cookies if c.startswith("coach_session=")]
     assert {"HttpOnly", "Path=/", "SameSite=Lax", "Max-Age=43200"} <= set(cookie.split("; "))
-    assert "Secure" not in cookie, "the tests' address is http"
+    assert "Secure" not in cookie, "the tests use http"
 
 
 @pytest.fixture
-async def behind_https(settings: Settings, services: Services) -> AsyncIterator[TestServer]:
-    """The same service, known by an https address."""
+async def https_server(settings: Settings, services: Services) -> AsyncIterator[TestServer]:
+    """The same service with an https URL."""
     secure = TestServer(create_app(settings, replace(services, base_url="https://coaching.test")))
     await secure.start_server()
     yield secure
     await secure.close()
 
 
-async def test_behind_https_the_cookie_is_for_https_and_this_host_alone(behind_https: TestServer) -> None:
-    visitor = Visitor(behind_https)
+async def test_https_cookies_are_secure_and_host_only(https_server: TestServer) -> None:
+    visitor = Visitor(https_server)
     page = await visitor.get("/app/sign-in")
     await visitor.close()
     (cookie,) = page.cookies
@@ -63,7 +63,7 @@ async def test_behind_https_the_cookie_is_for_https_and_this_host_alone(behind_h
     assert "Domain" not in cookie
 
 
-async def test_the_cookie_opens_no_rest_path_and_a_bearer_no_page(
+async def test_cookie_is_rejected_by_rest_and_bearer_token_by_pages(
     interactive: CoachClient, owner_page: Visitor, new_visitor: NewVisitor, anonymous: CoachClient
 ) -> None:
     token = owner_page.cookies()["coach_session"]
@@ -78,9 +78,7 @@ async def test_the_cookie_opens_no_rest_path_and_a_bearer_no_page(
 
 
 @pytest.mark.parametrize("cookie", ["coach_visitor", "coach_session", "coach_notice"])
-async def test_a_cookie_that_is_no_text_is_as_if_it_were_not_there(
-    owner_page: Visitor, server: TestServer, cookie: str
-) -> None:
+async def test_undecodable_cookie_is_ignored(owner_page: Visitor, server: TestServer, cookie: str) -> None:
     garbled = f"Cookie: {cookie}=\udcff.x".encode("utf-8", "surrogateescape")
     asked = b"GET /app/sign-in HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + garbled + b"\r\n\r\n"
     head, body = await say(server.port or 0, asked)
@@ -95,7 +93,7 @@ async def test_only_a_hash_of_the_cookie_is_stored(coach: CoachClient, owner_pag
     assert token not in str(stored)
 
 
-async def test_a_session_ends_by_itself(coach: CoachClient) -> None:
+async def test_session_expires(coach: CoachClient) -> None:
     ctx, sessions = coach.ctx, coach.ctx.db["sessions"]
     token = await web_sessions.create_session(ctx, ctx.caller.id)
 
@@ -110,13 +108,13 @@ async def test_a_session_ends_by_itself(coach: CoachClient) -> None:
     assert prolonged > now() + timedelta(minutes=110), "each request extends it by two hours"
     end = now() + timedelta(minutes=30)
     _, prolonged = await until(**{"expiresAt": end, "access.0.until": now() + timedelta(minutes=1)})
-    assert prolonged == end, "but never more than twelve in all"
+    assert prolonged == end, "never beyond twelve hours in total"
     who, _ = await until(**{"access.0.until": now() - timedelta(seconds=1)})
     assert who is None
 
 
 @each_form
-async def test_a_form_without_its_token_does_nothing(owner_page: Visitor, new_visitor: NewVisitor, page: Page) -> None:
+async def test_form_without_csrf_token_is_rejected(owner_page: Visitor, new_visitor: NewVisitor, page: Page) -> None:
     for visitor in (owner_page, new_visitor()):
         for data in ({}, {"csrf": "x" * 43}):
             refused = await visitor.send("POST", filled(page), data=aiohttp.FormData(data))
@@ -129,7 +127,7 @@ async def test_a_form_without_its_token_does_nothing(owner_page: Visitor, new_vi
 
 
 @each_form
-async def test_a_form_from_another_site_does_nothing(owner_page: Visitor, page: Page) -> None:
+async def test_cross_site_form_is_rejected(owner_page: Visitor, page: Page) -> None:
     token = (await owner_page.get("/app")).form("/app/sign-out").fields[0][1]
     for headers in (
         {"Sec-Fetch-Site": "cross-site"},
@@ -141,14 +139,14 @@ async def test_a_form_from_another_site_does_nothing(owner_page: Visitor, page: 
         refused.ok(403).says("This form was sent from another site")
 
 
-async def test_a_token_of_one_session_is_none_of_another(owner_page: Visitor, new_visitor: NewVisitor) -> None:
+async def test_csrf_token_of_another_session_is_rejected(owner_page: Visitor, new_visitor: NewVisitor) -> None:
     stranger = new_visitor()
     token = (await stranger.get("/app/sign-in")).form("/app/sign-in").fields[0][1]
     refused = await owner_page.send("POST", "/app/sign-out", data={"csrf": token})
     refused.ok(403).says("This page was out of date, so nothing was changed.")
 
 
-async def test_every_page_is_strict_about_what_it_loads(owner_page: Visitor, new_visitor: NewVisitor) -> None:
+async def test_pages_have_no_inline_style_or_script(owner_page: Visitor, new_visitor: NewVisitor) -> None:
     pages = [await new_visitor().get(path) for path in ("/app/sign-in", "/app/nowhere")]
     for page in [*pages, await owner_page.get("/app")]:
         policy = page.headers["Content-Security-Policy"]
@@ -164,7 +162,7 @@ async def test_every_page_is_strict_about_what_it_loads(owner_page: Visitor, new
         assert " on" not in [part[:3] for part in page.html.split('"') if "=" in part]
 
 
-async def test_styles_are_kept_until_they_change(visitor: Visitor) -> None:
+async def test_static_files_are_cached_by_content_hash(visitor: Visitor) -> None:
     page = await visitor.get("/app/sign-in")
     address = page.html.partition('rel="stylesheet" href="')[2].partition('"')[0]
     style = await visitor.get(address)
@@ -173,7 +171,7 @@ async def test_styles_are_kept_until_they_change(visitor: Visitor) -> None:
     (await visitor.get("/app/static/style.000000000000.css")).ok(404)
 
 
-async def test_failures_are_pages_that_say_what_to_do_next(owner_page: Visitor) -> None:
+async def test_errors_are_pages_with_advice(owner_page: Visitor) -> None:
     token = (await owner_page.get("/app")).form("/app/sign-out").fields[0][1]
     (await owner_page.get("/app/nowhere")).ok(404).says("Page not found", "Back to home")
     refused = await owner_page.send("PUT", "/app/sign-in")
@@ -184,7 +182,7 @@ async def test_failures_are_pages_that_say_what_to_do_next(owner_page: Visitor) 
     (await owner_page.send("POST", "/app/sign-in", data=b"\xff", headers={"Content-Type": FORM})).ok(400)
 
 
-async def test_a_form_s_address_leads_to_its_page(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_opening_a_form_path_redirects_to_its_page(coach: CoachClient, owner_page: Visitor) -> None:
     ana = f"/app/customers/{(await coach.create_customer('Ana'))['_id']}"
     week = await owner_page.get(f"{ana}?week=2026-03-02")
     refused = await owner_page.submit(week, f"{ana}/blocks", name=" ", date="2026-03-02")
@@ -199,14 +197,12 @@ async def test_a_form_s_address_leads_to_its_page(coach: CoachClient, owner_page
 FORM = "application/x-www-form-urlencoded"
 
 
-async def test_a_browser_at_the_bare_address_is_led_in_and_a_program_is_not(
-    visitor: Visitor, anonymous: CoachClient
-) -> None:
+async def test_root_redirects_browsers_only(visitor: Visitor, anonymous: CoachClient) -> None:
     assert (await visitor.get("/")).path == "/app/sign-in"
     (await anonymous.get("/")).refused(404, "Cannot GET /")
 
 
-async def test_a_lost_database_is_a_page_that_keeps_the_session(settings: Settings) -> None:
+async def test_unreachable_database_is_a_page_and_keeps_the_session(settings: Settings) -> None:
     uri = "mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=50&connectTimeoutMS=50"
     lost = settings.model_copy(update={"mongodb_uri": uri})
     async with runtime.open_services(lost) as services, TestServer(create_app(lost, services)) as server:
@@ -219,7 +215,7 @@ async def test_a_lost_database_is_a_page_that_keeps_the_session(settings: Settin
     assert not [cookie for cookie in page.cookies if "coach_session" in cookie]
 
 
-async def test_a_defect_is_a_page_that_tells_nothing_of_it(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_internal_error_page_has_no_details(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
     await coach.ctx.db["customers"].update_one(
         {"_id": ObjectId(ana["_id"])}, {"$unset": {"customerRoleData.groups": 1}}

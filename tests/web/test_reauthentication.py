@@ -1,4 +1,4 @@
-"""What was typed is not lost when the session ends meanwhile, or the page has grown old: and nothing sends it but a press."""
+"""Form values are kept when the session has expired or the form is stale, and only submitted by the user."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from coaching_service.people.sessions import service as sessions
 from tests.client import CoachClient
 from tests.conftest import PASSWORD
 from tests.web.conftest import NewVisitor
-from tests.web.visitor import PageSeen, Visitor
+from tests.web.visitor import HtmlPage, Visitor
 
 COMPANY, NEW = "/app/settings/company", "/app/customers/new"
 
@@ -15,15 +15,13 @@ async def session_ends(coach: CoachClient) -> None:
     await sessions.end_sessions(coach.ctx, coach.ctx.caller.id)
 
 
-async def sign_in_again(visitor: Visitor, page: PageSeen, coach: CoachClient, action: str, password: str) -> PageSeen:
+async def sign_in_again(visitor: Visitor, page: HtmlPage, coach: CoachClient, action: str, password: str) -> HtmlPage:
     return await visitor.submit(
         page, action, reauthentication__email=str(coach.ctx.caller.email), reauthentication__password=password
     )
 
 
-async def test_a_form_is_found_as_it_was_left_when_the_session_had_ended(
-    coach: CoachClient, owner_page: Visitor
-) -> None:
+async def test_form_is_restored_after_signing_in_again(coach: CoachClient, owner_page: Visitor) -> None:
     page = await owner_page.get(NEW)
     await session_ends(coach)
 
@@ -35,13 +33,13 @@ async def test_a_form_is_found_as_it_was_left_when_the_session_had_ended(
 
     assert back.ok().path == NEW
     back.says("Nothing has been changed yet: check your entries and submit the form.")
-    assert await coach.names() == [], "nothing is sent by itself"
+    assert await coach.names() == [], "the form is not submitted automatically"
     (await owner_page.submit(back, NEW)).ok().says("Ana added.")
     (ana,) = (await coach.customers())["docs"]
     assert (ana["phone"], ana["customerRoleData"]["groups"]) == ("1", ["A, b", "C"])
 
 
-async def test_a_password_typed_into_the_form_is_not_carried_along(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_password_is_not_carried_over(coach: CoachClient, owner_page: Visitor) -> None:
     here = "/app/settings/delete-account"
     page = await owner_page.get(here)
     await session_ends(coach)
@@ -52,7 +50,7 @@ async def test_a_password_typed_into_the_form_is_not_carried_along(coach: CoachC
     (await coach.get("/me")).ok()
 
 
-async def test_what_another_site_sends_is_kept_nowhere(new_visitor: NewVisitor) -> None:
+async def test_form_of_another_site_is_not_restored(new_visitor: NewVisitor) -> None:
     anonymous = new_visitor()
     for headers in ({"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://evil.example"}, {}):
         asked = await anonymous.send("POST", NEW, data={"name": "Planted"}, headers=headers)
@@ -60,9 +58,7 @@ async def test_what_another_site_sends_is_kept_nowhere(new_visitor: NewVisitor) 
         assert "Planted" not in asked.html
 
 
-async def test_a_page_of_another_session_is_shown_again_as_it_was_typed(
-    coach: CoachClient, owner_page: Visitor
-) -> None:
+async def test_stale_form_is_shown_again_with_its_values(coach: CoachClient, owner_page: Visitor) -> None:
     page = await owner_page.get(NEW)
     (await owner_page.submit(await owner_page.get("/app"), "/app/sign-out")).ok()
     (await owner_page.sign_in(str(coach.ctx.caller.email), PASSWORD)).ok()
@@ -75,16 +71,14 @@ async def test_a_page_of_another_session_is_shown_again_as_it_was_typed(
     (await owner_page.submit(stale, NEW)).ok().says("Ana added.")
 
 
-async def test_whoever_has_signed_in_in_another_tab_goes_on_from_the_second(
-    coach: CoachClient, visitor: Visitor
-) -> None:
+async def test_sign_in_form_works_after_signing_in_in_another_tab(coach: CoachClient, visitor: Visitor) -> None:
     second = await visitor.get(COMPANY)
     (await visitor.sign_in(str(coach.ctx.caller.email), PASSWORD)).ok()
     arrived = await visitor.submit(second, "/app/sign-in", email=str(coach.ctx.caller.email), password=PASSWORD)
     assert arrived.ok().path == COMPANY
 
 
-async def test_signing_out_twice_leads_to_the_sign_in(owner_page: Visitor) -> None:
+async def test_signing_out_twice_redirects_to_sign_in(owner_page: Visitor) -> None:
     page = await owner_page.get("/app")
     (await owner_page.submit(page, "/app/sign-out")).ok()
     assert (await owner_page.submit(page, "/app/sign-out")).ok().path == "/app/sign-in"

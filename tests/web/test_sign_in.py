@@ -1,4 +1,4 @@
-"""Getting into the application: sign in, sign up, forgotten passwords, first access; and where it leads."""
+"""Sign-in pages: sign in and out, sign up, password reset, first access of clients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.web.conftest import NewVisitor
 from tests.web.visitor import Visitor
 
 
-async def test_a_company_signs_up_and_is_in(visitor: Visitor) -> None:
+async def test_sign_up_creates_a_company_and_signs_in(visitor: Visitor) -> None:
     page = await visitor.get("/app/sign-up")
     address = f"new-{secrets.token_hex(6)}@example.com"
 
@@ -29,10 +29,10 @@ async def test_a_company_signs_up_and_is_in(visitor: Visitor) -> None:
 
     arrived.ok().says("Welcome, Nova. Nova Gym is ready.")
     assert "/app/settings" in arrived.links
-    assert "Nova Gym is ready" not in (await visitor.get("/app")).text, "a notice is read once"
+    assert "Nova Gym is ready" not in (await visitor.get("/app")).text, "a notice is shown once"
 
 
-async def test_what_was_typed_stays_and_the_wrong_field_is_told(visitor: Visitor) -> None:
+async def test_rejected_sign_up_keeps_values_and_marks_the_field(visitor: Visitor) -> None:
     page = await visitor.get("/app/sign-up")
     wrong = await visitor.submit(page, "/app/sign-up", companyName="Nova", name=" ", email="nova", password="short one")
 
@@ -48,7 +48,7 @@ async def test_what_was_typed_stays_and_the_wrong_field_is_told(visitor: Visitor
     wrong.says("This must be an e-mail address.", "This must be at least 12 characters long.")
 
 
-async def test_a_known_address_cannot_sign_up_again(coach: CoachClient, visitor: Visitor) -> None:
+async def test_email_in_use_cannot_sign_up(coach: CoachClient, visitor: Visitor) -> None:
     page = await visitor.get("/app/sign-up")
     known = await visitor.submit(
         page, "/app/sign-up", companyName="N", name="N", email=str(coach.ctx.caller.email), password=PASSWORD
@@ -56,7 +56,7 @@ async def test_a_known_address_cannot_sign_up_again(coach: CoachClient, visitor:
     known.ok(409).says("This e-mail address is already used to sign in.")
 
 
-async def test_sign_in_leads_to_where_one_wanted_to_go(coach: CoachClient, visitor: Visitor) -> None:
+async def test_sign_in_returns_to_the_requested_page(coach: CoachClient, visitor: Visitor) -> None:
     asked = await visitor.get("/app/settings/nowhere?a=1")
     asked.ok(404)
     asked = await visitor.get("/app/settings/company?a=1")
@@ -65,7 +65,7 @@ async def test_sign_in_leads_to_where_one_wanted_to_go(coach: CoachClient, visit
     arrived = await visitor.submit(asked, "/app/sign-in", email=str(coach.ctx.caller.email), password=PASSWORD)
 
     assert arrived.ok().path == "/app/settings/company?a=1"
-    assert (await visitor.get("/app/sign-in")).path == "/app/customers", "whoever is in already goes on"
+    assert (await visitor.get("/app/sign-in")).path == "/app/customers", "a signed-in coach is redirected"
 
 
 @pytest.mark.parametrize(
@@ -90,14 +90,14 @@ async def test_sign_in_leads_to_where_one_wanted_to_go(coach: CoachClient, visit
         "",
     ],
 )
-async def test_next_never_leads_out_of_the_application(coach: CoachClient, visitor: Visitor, elsewhere: str) -> None:
+async def test_next_cannot_redirect_to_another_site(coach: CoachClient, visitor: Visitor, elsewhere: str) -> None:
     token = (await visitor.get("/app/sign-in")).form("/app/sign-in").fields[0][1]
     data = {"csrf": token, "email": str(coach.ctx.caller.email), "password": PASSWORD}
     arrived = await visitor.send("POST", "/app/sign-in", params={"next": elsewhere}, data=data, follow=False)
     assert arrived.ok(303).headers["Location"] == "/app"
 
 
-async def test_a_wrong_password_and_an_unknown_address_read_the_same(coach: CoachClient, visitor: Visitor) -> None:
+async def test_wrong_password_and_unknown_email_have_the_same_message(coach: CoachClient, visitor: Visitor) -> None:
     wrong = await visitor.sign_in(str(coach.ctx.caller.email), "not the password")
     unknown = await visitor.sign_in("nobody@example.com", "not the password")
 
@@ -107,7 +107,7 @@ async def test_a_wrong_password_and_an_unknown_address_read_the_same(coach: Coac
     assert wrong.form("/app/sign-in").controls["email"]["value"] == coach.ctx.caller.email
 
 
-async def test_failures_slow_the_page_and_rest_alike(
+async def test_failed_sign_ins_count_for_page_and_rest(
     coach: CoachClient, visitor: Visitor, anonymous: CoachClient
 ) -> None:
     email = str(coach.ctx.caller.email)
@@ -120,12 +120,10 @@ async def test_failures_slow_the_page_and_rest_alike(
     assert int(slowed.headers["Retry-After"]) > 0
 
 
-async def test_whoever_leaves_the_page_while_waiting_in_line_is_not_looked_at(
-    coach: CoachClient, as_served: AsServed
-) -> None:
+async def test_disconnected_sign_in_is_skipped_in_the_queue(coach: CoachClient, as_served: AsServed) -> None:
     email, services = str(coach.ctx.caller.email), as_served.app[SERVICES]
     visitor = Visitor(as_served)
-    async with services.sign_in_lock:  # somebody else is being looked at
+    async with services.sign_in_lock:  # another sign-in is in progress
         trying = asyncio.create_task(visitor.sign_in(email, "not the password"))
         await until(lambda: "waiters:1" in repr(services.sign_in_lock), "the form waits in line")
         trying.cancel()
@@ -136,12 +134,13 @@ async def test_whoever_leaves_the_page_while_waiting_in_line_is_not_looked_at(
 
     left = {"method": "POST", "route": "/app/sign-in", "status": "499"}
     await until(
-        lambda: as_served.app[HTTP_METRICS].registry.get_sample_value("http_requests_total", left), "the line moves on"
+        lambda: as_served.app[HTTP_METRICS].registry.get_sample_value("http_requests_total", left),
+        "the queue continues",
     )
     assert await rate_limits.seen(services, "account", email) == (0, 0)
 
 
-async def test_a_forgotten_password_is_set_anew_by_the_link_of_the_mail(coach: CoachClient, visitor: Visitor) -> None:
+async def test_password_is_reset_with_the_emailed_link(coach: CoachClient, visitor: Visitor) -> None:
     asked = await visitor.submit(
         await visitor.get("/app/forgotten-password"), "/app/forgotten-password", email="nobody@example.com"
     )
@@ -160,14 +159,14 @@ async def test_a_forgotten_password_is_set_anew_by_the_link_of_the_mail(coach: C
     again.ok(403).says("This page was out of date, so nothing was changed.")
 
 
-async def test_a_used_link_says_so(coach: CoachClient, visitor: Visitor) -> None:
+async def test_used_reset_link_is_reported(coach: CoachClient, visitor: Visitor) -> None:
     page = await visitor.get("/app/reset-password?token=unknown")
     used = await visitor.submit(page, "/app/reset-password", password="another fine phrase")
     used.ok(401).says("The token is unknown, used or older than an hour; ask for another")
     (await visitor.get("/app/reset-password")).ok().says("Open this page with the link from our e-mail.")
 
 
-async def test_a_client_gets_in_by_the_invitation_and_not_into_the_application(
+async def test_invited_client_sets_a_password_but_cannot_sign_in_here(
     coach: CoachClient, visitor: Visitor, anonymous: CoachClient
 ) -> None:
     email = f"ana-{secrets.token_hex(6)}@example.com"
@@ -184,7 +183,7 @@ async def test_a_client_gets_in_by_the_invitation_and_not_into_the_application(
     (await visitor.submit(page, "/app/first-access", password=PASSWORD)).ok(401).says("ask your coach for another")
 
 
-async def test_a_removed_employee_is_out_at_once(
+async def test_removed_employee_is_signed_out_immediately(
     coach: CoachClient, new_visitor: NewVisitor, password_hash: str
 ) -> None:
     email = f"eli-{secrets.token_hex(6)}@example.com"
@@ -197,7 +196,7 @@ async def test_a_removed_employee_is_out_at_once(
     assert (await eli.get("/app")).path == "/app/sign-in"
 
 
-async def test_sign_out_ends_the_session_for_every_copy_of_the_cookie(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_sign_out_invalidates_every_copy_of_the_cookie(coach: CoachClient, owner_page: Visitor) -> None:
     token = owner_page.cookies()["coach_session"]
     out = await owner_page.submit(await owner_page.get("/app"), "/app/sign-out")
 
@@ -206,7 +205,7 @@ async def test_sign_out_ends_the_session_for_every_copy_of_the_cookie(coach: Coa
     assert await web_sessions.find_principal(coach.ctx.services, token) is None
 
 
-async def test_a_spent_or_mistyped_first_access_offers_no_form(coach: CoachClient, visitor: Visitor) -> None:
+async def test_invalid_first_access_link_has_no_form(coach: CoachClient, visitor: Visitor) -> None:
     customer = await coach.create_customer(email=f"ana-{secrets.token_hex(6)}@example.com", sendInvitation=False)
     link = f"/app/first-access?token={customer['firstAccessToken']}"
     (await visitor.submit(await visitor.get(link), "/app/first-access", password=PASSWORD)).ok()
@@ -217,7 +216,7 @@ async def test_a_spent_or_mistyped_first_access_offers_no_form(coach: CoachClien
     (await visitor.get(link)).says("This link has been used")
 
 
-async def test_a_company_signs_up_with_its_time_zone(visitor: Visitor) -> None:
+async def test_sign_up_stores_the_time_zone(visitor: Visitor) -> None:
     page = (await visitor.get("/app/sign-up")).ok()
     assert '<option value="America/Bogota">' in page.html
     who = {"companyName": "Nova", "name": "Nova", "email": f"n-{secrets.token_hex(6)}@example.com"}
@@ -227,6 +226,6 @@ async def test_a_company_signs_up_with_its_time_zone(visitor: Visitor) -> None:
     assert 'value="America/Bogota"' in (await visitor.get("/app/settings/company")).html
 
 
-async def test_an_address_with_a_stroke_too_many_is_found(owner_page: Visitor) -> None:
+async def test_trailing_slash_is_redirected(owner_page: Visitor) -> None:
     assert (await owner_page.get("/app/")).ok().path == "/app/customers"
     assert (await owner_page.get("/app/exercises/")).ok().path == "/app/exercises"
