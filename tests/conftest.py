@@ -136,7 +136,7 @@ async def as_served(settings: Settings, services: Services) -> AsyncIterator[AsS
 
 
 @pytest.fixture(scope="session")
-async def house(settings: Settings, services: Services) -> AsyncIterator[TestServer]:
+async def public_server(settings: Settings, services: Services) -> AsyncIterator[TestServer]:
     """The application on an address of its own, which it knows, as OAuth and browsers need it."""
     port = unused_port()
     address = f"http://127.0.0.1:{port}"

@@ -16,32 +16,32 @@ from tests.web.visitor import Visitor
 
 
 @pytest.fixture
-async def mcp(house: TestServer, coach: CoachClient) -> AsyncIterator[McpHttpClient]:
+async def mcp(public_server: TestServer, coach: CoachClient) -> AsyncIterator[McpHttpClient]:
     """POSTs to /mcp with the coach's key."""
-    async with McpHttpClient(house, {"X-API-Key": coach.key or ""}) as knocker:
+    async with McpHttpClient(public_server, {"X-API-Key": coach.key or ""}) as knocker:
         yield knocker
 
 
 @pytest.fixture
-async def unauthenticated(house: TestServer, services: Services) -> AsyncIterator[McpHttpClient]:
+async def unauthenticated(public_server: TestServer, services: Services) -> AsyncIterator[McpHttpClient]:
     """POSTs to /mcp without a credential; what other stories registered from here is not counted against it."""
     await rate_limits.forget(services, "register", "127.0.0.1")
-    async with McpHttpClient(house, {}) as knocker:
+    async with McpHttpClient(public_server, {}) as knocker:
         yield knocker
 
 
 @pytest.fixture
-async def browser(house: TestServer, coach: CoachClient) -> AsyncIterator[Visitor]:
+async def browser(public_server: TestServer, coach: CoachClient) -> AsyncIterator[Visitor]:
     """The coach's browser, signed in."""
-    visitor = await signed_in(house, coach)
+    visitor = await signed_in(public_server, coach)
     yield visitor
     await visitor.close()
 
 
 @pytest.fixture
-async def signed_out_browser(house: TestServer) -> AsyncIterator[Visitor]:
+async def signed_out_browser(public_server: TestServer) -> AsyncIterator[Visitor]:
     """A browser in which nobody is signed in."""
-    visitor = Visitor(house)
+    visitor = Visitor(public_server)
     yield visitor
     await visitor.close()
 

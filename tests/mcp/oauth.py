@@ -73,9 +73,9 @@ async def register(http: McpHttpClient, **metadata: Any) -> OAuthApplication:
     return OAuthApplication(http, reply.ok(201))
 
 
-async def signed_in(house: TestServer, coach: CoachClient) -> Visitor:
+async def signed_in(public_server: TestServer, coach: CoachClient) -> Visitor:
     """The coach's browser."""
-    visitor = Visitor(house)
+    visitor = Visitor(public_server)
     (await visitor.sign_in(str(coach.ctx.caller.email), PASSWORD)).ok()
     return visitor
 

@@ -202,7 +202,7 @@ class _Memory(TokenStorage):
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize("method", ["none", "client_secret_basic", "client_secret_post"])
 async def test_official_client_completes_the_oauth_flow(
-    house: TestServer, browser: Visitor, coach: CoachClient, mode: str, method: str
+    public_server: TestServer, browser: Visitor, coach: CoachClient, mode: str, method: str
 ) -> None:
     """From nothing but the address: discovery, registration, sign-in, consent, tokens, a call, a renewal."""
     await coach.create_customer("Ana")
@@ -210,7 +210,7 @@ async def test_official_client_completes_the_oauth_flow(
     memory = _Memory()
 
     async def open_browser(url: str) -> None:
-        sent_to.append(url.removeprefix(str(house.make_url("/")).rstrip("/")))
+        sent_to.append(url.removeprefix(str(public_server.make_url("/")).rstrip("/")))
 
     async def come_back() -> AuthorizationCodeResult:
         page = (await browser.get(sent_to[-1])).ok()
@@ -222,9 +222,9 @@ async def test_official_client_completes_the_oauth_flow(
         redirect_uris=["http://localhost:8123/callback"],  # type: ignore[list-item]
         token_endpoint_auth_method=method,  # type: ignore[arg-type]
     )
-    provider = OAuthClientProvider(str(house.make_url("/mcp")), metadata, memory, open_browser, come_back)
+    provider = OAuthClientProvider(str(public_server.make_url("/mcp")), metadata, memory, open_browser, come_back)
     async with httpx2.AsyncClient(auth=provider) as http:
-        transport = streamable_http_client(str(house.make_url("/mcp")), http_client=http)
+        transport = streamable_http_client(str(public_server.make_url("/mcp")), http_client=http)
         async with Client(transport, mode=mode) as client:
             found = await client.call_tool("list_customers", {})
             assert [each["name"] for each in found.structured_content["docs"]] == ["Ana"]  # type: ignore[index]

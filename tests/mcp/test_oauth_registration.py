@@ -127,8 +127,10 @@ async def test_registration_must_be_json_of_limited_size(unauthenticated: McpHtt
     assert (await unauthenticated.send("POST", "/oauth/register", json=large)).status == 413
 
 
-async def test_registrations_are_rate_limited_per_network_address(house: TestServer, coach: CoachClient) -> None:
-    async with McpHttpClient(house, {}) as http:
+async def test_registrations_are_rate_limited_per_network_address(
+    public_server: TestServer, coach: CoachClient
+) -> None:
+    async with McpHttpClient(public_server, {}) as http:
         for _ in range(600):
             await rate_limits.count(coach.ctx.services, "register", "127.0.0.1")
         reply = await http.send("POST", "/oauth/register", json={"redirect_uris": [CALLBACK]})

@@ -53,13 +53,13 @@ async def result(mcp: McpHttpClient, tool: Tool, world: World) -> dict[str, Any]
 
 
 @pytest.fixture
-async def with_key(house: TestServer, coach: CoachClient) -> AsyncIterator[Any]:
+async def with_key(public_server: TestServer, coach: CoachClient) -> AsyncIterator[Any]:
     """Knocks with a key of the coach's that has these restrictions."""
     knockers: list[McpHttpClient] = []
 
     async def make(**restrictions: Any) -> McpHttpClient:
         key = (await api_keys.create(coach.ctx, "Test", restrictions))["key"]
-        knockers.append(McpHttpClient(house, {"X-API-Key": key}))
+        knockers.append(McpHttpClient(public_server, {"X-API-Key": key}))
         return knockers[-1]
 
     yield make
@@ -105,9 +105,9 @@ async def world(victim: CoachClient) -> World:
 
 @EVERY_TOOL
 async def test_company_can_read_its_own_records(
-    house: TestServer, victim: CoachClient, world: World, tool: Tool
+    public_server: TestServer, victim: CoachClient, world: World, tool: Tool
 ) -> None:
-    async with McpHttpClient(house, {"X-API-Key": str(victim.key)}) as mcp:
+    async with McpHttpClient(public_server, {"X-API-Key": str(victim.key)}) as mcp:
         said = await result(mcp, tool, world)
     assert not said.get("isError"), said
 
@@ -125,7 +125,7 @@ async def test_records_of_another_company_are_not_found(mcp: McpHttpClient, worl
     )
 
 
-async def test_employee_is_limited_to_assigned_clients(house: TestServer, coach: CoachClient) -> None:
+async def test_employee_is_limited_to_assigned_clients(public_server: TestServer, coach: CoachClient) -> None:
     email = f"eli-{coach.ctx.company_id}@example.com"
     hired = await team.create_employee(coach.ctx, "Eli", email, [CUSTOMERS.VIEW], "assigned", "no hash")
     mine = await coach.create_customer(name="Mine", assignedTo=str(hired["_id"]))
@@ -133,7 +133,7 @@ async def test_employee_is_limited_to_assigned_clients(house: TestServer, coach:
     eli = await team.load_principal(coach.ctx.services, hired["_id"])
     assert eli is not None
     grant = await let_in(coach.ctx.acting_as(eli))
-    async with McpHttpClient(house, {"Authorization": f"Bearer {grant.tokens.access}"}) as mcp:
+    async with McpHttpClient(public_server, {"Authorization": f"Bearer {grant.tokens.access}"}) as mcp:
         found = (await mcp.call("list_customers"))["structuredContent"]
         assert [each["_id"] for each in found["docs"]] == [mine["_id"]]
         said = await mcp.call("get_workouts", customerId=colleagues["_id"], startDate=MONDAY, endDate=MONDAY)
@@ -141,9 +141,9 @@ async def test_employee_is_limited_to_assigned_clients(house: TestServer, coach:
         assert "permission" not in text and "reading" not in text
 
 
-async def test_read_only_assistant_cannot_write(house: TestServer, coach: CoachClient) -> None:
+async def test_read_only_assistant_cannot_write(public_server: TestServer, coach: CoachClient) -> None:
     grant = await let_in(coach.ctx, read_only=True)
-    async with McpHttpClient(house, {"Authorization": f"Bearer {grant.tokens.access}"}) as mcp:
+    async with McpHttpClient(public_server, {"Authorization": f"Bearer {grant.tokens.access}"}) as mcp:
         assert await listed(mcp) == {tool.name for tool in TOOLS if not tool.writes}
 
 
@@ -152,13 +152,15 @@ async def test_assistant_token_is_not_a_session(coach: CoachClient) -> None:
     (await coach.with_bearer(token).get("/me")).refused(401)
 
 
-async def test_assistant_of_a_removed_employee_loses_access_at_once(house: TestServer, coach: CoachClient) -> None:
+async def test_assistant_of_a_removed_employee_loses_access_at_once(
+    public_server: TestServer, coach: CoachClient
+) -> None:
     email = f"eli-{coach.ctx.company_id}@example.com"
     hired = await team.create_employee(coach.ctx, "Eli", email, [CUSTOMERS.VIEW], "all", "no hash")
     eli = await team.load_principal(coach.ctx.services, hired["_id"])
     assert eli is not None
     theirs = await let_in(coach.ctx.acting_as(eli), "Eli's")
-    async with McpHttpClient(house, {"Authorization": f"Bearer {theirs.tokens.access}"}) as mcp:
+    async with McpHttpClient(public_server, {"Authorization": f"Bearer {theirs.tokens.access}"}) as mcp:
         assert "list_customers" in await listed(mcp)
         session = await coach.interactive()
         assert [each["clientName"] for each in (await session.get("/coach/assistants")).ok()] == ["Eli's"]
@@ -167,10 +169,12 @@ async def test_assistant_of_a_removed_employee_loses_access_at_once(house: TestS
     assert (await session.get("/coach/assistants")).ok() == []
 
 
-async def test_assistants_of_a_deleted_company_lose_access_at_once(house: TestServer, new_company: NewCompany) -> None:
+async def test_assistants_of_a_deleted_company_lose_access_at_once(
+    public_server: TestServer, new_company: NewCompany
+) -> None:
     company = await new_company()
     grant = await let_in(company.ctx)
-    async with McpHttpClient(house, {"Authorization": f"Bearer {grant.tokens.access}"}) as mcp:
+    async with McpHttpClient(public_server, {"Authorization": f"Bearer {grant.tokens.access}"}) as mcp:
         assert (await mcp.request("tools/list")).status == 200
         session = await company.interactive()
         (await session.send("DELETE", "/coach/account", json={"password": PASSWORD})).ok(204)
@@ -179,10 +183,10 @@ async def test_assistants_of_a_deleted_company_lose_access_at_once(house: TestSe
         await assistants.refresh_tokens(company.ctx.services, str(grant.tokens.refresh), "a-client")
 
 
-async def test_coach_lists_and_revokes_their_own_assistants(house: TestServer, coach: CoachClient) -> None:
+async def test_coach_lists_and_revokes_their_own_assistants(public_server: TestServer, coach: CoachClient) -> None:
     grant = await let_in(coach.ctx, "Claude")
     session = await coach.interactive()
-    async with McpHttpClient(house, {"Authorization": f"Bearer {grant.tokens.access}"}) as mcp:
+    async with McpHttpClient(public_server, {"Authorization": f"Bearer {grant.tokens.access}"}) as mcp:
         await listed(mcp)
         (seen,) = (await session.get("/coach/assistants")).ok()
         assert (seen["clientName"], seen["redirectHost"], seen["readOnly"]) == ("Claude", "claude.ai", False)

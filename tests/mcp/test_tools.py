@@ -258,8 +258,8 @@ async def test_null_means_absent_and_whole_floats_are_integers(mcp: McpHttpClien
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_official_client_in_each_protocol_era(house: TestServer, coach: CoachClient, mode: str) -> None:
-    async with official_client(house, {"X-API-Key": str(coach.key)}, mode) as assistant:
+async def test_official_client_in_each_protocol_era(public_server: TestServer, coach: CoachClient, mode: str) -> None:
+    async with official_client(public_server, {"X-API-Key": str(coach.key)}, mode) as assistant:
         assert assistant.protocol_version == {"auto": "2026-07-28", "legacy": "2025-11-25"}[mode]
         assert assistant.server_info.name == "coaching-service"
         listed = await assistant.list_tools()

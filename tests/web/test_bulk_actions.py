@@ -12,11 +12,11 @@ LIST, BULK = "/app/customers", "/app/customers/bulk"
 async def test_client_added_after_the_confirmation_is_not_deleted(coach: CoachClient, owner_page: Visitor) -> None:
     for name in ("Ana", "Björn", "Chidi"):
         await coach.create_customer(name)
-    asked = await owner_page.get(BULK, params={"all": "true", "action": "delete"})
-    asked.says("3 clients will be deleted.", "Ana", "Björn", "Chidi")
+    confirmation = await owner_page.get(BULK, params={"all": "true", "action": "delete"})
+    confirmation.says("3 clients will be deleted.", "Ana", "Björn", "Chidi")
     await coach.create_customer("Dora")
 
-    changed = await owner_page.submit(asked, BULK)
+    changed = await owner_page.submit(confirmation, BULK)
 
     changed.ok(409).says(
         "Nothing was changed: the selection changed to 4 clients.", "4 clients will be deleted.", "Dora"
@@ -28,30 +28,30 @@ async def test_client_added_after_the_confirmation_is_not_deleted(coach: CoachCl
 
 async def test_changed_selection_of_equal_size_is_rejected(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
-    asked = await owner_page.get(BULK, params={"all": "true", "action": "archive"})
+    confirmation = await owner_page.get(BULK, params={"all": "true", "action": "archive"})
     await coach.delete(f"/coach/customers/{ana['_id']}")
     await coach.create_customer("Björn")
-    (await owner_page.submit(asked, BULK)).ok(409).says("the selection changed to 1 client", "Björn")
+    (await owner_page.submit(confirmation, BULK)).ok(409).says("the selection changed to 1 client", "Björn")
     assert await coach.names() == ["Björn"]
 
 
 async def test_confirmation_lists_the_first_clients(coach: CoachClient, owner_page: Visitor) -> None:
     ids = [(await coach.create_customer(f"Client {number:02}"))["_id"] for number in range(15)]
     for params in ({"all": "true"}, {"ids": ids}):
-        asked = await owner_page.get(BULK, params={**params, "action": "archive"})
-        asked.says("15 clients", "Client 00", "Client 11", "and 3 more")
-        assert "Client 12" not in asked.text
+        confirmation = await owner_page.get(BULK, params={**params, "action": "archive"})
+        confirmation.says("15 clients", "Client 00", "Client 11", "and 3 more")
+        assert "Client 12" not in confirmation.text
 
 
 async def test_existing_groups_are_checkboxes(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana", groups=["Legs, arms", "Evening"])
-    asked = await owner_page.get(BULK, params={"ids": ana["_id"], "action": "groups-remove"})
-    assert 'value="Legs, arms"' in asked.html
-    assert "New ones" not in asked.text
-    (await owner_page.submit(asked, BULK)).ok(400).says("This is required.")
-    (await owner_page.submit(asked, BULK, groupNames=["Legs, arms", ""])).says("1 client changed")
-    kept = (await coach.get(f"/coach/customers/{ana['_id']}")).ok()
-    assert kept["customerRoleData"]["groups"] == ["Evening"]
+    confirmation = await owner_page.get(BULK, params={"ids": ana["_id"], "action": "groups-remove"})
+    assert 'value="Legs, arms"' in confirmation.html
+    assert "New ones" not in confirmation.text
+    (await owner_page.submit(confirmation, BULK)).ok(400).says("This is required.")
+    (await owner_page.submit(confirmation, BULK, groupNames=["Legs, arms", ""])).says("1 client changed")
+    saved = (await coach.get(f"/coach/customers/{ana['_id']}")).ok()
+    assert saved["customerRoleData"]["groups"] == ["Evening"]
     await coach.patch(f"/coach/customers/{ana['_id']}", {"groups": []})
     nothing = await owner_page.get(BULK, params={"ids": ana["_id"], "action": "groups-remove"})
     assert [form for form in nothing.says("No groups yet").forms if form.action.startswith(BULK)] == []
@@ -59,10 +59,10 @@ async def test_existing_groups_are_checkboxes(coach: CoachClient, owner_page: Vi
 
 async def test_empty_selection_is_reported(coach: CoachClient, owner_page: Visitor) -> None:
     await coach.create_customer("Ana")
-    asked = await owner_page.get(BULK, params={"all": "true", "action": "archive"})
-    (await owner_page.submit(asked, BULK)).says("1 client changed")
+    confirmation = await owner_page.get(BULK, params={"all": "true", "action": "archive"})
+    (await owner_page.submit(confirmation, BULK)).says("1 client changed")
 
-    again = await owner_page.submit(asked, BULK)
+    again = await owner_page.submit(confirmation, BULK)
 
     again.ok().says("The action may already have been completed", "No active clients", "You have 1 archived client.")
     (await owner_page.get(next(link for link in again.links if "archived" in link))).says("Ana")
@@ -91,16 +91,16 @@ async def test_assigning_programs_requires_viewing_programs(coach: CoachClient, 
     seen = (await eli.get(LIST)).says("Add to groups…")
     assert "Assign a program" not in seen.text
     assert "Assign a metric set" not in seen.text
-    asked = await eli.get(BULK, params={"ids": ana["_id"], "action": "assign-program"})
-    asked.ok(403).says("The permission “Programs: view” is missing.")
+    confirmation = await eli.get(BULK, params={"ids": ana["_id"], "action": "assign-program"})
+    confirmation.ok(403).says("The permission “Programs: view” is missing.")
 
 
 async def test_assigning_programs_without_programs_shows_a_hint(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
-    for action, told in (("assign-program", "No programs yet"), ("assign-metrics-set", "No metric sets yet")):
-        asked = await owner_page.get(BULK, params={"ids": ana["_id"], "action": action})
-        asked.ok().says(told)
-        assert [form.action for form in asked.forms if form.action.startswith(BULK)] == []
+    for action, rejected in (("assign-program", "No programs yet"), ("assign-metrics-set", "No metric sets yet")):
+        confirmation = await owner_page.get(BULK, params={"ids": ana["_id"], "action": action})
+        confirmation.ok().says(rejected)
+        assert [form.action for form in confirmation.forms if form.action.startswith(BULK)] == []
 
 
 async def test_add_client_is_hidden_without_permission(coach: CoachClient, colleague: Colleague) -> None:

@@ -57,8 +57,8 @@ def test_heat_map_has_each_day_once(first: date, count: int) -> None:
     quarters = [drawn(f"<svg{each}") for each in charts.heat(days, "Days", str(first)).split("<svg")[1:]]
     cells = [(at, c.attrib["x"], c.attrib["y"]) for at, each in enumerate(quarters) for c in each.findall("rect")]
     assert len(cells) == len(set(cells)) == count
-    found = [cell for each in quarters for cell in each.findall("rect") if "today" in cell.attrib["class"]]
-    assert [cell.findtext("title") for cell in found] == [f"{charts.short(str(first))}: today, all done"]
+    results = [cell for each in quarters for cell in each.findall("rect") if "today" in cell.attrib["class"]]
+    assert [cell.findtext("title") for cell in results] == [f"{charts.short(str(first))}: today, all done"]
     assert max(float(each.attrib["width"]) for each in quarters) <= 270, "a quarter fits on a phone at full size"
 
 

@@ -18,8 +18,8 @@ async def own(coach: CoachClient, **details: Any) -> dict[str, Any]:
     muscles = [{"_id": first["_id"], "role": "primary"}, {"_id": second["_id"], "role": "secondary"}]
     given = {"muscleGroups": muscles, "aliases": ["Sled, heavy"], "tags": ["outdoors"], "level": "expert"}
     more = {"videoLink": "https://example.com/sled", "media": [{"type": "image", "url": "https://example.com/a.jpg"}]}
-    made: dict[str, Any] = await coach.create_exercise("Sled push", **given, **more, **details)
-    return made
+    created: dict[str, Any] = await coach.create_exercise("Sled push", **given, **more, **details)
+    return created
 
 
 async def test_unchanged_exercise_fields_are_kept(coach: CoachClient, owner_page: Visitor) -> None:
@@ -28,9 +28,9 @@ async def test_unchanged_exercise_fields_are_kept(coach: CoachClient, owner_page
     change = next(link for link in seen.links if link.endswith("/edit"))
     page = (await owner_page.get(change)).ok().says("Edit Sled push", "Secondary muscles")
 
-    kept = await owner_page.submit(page, change, name="Sled drag", equipment="Sled", defaultInstructions="Low\r\nslow")
+    saved = await owner_page.submit(page, change, name="Sled drag", equipment="Sled", defaultInstructions="Low\r\nslow")
 
-    kept.ok().says("Changes saved.", "Sled drag", "Expert", "Also: Sled, heavy", "Low slow", "(secondary)")
+    saved.ok().says("Changes saved.", "Sled drag", "Expert", "Also: Sled, heavy", "Low slow", "(secondary)")
     after = (await coach.get(f"/exercises/{sled['_id']}")).ok()
     for name in ("muscleGroups", "aliases", "tags", "level", "type", "videoLink", "media", "image"):
         assert after[name] == sled[name], name
@@ -58,10 +58,10 @@ async def test_conflicting_exercise_change_shows_the_saved_value(coach: CoachCli
     page = await owner_page.get(here)
     (await coach.patch(f"/exercises/{sled['_id']}", {"equipment": "Rope", "muscleGroups": []})).ok()
 
-    told = await owner_page.submit(page, here, equipment="Sled")
+    rejected = await owner_page.submit(page, here, equipment="Sled")
 
-    told.ok(409).says("This has been changed since you opened the page", "Saved value: Rope", "Saved value: none")
-    (await owner_page.submit(told, here)).ok().says("Changes saved.")
+    rejected.ok(409).says("This has been changed since you opened the page", "Saved value: Rope", "Saved value: none")
+    (await owner_page.submit(rejected, here)).ok().says("Changes saved.")
     assert (await coach.get(f"/exercises/{sled['_id']}")).ok()["equipment"] == "Sled"
 
 

@@ -49,8 +49,8 @@ async def test_note_sent_twice_is_stored_once(coach: CoachClient, owner_page: Vi
 
 async def test_reloading_the_new_api_key_page_creates_no_second_key(coach: CoachClient, owner_page: Visitor) -> None:
     page = await owner_page.get(KEYS)
-    made = (await owner_page.submit(page, KEYS, name="Website")).ok().says("New API key: Website")
-    secret = made.html.partition('id="secret">')[2].partition("<")[0]
+    created = (await owner_page.submit(page, KEYS, name="Website")).ok().says("New API key: Website")
+    secret = created.html.partition('id="secret">')[2].partition("<")[0]
 
     again = await owner_page.submit(page, KEYS, name="Website")
 
@@ -66,10 +66,10 @@ async def test_reload_does_not_assign_a_program_again(coach: CoachClient, owner_
     program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
     (await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "One", "day": 1})).ok(201)
     bulk = "/app/customers/bulk"
-    asked = await owner_page.get(bulk, params={"ids": ana["_id"], "action": "assign-program"})
-    (await owner_page.submit(asked, bulk, programId=program["_id"], startDate=MONDAY)).says("1 client changed")
+    confirmation = await owner_page.get(bulk, params={"ids": ana["_id"], "action": "assign-program"})
+    (await owner_page.submit(confirmation, bulk, programId=program["_id"], startDate=MONDAY)).says("1 client changed")
 
-    again = await owner_page.submit(asked, bulk, programId=program["_id"], startDate=MONDAY)
+    again = await owner_page.submit(confirmation, bulk, programId=program["_id"], startDate=MONDAY)
 
     assert again.ok().path == "/app/customers"
     again.says("This has already been started.")
@@ -79,16 +79,16 @@ async def test_reload_does_not_assign_a_program_again(coach: CoachClient, owner_
 async def test_repeated_client_deletion_reports_that_it_ran_once(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
     here = f"/app/customers/{ana['_id']}/delete"
-    asked = await owner_page.get(here)
-    (await owner_page.submit(asked, here)).ok().says("Ana deleted.")
+    confirmation = await owner_page.get(here)
+    (await owner_page.submit(confirmation, here)).ok().says("Ana deleted.")
     erased = {"arguments.customerId": ObjectId(ana["_id"]), "arguments.isSecondPass": True}
     await until(lambda: coach.ctx.db["jobs"].find_one(erased), "the client is erased")
-    (await owner_page.submit(asked, here)).ok().says("The form was sent twice and processed once.")
+    (await owner_page.submit(confirmation, here)).ok().says("The form was sent twice and processed once.")
 
 
 async def test_stored_outcome_names_its_client_for_erasure(coach: CoachClient, owner_page: Visitor) -> None:
     page = await owner_page.get(NEW)
     (await owner_page.submit(page, NEW, name="Ana")).ok()
     (ana,) = (await coach.customers())["docs"]
-    kept = await coach.ctx.db["replays"].find({"companyId": coach.ctx.company_id}).to_list(None)
-    assert [str(each["about"]) for each in kept] == [ana["_id"]], "erased together with the client"
+    saved = await coach.ctx.db["replays"].find({"companyId": coach.ctx.company_id}).to_list(None)
+    assert [str(each["about"]) for each in saved] == [ana["_id"]], "erased together with the client"

@@ -28,13 +28,13 @@ async def test_metric_set_is_created_assigned_and_recorded(coach: CoachClient, o
     kilograms, centimeters = await unit(coach, "kg"), await unit(coach, "cm")
     wrong = await owner_page.submit(page, SETS, name="Body", metricName="", metricUnitId=kilograms)
     wrong.ok(400).says("This should not be empty.")
-    made = await owner_page.submit(page, SETS, name="Body", metricName="Weight", metricUnitId=kilograms)
-    made.ok().says("Body created. Add more metrics to it here.", "Weight Kilograms (kg)")
-    added = await owner_page.submit(made, f"{made.path}/metrics", name="Waist", metricUnitId=centimeters)
+    created = await owner_page.submit(page, SETS, name="Body", metricName="Weight", metricUnitId=kilograms)
+    created.ok().says("Body created. Add more metrics to it here.", "Weight Kilograms (kg)")
+    added = await owner_page.submit(created, f"{created.path}/metrics", name="Waist", metricUnitId=centimeters)
     added.ok().says("Waist added.", "Waist Centimeters (cm)")
 
     page = await owner_page.get(progress_of(ana))
-    assigned = await owner_page.submit(page, f"{progress_of(ana)}/sets", metricsSetId=made.path.rpartition("/")[2])
+    assigned = await owner_page.submit(page, f"{progress_of(ana)}/sets", metricsSetId=created.path.rpartition("/")[2])
     assigned.ok().says("Body assigned.", "Weight", "Waist")
     recorded = await owner_page.submit(assigned, progress_of(ana), value="79,5", date=MONDAY)
     recorded.ok().says("Value saved.", "79.5 kg")
@@ -50,10 +50,10 @@ async def test_unassigned_set_keeps_its_values(coach: CoachClient, owner_page: V
 
     end = f"{here}/sets/{body['_id']}/end"
     assert end in (await owner_page.get(here)).links
-    asked = (await owner_page.get(end)).says(
+    confirmation = (await owner_page.get(end)).says(
         "Unassign Body?", "Recorded values are not deleted.", "until you assign the set again"
     )
-    ended = await owner_page.submit(asked, end)
+    ended = await owner_page.submit(confirmation, end)
     ended.ok().says("Metric set unassigned. Recorded values are not deleted.", "No metrics assigned")
     assert await training.assigned_sets(coach, ana) == []
     back = await owner_page.submit(ended, f"{here}/sets", metricsSetId=body["_id"])
@@ -69,9 +69,9 @@ async def test_set_and_metrics_are_renamed(coach: CoachClient, owner_page: Visit
     (await owner_page.submit(page, f"{here}/names", metricId=muscle, name=" ")).ok(400).says("Name: This should not be")
     named = await owner_page.submit(page, f"{here}/names", metricId=muscle, name="Muscle mass")
     named.ok().says("Metric renamed.", "Muscle mass")
-    told = await owner_page.submit(page, here, name="Shape", assignAutomatically="true")
-    told.ok(409).says("This has been changed since", "Saved value: Body", "Saved value: Assign manually")
-    (await owner_page.submit(told, here)).ok().says("Changes saved.", "Shape")
+    rejected = await owner_page.submit(page, here, name="Shape", assignAutomatically="true")
+    rejected.ok(409).says("This has been changed since", "Saved value: Body", "Saved value: Assign manually")
+    (await owner_page.submit(rejected, here)).ok().says("Changes saved.", "Shape")
     stored = (await coach.get(f"/coach/metrics-sets/{body['_id']}")).ok()
     assert (stored["name"], stored["assignAutomatically"]) == ("Shape", True)
     assert [(each["_id"], each["name"]) for each in stored["metrics"]] == [(weight, "Weight"), (muscle, "Muscle mass")]
@@ -102,8 +102,8 @@ async def test_deleted_set_keeps_recorded_values(coach: CoachClient, owner_page:
     (await coach.post(f"{sets}/{body['_id']}/entries", entry)).ok(201)
     here = f"{SETS}/{body['_id']}/delete"
 
-    asked = (await owner_page.get(here)).says("Delete Body?", "2 metrics will be removed: Weight, Muscle.")
-    (await owner_page.submit(asked, here)).ok().says("Body deleted.", "No metric sets yet")
+    confirmation = (await owner_page.get(here)).says("Delete Body?", "2 metrics will be removed: Weight, Muscle.")
+    (await owner_page.submit(confirmation, here)).ok().says("Body deleted.", "No metric sets yet")
 
     page = (await owner_page.get(progress_of(ana))).says("Deleted set", "79.5 kg latest")
     assert progress_of(ana) not in [form.action for form in page.forms], "no values can be recorded"

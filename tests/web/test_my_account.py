@@ -33,9 +33,9 @@ async def test_password_change_ends_all_other_sessions(
     await let_in(coach.ctx)
     page = (await owner_page.get(YOU)).ok().says("Olga Owner", email)
 
-    kept = await owner_page.submit(page, YOU, currentPassword=PASSWORD, password=FRESH)
+    saved = await owner_page.submit(page, YOU, currentPassword=PASSWORD, password=FRESH)
 
-    kept.ok().says("Password changed.")
+    saved.ok().says("Password changed.")
     assert (await owner_page.get("/app/customers")).path == "/app/customers", "this session continues"
     assert (await elsewhere.get("/app/customers")).ok().path.startswith("/app/sign-in")
     (await interactive.get("/me")).refused(401)

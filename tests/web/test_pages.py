@@ -50,9 +50,9 @@ async def owner_of_all(company: CoachClient, visitor: Visitor) -> Visitor:
 
 
 def test_every_form_has_a_page_and_a_unique_name() -> None:
-    standing = {page.handler for page in PAGES if page.method == "GET"}
+    forms_on_pages = {page.handler for page in PAGES if page.method == "GET"}
     for form in FORMS:
-        assert form.on is None or form.on in standing, form.path
+        assert form.on is None or form.on in forms_on_pages, form.path
     forms = [page for page in PAGES if page.method == "POST"]
     assert len({(form.on, form.name) for form in forms}) == len(forms), "the name is unique on its page"
 
@@ -83,10 +83,12 @@ async def test_other_companies_data_is_not_found(owner_page: Visitor, world: Wor
     data = {"csrf": (await owner_page.get("/app/customers")).form("/app/sign-out").fields[0][1]}
     for identifiers in (world, {}):
         path = filled(page, identifiers)
-        found = await owner_page.send(method, path, data=data if method == "POST" else None)
-        assert found.status in (404, 400), f"{found.status}: {found.text}"
-        assert found.status == 404 or page.form is not None, "400: the form is judged before it is looked up"
-        assert "Page not found" in found.text, "the page of the form is not shown either"
+        response = await owner_page.send(method, path, data=data if method == "POST" else None)
+        assert response.status in (404, 400), f"{response.status}: {response.text}"
+        assert response.status == 404 or page.form is not None, (
+            "400: the form is validated before the document is loaded"
+        )
+        assert "Page not found" in response.text, "the page of the form is not shown either"
 
 
 @pytest.fixture
@@ -119,8 +121,8 @@ async def test_coach_without_permissions_sees_which_is_missing(powerless: Visito
 
 async def test_anonymous_visitor_is_redirected_to_sign_in(visitor: Visitor, world: World) -> None:
     for page in SEEN:
-        asked = await visitor.get(filled(page, world), follow=False)
-        assert asked.ok(303).headers["Location"].startswith("/app/sign-in"), page.path
+        redirect = await visitor.get(filled(page, world), follow=False)
+        assert redirect.ok(303).headers["Location"].startswith("/app/sign-in"), page.path
 
 
 async def test_no_page_scans_a_collection(company: CoachClient, owner_of_all: Visitor, world: World) -> None:
@@ -133,6 +135,6 @@ async def test_no_page_scans_a_collection(company: CoachClient, owner_of_all: Vi
     assert [(e["ns"], e["command"]) for e in entries if "COLLSCAN" in e["planSummary"]] == []
 
 
-@pytest.mark.parametrize(("count", "told"), [(1, "1 byte"), (40, "40 bytes"), (1_234, "1.2 kB"), (25_000_000, "25 MB")])
-def test_file_size_is_never_zero(count: int, told: str) -> None:
-    assert formatting.file_size(count) == told
+@pytest.mark.parametrize(("size", "text"), [(1, "1 byte"), (40, "40 bytes"), (1_234, "1.2 kB"), (25_000_000, "25 MB")])
+def test_file_size_is_never_zero(size: int, text: str) -> None:
+    assert formatting.file_size(size) == text

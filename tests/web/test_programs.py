@@ -11,14 +11,14 @@ from tests.web.visitor import HtmlPage, Visitor
 
 
 async def base(coach: CoachClient, **fields: Any) -> dict[str, Any]:
-    made: dict[str, Any] = (await coach.post("/coach/programs", {"name": "Base", **fields})).ok(201)
-    return made
+    created: dict[str, Any] = (await coach.post("/coach/programs", {"name": "Base", **fields})).ok(201)
+    return created
 
 
 async def plan_of(coach: CoachClient, program: dict[str, Any]) -> list[dict[str, Any]]:
     path = f"/coach/programs/{program['_id']}/wblock"
-    found: list[dict[str, Any]] = (await coach.get(path, startDay=1, endDay=3_660)).ok()
-    return found
+    results: list[dict[str, Any]] = (await coach.get(path, startDay=1, endDay=3_660)).ok()
+    return results
 
 
 async def workout(coach: CoachClient, program: dict[str, Any], day: int, name: str, *items: Any) -> dict[str, Any]:
@@ -51,10 +51,10 @@ async def test_assigning_a_program_again_requires_confirmation(coach: CoachClien
     (await owner_page.submit(page, assign)).ok(400).says("This must be chosen.")
     (await owner_page.submit(page, assign, customerId=ana["_id"], startDate=MONDAY)).says("2 workouts scheduled.")
 
-    asked = await owner_page.submit(page, assign, customerId=ana["_id"], startDate="2026-03-04")
-    asked.ok(409).says("This client already has workouts of this program on some of these days")
+    confirmation = await owner_page.submit(page, assign, customerId=ana["_id"], startDate="2026-03-04")
+    confirmation.ok(409).says("This client already has workouts of this program on some of these days")
     assert len(await coach.calendar(ana)) == 2
-    (await owner_page.submit(asked, assign, repeat="true")).ok().says("2 workouts scheduled.")
+    (await owner_page.submit(confirmation, assign, repeat="true")).ok().says("2 workouts scheduled.")
     later = await owner_page.submit(page, assign, customerId=ana["_id"], startDate="2026-03-20")
     later.ok().says("2 workouts scheduled.")
 
@@ -65,18 +65,18 @@ def titles(plan: list[dict[str, Any]]) -> list[list[str]]:
 
 async def test_program_is_filled_and_assigned(coach: CoachClient, owner_page: Visitor) -> None:
     ana, squat = await coach.create_customer("Ana"), await coach.create_exercise("Garage Squat")
-    made = await owner_page.submit(await owner_page.get("/app/programs"), "/app/programs", name="Base")
-    here = made.says("Base created.", "Add workouts below").path
-    assert made.form(f"{here}/blocks").controls["day"]["value"] == "1"
+    created = await owner_page.submit(await owner_page.get("/app/programs"), "/app/programs", name="Base")
+    here = created.says("Base created.", "Add workouts below").path
+    assert created.form(f"{here}/blocks").controls["day"]["value"] == "1"
 
-    wrong = await owner_page.submit(made, f"{here}/blocks", name="", day="0")
+    wrong = await owner_page.submit(created, f"{here}/blocks", name="", day="0")
     wrong.ok(400).says("This must not be less than 1.")
-    (await owner_page.submit(made, f"{here}/blocks", name="")).ok(400).says("This should not be empty.")
-    legs = (await owner_page.submit(made, f"{here}/blocks", name="Legs")).ok()
+    (await owner_page.submit(created, f"{here}/blocks", name="")).ok(400).says("This should not be empty.")
+    legs = (await owner_page.submit(created, f"{here}/blocks", name="Legs")).ok()
     legs.says("Legs added. Add its exercises here.", "Base", "Day 1")
     block = legs.path
-    found = await owner_page.get(f"{block}?keywords=garage")
-    added = await owner_page.submit(found, f"{block}/items", exerciseId=squat["_id"], sets="4", load="82,5")
+    results = await owner_page.get(f"{block}?keywords=garage")
+    added = await owner_page.submit(results, f"{block}/items", exerciseId=squat["_id"], sets="4", load="82,5")
     added.ok().says("Garage Squat added.", "4 × 8–10, 82.5 kg")
     (await owner_page.submit(added, f"{block}/tasks", title="Walk")).ok().says("Walk added.")
     plan = await owner_page.get(here)
@@ -126,8 +126,10 @@ async def test_workout_is_updated_copied_and_deleted(coach: CoachClient, owner_p
     (await owner_page.submit(changed, f"{here}/copy", day="")).ok(400).says("This must be a whole number.")
     (await owner_page.submit(changed, f"{here}/copy", day="10")).ok().says("Lower body copied.", "Week 2", "Day 10")
     assert [block["day"] for block in await plan_of(coach, program)] == [3, 10]
-    asked = (await owner_page.get(f"{here}/delete")).says("Delete Lower body on day 3?", "1 item will be deleted")
-    (await owner_page.submit(asked, f"{here}/delete")).ok().says("Lower body deleted.", "Day 10")
+    confirmation = (await owner_page.get(f"{here}/delete")).says(
+        "Delete Lower body on day 3?", "1 item will be deleted"
+    )
+    (await owner_page.submit(confirmation, f"{here}/delete")).ok().says("Lower body deleted.", "Day 10")
     assert [block["day"] for block in await plan_of(coach, program)] == [10]
 
 
@@ -153,15 +155,15 @@ async def test_program_details_are_updated(coach: CoachClient, owner_page: Visit
     here = page_of(program)
     page = await owner_page.get(f"{here}/edit")
 
-    kept = await owner_page.submit(page, f"{here}/edit", name="First weeks", tags="gym, home\nstrength")
-    kept.ok().says("Changes saved.", "First weeks", "strength")
+    saved = await owner_page.submit(page, f"{here}/edit", name="First weeks", tags="gym, home\nstrength")
+    saved.ok().says("Changes saved.", "First weeks", "strength")
     stored = (await coach.get(f"/coach/programs/{program['_id']}")).ok()
     assert (stored["description"], stored["tags"]) == ("Three days", ["gym, home", "strength"])
-    told = await owner_page.submit(page, f"{here}/edit", description="Four days", tags="gym, home\nstrength")
-    told.ok(409).says("Saved value: First weeks", "Saved value: Three days")
-    assert told.text.count("Saved value") == 2
-    (await owner_page.submit(told, f"{here}/edit", name=" ")).ok(400).says("This should not be empty.")
-    (await owner_page.submit(told, f"{here}/edit")).ok().says("Four days")
+    rejected = await owner_page.submit(page, f"{here}/edit", description="Four days", tags="gym, home\nstrength")
+    rejected.ok(409).says("Saved value: First weeks", "Saved value: Three days")
+    assert rejected.text.count("Saved value") == 2
+    (await owner_page.submit(rejected, f"{here}/edit", name=" ")).ok(400).says("This should not be empty.")
+    (await owner_page.submit(rejected, f"{here}/edit")).ok().says("Four days")
 
 
 async def test_program_deletion_is_confirmed_with_its_contents(coach: CoachClient, owner_page: Visitor) -> None:
@@ -169,9 +171,9 @@ async def test_program_deletion_is_confirmed_with_its_contents(coach: CoachClien
     await workout(coach, program, 1, "Legs", training.task("Walk"), training.task("Run"))
     await coach.post(f"/coach/programs/{program['_id']}/assign", {"customerId": ana["_id"], "startDate": MONDAY})
 
-    asked = (await owner_page.get(f"{page_of(program)}/delete")).ok()
-    asked.says("Delete Base?", "1 workout with 2 items will be deleted.", "stay on their calendars")
-    gone = await owner_page.submit(asked, f"{page_of(program)}/delete")
+    confirmation = (await owner_page.get(f"{page_of(program)}/delete")).ok()
+    confirmation.says("Delete Base?", "1 workout with 2 items will be deleted.", "stay on their calendars")
+    gone = await owner_page.submit(confirmation, f"{page_of(program)}/delete")
 
     gone.ok().says("Base deleted.", "No programs yet")
     assert len(await coach.calendar(ana)) == 1

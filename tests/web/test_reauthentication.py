@@ -53,9 +53,9 @@ async def test_password_is_not_carried_over(coach: CoachClient, owner_page: Visi
 async def test_form_of_another_site_is_not_restored(new_visitor: NewVisitor) -> None:
     anonymous = new_visitor()
     for headers in ({"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://evil.example"}, {}):
-        asked = await anonymous.send("POST", NEW, data={"name": "Planted"}, headers=headers)
-        assert asked.ok().path == "/app/sign-in"
-        assert "Planted" not in asked.html
+        confirmation = await anonymous.send("POST", NEW, data={"name": "Planted"}, headers=headers)
+        assert confirmation.ok().path == "/app/sign-in"
+        assert "Planted" not in confirmation.html
 
 
 async def test_stale_form_is_shown_again_with_its_values(coach: CoachClient, owner_page: Visitor) -> None:

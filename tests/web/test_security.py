@@ -80,8 +80,8 @@ async def test_cookie_is_rejected_by_rest_and_bearer_token_by_pages(
 @pytest.mark.parametrize("cookie", ["coach_visitor", "coach_session", "coach_notice"])
 async def test_undecodable_cookie_is_ignored(owner_page: Visitor, server: TestServer, cookie: str) -> None:
     garbled = f"Cookie: {cookie}=\udcff.x".encode("utf-8", "surrogateescape")
-    asked = b"GET /app/sign-in HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + garbled + b"\r\n\r\n"
-    head, body = await say(server.port or 0, asked)
+    confirmation = b"GET /app/sign-in HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + garbled + b"\r\n\r\n"
+    head, body = await say(server.port or 0, confirmation)
     assert head.startswith(b"HTTP/1.1 200")
     assert b"Sign in" in body
 
@@ -117,13 +117,13 @@ async def test_session_expires(coach: CoachClient) -> None:
 async def test_form_without_csrf_token_is_rejected(owner_page: Visitor, new_visitor: NewVisitor, page: Page) -> None:
     for visitor in (owner_page, new_visitor()):
         for data in ({}, {"csrf": "x" * 43}):
-            refused = await visitor.send("POST", filled(page), data=aiohttp.FormData(data))
+            rejected = await visitor.send("POST", filled(page), data=aiohttp.FormData(data))
             if visitor is not owner_page and page.access.audience != "public":
-                assert refused.ok().says("Your session has ended, so nothing was changed.").path == "/app/sign-in"
+                assert rejected.ok().says("Your session has ended, so nothing was changed.").path == "/app/sign-in"
             elif data:
-                refused.ok(403).says("This page was out of date, so nothing was changed.")
+                rejected.ok(403).says("This page was out of date, so nothing was changed.")
             else:
-                assert refused.status in (403, 415)
+                assert rejected.status in (403, 415)
 
 
 @each_form
@@ -135,15 +135,15 @@ async def test_cross_site_form_is_rejected(owner_page: Visitor, page: Page) -> N
         {"Origin": "https://evil.example"},
         {"Origin": "null"},
     ):
-        refused = await owner_page.send("POST", filled(page), data={"csrf": token}, headers=headers)
-        refused.ok(403).says("This form was sent from another site")
+        rejected = await owner_page.send("POST", filled(page), data={"csrf": token}, headers=headers)
+        rejected.ok(403).says("This form was sent from another site")
 
 
 async def test_csrf_token_of_another_session_is_rejected(owner_page: Visitor, new_visitor: NewVisitor) -> None:
     stranger = new_visitor()
     token = (await stranger.get("/app/sign-in")).form("/app/sign-in").fields[0][1]
-    refused = await owner_page.send("POST", "/app/sign-out", data={"csrf": token})
-    refused.ok(403).says("This page was out of date, so nothing was changed.")
+    rejected = await owner_page.send("POST", "/app/sign-out", data={"csrf": token})
+    rejected.ok(403).says("This page was out of date, so nothing was changed.")
 
 
 async def test_pages_have_no_inline_style_or_script(owner_page: Visitor, new_visitor: NewVisitor) -> None:
@@ -174,8 +174,8 @@ async def test_static_files_are_cached_by_content_hash(visitor: Visitor) -> None
 async def test_errors_are_pages_with_advice(owner_page: Visitor) -> None:
     token = (await owner_page.get("/app")).form("/app/sign-out").fields[0][1]
     (await owner_page.get("/app/nowhere")).ok(404).says("Page not found", "Back to home")
-    refused = await owner_page.send("PUT", "/app/sign-in")
-    assert refused.ok(405).headers["Allow"] == "GET, HEAD, POST"
+    rejected = await owner_page.send("PUT", "/app/sign-in")
+    assert rejected.ok(405).headers["Allow"] == "GET, HEAD, POST"
     (await owner_page.send("PUT", "/app/sign-out")).ok(405)
     (await owner_page.send("POST", "/app/sign-in", data={"csrf": token, "email": "x" * 140_000})).ok(413)
     (await owner_page.send("POST", "/app/sign-in", json={})).ok(415)
@@ -185,10 +185,10 @@ async def test_errors_are_pages_with_advice(owner_page: Visitor) -> None:
 async def test_opening_a_form_path_redirects_to_its_page(coach: CoachClient, owner_page: Visitor) -> None:
     ana = f"/app/customers/{(await coach.create_customer('Ana'))['_id']}"
     week = await owner_page.get(f"{ana}?week=2026-03-02")
-    refused = await owner_page.submit(week, f"{ana}/blocks", name=" ", date="2026-03-02")
-    refused.ok(400)
+    rejected = await owner_page.submit(week, f"{ana}/blocks", name=" ", date="2026-03-02")
+    rejected.ok(400)
 
-    assert (await owner_page.get(refused.path)).ok().path == week.path
+    assert (await owner_page.get(rejected.path)).ok().path == week.path
     assert (await owner_page.get(f"{ana}/invite")).ok().path == f"{ana}/details"
     assert (await owner_page.get("/app/sign-in?next=/app/sign-out")).ok().path == "/app/customers"
     (await owner_page.get(f"{ana}/blocks/nothing")).ok(404)

@@ -24,21 +24,21 @@ async def test_api_key_is_created_used_revealed_and_deleted(
     coach: CoachClient, owner_page: Visitor, anonymous: CoachClient
 ) -> None:
     page = await owner_page.get(KEYS)
-    made = (await owner_page.submit(page, KEYS, name="Website")).ok().says("New API key: Website")
-    secret = secret_on(made)
+    created = (await owner_page.submit(page, KEYS, name="Website")).ok().says("New API key: Website")
+    secret = secret_on(created)
     (await anonymous.with_key(secret).get("/me")).ok()
     assert secret not in (await owner_page.get(KEYS)).html, "the list does not show it"
 
     (website,) = [
         key for key in (await (await coach.interactive()).get("/coach/api-keys")).ok() if key["name"] != "Test"
     ]
-    shown = await owner_page.submit(made, f"{KEYS}/{website['_id']}/reveal")
-    assert secret_on(shown.says("API key: Website", "This view has been recorded in the audit log.")) == secret
-    asked = (await owner_page.get(f"{KEYS}/{website['_id']}/delete")).says("Delete Website?", secret[-4:])
-    (await owner_page.submit(asked, f"{KEYS}/{website['_id']}/delete")).says("Website deleted.")
+    page_shown = await owner_page.submit(created, f"{KEYS}/{website['_id']}/reveal")
+    assert secret_on(page_shown.says("API key: Website", "This view has been recorded in the audit log.")) == secret
+    confirmation = (await owner_page.get(f"{KEYS}/{website['_id']}/delete")).says("Delete Website?", secret[-4:])
+    (await owner_page.submit(confirmation, f"{KEYS}/{website['_id']}/delete")).says("Website deleted.")
 
     (await anonymous.with_key(secret).get("/me")).refused(401)
-    again = await owner_page.submit(asked, f"{KEYS}/{website['_id']}/delete")
+    again = await owner_page.submit(confirmation, f"{KEYS}/{website['_id']}/delete")
     again.ok().says(
         "Website deleted. Requests with it are rejected from now on. The form was sent twice and processed once."
     )
@@ -47,7 +47,7 @@ async def test_api_key_is_created_used_revealed_and_deleted(
 async def test_api_key_is_restricted(coach: CoachClient, owner_page: Visitor, anonymous: CoachClient) -> None:
     page = await owner_page.get(KEYS)
     tomorrow = str(coach.ctx.caller.today() + timedelta(days=1))
-    made = await owner_page.submit(
+    created = await owner_page.submit(
         page,
         KEYS,
         name="Reader",
@@ -55,14 +55,14 @@ async def test_api_key_is_restricted(coach: CoachClient, owner_page: Visitor, an
         permissions=["customers.view", "exercises.view"],
         expires=tomorrow,
     )
-    made.ok().says("Read only", "2 permissions", "Expires")
-    key = anonymous.with_key(secret_on(made))
+    created.ok().says("Read only", "2 permissions", "Expires")
+    key = anonymous.with_key(secret_on(created))
     assert (await key.get("/me")).ok()["permissions"] == ["customers.view", "exercises.view"]
     (await key.post("/coach/customers", {"name": "Ana"})).refused(403)
 
-    past = await owner_page.submit(made, KEYS, name="Old", expires="2020-01-01")
+    past = await owner_page.submit(created, KEYS, name="Old", expires="2020-01-01")
     past.ok(400).says("This must not be in the past.")
-    wrong = await owner_page.submit(made, KEYS, name="", expires="31.12.2026")
+    wrong = await owner_page.submit(created, KEYS, name="", expires="31.12.2026")
     wrong.ok(400).says("This should not be empty.", "This must be a date that exists.")
 
 
@@ -85,8 +85,10 @@ async def test_employee_is_added_updated_and_removed(
         await owner_page.get(here), here, permissions=["customers.view", "customers.edit"], customersScope="all"
     )
     changed.says("Changes to Eli saved.", "2 of 24")
-    asked = (await owner_page.get(f"{here}/delete")).says("Remove Eli from the team?", "1 client will be unassigned")
-    (await owner_page.submit(asked, f"{here}/delete")).says("Eli removed.", "No employees yet")
+    confirmation = (await owner_page.get(f"{here}/delete")).says(
+        "Remove Eli from the team?", "1 client will be unassigned"
+    )
+    (await owner_page.submit(confirmation, f"{here}/delete")).says("Eli removed.", "No employees yet")
     assert (await coach.customers())["docs"][0]["customerRoleData"]["assignedTo"] is None
 
 
@@ -104,8 +106,8 @@ async def test_company_is_deleted_with_the_owner_password(coach: CoachClient, ow
     here = "/app/settings/delete-account"
     page = (await owner_page.get(here)).says("1 client with calendars", "This cannot be undone.")
 
-    refused = await owner_page.submit(page, here, password="not the password")
-    refused.ok(400).says("This is not your password.")
+    rejected = await owner_page.submit(page, here, password="not the password")
+    rejected.ok(400).says("This is not your password.")
     (await owner_page.submit(page, here, password=PASSWORD)).ok().says("Your company is deleted.")
 
     (await coach.get("/me")).refused(401)
@@ -119,29 +121,31 @@ async def test_exercises_are_searched_and_created(owner_page: Visitor) -> None:
     page = await owner_page.get("/app/exercises/new")
     muscle = page.html.partition('name="primaryMuscles" value="')[2].partition('"')[0]
 
-    made = await owner_page.submit(
+    created = await owner_page.submit(
         page, "/app/exercises/new", name="Garage Squat", primaryMuscles=[muscle], level="expert"
     )
 
-    made.ok().says("Garage Squat added to your library.", "Expert")
-    gone = await owner_page.submit(made, made.forms[-1].action)
+    created.ok().says("Garage Squat added to your library.", "Expert")
+    gone = await owner_page.submit(created, created.forms[-1].action)
     gone.says("Exercise deleted.")
 
 
 async def test_program_is_created_assigned_and_archived(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
     page = await owner_page.get("/app/programs")
-    made = await owner_page.submit(page.says("No programs yet"), "/app/programs", name="Base", tags="gym, at home\nnew")
-    made.ok().says("Base created.", "gym", "No workouts yet")
+    created = await owner_page.submit(
+        page.says("No programs yet"), "/app/programs", name="Base", tags="gym, at home\nnew"
+    )
+    created.ok().says("Base created.", "gym", "No workouts yet")
     (program,) = (await coach.get("/coach/programs", archived="false", pageSize=5, pageNum=1)).ok()["docs"]
     await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "Day one", "day": 8})
     here = f"/app/programs/{program['_id']}"
 
-    shown = (await owner_page.get(here)).says("Week 2", "Day 8", "Day one")
-    planned = await owner_page.submit(shown, f"{here}/assign", customerId=ana["_id"], startDate="2026-02-23")
+    page_shown = (await owner_page.get(here)).says("Week 2", "Day 8", "Day one")
+    planned = await owner_page.submit(page_shown, f"{here}/assign", customerId=ana["_id"], startDate="2026-02-23")
     planned.ok().says("1 workout scheduled.", "23 Feb")
     assert [block["date"] for block in await coach.calendar(ana)] == [MONDAY]
-    (await owner_page.submit(shown, f"{here}/archive")).says("Base archived.")
+    (await owner_page.submit(page_shown, f"{here}/archive")).says("Base archived.")
 
 
 async def test_progress_page_shows_charts_and_values(coach: CoachClient, owner_page: Visitor) -> None:
@@ -156,8 +160,8 @@ async def test_progress_page_shows_charts_and_values(coach: CoachClient, owner_p
     page = (await owner_page.get(here)).ok().says("80.5", "-1.5", "in 12 weeks")
     assert page.html.count('<svg class="chart"') == 2, "the metric and the calendar; no session is logged yet"
     assert '<path class="line"' in page.html
-    kept = await owner_page.submit(page, here, date=str(today), value="80")
-    kept.says("Value saved.", "80", "-2")
+    saved = await owner_page.submit(page, here, date=str(today), value="80")
+    saved.says("Value saved.", "80", "-2")
     (await owner_page.submit(page, here, date=str(today), value="heavy")).ok(400).says(
         "This must be a number such as 77.5 or 77,5"
     )
@@ -186,16 +190,16 @@ async def test_assistant_is_disconnected(coach: CoachClient, owner_page: Visitor
     path = f"{here}/{claude.grant['_id']}/disconnect"
     assert path in (await owner_page.get(here)).says(name).links
 
-    asked = (await owner_page.get(path)).says(f"Disconnect {name}?", "loses access immediately")
-    (await owner_page.submit(asked, path)).ok().says(f"{name} disconnected.", "No assistants connected")
+    confirmation = (await owner_page.get(path)).says(f"Disconnect {name}?", "loses access immediately")
+    (await owner_page.submit(confirmation, path)).ok().says(f"{name} disconnected.", "No assistants connected")
 
-    (await owner_page.submit(asked, path)).ok().says("The form was sent twice and processed once.")
+    (await owner_page.submit(confirmation, path)).ok().says("The form was sent twice and processed once.")
 
 
 async def test_selected_permissions_restrict_an_api_key(owner_page: Visitor, anonymous: CoachClient) -> None:
-    made = await owner_page.submit(await owner_page.get(KEYS), KEYS, name="One", permissions=["customers.view"])
-    made.ok().says("1 permission")
-    assert (await anonymous.with_key(secret_on(made)).get("/me")).ok()["permissions"] == ["customers.view"]
+    created = await owner_page.submit(await owner_page.get(KEYS), KEYS, name="One", permissions=["customers.view"])
+    created.ok().says("1 permission")
+    assert (await anonymous.with_key(secret_on(created)).get("/me")).ok()["permissions"] == ["customers.view"]
 
 
 async def test_api_key_expires_at_the_end_of_the_day_in_the_company_time_zone(
@@ -281,8 +285,8 @@ async def test_program_is_assigned_to_any_of_many_clients(coach: CoachClient, ow
     page = (await owner_page.get(here)).says("Showing the first 50 of 52 clients.")
     assert "Zoe" not in page.text
 
-    found = (await owner_page.get(here, params={"client": "zoe"})).says("1 client found.", "Zoe")
-    await owner_page.submit(found, f"{here}/assign", customerId=zoe["_id"], startDate=MONDAY)
+    results = (await owner_page.get(here, params={"client": "zoe"})).says("1 client found.", "Zoe")
+    await owner_page.submit(results, f"{here}/assign", customerId=zoe["_id"], startDate=MONDAY)
     assert len(await coach.calendar(zoe)) == 1
     (await owner_page.get(here, params={"client": "nobody"})).says("No client matches.")
 

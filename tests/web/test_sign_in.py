@@ -57,12 +57,12 @@ async def test_email_in_use_cannot_sign_up(coach: CoachClient, visitor: Visitor)
 
 
 async def test_sign_in_returns_to_the_requested_page(coach: CoachClient, visitor: Visitor) -> None:
-    asked = await visitor.get("/app/settings/nowhere?a=1")
-    asked.ok(404)
-    asked = await visitor.get("/app/settings/company?a=1")
-    assert asked.path.startswith("/app/sign-in?next=")
+    confirmation = await visitor.get("/app/settings/nowhere?a=1")
+    confirmation.ok(404)
+    confirmation = await visitor.get("/app/settings/company?a=1")
+    assert confirmation.path.startswith("/app/sign-in?next=")
 
-    arrived = await visitor.submit(asked, "/app/sign-in", email=str(coach.ctx.caller.email), password=PASSWORD)
+    arrived = await visitor.submit(confirmation, "/app/sign-in", email=str(coach.ctx.caller.email), password=PASSWORD)
 
     assert arrived.ok().path == "/app/settings/company?a=1"
     assert (await visitor.get("/app/sign-in")).path == "/app/customers", "a signed-in coach is redirected"
@@ -141,10 +141,10 @@ async def test_disconnected_sign_in_is_skipped_in_the_queue(coach: CoachClient, 
 
 
 async def test_password_is_reset_with_the_emailed_link(coach: CoachClient, visitor: Visitor) -> None:
-    asked = await visitor.submit(
+    confirmation = await visitor.submit(
         await visitor.get("/app/forgotten-password"), "/app/forgotten-password", email="nobody@example.com"
     )
-    asked.ok().says("If the address has an account, we sent an e-mail with a link.")
+    confirmation.ok().says("If the address has an account, we sent an e-mail with a link.")
     token = await identities.create_reset_token(coach.ctx, coach.ctx.caller.id, "coach")
     page = await visitor.get(f"/app/reset-password?token={token}")
     short = await visitor.submit(page, "/app/reset-password", password="short")

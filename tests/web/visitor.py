@@ -40,9 +40,9 @@ class HtmlPage:
 
     def form(self, action: str, method: str = "post") -> HtmlForm:
         """The form with this action."""
-        found = [form for form in self.forms if (form.action.partition("?")[0], form.method) == (action, method)]
-        assert found, f"{self.status} at {self.path} has no form {action}: {self.text[:500]}"
-        return found[0]
+        results = [form for form in self.forms if (form.action.partition("?")[0], form.method) == (action, method)]
+        assert results, f"{self.status} at {self.path} has no form {action}: {self.text[:500]}"
+        return results[0]
 
     def says(self, *sentences: str) -> HtmlPage:
         """Assert that the page's text has all of these."""

@@ -45,32 +45,32 @@ def watch(context: BrowserContext, own: str, complaints: list[str]) -> None:
         if "ERR_ABORTED" not in str(request.failure):  # cancelled by navigation
             complaints.append(f"failed: {request.url} {request.failure}")
 
-    def asked(request: Any) -> None:
+    def confirmation(request: Any) -> None:
         if not request.url.startswith(own):
             complaints.append(f"foreign: {request.url}")
 
     context.on("console", said)
     context.on("weberror", lambda error: complaints.append(f"script: {error.error}"))
     context.on("requestfailed", failed)
-    context.on("request", asked)
+    context.on("request", confirmation)
     context.on("response", lambda r: complaints.append(f"{r.status}: {r.url}") if r.status >= 400 else None)
 
 
 @pytest.fixture
 async def complaints() -> AsyncIterator[list[str]]:
     """The errors on any page of the test; must be empty when the test ends."""
-    found: list[str] = []
-    yield found
-    assert found == []
+    results: list[str] = []
+    yield results
+    assert results == []
 
 
 @pytest.fixture
-async def open_page(chromium: Browser, house: TestServer, complaints: list[str]) -> AsyncIterator[OpenPage]:
+async def open_page(chromium: Browser, public_server: TestServer, complaints: list[str]) -> AsyncIterator[OpenPage]:
     """Opens a new window; `options` are those of a browser context (viewport, color_scheme, java_script_enabled)."""
     contexts: list[BrowserContext] = []
 
     async def make(**options: Any) -> Page:
-        own = str(house.make_url("/"))
+        own = str(public_server.make_url("/"))
         context = await chromium.new_context(base_url=own, **{"viewport": {"width": 1280, "height": 800}, **options})
         watch(context, own, complaints)
         contexts.append(context)
@@ -90,10 +90,10 @@ async def picture(page: Page, look: str, name: str) -> None:
 
 async def serious(page: Page) -> list[str]:
     """Return the serious and critical accessibility violations that axe-core finds on a page."""
-    found = (await Axe().run(page)).response["violations"]
+    results = (await Axe().run(page)).response["violations"]
     return [
         f"{page.url}: {each['id']}: {each['help']}: {[node['html'][:160] for node in each['nodes']]}"
-        for each in found
+        for each in results
         if each["impact"] in ("serious", "critical")
     ]
 

@@ -44,11 +44,11 @@ async def _weeks(coach: CoachClient, world: World) -> None:
                 planned = {"type": "reps_load", "minPlannedReps": reps, "maxPlannedReps": reps + 1, "load": load}
                 item = {"type": "EXERCISE", "exerciseId": lift["_id"], "exerciseSets": [planned] * 3}
                 path = f"{client}/wblocks/{block['_id']}/witems"
-                made = (await coach.post(path, item)).ok(201)
+                created = (await coach.post(path, item)).ok(201)
                 if date < today and (week + day + at) % 5:
                     sets = [{"index": n, "reps": reps, "load": load + week, "isCompleted": True} for n in (1, 2, 3)]
                     done = {"isCompleted": True, "customerSets": sets}
-                    (await coach.put(f"{path}/{made['_id']}/log", done)).ok()
+                    (await coach.put(f"{path}/{created['_id']}/log", done)).ok()
 
 
 async def _photos(coach: CoachClient, world: World) -> None:

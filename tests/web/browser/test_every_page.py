@@ -53,7 +53,7 @@ async def check_page(page: Page, look: str, path: str) -> list[str]:
 @pytest.mark.parametrize("look", LOOKS)
 async def test_public_pages(open_page: OpenPage, look: str) -> None:
     page = await open_page(**LOOKS[look])
-    wrong = [each for one in OUTSIDE for each in await check_page(page, look, one.path)]
+    wrong = [each for public_page in OUTSIDE for each in await check_page(page, look, public_page.path)]
     assert wrong == []
 
 
@@ -66,8 +66,8 @@ async def test_pages_of_a_signed_in_coach(
     page = await open_page(**LOOKS[look])
     await sign_in(page, coach)
     wrong = []
-    for one in INSIDE[half::2]:
-        path = filled(one, world)
+    for inside_page in INSIDE[half::2]:
+        path = filled(inside_page, world)
         if path.endswith("/bulk"):
             path += f"?ids={world['customerId']}&action=delete"
         wrong += await check_page(page, look, path)

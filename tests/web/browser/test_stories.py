@@ -136,7 +136,7 @@ async def test_application_works_without_javascript(open_page: OpenPage, coach: 
 
 
 async def test_assistant_is_connected_and_disconnected(
-    open_page: OpenPage, house: TestServer, coach: CoachClient, complaints: list[str]
+    open_page: OpenPage, public_server: TestServer, coach: CoachClient, complaints: list[str]
 ) -> None:
     """The consent page, whose policy must allow the redirect to the assistant."""
     page = await open_page()
@@ -145,7 +145,7 @@ async def test_assistant_is_connected_and_disconnected(
         await route.fulfill(status=200, content_type="text/html", body="<title>Back at the assistant</title>")
 
     await page.context.route(f"{CALLBACK}*", callback)
-    async with McpHttpClient(house, {}) as mcp:
+    async with McpHttpClient(public_server, {}) as mcp:
         claude = await register(mcp)
         await page.goto(claude.authorize_url())
         await page.get_by_label("E-mail").fill(str(coach.ctx.caller.email))
