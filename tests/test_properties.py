@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 from marshmallow import ValidationError
 
 from coaching_service.core.errors import BadRequest
-from coaching_service.progress.notes.service import harmless
+from coaching_service.progress.notes.service import sanitise
 from coaching_service.training.workouts.service import shift_date
 from coaching_service.training.workouts.set_schemas import PlannedSets, add_variables
 from tests.client import MONDAY, SUNDAY, TUESDAY, CoachClient
@@ -132,10 +132,10 @@ def test_shifting_a_date_back_restores_it(day: Any, days: int) -> None:
 )
 def test_sanitising_html_is_idempotent(pieces: list[str]) -> None:
     try:
-        clean = harmless("a" + "".join(pieces))
+        clean = sanitise("a" + "".join(pieces))
     except BadRequest:
         reject()
-    assert harmless(clean) == clean
+    assert sanitise(clean) == clean
     assert "<script" not in clean
 
 

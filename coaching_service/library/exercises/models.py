@@ -34,14 +34,20 @@ class MuscleInput(TypedDict):
     role: Role
 
 
-class Media(TypedDict):
-    """An image, video, animation or page about an exercise; `source` names its origin, `key` its file there."""
+class MediaInput(TypedDict):
+    """An image, video, animation or page about an exercise; `key` is its identifier at the `source`."""
 
     type: MediaType
     key: str | None
     source: str | None
     url: str
     thumbnailUrl: str | None
+
+
+class Media(MediaInput):
+    """A stored image, video, animation or page."""
+
+    _id: ObjectId
 
 
 class ExerciseDetails(TypedDict, total=False):
@@ -55,13 +61,13 @@ class ExerciseDetails(TypedDict, total=False):
     videoLink: str | None
     tags: list[str]
     equipment: str | None
-    media: list[Media]
 
 
 class ExerciseChange(ExerciseDetails, total=False):
     """The fields of an exercise to change, and the version the change is based on."""
 
     muscleGroups: list[MuscleInput]
+    media: list[MediaInput]
     version: int | None
 
 
@@ -69,6 +75,7 @@ class ExerciseFields(ExerciseDetails, total=False):
     """The fields of a stored exercise to set."""
 
     muscleGroups: list[TrainedMuscle]
+    media: list[Media]
     image: str | None
     thumbnail: str | None
 
@@ -103,7 +110,7 @@ class ExerciseInput(TypedDict):
     tags: list[str]
     muscleGroups: list[MuscleInput]
     equipment: str | None
-    media: list[Media]
+    media: list[MediaInput]
 
 
 class Exercise(ExerciseContent):

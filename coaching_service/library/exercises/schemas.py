@@ -55,9 +55,13 @@ class NewExerciseMedia(Input):
 
     type = Choice(*MEDIA_TYPES, required=True)
     url = Link(required=True)
-    source = Text(allow_none=True, load_default=None, metadata={"description": "Where it comes from, such as youtube."})
+    source = Text(allow_none=True, load_default=None, metadata={"description": "Where it comes from, such as YouTube."})
     key = Text(allow_none=True, load_default=None, metadata={"description": "Its identifier at the source."})
-    thumbnailUrl = Link(allow_none=True, load_default=None)
+    thumbnailUrl = Link(
+        allow_none=True,
+        load_default=None,
+        metadata={"description": "A link to a small picture of it; null without one."},
+    )
 
 
 class NewExercise(Input):
@@ -91,11 +95,14 @@ class TrainedMuscle(MuscleGroup):
 class ExerciseMedia(Output):
     """An image, video, animation or page about an exercise."""
 
+    _id = Identifier()
     type = Choice(*MEDIA_TYPES)
     key = fields.String(allow_none=True)
     source = fields.String(allow_none=True)
     url = fields.Url()
-    thumbnailUrl = fields.Url(allow_none=True)
+    thumbnailUrl = fields.Url(
+        allow_none=True, metadata={"description": "A link to a small picture of it; null without one."}
+    )
 
 
 class Exercise(Output):

@@ -7,9 +7,9 @@ than 5 exercises match, those that match with one typing error follow.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice, pairwise, product
 
 from rapidfuzz import process
@@ -23,7 +23,6 @@ ENOUGH_MATCHES = 5
 _MIN_TYPO_LENGTH = 4
 _EXACT, _NAME_PREFIX, _NAME_WORDS, _ALIAS_WORDS, _SUBSTRING = range(5)
 _MAX_ALTERNATIVES = 64
-_SEPARATORS = re.compile(r"[-\s/,()]+")
 # Common abbreviations and short forms, with the words that they stand for.
 ABBREVIATIONS: Mapping[str, tuple[str, ...]] = {
     "bb": ("barbell",),
@@ -43,7 +42,7 @@ ABBREVIATIONS: Mapping[str, tuple[str, ...]] = {
     "tgu": ("turkish", "get", "up"),
     "ttb": ("toe", "to", "bar"),
     "t2b": ("toe", "to", "bar"),
-    "abs": ("abdominal",),
+    "ab": ("abdominal",),
     "bi": ("bicep",),
     "delt": ("deltoid",),
     "hammie": ("hamstring",),
@@ -75,7 +74,7 @@ class _Query:
 
 def search(entries: Sequence[SearchEntry], keywords: str, use_counts: Mapping[ObjectId, int]) -> SearchResult:
     """Return the exercises that match `keywords`; `use_counts` states how often the company uses an exercise."""
-    text = " ".join(_SEPARATORS.split(normalize(keywords))).strip()
+    text = " ".join(normalize(keywords).replace("-", " ").replace(",", " ").split())
     words = split_words(text)
     if not words:
         return SearchResult([], tolerant=False)
@@ -89,15 +88,16 @@ def search(entries: Sequence[SearchEntry], keywords: str, use_counts: Mapping[Ob
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a normalized text in the singular; a hyphen separates words."""
-    return [singular(word) for word in _SEPARATORS.split(text) if word]
+    """Return the words of a normalized text in the singular; hyphens and commas separate words."""
+    return [singular(word) for word in text.replace("-", " ").replace(",", " ").split()]
 
 
+@lru_cache(8192)
 def singular(word: str) -> str:
     """Return an English word without its plural ending, if it has one."""
     if len(word) > 4 and word.endswith(("sses", "shes", "ches", "xes")):
         return word[:-2]
-    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+    if len(word) > 2 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         return word[:-1]
     return word
 
@@ -118,11 +118,9 @@ def _with_corrections(words: Sequence[str], entries: Iterable[SearchEntry]) -> l
 
 
 def _vocabulary(entries: Iterable[SearchEntry]) -> list[str]:
-    words: set[str] = set()
-    for entry in entries:
-        name_words = split_words(entry["sortName"])
-        words.update(first + second for first, second in pairwise(name_words))
-        words.update(entry["search"].replace("-", " ").split())
+    """Return the words of the entries in the singular; those with a hyphen also written as one (pullup)."""
+    tokens = set("\n".join(entry["search"] for entry in entries).split())
+    words = {part for token in tokens for part in (*token.split("-"), token.replace("-", ""))}
     return sorted({singular(word) for word in words})
 
 
@@ -147,11 +145,12 @@ def _rank_matches(
 
 
 def _matches(text: str, query: _Query) -> bool:
-    """Return whether every word of a query occurs in a text, possibly with spaces inside (pushup in push up)."""
-    return all(word in text for word in query.words) or (
-        all(word in text.replace(" ", "") for word in query.words)
-        and all(word in text or _starts_words(text, word) for word in query.words)
-    )
+    """Return whether every word of a query occurs in a text, possibly as two words of it (pushup in push up)."""
+    missing = [word for word in query.words if word not in text]
+    if not missing:
+        return True
+    joined = text.replace(" ", "")
+    return all(word in joined and _starts_words(text, word) for word in missing)
 
 
 def _starts_words(text: str, joined: str) -> bool:

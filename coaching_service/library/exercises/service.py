@@ -21,6 +21,7 @@ from coaching_service.library.exercises.models import (
     ExerciseName,
     ExercisePage,
     Media,
+    MediaInput,
     MuscleGroup,
     MuscleInput,
     TrainedMuscle,
@@ -106,7 +107,8 @@ async def count_uses(ctx: Context, exercise_ids: Iterable[ObjectId]) -> None:
 
 async def create(ctx: Context, exercise: ExerciseInput) -> Exercise:
     """Create an exercise of the company. Raises NotFound for an unknown muscle group."""
-    image, thumbnail = _pictures(exercise["media"])
+    media = _with_ids(exercise["media"])
+    image, thumbnail = _pictures(media)
     return await store.insert(
         ctx,
         {
@@ -119,7 +121,7 @@ async def create(ctx: Context, exercise: ExerciseInput) -> Exercise:
             "tags": exercise["tags"],
             "muscleGroups": _name_muscles(exercise["muscleGroups"]),
             "equipment": exercise["equipment"],
-            "media": exercise["media"],
+            "media": media,
             "image": image,
             "thumbnail": thumbnail,
             "libraryId": ctx.company_id,
@@ -136,7 +138,8 @@ async def change(ctx: Context, exercise_id: ObjectId, change: ExerciseChange) ->
     if "muscleGroups" in change:
         fields["muscleGroups"] = _name_muscles(change["muscleGroups"])
     if "media" in change:
-        fields["image"], fields["thumbnail"] = _pictures(change["media"])
+        fields["media"] = _with_ids(change["media"])
+        fields["image"], fields["thumbnail"] = _pictures(fields["media"])
     await _require_own(ctx, exercise_id)
     exercise = await store.rewrite(ctx, exercise_id, lambda _: fields, change.get("version"))
     if exercise is None:
@@ -182,6 +185,10 @@ def _name_muscles(sent: Sequence[MuscleInput]) -> list[TrainedMuscle]:
     if not roles.keys() <= muscles.NAME_OF.keys():
         raise NotFound("muscle group")
     return [{"_id": key, "name": muscles.NAME_OF[key], "role": role} for key, role in roles.items()]
+
+
+def _with_ids(media: Sequence[MediaInput]) -> list[Media]:
+    return [{**each, "_id": ObjectId()} for each in media]
 
 
 def _pictures(media: Sequence[Media]) -> tuple[str | None, str | None]:
