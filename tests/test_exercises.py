@@ -14,9 +14,9 @@ async def names(coach: CoachClient, path: str = "/exercises/unified", **query: A
     return [exercise["name"] for exercise in found["docs"]]
 
 
-async def test_shared_and_own_exercises_are_on_one_list(coach: CoachClient, other_company: CoachClient) -> None:
+async def test_unified_list_has_shared_and_own_exercises(coach: CoachClient, other_company: CoachClient) -> None:
     own = await coach.create_exercise("0 Garage Squat")
-    await other_company.create_exercise("0 Theirs")
+    await other_company.create_exercise("0 Other")
 
     unified = (await coach.get("/exercises/unified", pageSize=2, pageNum=1)).ok()
 
@@ -26,11 +26,11 @@ async def test_shared_and_own_exercises_are_on_one_list(coach: CoachClient, othe
     assert await names(coach, "/exercises") == ["0 Garage Squat"]
     assert await names(coach, type="my") == ["0 Garage Squat"]
     assert "0 Garage Squat" not in await names(coach, type="public")
-    assert "0 Theirs" not in await names(coach)
+    assert "0 Other" not in await names(coach)
 
 
-async def test_keywords_rank_by_how_the_name_fits(coach: CoachClient) -> None:
-    """Contract 6: names that start with it first, then names that hold it, then the rest."""
+async def test_matches_are_ordered_by_where_the_keywords_occur(coach: CoachClient) -> None:
+    """Contract 6: exact name, words of the name, words of aliases, anything else."""
     await coach.create_exercise("Deep zqsquat")
     await coach.create_exercise("Zqsquat")
     await coach.create_exercise("Pistol", aliases=["One-legged zqsquat"])
@@ -53,7 +53,7 @@ async def test_every_keyword_must_occur_in_name_alias_tag_muscle_or_equipment(co
         assert await names(coach, "/exercises", keywords=keywords) == [], keywords
 
 
-async def test_the_type_and_library_filters(coach: CoachClient) -> None:
+async def test_list_is_filtered_by_type_and_library(coach: CoachClient) -> None:
     await coach.create_exercise("0 Jog", type="cardio")
     libraries = (await coach.get("/exercise-libraries")).ok()
     own = next(library for library in libraries if library["companyId"])
@@ -68,9 +68,9 @@ async def test_the_type_and_library_filters(coach: CoachClient) -> None:
     (await coach.get("/exercises/unified", pageSize=1, pageNum=1, type="dance")).refused(400, "type")
 
 
-async def test_an_exercise_is_read_as_it_was_made_and_changed(coach: CoachClient) -> None:
+async def test_exercise_is_created_and_changed(coach: CoachClient) -> None:
     muscles = {group["name"]: group["_id"] for group in (await coach.get("/muscle-groups")).ok()}
-    made = await coach.create_exercise(
+    exercise = await coach.create_exercise(
         "Sled Push",
         aliases=["Prowler"],
         type="cardio",
@@ -80,10 +80,10 @@ async def test_an_exercise_is_read_as_it_was_made_and_changed(coach: CoachClient
         muscleGroups=[{"_id": muscles["Quadriceps"]}, {"_id": muscles["Calves"], "role": "secondary"}],
         media=[{"type": "image", "url": "https://pictures.example/sled.jpg"}],
     )
-    assert made["muscleGroups"][1] == {"_id": muscles["Calves"], "name": "Calves", "role": "secondary"}
-    assert made["image"] == made["thumbnail"] == "https://pictures.example/sled.jpg"
+    assert exercise["muscleGroups"][1] == {"_id": muscles["Calves"], "name": "Calves", "role": "secondary"}
+    assert exercise["image"] == exercise["thumbnail"] == "https://pictures.example/sled.jpg"
 
-    path = f"/exercises/{made['_id']}"
+    path = f"/exercises/{exercise['_id']}"
     changed = (await coach.patch(path, {"name": "Sled March", "level": None, "media": [], "version": 0})).ok()
 
     assert (changed["name"], changed["level"], changed["image"], changed["version"]) == ("Sled March", None, None, 1)
@@ -108,19 +108,19 @@ async def test_an_exercise_is_read_as_it_was_made_and_changed(coach: CoachClient
         ({"name": "A", "tags": [""]}, "tags.0"),
     ],
 )
-async def test_a_bad_exercise_is_refused_by_the_name_of_its_field(
+async def test_invalid_exercise_is_rejected_with_its_field(
     coach: CoachClient, body: dict[str, Any], field: str
 ) -> None:
     error = (await coach.post("/exercises", body)).refused(400)
     assert [message for message in error["message"] if message.startswith(field)], error
 
 
-async def test_an_unknown_muscle_is_not_found(coach: CoachClient) -> None:
+async def test_unknown_muscle_group_is_not_found(coach: CoachClient) -> None:
     body = {"name": "A", "muscleGroups": [{"_id": UNKNOWN}]}
     (await coach.post("/exercises", body)).refused(404, "Muscle group")
 
 
-async def test_shared_exercises_can_be_read_and_not_changed(coach: CoachClient) -> None:
+async def test_shared_exercise_cannot_be_changed(coach: CoachClient) -> None:
     [shared] = (await coach.get("/exercises/unified", pageSize=1, pageNum=1, type="public")).ok()["docs"]
     path = f"/exercises/{shared['_id']}"
     assert (await coach.get(path)).ok() == shared
@@ -128,10 +128,32 @@ async def test_shared_exercises_can_be_read_and_not_changed(coach: CoachClient) 
     (await coach.delete(path)).refused(403, "Shared")
 
 
-async def test_a_deleted_exercise_is_gone_from_the_library(coach: CoachClient) -> None:
+async def test_deleted_exercise_is_not_listed(coach: CoachClient) -> None:
     squat = await coach.create_exercise()
     path = f"/exercises/{squat['_id']}"
     (await coach.delete(path)).ok(204)
     for reply in (await coach.get(path), await coach.patch(path, {"name": "x"}), await coach.delete(path)):
         reply.refused(404, "Exercise")
     assert await names(coach, "/exercises") == []
+
+
+@pytest.mark.parametrize("media_type", ["image", "video", "gif", "link"])
+async def test_media_has_a_source_and_a_thumbnail(coach: CoachClient, media_type: str) -> None:
+    media = {
+        "type": media_type,
+        "url": "https://media.example.com/1",
+        "source": "YouTube",
+        "thumbnailUrl": "https://media.example.com/1.jpg",
+    }
+    exercise = await coach.create_exercise("Sled Push", media=[media])
+    [stored] = exercise["media"]
+    assert {name: stored[name] for name in media} == media
+    assert (len(stored["_id"]), stored["key"]) == (24, None)
+    assert exercise["thumbnail"] == media["thumbnailUrl"]
+    assert exercise["image"] == (media["url"] if media_type == "image" else None)
+
+
+async def test_thumbnail_of_media_must_be_a_link(coach: CoachClient) -> None:
+    media = {"type": "gif", "url": "https://media.example.com/1.gif", "thumbnailUrl": "javascript:alert(1)"}
+    error = (await coach.post("/exercises", {"name": "Sled Push", "media": [media]})).refused(400)
+    assert error["message"][0].startswith("media.0.thumbnailUrl")

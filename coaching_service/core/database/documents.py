@@ -162,6 +162,12 @@ class Documents(ReadableCollection[D]):
             self.write_filter(ctx, where), {"$inc": counts}, upsert=True, session=ctx.session
         )
 
+    async def increment_each(self, ctx: Context, wheres: Sequence[Filter], counts: Document) -> None:
+        """Add `counts` to the numbers of several documents in one round trip; missing documents are created."""
+        if wheres:
+            writes = [UpdateOne(self.write_filter(ctx, where), {"$inc": counts}, upsert=True) for where in wheres]
+            await self._in(ctx).bulk_write(writes, ordered=False, session=ctx.session)
+
     async def set_derived_each(self, ctx: Context, changes: Sequence[tuple[Filter, Document]]) -> None:
         """`set_derived` for several documents in one round trip: (`where`, change) for each."""
         if changes:

@@ -145,6 +145,13 @@ class SharedExercise(ExerciseContent):
     digest: str
 
 
+class ExerciseUse(TypedDict):
+    """How often the company has planned an exercise."""
+
+    exerciseId: ObjectId
+    count: int
+
+
 class SearchEntry(TypedDict):
     """What is searched of an exercise.
 

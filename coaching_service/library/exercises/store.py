@@ -11,7 +11,6 @@ from pymongo import UpdateOne
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents, Filter, Ownership, now
-from coaching_service.core.database.models import Stored
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize, search_fields_of
@@ -21,17 +20,10 @@ from coaching_service.library.exercises.models import (
     ExerciseFields,
     ExerciseMuscles,
     ExerciseName,
+    ExerciseUse,
     SearchEntry,
     SharedExercise,
 )
-
-
-class ExerciseUse(Stored):
-    """How often the company has planned an exercise."""
-
-    exerciseId: ObjectId
-    count: int
-
 
 exercises = Documents[Exercise](
     "exercises",
@@ -132,8 +124,8 @@ async def count_uses(ctx: Context, ids: Sequence[ObjectId]) -> None:
     The counts only order search results, so they are not part of the caller's transaction, in which two coaches who
     plan the same exercise at the same time would conflict.
     """
-    for exercise_id in ids:
-        await exercise_uses.increment(replace(ctx, session=None), {"exerciseId": exercise_id}, {"count": 1})
+    conditions = [{"exerciseId": exercise_id} for exercise_id in ids]
+    await exercise_uses.increment_each(replace(ctx, session=None), conditions, {"count": 1})
 
 
 async def load_use_counts(ctx: Context) -> dict[ObjectId, int]:

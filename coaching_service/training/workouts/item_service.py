@@ -11,6 +11,7 @@ from coaching_service.core.database.transactions import gather_reads, transactio
 from coaching_service.core.errors import Conflict, InvalidFields, LegacyFailure, NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.variants import DeferredChange
+from coaching_service.library.exercises import service as exercises
 from coaching_service.training.workouts import items, references, store
 from coaching_service.training.workouts.models import (
     Block,
@@ -76,6 +77,7 @@ async def add_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, detai
         if await store.find_one(ctx, owner.block_filter, block_id) is None:
             raise block_not_found()
         raise _block_is_full()
+    await exercises.count_uses(ctx, items.exercise_ids([item]))
     await owner.after_schedule_change(ctx)
     order = items.find_index(block["items"], item["_id"])
     return items.present_item(item, order, block["version"], found, ctx.caller.company.load_unit)

@@ -12,6 +12,7 @@ from coaching_service.core.database.documents import version_conflict
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
+from coaching_service.library.exercises import service as exercises
 from coaching_service.people.account import service as account
 from coaching_service.training.workouts import items, store
 from coaching_service.training.workouts.events import RecordedItemsRescheduled
@@ -70,6 +71,7 @@ async def add_block(ctx: Context, owner: ScheduleOwner, plan: BlockPlan) -> Bloc
     block = _new_block(owner, plan)
     position = await store.next_position(ctx, owner.block_filter, owner.day_field, block[owner.day_field])
     stored = await store.insert(ctx, block, position)
+    await exercises.count_uses(ctx, items.exercise_ids(stored["items"]))
     await owner.after_schedule_change(ctx)
     return await present_block(ctx, owner, stored)
 
@@ -83,6 +85,7 @@ async def add_blocks(ctx: Context, owner: ScheduleOwner, plans: Sequence[BlockPl
     blocks = [_new_block(owner, plan) for plan in plans]
     await fix_load_unit(ctx, [item for block in blocks for item in block["items"]])
     await store.insert_many(ctx, blocks)
+    await exercises.count_uses(ctx, items.exercise_ids(item for block in blocks for item in block["items"]))
     await owner.after_schedule_change(ctx)
     return len(blocks)
 
