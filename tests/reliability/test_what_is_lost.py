@@ -31,7 +31,9 @@ async def test_a_lost_key_file_is_asked_for_and_not_made_anew(service: Service) 
 
     sentence = refused(service.folder)
 
-    assert sentence.startswith(f"{kept} is missing, and the database beside it was made with it: put it back")
+    assert sentence.startswith(
+        f"{kept} is missing, and the database in the same folder was created with it: put it back"
+    )
     assert not kept.exists()
     elsewhere.rename(kept)
     await service.start()

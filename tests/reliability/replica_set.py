@@ -1,0 +1,108 @@
+"""A replica set of real mongods whose members can be frozen and continued."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pymongo import MongoClient
+from pymongo.errors import PyMongoError
+
+from coaching_service.core.database.embedded import find_mongod
+
+NAME = "faults"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass
+class ReplicaSet:
+    """Members by port; some of them may be frozen."""
+
+    members: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    @property
+    def uri(self) -> str:
+        hosts = ",".join(f"127.0.0.1:{port}" for port in self.members)
+        return f"mongodb://{hosts}/?replicaSet={NAME}"
+
+    def primary(self) -> int:
+        """The port of the primary, once there is one."""
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            for port in self.members:
+                if hello(port).get("isWritablePrimary"):
+                    return port
+            time.sleep(0.05)
+        raise AssertionError("no primary within 60 s")
+
+    def freeze(self, *ports: int) -> None:
+        for port in ports:
+            self.members[port].send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Continue every member, and wait until there is a primary."""
+        for member in self.members.values():
+            member.send_signal(signal.SIGCONT)
+        self.primary()
+
+
+def hello(port: int) -> dict[str, Any]:
+    """The state that a mongod reports, or {} if it does not respond."""
+    options: dict[str, Any] = {"directConnection": True, "timeoutMS": 500}
+    with MongoClient[dict[str, Any]]("127.0.0.1", port, **options) as client:
+        try:
+            return client.admin.command("hello")
+        except PyMongoError:
+            return {}
+
+
+@contextmanager
+def running_member(folder: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a mongod of the replica set; it is killed at the end, frozen or not."""
+    folder.mkdir(parents=True)
+    options = ["--bind_ip", "127.0.0.1", "--nounixsocket", "--quiet", "--oplogSize", "64", "--replSet", NAME]
+    command = [find_mongod(), "--dbpath", str(folder), "--port", str(port), *options, "--wiredTigerCacheSizeGB", "0.25"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as member:
+        try:
+            yield member
+        finally:
+            member.kill()
+
+
+def initiate(*ports: int) -> None:
+    """Configure the replica set of these members, with quick elections, once they respond."""
+    deadline = time.monotonic() + 60
+    while not all(hello(port) for port in ports):
+        assert time.monotonic() < deadline, "the members do not start"
+    config = {
+        "_id": NAME,
+        "members": [{"_id": number, "host": f"127.0.0.1:{port}"} for number, port in enumerate(ports)],
+        "settings": {"electionTimeoutMillis": 1000, "heartbeatIntervalMillis": 500},
+    }
+    with MongoClient[dict[str, Any]]("127.0.0.1", ports[0], directConnection=True) as client:
+        client.admin.command("replSetInitiate", config)
+
+
+@contextmanager
+def running_replica_set(folder: Path, count: int = 3) -> Iterator[ReplicaSet]:
+    """Run a replica set of `count` members."""
+    with ExitStack() as stack:
+        replica_set = ReplicaSet()
+        for number in range(count):
+            port = free_port()
+            replica_set.members[port] = stack.enter_context(running_member(folder / str(number), port))
+        initiate(*replica_set.members)
+        replica_set.primary()
+        yield replica_set

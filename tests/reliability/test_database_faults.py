@@ -1,0 +1,208 @@
+"""The service without its database, or with a replica set that has lost members."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp.test_utils import TestServer
+
+from coaching_service import runtime
+from coaching_service.app import create_app
+from coaching_service.core.auth.secrets import new_master_key
+from coaching_service.core.database.context import Context
+from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.team import service as team
+from coaching_service.settings import Settings
+from tests.client import CoachClient
+from tests.reliability.replica_set import ReplicaSet, free_port, initiate, running_member, running_replica_set
+from tests.reliability.service import environment, refused, until
+from tests.test_command_line import type_in
+
+SHUTDOWN_SECONDS = 1
+
+
+@pytest.fixture(scope="module")
+def replica_set(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplicaSet]:
+    """Three members."""
+    with running_replica_set(tmp_path_factory.mktemp("replica-set")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+async def coach(replica_set: ReplicaSet, settings: Settings) -> AsyncIterator[CoachClient]:
+    """A coach of a service on that replica set."""
+    own = settings.model_copy(update={"mongodb_uri": replica_set.uri, "database_timeout_seconds": 4})
+    async with runtime.open_services(own) as services:
+        await runtime.make_indexes(services)
+        owner = await team.create_company(Context(services), "Faults", "Olga", "olga@faults.test", "no hash")
+        ctx = Context(services).acting_as(owner)
+        key = (await api_keys.create(ctx, "Test"))["key"]
+        async with TestServer(create_app(own, services)) as server:
+            client = CoachClient(server, key, ctx)
+            yield client
+            await client.close()
+
+
+async def recovers(coach: CoachClient) -> None:
+    """Wait until the service is ready and writes again."""
+
+    async def is_ready() -> bool:
+        return (await coach.get("/readyz")).status == 200
+
+    await until(is_ready, "the service is ready again")
+    await coach.create_customer()
+
+
+async def test_without_a_majority_writes_are_503_and_the_service_is_not_ready(
+    coach: CoachClient, replica_set: ReplicaSet
+) -> None:
+    primary = replica_set.primary()
+    replica_set.freeze(*(port for port in replica_set.members if port != primary))
+    try:
+        ready = await coach.get("/readyz")
+        assert (ready.status, ready.headers["Retry-After"]) == (503, "1")
+        created = await coach.post("/coach/customers", {"name": "Zebulon", "sendInvitation": False})
+        assert created.status == 503
+    finally:
+        replica_set.thaw()
+    await recovers(coach)
+
+
+async def test_frozen_primary_is_replaced_and_delays_no_request_for_long(
+    coach: CoachClient, replica_set: ReplicaSet
+) -> None:
+    await recovers(coach)
+    replica_set.freeze(replica_set.primary())
+    try:
+        replies = await asyncio.gather(*(coach.get("/me") for _ in range(50)))
+        assert {reply.status for reply in replies} <= {200, 503}
+        assert all("Retry-After" in reply.headers for reply in replies if reply.status == 503)
+        await recovers(coach)
+    finally:
+        replica_set.thaw()
+
+
+# --- start and stop ------------------------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def serving(folder: Path, uri: str, **settings: str) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
+    """Run the service in a process of its own; returns the process and its address."""
+    port = free_port()
+    process = await asyncio.create_subprocess_exec(
+        *_COMMAND,
+        *("--port", str(port), "--data", str(folder)),
+        env=environment(
+            MONGODB_URI=uri, SECRET_KEYS=new_master_key(), SHUTDOWN_SECONDS=str(SHUTDOWN_SECONDS), **settings
+        ),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        yield process, f"http://127.0.0.1:{port}"
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+_COMMAND = (sys.executable, "-m", "coaching_service", "serve")
+
+
+async def status(http: aiohttp.ClientSession, url: str) -> int | None:
+    """The status of a response, None if the port does not accept connections."""
+    try:
+        async with http.get(url) as response:
+            return response.status
+    except aiohttp.ClientConnectionError:
+        return None
+
+
+async def test_service_waits_for_a_database_that_is_away_and_stops_in_time(tmp_path: Path) -> None:
+    """It responds from the start, becomes ready by itself, and ends in time although the database is frozen."""
+    database_port = free_port()
+    uri = f"mongodb://127.0.0.1:{database_port}/?replicaSet=faults"
+    async with serving(tmp_path / "data", uri) as (process, url), aiohttp.ClientSession() as http:
+        await until(lambda: status(http, f"{url}/healthz"), "the port is open")
+        assert await status(http, f"{url}/healthz") == 200
+        async with http.get(f"{url}/readyz") as response:
+            assert (response.status, response.headers["Retry-After"]) == (503, "1")
+        assert await status(http, f"{url}/me") == 503
+        assert await status(http, f"{url}/docs") == 503
+
+        with ExitStack() as stack:
+            member = stack.enter_context(running_member(tmp_path / "database", database_port))
+            await asyncio.to_thread(initiate, database_port)
+
+            async def is_ready() -> bool:
+                return await status(http, f"{url}/readyz") == 200
+
+            await until(is_ready, "the service is ready")
+            assert await status(http, f"{url}/me") == 401
+
+            member.send_signal(signal.SIGSTOP)
+            pending = asyncio.create_task(status(http, f"{url}/app/reset-password?token=unknown"))
+            await asyncio.sleep(0)
+            started = time.monotonic()
+            process.terminate()
+            async with asyncio.timeout(60):
+                assert await process.wait() == 0
+            assert time.monotonic() - started < SHUTDOWN_SECONDS + 3.5
+            await pending
+
+
+async def test_readiness_ends_before_the_port_closes(tmp_path: Path, settings: Settings) -> None:
+    database = {"MONGODB_DATABASE": f"{settings.mongodb_database}_stopping"}
+    uri = str(settings.mongodb_uri)
+    async with serving(tmp_path / "data", uri, **database) as (process, url), aiohttp.ClientSession() as http:
+
+        async def is_ready() -> bool:
+            return await status(http, f"{url}/readyz") == 200
+
+        await until(is_ready, "the service is ready")
+        process.terminate()
+        seen: list[int | None] = []
+
+        async def is_closed() -> bool:
+            seen.append(await status(http, f"{url}/readyz"))
+            return seen[-1] is None
+
+        await until(is_closed, "the port is closed")
+        assert [value for number, value in enumerate(seen) if value != seen[number - 1]][-2:] == [503, None]
+
+
+# --- connection options --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("option", ["w=1", "w=0", "journal=false", "readPreference=secondaryPreferred"])
+def test_uri_that_can_lose_acknowledged_writes_is_refused(option: str) -> None:
+    uri = f"mongodb://someone:hunter2@127.0.0.1:1/?{option}"
+    sentence = type_in("ensure-indexes", MONGODB_URI=uri, SECRET_KEYS=new_master_key()).refused("MONGODB_URI sets")
+    assert option.lower() in sentence.lower()
+    assert "hunter2" not in sentence
+
+
+async def test_writes_are_acknowledged_by_a_majority_and_time_limits_of_the_uri_win(settings: Settings) -> None:
+    uri = "mongodb://127.0.0.1:1/?connectTimeoutMS=1234"
+    own = settings.model_copy(update={"mongodb_uri": uri, "database_timeout_seconds": 7})
+    async with runtime.open_services(own) as services:
+        options: Any = services.db.client.options
+        assert services.db.write_concern.document == {"w": "majority", "j": True}
+        assert (options.retry_writes, options.retry_reads) == (True, True)
+        assert options.timeout == 7
+        assert options.pool_options.connect_timeout == 1.234
+
+
+def test_start_with_invalid_keys_leaves_nothing_behind(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    assert "32 bytes in base64" in refused(folder, SECRET_KEYS="not a key")
+    assert not folder.exists()
