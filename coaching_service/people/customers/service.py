@@ -285,9 +285,14 @@ async def unassign_from_coach(ctx: Context, coach_id: ObjectId) -> None:
 
 
 async def record_activity(ctx: Context, customer_id: ObjectId) -> None:
-    """Set `lastActivityDate` if the caller is the client; what a coach does, also when impersonating, is ignored."""
+    """Set `lastActivityDate` if the caller is the client; actions of a coach, even impersonating, do not change it.
+
+    In both cases it serialises transactions as `lock` does. Raises NotFound if there is no such client.
+    """
     if ctx.caller.id == customer_id and ctx.caller.impersonated_by is None:
         await store.set_last_activity(ctx, customer_id)
+    else:
+        await lock(ctx, customer_id)
 
 
 async def lock(ctx: Context, customer_id: ObjectId) -> None:
