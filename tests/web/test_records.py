@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 from tests import training
 from tests.client import MONDAY, UNKNOWN, CoachClient
+from tests.conftest import PASSWORD
 from tests.web.visitor import Visitor
 
 
@@ -53,7 +55,7 @@ async def test_recent_activity_describes_events(coach: CoachClient, owner_page: 
 
     page = (await owner_page.get(f"/app/customers/{ana['_id']}/notes")).ok()
 
-    page.says("Completed Legs", "Logged an exercise in Legs", "Recorded metrics in Legs", "Body weight: 79.5 kg")
+    page.says("Completed Legs", "Logged Squat in Legs", "Recorded Body in Legs", "Body weight: 79.5 kg")
     page.says("Personal record in Squat. Most reps: 5 reps")
     (await owner_page.get(f"/app/customers/{ana['_id']}/records")).says("Most reps 5 reps")
     page.says(
@@ -110,3 +112,31 @@ async def test_metric_change_states_the_date_of_the_first_value(coach: CoachClie
 
     page.says(f"-2.6 kg since {first:%a} {first.day} {first:%b %Y}")
     assert "in 26 weeks" not in page.text
+
+
+async def test_recent_activity_names_the_items_and_the_author(
+    coach: CoachClient, owner_page: Visitor, anonymous: CoachClient
+) -> None:
+    ana = await coach.create_customer("Ana", surname="Flores", email=f"ana@{coach.ctx.company_id}.test")
+    squat, row = await coach.create_exercise("Squat"), await coach.create_exercise("Row")
+    block = await training.block_with(
+        coach, ana, training.exercise_of(squat), training.circuit_of(row), training.task("Stretch"), training.form_of()
+    )
+    first_access = {"token": ana["firstAccessToken"], "password": PASSWORD}
+    tokens = (await anonymous.post("/auth/first-access", first_access)).ok()
+    client = anonymous.with_bearer(tokens["accessToken"])
+    (await training.log(coach, block, block["items"][0])).ok()
+    for item in block["items"][1:]:
+        (await training.own_log(client, block, item, isCompleted=True)).ok()
+
+    page = (await owner_page.get(f"/app/customers/{ana['_id']}/notes")).ok()
+
+    events = re.findall(r"<li><b>(.*?)</b><small>(.*?)</small>", page.html)
+    authors = {description: details.partition(" · ")[0] for description, details in events}
+    assert authors == {
+        "Logged Squat in Legs": "Olga Owner (API key)",
+        "Logged Finisher in Legs": "Ana",
+        "Logged Stretch in Legs": "Ana",
+        "Completed the form Check-in in Legs": "Ana",
+        "Completed Legs": "Ana",
+    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.ids import ObjectId
@@ -21,6 +21,14 @@ ActivityType = Literal[
 ]
 
 
+class Actor(TypedDict):
+    """The author of a change: a coach, also when acting through an API key or an assistant, or the client."""
+
+    type: Literal["coach", "client", "key", "assistant"]
+    _id: ObjectId
+    name: str
+
+
 class ActivityEvent(TypedDict):
     """An entry as interfaces return one; `data` holds identifiers, names and figures that depend on `type`."""
 
@@ -28,6 +36,12 @@ class ActivityEvent(TypedDict):
     type: ActivityType
     date: datetime
     data: dict[str, Any]
+
+
+class AttributedEvent(ActivityEvent):
+    """An entry with its author; None if it was recorded before authors were stored."""
+
+    actor: Actor | None
 
 
 class StoredActivityEvent(Stored):
@@ -38,3 +52,4 @@ class StoredActivityEvent(Stored):
     type: ActivityType
     date: datetime
     data: dict[str, Any]
+    actor: NotRequired[Actor]

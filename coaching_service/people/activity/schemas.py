@@ -19,6 +19,9 @@ class FeedQuery(Input):
     limit = QueryInteger(minimum=1, maximum=100, required=True)
 
 
+_OPTIONAL = {"optional": True}
+
+
 class WorkoutEventData(Output):
     """The workout block that was completed."""
 
@@ -32,6 +35,9 @@ class ItemEventData(WorkoutEventData):
 
     witemId = Identifier()
     itemType = fields.String(metadata={"description": "The type of the item, such as `EXERCISE`."})
+    itemName = fields.String(
+        metadata={"description": "The name of the item, such as that of its exercise.", **_OPTIONAL}
+    )
 
 
 class MeasuredValue(Output):
@@ -40,9 +46,6 @@ class MeasuredValue(Output):
     metricName = fields.String(metadata={"description": "The name of the metric."})
     unit = fields.String(metadata={"description": "The symbol of the unit."})
     value = fields.Float()
-
-
-_OPTIONAL = {"optional": True}
 
 
 class MetricEventData(Output):
@@ -57,6 +60,7 @@ class MetricEventData(Output):
     blockName = fields.String(metadata={"description": "The name of the block.", **_OPTIONAL})
     witemId = Identifier(metadata=_OPTIONAL)
     itemType = fields.String(metadata={"description": "`METRICS`.", **_OPTIONAL})
+    itemName = fields.String(metadata={"description": "The name of the metric set.", **_OPTIONAL})
     measured = fields.List(
         fields.Nested(MeasuredValue), metadata={"description": "The values in the log of an item.", **_OPTIONAL}
     )

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+from coaching_service.core.auth.principal import Principal, Via
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import Page, page_document, skip_of
 from coaching_service.people.activity import store
-from coaching_service.people.activity.models import ActivityEvent, ActivityType
+from coaching_service.people.activity.models import ActivityEvent, ActivityType, Actor, AttributedEvent
 from coaching_service.people.customers import service as customers
+
+_ACTOR_TYPES: dict[Via, Literal["coach", "key", "assistant"]] = {
+    "session": "coach",
+    "apiKey": "key",
+    "mcp": "assistant",
+}
 
 
 async def record_event(
     ctx: Context, activity_type: ActivityType, customer_id: ObjectId, source_id: ObjectId, **data: object
 ) -> None:
-    """Add an entry dated now to a client's feed, in the caller's transaction.
+    """Add an entry by the caller, dated now, to a client's feed, in the caller's transaction.
 
     It replaces the entry of the same type about the same source document.
     """
-    await store.upsert(ctx, customer_id, source_id, activity_type, now(), data)
+    await store.upsert(ctx, customer_id, source_id, activity_type, now(), data, _actor(ctx.caller))
 
 
 async def correct_event(
@@ -40,6 +49,26 @@ async def list_events(ctx: Context, customer_id: ObjectId, *, page: int, size: i
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
+    events = await list_attributed_events(ctx, customer_id, page=page, size=size)
+    docs: list[ActivityEvent] = [
+        {"_id": event["_id"], "type": event["type"], "date": event["date"], "data": event["data"]}
+        for event in events["docs"]
+    ]
+    return page_document(docs, events["totalDocs"], page, size)
+
+
+async def list_attributed_events(ctx: Context, customer_id: ObjectId, *, page: int, size: int) -> Page[AttributedEvent]:
+    """Return one page of a client's feed with the author of each entry, newest first.
+
+    Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
+    """
     await customers.get_visible(ctx, customer_id)
     entries, total = await store.find_page(ctx, customer_id, skip=skip_of(page, size), limit=size)
     return page_document(entries, total, page, size)
+
+
+def _actor(principal: Principal) -> Actor:
+    """The author of a change that a principal makes."""
+    if not principal.is_coach:
+        return {"type": "client", "_id": principal.id, "name": principal.name}
+    return {"type": _ACTOR_TYPES[principal.via], "_id": principal.id, "name": principal.name}

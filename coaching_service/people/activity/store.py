@@ -11,14 +11,14 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.activity.models import ActivityEvent, ActivityType, StoredActivityEvent
+from coaching_service.people.activity.models import ActivityType, Actor, AttributedEvent, StoredActivityEvent
 
 events = Documents[StoredActivityEvent](
     "activity",
     (Index(("customerId", "-date", "-_id")), Index(("customerId", "sourceId", "type"), unique=True)),
     client_field="customerId",
 )
-_RETURNED_FIELDS = ("type", "date", "data")
+_RETURNED_FIELDS = ("type", "date", "data", "actor")
 
 
 async def upsert(
@@ -28,10 +28,11 @@ async def upsert(
     activity_type: ActivityType,
     date: datetime,
     data: Mapping[str, object],
+    actor: Actor,
 ) -> None:
-    """Store an entry, or replace date and data of the one of this type and source."""
+    """Store an entry, or replace date, data and author of the one of this type and source."""
     where = {"customerId": customer_id, "sourceId": source_id, "type": activity_type}
-    await events.upsert(ctx, where, {"date": date, "data": data})
+    await events.upsert(ctx, where, {"date": date, "data": data, "actor": actor})
 
 
 async def update_data(
@@ -54,7 +55,7 @@ async def delete(
     await events.delete_many(ctx, where)
 
 
-async def find_page(ctx: Context, customer_id: ObjectId, *, skip: int, limit: int) -> tuple[list[ActivityEvent], int]:
+async def find_page(ctx: Context, customer_id: ObjectId, *, skip: int, limit: int) -> tuple[list[AttributedEvent], int]:
     """Return one page of a client's entries, newest first, and how many there are."""
     where = {"customerId": customer_id}
     docs, total = await gather_reads(
@@ -62,4 +63,4 @@ async def find_page(ctx: Context, customer_id: ObjectId, *, skip: int, limit: in
         events.find(ctx, where, sort=("-date", "-_id"), skip=skip, limit=limit, fields=_RETURNED_FIELDS),
         events.count(ctx, where),
     )
-    return cast("list[ActivityEvent]", docs), total
+    return [cast("AttributedEvent", {"actor": None, **doc}) for doc in docs], total

@@ -10,6 +10,7 @@ from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import BadRequest
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import NAME_LENGTH
 from coaching_service.core.variants import DeferredChange
 from coaching_service.people.activity import service as activity
 from coaching_service.people.activity.models import ActivityType
@@ -58,17 +59,18 @@ async def log_item(
     async def logged(tx: Context) -> WorkItem:
         # First, so that logs of one client at the same time meet here, before any other work is done twice.
         await customers.record_activity(tx, customer_id)
-        block, item = await item_service.log_item(tx, calendar, block_id, item_id, read_log)
+        block, _ = await item_service.log_item(tx, calendar, block_id, item_id, read_log)
+        item = await item_service.present_item(tx, block, item_id)
         await _follow(tx, customer_id, block, item)
         await tx.publish(ItemLogged(customer_id))
-        return await item_service.present_item(tx, block, item_id)
+        return item
 
     return await in_transaction(ctx, logged)
 
 
 async def _follow(ctx: Context, customer_id: ObjectId, block: StoredBlock, item: WorkItem) -> None:
     item_id, day = item["_id"], str(block["date"])
-    of_item: Document = {"witemId": item_id, "itemType": item["type"]}
+    of_item: Document = {"witemId": item_id, "itemType": item["type"], "itemName": _item_name(item)}
     if item["type"] == "METRICS":
         set_id = item["metricsFields"]["metricsSetId"]
         of_item["measured"] = await metrics.record_logged_values(ctx, customer_id, item_id, set_id, day, item["values"])
@@ -84,6 +86,23 @@ async def _follow(ctx: Context, customer_id: ObjectId, block: StoredBlock, item:
         await activity.record_event(ctx, "workout_completed", customer_id, block["_id"], **about)
     else:
         await activity.remove_events(ctx, customer_id, block["_id"], "workout_completed")
+
+
+def _item_name(item: WorkItem) -> str:
+    """The name of an item in the activity feed, at most 200 characters."""
+    if item["type"] == "EXERCISE":
+        name = item["exercise"]["name"]
+    elif item["type"] == "CIRCUIT":
+        name = item["circuitName"]
+    elif item["type"] == "TASK":
+        name = item["taskFields"]["title"]
+    elif item["type"] == "FORM":
+        name = item["form"]["name"]
+    elif item["type"] == "METRICS":
+        name = item["metricsFields"]["name"]
+    else:
+        name = item["reminderFields"]["message"]
+    return name[:NAME_LENGTH]
 
 
 def _require_of_circuit(item: CircuitItem, done: Sequence[CustomerSet]) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from coaching_service.core.database.documents import Document
+from typing import Any
+
+from coaching_service.people.activity.models import ActivityEvent, Actor
 from coaching_service.web.views.item_descriptions import format_number
 
 RECORD_TYPES = {"heaviest_load": "Heaviest load", "most_reps": "Most reps", "estimated_1rm": "Estimated 1RM"}
 _TEMPLATES = {
     "workout_completed": "Completed {blockName}",
     "item_logged": "Logged {item} in {blockName}",
-    "form_submitted": "Completed a form in {blockName}",
+    "form_submitted": "Completed {item} in {blockName}",
     "metric_recorded": "{metricName}: {amount}",
     "photo_added": "Progress photo added ({side})",
     "plan_uploaded": "Nutrition plan version {number}: {fileName}",
@@ -17,22 +19,42 @@ _TEMPLATES = {
     "note_added": "Note added",
     "program_assigned": "Program {programName} assigned, {workouts}",
 }
-_ITEM_TYPES = {"EXERCISE": "an exercise", "CIRCUIT": "a circuit", "TASK": "a task", "REMINDER": "a reminder"}
+_UNNAMED_ITEMS = {
+    "EXERCISE": "an exercise",
+    "CIRCUIT": "a circuit",
+    "TASK": "a task",
+    "REMINDER": "a reminder",
+    "FORM": "a form",
+}
+_VIA = {"key": " (API key)", "assistant": " (assistant)"}
 
 
-def describe_event(event: Document) -> str:
+def describe_actor(actor: Actor | None) -> str:
+    """Describe the author of an event, such as `Olga Owner (assistant)`; empty if unknown."""
+    return actor["name"] + _VIA.get(actor["type"], "") if actor else ""
+
+
+def describe_event(event: ActivityEvent) -> str:
     """Describe an event in one line, such as `Personal record in Squat. Heaviest load: 80 kg`."""
     data, kind = event["data"], event["type"]
     if kind == "metric_recorded" and "metricName" not in data:
-        return f"Recorded metrics in {data['blockName']}"
+        return f"Recorded {data.get('itemName', 'metrics')} in {data['blockName']}"
     unit = data.get("unit", "")
     if unit == "count":
         unit = "reps" if kind == "personal_record" else ""
     count = data.get("blocks", 0)
     values = {
-        "item": _ITEM_TYPES.get(data.get("itemType", ""), "an item"),
+        "item": _describe_item(data),
         "amount": format_number(data.get("value"), unit),
         "record": RECORD_TYPES.get(data.get("recordType", ""), ""),
         "workouts": f"{count} workout{'' if count == 1 else 's'}",
     }
     return str(_TEMPLATES.get(kind, kind)).format_map(data | values)
+
+
+def _describe_item(data: dict[str, Any]) -> str:
+    """Name the item of an event; entries recorded before names were stored only have its type."""
+    name, item_type = data.get("itemName"), data.get("itemType", "")
+    if name is None:
+        return _UNNAMED_ITEMS.get(item_type, "an item")
+    return f"the form {name}" if item_type == "FORM" else str(name)

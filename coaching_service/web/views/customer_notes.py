@@ -16,7 +16,7 @@ from coaching_service.core.validation import TEXT_LENGTH, Input, Text
 from coaching_service.people.activity import service as activity
 from coaching_service.progress.notes import service as notes
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views.activity_descriptions import describe_event
+from coaching_service.web.views.activity_descriptions import describe_actor, describe_event
 from coaching_service.web.views.customer_layout import customer_path, load_header
 
 pages = Pages("/app/customers/{customerId}")
@@ -34,12 +34,15 @@ async def notes_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
         ctx,
         load_header(ctx, customer_id),
         notes.list_notes(ctx, customer_id),
-        activity.list_events(ctx, customer_id, page=1, size=_RECENT_EVENTS),
+        activity.list_attributed_events(ctx, customer_id, page=1, size=_RECENT_EVENTS),
     )
     return {
         "customer": customer,
         "notes": customer_notes,
-        "events": [event | {"description": describe_event(event)} for event in feed["docs"]],
+        "events": [
+            {**event, "description": describe_event(event), "author": describe_actor(event["actor"])}
+            for event in feed["docs"]
+        ],
     }
 
 
