@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tests.client import UNKNOWN, CoachClient
-from tests.training import Json, block_with, client_path, employee_key, feed, log, task, told
+from tests.training import Json, block_with, client_path, employee_key, feed, feed_types, log, task
 
 
 async def write(coach: CoachClient, customer: Json, count: int) -> list[str]:
@@ -98,7 +98,7 @@ async def test_numbers_are_converted_as_everywhere(coach: CoachClient) -> None:
 async def test_a_feed_is_one_client_s_of_one_company(coach: CoachClient, other_company: CoachClient) -> None:
     ana, bo = await coach.create_customer("Ana"), await coach.create_customer("Bo")
     await write(coach, ana, 1)
-    assert await told(coach, bo) == []
+    assert await feed_types(coach, bo) == []
     path = client_path(ana, "activity-feed")
     unknown = client_path({"_id": UNKNOWN}, "activity-feed")
     theirs = (await other_company.get(path, page=1, limit=1)).refused(404)

@@ -15,6 +15,7 @@ from tests.training import (
     circuit_of,
     client_path,
     exercise_of,
+    feed_types,
     form_of,
     log,
     metric_set,
@@ -25,7 +26,6 @@ from tests.training import (
     read,
     task,
     titles,
-    told,
 )
 
 _STAMPS = ("_id", "createdAt", "updatedAt", "version")
@@ -48,7 +48,7 @@ async def dates(coach: CoachClient, customer: Json, year: int = 2026) -> list[tu
 
 
 class TestCopying:
-    async def test_the_plan_is_the_same_with_nothing_done(self, coach: CoachClient) -> None:
+    async def test_copy_has_the_same_plan_with_nothing_logged(self, coach: CoachClient) -> None:
         """Contract 5: POST .../wblocks/{wid}/copy `{date}`; contract 1: copy, apply, assign 201."""
         ana = await coach.create_customer()
         block = await block_with(coach, ana, *await one_of_each(coach), name="Full")
@@ -69,7 +69,7 @@ class TestCopying:
         assert (await read(coach, block))["isCompleted"] is True, "the original stays as it was"
         assert (await coach.get(client_path(ana))).ok()["customerRoleData"]["lastWorkoutDate"] == SUNDAY
 
-    async def test_a_copy_on_the_same_day_goes_to_its_end(self, coach: CoachClient) -> None:
+    async def test_copy_on_the_same_day_becomes_the_last(self, coach: CoachClient) -> None:
         ana = await coach.create_customer()
         first, _ = await block_with(coach, ana, task()), await coach.schedule(ana, MONDAY, "second")
         copied = (await coach.post(f"{path_of(first)}/copy", {"date": MONDAY})).ok(201)
@@ -77,7 +77,7 @@ class TestCopying:
         (await log(coach, copied, copied["items"][0])).ok()
         assert [block["isCompleted"] for block in await coach.calendar(ana)] == [False, False, True]
 
-    async def test_days_of_rest_are_copied_too_and_so_are_a_program_s_blocks(self, coach: CoachClient) -> None:
+    async def test_rest_days_and_program_blocks_are_copied(self, coach: CoachClient) -> None:
         ana = await coach.create_customer()
         rest = (await coach.post(client_path(ana, "wblocks"), {"name": "R", "date": MONDAY, "isRest": True})).ok(201)
         assert (await coach.post(f"{path_of(rest)}/copy", {"date": TUESDAY})).ok(201)["isRest"] is True
@@ -91,7 +91,7 @@ class TestCopying:
         for wrong in ({}, {"day": 0}, {"day": 3_661}, {"date": MONDAY}):
             (await coach.post(f"{path_of(block)}/copy", wrong)).refused(400, "day")
 
-    async def test_a_copy_needs_a_date_and_a_block(self, coach: CoachClient) -> None:
+    async def test_copy_requires_a_date_and_a_block(self, coach: CoachClient) -> None:
         ana = await coach.create_customer()
         block = await coach.schedule(ana)
         for wrong in ({}, {"date": None}, {"date": "2026-02-29"}, {"date": "tomorrow"}, {"day": 1}):
@@ -99,7 +99,7 @@ class TestCopying:
         (await coach.post(f"{path_of(block | {'_id': UNKNOWN})}/copy", {"date": MONDAY})).refused(404, "Workout block")
         assert len(await coach.calendar(ana)) == 1
 
-    async def test_a_copy_that_is_retried_with_its_key_is_made_once(self, coach: CoachClient) -> None:
+    async def test_retried_copy_is_executed_once(self, coach: CoachClient) -> None:
         """Contract 1: the same key and body gives the first 2xx answer again, executed once."""
         ana = await coach.create_customer()
         block = await block_with(coach, ana, task())
@@ -115,7 +115,7 @@ class TestCopying:
 class TestShifting:
     """Contract 5: POST .../wblocks/shift `{from, days}`: every block from that date on that has nothing done."""
 
-    async def test_everything_from_a_date_on_moves(self, coach: CoachClient) -> None:
+    async def test_blocks_from_a_date_on_are_shifted(self, coach: CoachClient) -> None:
         ana, bo = await coach.create_customer("Ana"), await coach.create_customer("Bo")
         for date, name in [("2026-03-01", "before"), (MONDAY, "A"), (MONDAY, "B"), (SUNDAY, "C")]:
             await coach.schedule(ana, date, name)
@@ -155,7 +155,7 @@ class TestShifting:
             ("9999-12-30", 1, "9999-12-31"),
         ],
     )
-    async def test_over_the_ends_of_months_and_years(
+    async def test_shift_crosses_months_and_years(
         self, coach: CoachClient, date: str, days: int, expected: str
     ) -> None:
         ana = await coach.create_customer()
@@ -164,14 +164,14 @@ class TestShifting:
         assert (await read(coach, block))["date"] == expected
 
     @pytest.mark.parametrize(("date", "days"), [("9999-12-31", 1), ("9995-01-01", 3_660), ("0001-01-01", -1)])
-    async def test_nothing_leaves_the_calendar(self, coach: CoachClient, date: str, days: int) -> None:
+    async def test_shift_past_the_calendar_is_rejected(self, coach: CoachClient, date: str, days: int) -> None:
         ana = await coach.create_customer()
         inside, last = await coach.schedule(ana, "5000-01-01"), await coach.schedule(ana, date)
         reply = await coach.post(client_path(ana, "wblocks/shift"), {"from": "0001-01-01", "days": days})
         reply.refused(400, date)
         assert (await read(coach, inside), await read(coach, last)) == (inside, last), "not even the others move"
 
-    async def test_what_has_anything_done_stays(self, coach: CoachClient) -> None:
+    async def test_logged_blocks_are_not_shifted(self, coach: CoachClient) -> None:
         ana, squat, body = await coach.create_customer(), await coach.create_exercise(), await metric_set(coach)
         items = [exercise_of(squat), circuit_of(squat), task(), form_of(), metrics_of(body)]
         sets = [{"exerciseId": squat["_id"], "reps": 3}]
@@ -202,7 +202,7 @@ class TestShifting:
         assert [name for date, name in await dates(coach, ana) if date == TUESDAY] == ["undone", "empty"]
         assert len([date for date, _ in await dates(coach, ana) if date == MONDAY]) == 9
 
-    async def test_a_shift_is_whole_numbers_within_ten_years(self, coach: CoachClient) -> None:
+    async def test_shift_is_an_integer_within_ten_years(self, coach: CoachClient) -> None:
         ana = await coach.create_customer()
         path = client_path(ana, "wblocks/shift")
         for body, field in [
@@ -216,7 +216,7 @@ class TestShifting:
         ]:
             (await coach.post(path, body)).refused(400, field)
 
-    async def test_a_shift_and_a_log_at_the_same_time(self, coach: CoachClient) -> None:
+    async def test_concurrent_shift_and_log_are_consistent(self, coach: CoachClient) -> None:
         """Whichever comes first: what was done is never moved after it was done."""
         ana = await coach.create_customer()
         for _ in range(5):
@@ -224,10 +224,10 @@ class TestShifting:
             logged, shifted = await asyncio.gather(log(coach, block, block["items"][0]), shift(coach, ana, MONDAY, 400))
             assert logged.status == 200
             assert (await read(coach, block))["date"] == ("2027-04-06" if shifted else MONDAY)
-        assert (await told(coach, ana)).count("workout_completed") == 5
+        assert (await feed_types(coach, ana)).count("workout_completed") == 5
 
 
-async def test_a_change_based_on_an_older_version_is_refused_whatever_it_says(coach: CoachClient) -> None:
+async def test_outdated_change_is_rejected(coach: CoachClient) -> None:
     """Contract 1: a PATCH body may carry the `version` it was based on; if the document has moved on, 409."""
     ana = await coach.create_customer()
     block = await block_with(coach, ana, task())
@@ -237,7 +237,7 @@ async def test_a_change_based_on_an_older_version_is_refused_whatever_it_says(co
     assert (await coach.patch(path_of(block), {})).ok() == block
 
 
-async def test_a_log_or_a_move_based_on_an_older_version_is_refused(coach: CoachClient) -> None:
+async def test_outdated_log_or_move_is_rejected(coach: CoachClient) -> None:
     """Contract 1: a PUT body may carry the `version` it was based on; if the document has moved on, 409."""
     ana = await coach.create_customer()
     block, other = await block_with(coach, ana, task(), task("Run")), await block_with(coach, ana, task("Row"))
@@ -258,7 +258,7 @@ async def test_a_log_or_a_move_based_on_an_older_version_is_refused(coach: Coach
     (await move(coach, run, block, other, 0, version=other["version"])).ok()
 
 
-async def test_items_of_a_superset_share_a_name_wherever_they_go(coach: CoachClient) -> None:
+async def test_superset_is_kept_by_copies_and_moves(coach: CoachClient) -> None:
     """Contract 5: EXERCISE: also `supersetId`."""
     ana, squat, press = (
         await coach.create_customer(),

@@ -13,6 +13,7 @@ from tests.training import (
     block_with,
     client_path,
     exercise_of,
+    feed_types,
     hide,
     history,
     log,
@@ -25,7 +26,6 @@ from tests.training import (
     responses,
     show,
     task,
-    told,
 )
 
 
@@ -65,7 +65,7 @@ async def test_whoever_comes_in_as_the_client_reads_and_logs(
     assert (logged["isCompleted"], logged["comment"], noted["isCompleted"]) == (True, "easy", True)
     assert (noted["sessionRpe"], noted["durationMinutes"]) == (6, 20)
     assert await mine(client) == [noted] == [await read(coach, block)]
-    assert await told(coach, ana) == ["item_logged", "workout_completed"]
+    assert await feed_types(coach, ana) == ["item_logged", "workout_completed"]
 
 
 async def test_a_client_s_log_implies_what_a_coach_s_does(coach: CoachClient) -> None:
@@ -83,10 +83,15 @@ async def test_a_client_s_log_implies_what_a_coach_s_does(coach: CoachClient) ->
 
     assert await history(coach, ana, body) == [{"date": MONDAY, "value": 71}]
     assert [each["value"] for each in (await responses(coach, ana))[0]["answers"]] == ["Fine"]
-    assert await told(coach, ana) == ["form_submitted", *["item_logged"] * 4, "metric_recorded", "workout_completed"]
+    assert await feed_types(coach, ana) == [
+        "form_submitted",
+        *["item_logged"] * 4,
+        "metric_recorded",
+        "workout_completed",
+    ]
     for item in block["items"]:
         (await own_log(client, block, item, isCompleted=False)).ok()
-    assert (await told(coach, ana), await history(coach, ana, body), await responses(coach, ana)) == ([], [], [])
+    assert (await feed_types(coach, ana), await history(coach, ana, body), await responses(coach, ana)) == ([], [], [])
     (await own_log(client, block, block["items"][0], customerSets=[{"reps": "8"}])).refused(400, "customerSets.0.reps")
 
 

@@ -213,8 +213,8 @@ def test_use_by_the_company_orders_equal_matches() -> None:
 
 
 async def _list(coach: CoachClient, keywords: str, page: int = 1, size: int = 50) -> Json:
-    found: Json = (await coach.get("/exercises/unified", pageSize=size, pageNum=page, keywords=keywords)).ok()
-    return found
+    page_document: Json = (await coach.get("/exercises/unified", pageSize=size, pageNum=page, keywords=keywords)).ok()
+    return page_document
 
 
 async def test_response_reports_that_typo_matches_were_added(coach: CoachClient) -> None:

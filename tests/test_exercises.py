@@ -10,8 +10,8 @@ from tests.client import UNKNOWN, CoachClient
 
 
 async def names(coach: CoachClient, path: str = "/exercises/unified", **query: Any) -> list[str]:
-    found = (await coach.get(path, **{"pageSize": 50, "pageNum": 1, **query})).ok()
-    return [exercise["name"] for exercise in found["docs"]]
+    page = (await coach.get(path, **{"pageSize": 50, "pageNum": 1, **query})).ok()
+    return [exercise["name"] for exercise in page["docs"]]
 
 
 async def test_unified_list_has_shared_and_own_exercises(coach: CoachClient, other_company: CoachClient) -> None:
@@ -38,8 +38,8 @@ async def test_matches_are_ordered_by_where_the_keywords_occur(coach: CoachClien
     await coach.create_exercise("Another")
 
     assert await names(coach, keywords="ZQsquát") == ["Zqsquat", "Deep zqsquat", "Pistol", "Thing"]
-    found = (await coach.get("/exercises/unified", pageSize=3, pageNum=2, keywords="zqsquat")).ok()
-    assert ([e["name"] for e in found["docs"]], found["totalDocs"]) == (["Thing"], 4)
+    page = (await coach.get("/exercises/unified", pageSize=3, pageNum=2, keywords="zqsquat")).ok()
+    assert ([e["name"] for e in page["docs"]], page["totalDocs"]) == (["Thing"], 4)
 
 
 async def test_every_keyword_must_occur_in_name_alias_tag_muscle_or_equipment(coach: CoachClient) -> None:

@@ -14,13 +14,13 @@ from tests.training import (
     block_with,
     client_path,
     employee_key,
+    feed_types,
     form_of,
     log,
     own_log,
     path_of,
     read,
     responses,
-    told,
 )
 
 TYPES = [question["type"] for question in QUESTIONS]
@@ -116,7 +116,7 @@ async def test_every_wrong_answer_is_named_and_nothing_is_kept(coach: CoachClien
     ]:
         (await log(coach, block, item, answers=answers)).refused(status, words)
     assert await read(coach, block) == block
-    assert (await responses(coach, ana), await told(coach, ana)) == ([], [])
+    assert (await responses(coach, ana), await feed_types(coach, ana)) == ([], [])
 
 
 REQUIRED = [question | {"required": True} for question in QUESTIONS]

@@ -20,15 +20,17 @@ async def create_form(coach: CoachClient, name: str = "Check-in", **fields: Any)
         {"label": "How did you sleep?", "type": "rating", "required": True},
         {"label": "Where does it hurt?", "type": "multi", "options": ["Knee", "Back"]},
     ]
-    made: dict[str, Any] = (await coach.post("/coach/forms", {"name": name, "questions": questions, **fields})).ok(201)
-    return made
+    created: dict[str, Any] = (await coach.post("/coach/forms", {"name": name, "questions": questions, **fields})).ok(
+        201
+    )
+    return created
 
 
 async def create_set(coach: CoachClient, name: str = "Body", **fields: Any) -> dict[str, Any]:
     metrics = [{"name": "Body weight", "metricUnitId": await unit(coach)}]
     body = {"name": name, "metrics": metrics, **fields}
-    made: dict[str, Any] = (await coach.post("/coach/metrics-sets", body)).ok(201)
-    return made
+    created: dict[str, Any] = (await coach.post("/coach/metrics-sets", body)).ok(201)
+    return created
 
 
 @pytest.fixture
@@ -39,7 +41,7 @@ async def items(coach: CoachClient) -> str:
     return f"/coach/customers/{ana['_id']}/wblocks/{block['_id']}/witems"
 
 
-async def test_a_circuit_names_its_exercises(coach: CoachClient, items: str) -> None:
+async def test_circuit_has_the_names_of_its_exercises(coach: CoachClient, items: str) -> None:
     squat, press = await coach.create_exercise("Squat"), await coach.create_exercise("Press")
     circuit = {
         "type": "CIRCUIT",
@@ -63,7 +65,7 @@ async def test_a_circuit_names_its_exercises(coach: CoachClient, items: str) -> 
     (await coach.post(items, circuit | {"circuitExercises": [{"exerciseId": UNKNOWN, "sets": SETS}]})).refused(404)
 
 
-async def test_a_form_of_the_library_is_copied_as_it_is_now(coach: CoachClient, items: str) -> None:
+async def test_library_form_is_copied_into_the_item(coach: CoachClient, items: str) -> None:
     form = await create_form(coach)
     item = (await coach.post(items, {"type": "FORM", "form": {"formId": form["_id"]}})).ok(201)
 
@@ -76,7 +78,7 @@ async def test_a_form_of_the_library_is_copied_as_it_is_now(coach: CoachClient, 
     (await coach.post(items, {"type": "FORM", "form": {"formId": form["_id"]}})).refused(404, "Form")
 
 
-async def test_a_form_may_be_made_for_one_item(coach: CoachClient, items: str) -> None:
+async def test_form_can_be_created_for_a_single_item(coach: CoachClient, items: str) -> None:
     form = {"name": "Once", "questions": [{"label": "Well?"}]}
     item = (await coach.post(items, {"type": "FORM", "form": form})).ok(201)
 
@@ -90,7 +92,7 @@ async def test_a_form_may_be_made_for_one_item(coach: CoachClient, items: str) -
     )
 
 
-async def test_a_metrics_item_names_its_metrics_and_units(coach: CoachClient, items: str) -> None:
+async def test_metrics_item_has_metrics_and_units(coach: CoachClient, items: str) -> None:
     metric_set = await create_set(coach)
     item = (await coach.post(items, {"type": "METRICS", "metricsFields": {"metricsSetId": metric_set["_id"]}})).ok(201)
 
@@ -107,7 +109,7 @@ async def test_a_metrics_item_names_its_metrics_and_units(coach: CoachClient, it
     (await coach.post(items, body)).refused(404, "Metrics set")
 
 
-async def test_a_reminder_has_a_time_and_a_message(coach: CoachClient, items: str) -> None:
+async def test_reminder_has_a_time_of_day(coach: CoachClient, items: str) -> None:
     for scheduled, time in (("08:30", "08:30"), ("23:59", "23:59"), ("2026-03-02T08:31:00Z", "08:31")):
         fields = {"scheduledTime": scheduled, "message": "Drink water"}
         item = (await coach.post(items, {"type": "REMINDER", "reminderFields": fields})).ok(201)
@@ -134,14 +136,14 @@ async def test_a_reminder_has_a_time_and_a_message(coach: CoachClient, items: st
         ({"type": "REMINDER", "reminderFields": {"scheduledTime": "08:00"}}, "reminderFields.message"),
     ],
 )  # fmt: skip
-async def test_a_bad_item_is_refused_by_the_name_of_its_field(
+async def test_invalid_item_is_rejected_with_its_field(
     coach: CoachClient, items: str, item: dict[str, Any], field: str
 ) -> None:
     error = (await coach.post(items, item)).refused(400)
     assert [message for message in error["message"] if message.startswith(field + " ")], error
 
 
-async def test_a_form_is_kept_changed_and_deleted(coach: CoachClient, other_company: CoachClient) -> None:
+async def test_form_is_created_changed_and_deleted(coach: CoachClient, other_company: CoachClient) -> None:
     form = await create_form(coach, "Zeta")
     await create_form(coach, "alpha")
     path = f"/coach/forms/{form['_id']}"
@@ -163,10 +165,10 @@ async def test_a_form_is_kept_changed_and_deleted(coach: CoachClient, other_comp
     (await coach.delete(path)).refused(404)
 
 
-async def test_a_metric_keeps_its_identity_and_its_unit(coach: CoachClient) -> None:
-    made = await create_set(coach)
-    path = f"/coach/metrics-sets/{made['_id']}"
-    [weight] = made["metrics"]
+async def test_metric_keeps_its_identifier_and_unit(coach: CoachClient) -> None:
+    created = await create_set(coach)
+    path = f"/coach/metrics-sets/{created['_id']}"
+    [weight] = created["metrics"]
     kg, cm = await unit(coach), await unit(coach, "cm")
 
     both = [{"_id": weight["_id"], "name": "Weight", "metricUnitId": kg}, {"name": "Waist", "metricUnitId": cm}]

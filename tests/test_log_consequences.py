@@ -16,6 +16,7 @@ from tests.training import (
     client_path,
     exercise_of,
     feed,
+    feed_types,
     form_of,
     history,
     log,
@@ -27,7 +28,6 @@ from tests.training import (
     read,
     responses,
     task,
-    told,
 )
 
 
@@ -131,7 +131,7 @@ async def test_the_feed_gets_the_event_of_each_type(coach: CoachClient) -> None:
             *(block["_id"], "Legs", MONDAY),
             item["type"],
         )
-        assert ("workout_completed" in await told(coach, ana)) == (at == 5), "only when all items are done"
+        assert ("workout_completed" in await feed_types(coach, ana)) == (at == 5), "only when all items are done"
 
 
 async def test_the_feed_names_what_was_measured(coach: CoachClient) -> None:
@@ -152,7 +152,7 @@ async def test_repeating_a_log_tells_nothing_twice(coach: CoachClient) -> None:
     block = await block_with(coach, ana, task())
     for _ in range(3):
         (await log(coach, block, block["items"][0])).ok()
-    assert await told(coach, ana) == ["item_logged", "workout_completed"]
+    assert await feed_types(coach, ana) == ["item_logged", "workout_completed"]
 
 
 async def test_undoing_one_item_takes_the_finished_workout_back(coach: CoachClient) -> None:
@@ -160,13 +160,18 @@ async def test_undoing_one_item_takes_the_finished_workout_back(coach: CoachClie
     block = await block_with(coach, ana, *await one_of_each(coach))
     for item in block["items"]:
         (await log(coach, block, item)).ok()
-    assert await told(coach, ana) == ["form_submitted", *["item_logged"] * 4, "metric_recorded", "workout_completed"]
+    assert await feed_types(coach, ana) == [
+        "form_submitted",
+        *["item_logged"] * 4,
+        "metric_recorded",
+        "workout_completed",
+    ]
 
     (await log(coach, block, block["items"][3], isCompleted=False)).ok()
-    assert await told(coach, ana) == [*["item_logged"] * 4, "metric_recorded"]
+    assert await feed_types(coach, ana) == [*["item_logged"] * 4, "metric_recorded"]
     for item in block["items"]:
         (await log(coach, block, item, isCompleted=False)).ok()
-    assert await told(coach, ana) == []
+    assert await feed_types(coach, ana) == []
 
 
 async def test_the_last_activity_is_remembered_and_is_no_change_of_the_client(coach: CoachClient) -> None:
@@ -203,7 +208,7 @@ async def test_a_refused_log_leaves_nothing_behind(coach: CoachClient, kind: str
     (await log(coach, block, block["items"][0], **done)).refused(status)
 
     assert await read(coach, block) == block
-    assert (await told(coach, ana), await responses(coach, ana)) == ([], [])
+    assert (await feed_types(coach, ana), await responses(coach, ana)) == ([], [])
     assert (await coach.get(client_path(ana))).ok()["lastActivityDate"] is None
 
 
@@ -235,7 +240,7 @@ async def test_the_last_two_items_logged_at_the_same_time_finish_the_workout(coa
     for name in "abcd":
         block = await block_with(coach, ana, task(), task(), task(), name=name)
         await asyncio.gather(*(log(coach, block, item) for item in block["items"]))
-    assert (await told(coach, ana)).count("workout_completed") == 4
+    assert (await feed_types(coach, ana)).count("workout_completed") == 4
 
 
 async def test_what_was_recorded_goes_with_its_session_to_another_day(coach: CoachClient) -> None:

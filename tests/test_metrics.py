@@ -15,12 +15,12 @@ from tests.training import (
     client_path,
     employee_key,
     feed,
+    feed_types,
     history,
     log,
     metric_set,
     metrics_of,
     read,
-    told,
 )
 
 
@@ -98,7 +98,7 @@ async def test_the_first_and_the_last_value_go_by_date(coach: CoachClient) -> No
     (await record(coach, ana, body, 0, MONDAY, at=1)).ok(201)
     assert await ends(coach, ana, 1) == (0, 0), "nought is a value"
     days = sorted(event["data"]["day"] for event in await feed(coach, ana))
-    assert (days, set(await told(coach, ana))) == ([MONDAY, MONDAY, TUESDAY, SUNDAY], {"metric_recorded"})
+    assert (days, set(await feed_types(coach, ana))) == ([MONDAY, MONDAY, TUESDAY, SUNDAY], {"metric_recorded"})
 
 
 async def test_one_client_s_values_are_not_another_s(coach: CoachClient) -> None:

@@ -30,7 +30,7 @@ from tests.training import (
 @pytest.mark.parametrize(
     ("index", "expected"), [(0, "cabd"), (1, "acbd"), (2, "abcd"), (3, "abdc"), (4, "abdc"), (1_000, "abdc")]
 )
-async def test_an_item_moves_within_its_block(coach: CoachClient, index: int, expected: str) -> None:
+async def test_item_moves_within_its_block(coach: CoachClient, index: int, expected: str) -> None:
     """Contract 5: `index` from 0; answers the target block. Contract 1: `version`: +1 a change."""
     ana = await coach.create_customer()
     block = await block_with(coach, ana, *(task(title) for title in "abcd"))
@@ -44,7 +44,7 @@ async def test_an_item_moves_within_its_block(coach: CoachClient, index: int, ex
 
 
 @pytest.mark.parametrize(("index", "expected"), [(0, "bxy"), (1, "xby"), (2, "xyb"), (99, "xyb")])
-async def test_an_item_moves_to_another_block_and_another_day(coach: CoachClient, index: int, expected: str) -> None:
+async def test_item_moves_to_another_block_and_day(coach: CoachClient, index: int, expected: str) -> None:
     ana = await coach.create_customer()
     block = await block_with(coach, ana, *(task(title) for title in "abc"))
     for date in (MONDAY, TUESDAY):
@@ -61,7 +61,7 @@ async def test_an_item_moves_to_another_block_and_another_day(coach: CoachClient
         assert titles(block) == ["a", "b", "c"]
 
 
-async def test_what_was_done_moves_along(coach: CoachClient) -> None:
+async def test_log_moves_with_the_item(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     block = await block_with(coach, ana, *await one_of_each(coach))
     other = await coach.schedule(ana, TUESDAY)
@@ -73,28 +73,28 @@ async def test_what_was_done_moves_along(coach: CoachClient) -> None:
     assert ((await read(coach, block))["items"], (await read(coach, block))["isCompleted"]) == ([], False)
 
 
-async def test_items_move_in_a_program(coach: CoachClient) -> None:
+async def test_items_move_within_a_program(coach: CoachClient) -> None:
     """Contract 5: program blocks: the rest as for customers."""
     program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
     path = f"/coach/programs/{program['_id']}/wblocks"
-    one, two = [(await coach.post(path, {"name": "A", "day": day})).ok(201) for day in (1, 2)]
-    items = [await add(coach, one, task(title)) for title in "ab"]
+    first, second = [(await coach.post(path, {"name": "A", "day": day})).ok(201) for day in (1, 2)]
+    items = [await add(coach, first, task(title)) for title in "ab"]
 
-    reached = (await move(coach, items[0], one, two, 0)).ok()
+    reached = (await move(coach, items[0], first, second, 0)).ok()
 
-    assert (reached["day"], titles(reached), titles(await read(coach, one))) == (2, ["a"], ["b"])
-    (await move(coach, items[0], one, two, 0)).refused(409)
+    assert (reached["day"], titles(reached), titles(await read(coach, first))) == (2, ["a"], ["b"])
+    (await move(coach, items[0], first, second, 0)).refused(409)
     ana = await coach.create_customer()
     block = await block_with(coach, ana, task())
-    (await move(coach, items[0], two, block, 0)).refused(404, "Workout block")
-    (await move(coach, block["items"][0], block, two, 0)).refused(404, "Workout block")
-    assert titles(await read(coach, two)) == ["a"]
+    (await move(coach, items[0], second, block, 0)).refused(404, "Workout block")
+    (await move(coach, block["items"][0], block, second, 0)).refused(404, "Workout block")
+    assert titles(await read(coach, second)) == ["a"]
 
 
 @pytest.mark.parametrize("missing", ["source", "target", "both"])
 @pytest.mark.parametrize("null", [True, False])
 @pytest.mark.parametrize("owner", ["customers", "programs"])
-async def test_a_move_without_its_source_or_target_is_the_documented_500(
+async def test_move_without_source_or_target_is_the_documented_500(
     coach: CoachClient, missing: str, null: bool, owner: str
 ) -> None:
     """Contract 3: item move whose `source` or `target` is absent or null: 500, `WITEM_MOVE_INCOMPLETE`, nothing
@@ -133,17 +133,15 @@ async def test_a_move_without_its_source_or_target_is_the_documented_500(
         ("target", {"wblockId": UNKNOWN, "index": 0.5}, "target.index"),
     ],
 )
-async def test_a_malformed_move_is_refused_by_the_name_of_its_field(
-    coach: CoachClient, part: str, wrong: Any, field: str
-) -> None:
+async def test_malformed_move_is_rejected_with_its_field(coach: CoachClient, part: str, wrong: Any, field: str) -> None:
     """Contract 3: malformed ones are 400."""
     ana = await coach.create_customer()
-    whole = {"source": {"wblockId": UNKNOWN, "witemId": UNKNOWN}, "target": {"wblockId": UNKNOWN, "index": 0}}
-    error = (await coach.put(client_path(ana, "witems/move"), whole | {part: wrong})).refused(400)
+    complete = {"source": {"wblockId": UNKNOWN, "witemId": UNKNOWN}, "target": {"wblockId": UNKNOWN, "index": 0}}
+    error = (await coach.put(client_path(ana, "witems/move"), complete | {part: wrong})).refused(400)
     assert [message for message in error["message"] if message.startswith(field + " ")], error
 
 
-async def test_what_was_never_known_is_not_found(coach: CoachClient, other_company: CoachClient) -> None:
+async def test_unknown_block_or_item_is_not_found(coach: CoachClient, other_company: CoachClient) -> None:
     """Contract 5: item no longer in `source`: 409, never known: 404."""
     ana, bo = await coach.create_customer("Ana"), await coach.create_customer("Bo")
     block, other = await block_with(coach, ana, task("a")), await block_with(coach, ana)
@@ -165,13 +163,13 @@ async def test_what_was_never_known_is_not_found(coach: CoachClient, other_compa
     (await move(coach, item, block, other, 0)).refused(404, "Workout item")
 
 
-async def test_a_full_block_takes_nothing_and_the_item_stays(coach: CoachClient) -> None:
+async def test_full_block_rejects_an_item(coach: CoachClient) -> None:
     ana, squat = await coach.create_customer(), await coach.create_exercise()
     block = await block_with(coach, ana, task("a"))
     template = {"name": "Full", "items": [task(str(n)) for n in range(100)]}
-    made = (await coach.post("/coach/workout-templates", template)).ok(201)
+    created = (await coach.post("/coach/workout-templates", template)).ok(201)
     place = {"customerId": ana["_id"], "date": MONDAY}
-    full = (await coach.post(f"/coach/workout-templates/{made['_id']}/apply", place)).ok(201)
+    full = (await coach.post(f"/coach/workout-templates/{created['_id']}/apply", place)).ok(201)
 
     (await move(coach, block["items"][0], block, full, 0)).refused(400, "100")
 
@@ -183,24 +181,24 @@ async def test_a_full_block_takes_nothing_and_the_item_stays(coach: CoachClient)
     (await coach.post(client_path(ana, "wblocks", full["_id"], "witems"), exercise_of(squat))).refused(400, "100")
 
 
-async def test_two_coaches_moving_one_item(coach: CoachClient) -> None:
+async def test_item_moved_by_two_coaches_ends_in_one_block(coach: CoachClient) -> None:
     """Issue 5: two coaches moving one item: one wins, the other gets 409."""
     ana = await coach.create_customer()
     key = await employee_key(coach, "customers.view", "customers.edit", scope="all")
     other_coach = coach.with_key(key)
     for _ in range(5):
         source = await block_with(coach, ana, task("a"), task("b"))
-        one, two = await coach.schedule(ana, TUESDAY), await coach.schedule(ana, TUESDAY)
+        first, second = await coach.schedule(ana, TUESDAY), await coach.schedule(ana, TUESDAY)
         item = source["items"][0]
 
-        replies = await asyncio.gather(move(coach, item, source, one, 0), move(other_coach, item, source, two, 0))
+        replies = await asyncio.gather(move(coach, item, source, first, 0), move(other_coach, item, source, second, 0))
 
         assert sorted(reply.status for reply in replies) == [200, 409]
-        held = [block["_id"] for block in (one, two) if (await read(coach, block))["items"]]
+        held = [block["_id"] for block in (first, second) if (await read(coach, block))["items"]]
         assert held == [reply.json["_id"] for reply in replies if reply.status == 200]
 
 
-async def test_an_item_logged_while_it_is_moved_is_done_where_it_is(coach: CoachClient) -> None:
+async def test_item_logged_during_a_move_keeps_its_log(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     client = await coach.as_client(ana)
     for _ in range(5):
@@ -208,23 +206,23 @@ async def test_an_item_logged_while_it_is_moved_is_done_where_it_is(coach: Coach
         [item] = source["items"]
         logged, moved = await asyncio.gather(own_log(client, source, item), move(coach, item, source, target, 0))
         assert (moved.status, logged.status in (200, 404)) == (200, True)
-        [found] = (await read(coach, target))["items"]
-        assert (found["_id"], found["isCompleted"]) == (item["_id"], logged.status == 200)
+        [located] = (await read(coach, target))["items"]
+        assert (located["_id"], located["isCompleted"]) == (item["_id"], logged.status == 200)
         assert (await read(coach, source))["items"] == []
 
 
-async def test_two_hundred_moves_at_once_leave_every_item_exactly_once(coach: CoachClient) -> None:
-    """Issue 5: 200 concurrent moves of items among five blocks; afterwards every item is found exactly once."""
+async def test_concurrent_moves_keep_every_item_exactly_once(coach: CoachClient) -> None:
+    """Issue 5: 200 concurrent moves of items among five blocks; afterwards every item is located exactly once."""
     ana = await coach.create_customer()
     blocks = [await block_with(coach, ana, *(task(f"{b}{n}") for n in range(6)), name=b) for b in "abcde"]
-    everything = [item for block in blocks for item in block["items"]]
+    expected_titles = [item for block in blocks for item in block["items"]]
     place = {item["_id"]: block for block in blocks for item in block["items"]}
     dice = random.Random(7)
     statuses: Counter[int] = Counter()
 
     async def keep_moving() -> None:
         for _ in range(10):
-            item, target = dice.choice(everything), dice.choice(blocks)
+            item, target = dice.choice(expected_titles), dice.choice(blocks)
             reply = await move(coach, item, place[item["_id"]], target, dice.randrange(8))
             statuses[reply.status] += 1
             if reply.status == 200:
@@ -233,8 +231,8 @@ async def test_two_hundred_moves_at_once_leave_every_item_exactly_once(coach: Co
     await asyncio.gather(*(keep_moving() for _ in range(20)))
 
     after = await coach.calendar(ana)
-    found = Counter(item["_id"] for block in after for item in block["items"])
-    assert found == Counter(item["_id"] for item in everything)
+    located = Counter(item["_id"] for block in after for item in block["items"])
+    assert located == Counter(item["_id"] for item in expected_titles)
     for block in after:
         assert [item["order"] for item in block["items"]] == list(range(len(block["items"])))
     assert statuses.keys() <= {200, 409}

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tests.client import UNKNOWN, CoachClient
-from tests.training import Json, client_path, employee_key, feed, told
+from tests.training import Json, client_path, employee_key, feed, feed_types
 
 
 async def write(coach: CoachClient, customer: Json, content: str) -> Json:
@@ -132,13 +132,13 @@ async def test_notes_are_listed_newest_first_changed_and_deleted(coach: CoachCli
     (await coach.patch(path, {"version": 0})).refused(409)
     assert (await coach.patch(path, {"version": 1})).ok() == changed
     assert (await coach.patch(path, {})).ok() == changed
-    assert await told(coach, ana) == ["note_added"] * 3
+    assert await feed_types(coach, ana) == ["note_added"] * 3
 
     (await coach.delete(path)).ok(204)
     (await coach.delete(path)).refused(404, "Note")
     (await coach.patch(path, {"content": "x"})).refused(404, "Note")
     assert await notes(coach, ana) == [third, first]
-    assert await told(coach, ana) == ["note_added"] * 2
+    assert await feed_types(coach, ana) == ["note_added"] * 2
     wrong = client_path(ana, "notes", other["_id"])
     (await coach.patch(wrong, {"content": "x"})).refused(404, "Note")
     (await coach.delete(wrong)).refused(404, "Note")

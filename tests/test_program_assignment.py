@@ -40,8 +40,8 @@ async def create(coach: CoachClient, *days: int, name: str = "Base") -> Json:
 
 async def plan(coach: CoachClient, program: Json, day: int, name: str = "Day", **fields: Any) -> Json:
     path = f"/coach/programs/{program['_id']}/wblocks"
-    made: Json = (await coach.post(path, {"name": name, "day": day, **fields})).ok(201)
-    return made
+    created: Json = (await coach.post(path, {"name": name, "day": day, **fields})).ok(201)
+    return created
 
 
 async def assign(coach: CoachClient, program: Json, customer: Json, start: str = MONDAY, **options: Any) -> Reply:
@@ -58,7 +58,7 @@ async def year_of(coach: CoachClient, program: Json, weeks: int = 52) -> int:
     return await workouts.add_blocks(coach.ctx, ProgramPlan(ObjectId(program["_id"])), plans)
 
 
-async def test_every_block_is_copied_onto_the_calendar(coach: CoachClient) -> None:
+async def test_assignment_copies_every_block(coach: CoachClient) -> None:
     """Contract 6: POST /coach/programs/{pid}/assign `{customerId, startDate}` (copies every block onto the calendar,
     all or nothing; answers `{blocks: n}`)."""
     ana = await coach.create_customer()
@@ -79,7 +79,7 @@ async def test_every_block_is_copied_onto_the_calendar(coach: CoachClient) -> No
     assert [(b["day"], b["customerId"]) for b in own] == [(1, None), (1, None), (3, None), (29, None)]
 
 
-async def test_items_of_every_kind_come_along_with_nothing_done(coach: CoachClient) -> None:
+async def test_assigned_items_have_nothing_logged(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     program = await create(coach, 1)
     rest = await plan(coach, program, 2, "Rest", isRest=True)
@@ -102,7 +102,7 @@ async def test_items_of_every_kind_come_along_with_nothing_done(coach: CoachClie
     assert await read(coach, planned) == planned, "what the client does is not the program's"
 
 
-async def test_assigned_blocks_remember_where_they_came_from(coach: CoachClient) -> None:
+async def test_assigned_blocks_have_program_and_day(coach: CoachClient) -> None:
     """Issue 5: assigned blocks remember where they came from (`programId`, `day`)."""
     ana = await coach.create_customer()
     program = await create(coach, 1, 8)
@@ -120,7 +120,7 @@ async def test_assigned_blocks_remember_where_they_came_from(coach: CoachClient)
     assert (await read(coach, second))["day"] == 8, "where it came from is not to be changed"
 
 
-async def test_everything_not_yet_done_is_shifted(coach: CoachClient) -> None:
+async def test_assigned_blocks_can_be_shifted(coach: CoachClient) -> None:
     """Issue 5: shift everything not yet done by N days."""
     ana = await coach.create_customer()
     program = await create(coach, 1, 2, 3)
@@ -136,7 +136,7 @@ async def test_everything_not_yet_done_is_shifted(coach: CoachClient) -> None:
     assert [(block["date"], block["day"]) for block in blocks] == [(MONDAY, 1), ("2026-04-02", 2), ("2026-04-03", 3)]
 
 
-async def test_nothing_is_logged_of_a_program_s_own_blocks(coach: CoachClient) -> None:
+async def test_program_blocks_cannot_be_logged(coach: CoachClient) -> None:
     """Contract 5: program blocks: the rest as for customers, without logs."""
     program = await create(coach, 1)
     [block] = (await coach.get(f"/coach/programs/{program['_id']}/wblock", startDay=1, endDay=1)).ok()
@@ -145,7 +145,7 @@ async def test_nothing_is_logged_of_a_program_s_own_blocks(coach: CoachClient) -
         assert (await coach.put(path, {})).refused(404)["message"] == f"Cannot PUT {path}"
 
 
-async def test_a_program_deleted_or_changed_leaves_what_was_assigned(coach: CoachClient) -> None:
+async def test_assigned_blocks_outlive_changes_of_the_program(coach: CoachClient) -> None:
     """Blocks already assigned from a program stay when it is deleted (the operation's own description)."""
     ana = await coach.create_customer()
     program = await create(coach, 1)
@@ -165,7 +165,7 @@ async def test_a_program_deleted_or_changed_leaves_what_was_assigned(coach: Coac
     assert titles(await read(coach, before[0])) == ["still mine"]
 
 
-async def test_the_feed_tells_of_each_assignment(coach: CoachClient) -> None:
+async def test_each_assignment_is_in_the_activity_feed(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     program = await create(coach, 1, 2, name="Base")
     for start in (MONDAY, "2026-04-06"):
@@ -178,7 +178,7 @@ async def test_the_feed_tells_of_each_assignment(coach: CoachClient) -> None:
     assert len(await coach.calendar(ana, *EVER)) == 4, "assigned twice, it is there twice"
 
 
-async def test_who_and_what_must_be_known(coach: CoachClient, other_company: CoachClient) -> None:
+async def test_unknown_program_or_client_is_not_found(coach: CoachClient, other_company: CoachClient) -> None:
     ana, program = await coach.create_customer(), await create(coach, 1)
     stranger, theirs = await other_company.create_customer(), await create(other_company, 1)
     unknown = {"_id": UNKNOWN}
@@ -199,7 +199,7 @@ async def test_who_and_what_must_be_known(coach: CoachClient, other_company: Coa
     assert (await assign(coach, await create(coach), ana)).ok(201) == {"blocks": 0}
 
 
-async def test_a_year_is_assigned_whole(coach: CoachClient) -> None:
+async def test_a_year_is_assigned_completely(coach: CoachClient) -> None:
     """Issue 5: all or nothing, also for 52 weeks of blocks."""
     ana = await coach.create_customer()
     program = await create(coach)
@@ -217,7 +217,7 @@ async def test_a_year_is_assigned_whole(coach: CoachClient) -> None:
     assert len(identifiers) == 364 * 5
 
 
-async def test_a_year_that_leaves_the_calendar_is_not_assigned_at_all(coach: CoachClient) -> None:
+async def test_assignment_past_the_calendar_assigns_nothing(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     program = await create(coach)
     await year_of(coach, program)
@@ -226,7 +226,7 @@ async def test_a_year_that_leaves_the_calendar_is_not_assigned_at_all(coach: Coa
     assert (await assign(coach, program, ana, "9999-01-02")).ok(201) == {"blocks": 364}
 
 
-async def test_a_client_out_of_a_coach_s_scope_is_forbidden(coach: CoachClient) -> None:
+async def test_client_outside_the_scope_is_forbidden(coach: CoachClient) -> None:
     """Contract 1: client of one's own company outside an employee's scope: 403 by path; a body names one no less."""
     ana, program = await coach.create_customer(), await create(coach, 1)
     key = await employee_key(coach, "customers.edit", "programs.view")
@@ -234,7 +234,7 @@ async def test_a_client_out_of_a_coach_s_scope_is_forbidden(coach: CoachClient) 
     assert await coach.calendar(ana) == []
 
 
-async def test_a_client_erased_meanwhile_gets_all_or_nothing(coach: CoachClient) -> None:
+async def test_assignment_to_a_client_being_erased_is_atomic(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     program = await create(coach)
     await year_of(coach, program, weeks=10)
@@ -243,7 +243,7 @@ async def test_a_client_erased_meanwhile_gets_all_or_nothing(coach: CoachClient)
     assert assigned.status in (201, 404)
 
 
-async def test_an_assignment_retried_with_its_key_is_made_once(coach: CoachClient) -> None:
+async def test_retried_assignment_is_executed_once(coach: CoachClient) -> None:
     ana, program = await coach.create_customer(), await create(coach, 1, 2)
     key = {"Idempotency-Key": "assign-1"}
     replies = [await assign(coach, program, ana, headers=key) for _ in range(3)]
@@ -252,7 +252,7 @@ async def test_an_assignment_retried_with_its_key_is_made_once(coach: CoachClien
     assert (len(await coach.calendar(ana)), len(await feed(coach, ana))) == (2, 1)
 
 
-async def test_a_deleted_exercise_keeps_its_name_in_what_is_assigned_later(coach: CoachClient) -> None:
+async def test_assignment_keeps_the_name_of_a_deleted_exercise(coach: CoachClient) -> None:
     ana, squat = await coach.create_customer(), await coach.create_exercise("Garage Squat")
     program = await create(coach, 1)
     [block] = (await coach.get(f"/coach/programs/{program['_id']}/wblock", startDay=1, endDay=1)).ok()

@@ -11,23 +11,23 @@ TASK = {"type": "TASK", "taskFields": {"title": "Walk"}}
 
 
 async def create(coach: CoachClient, name: str = "Base", **fields: Any) -> dict[str, Any]:
-    made: dict[str, Any] = (await coach.post("/coach/programs", {"name": name, **fields})).ok(201)
-    return made
+    created: dict[str, Any] = (await coach.post("/coach/programs", {"name": name, **fields})).ok(201)
+    return created
 
 
 async def plan(
     coach: CoachClient, program: dict[str, Any], day: int, name: str = "Day", **fields: Any
 ) -> dict[str, Any]:
     path = f"/coach/programs/{program['_id']}/wblocks"
-    made: dict[str, Any] = (await coach.post(path, {"name": name, "day": day, **fields})).ok(201)
-    return made
+    created: dict[str, Any] = (await coach.post(path, {"name": name, "day": day, **fields})).ok(201)
+    return created
 
 
 async def names(coach: CoachClient, **query: Any) -> list[str]:
     return [p["name"] for p in (await coach.get("/coach/programs", **(PAGE | query))).ok()["docs"]]
 
 
-async def test_programs_are_listed_by_name_and_found_by_keywords(coach: CoachClient) -> None:
+async def test_programs_are_sorted_by_name_and_searched_by_keywords(coach: CoachClient) -> None:
     """Specification 4: `archived`, `pageSize`, `pageNum` required, `keywords` optional; paginated response."""
     await create(coach, "zeta", description="Strength for runners")
     await create(coach, "Álpha", tags=["beginner"])
@@ -41,7 +41,7 @@ async def test_programs_are_listed_by_name_and_found_by_keywords(coach: CoachCli
         (await coach.get("/coach/programs", **{k: v for k, v in PAGE.items() if k != missing})).refused(400)
 
 
-async def test_a_program_is_changed_archived_and_deleted(coach: CoachClient) -> None:
+async def test_program_is_changed_archived_and_deleted(coach: CoachClient) -> None:
     program = await create(coach, "Base", description="d", tags=["a"])
     path = f"/coach/programs/{program['_id']}"
 
@@ -64,7 +64,7 @@ async def test_a_program_is_changed_archived_and_deleted(coach: CoachClient) -> 
     assert await coach.ctx.db["workoutBlocks"].count_documents({"companyId": coach.ctx.company_id}) == 0
 
 
-async def test_a_program_counts_its_days_with_workouts(coach: CoachClient) -> None:
+async def test_program_has_the_number_of_days_with_workouts(coach: CoachClient) -> None:
     program = await create(coach)
     assert program["numberOfDaysWithWorkouts"] == 0
     first, again, rest, _empty, far = [await plan(coach, program, day, isRest=day == 2) for day in (1, 1, 2, 3, 40)]
@@ -75,7 +75,7 @@ async def test_a_program_counts_its_days_with_workouts(coach: CoachClient) -> No
     assert (await coach.get(f"/coach/programs/{program['_id']}")).ok()["numberOfDaysWithWorkouts"] == 2
 
 
-async def test_blocks_and_items_work_by_day_as_they_do_by_date(coach: CoachClient) -> None:
+async def test_program_blocks_are_scheduled_by_day(coach: CoachClient) -> None:
     program, squat = await create(coach), await coach.create_exercise()
     base = f"/coach/programs/{program['_id']}"
     second, first = await plan(coach, program, 8, "B"), await plan(coach, program, 1, "A")
@@ -94,7 +94,7 @@ async def test_blocks_and_items_work_by_day_as_they_do_by_date(coach: CoachClien
     assert [b["_id"] for b in (await coach.get(f"{base}/wblock", startDay=1, endDay=1)).ok()] == [second["_id"]]
 
 
-async def test_days_are_whole_numbers_from_one(coach: CoachClient) -> None:
+async def test_days_are_integers_from_one(coach: CoachClient) -> None:
     program = await create(coach)
     base = f"/coach/programs/{program['_id']}"
     for day in (0, -1, 1.5, "1", None, True):
@@ -105,7 +105,7 @@ async def test_days_are_whole_numbers_from_one(coach: CoachClient) -> None:
     (await coach.get(f"/coach/programs/{UNKNOWN}/wblock", startDay=1, endDay=1)).refused(404, "Program")
 
 
-async def test_a_program_s_blocks_are_not_a_client_s(coach: CoachClient) -> None:
+async def test_program_blocks_are_not_found_under_a_client(coach: CoachClient) -> None:
     program, ana = await create(coach), await coach.create_customer()
     block, scheduled = await plan(coach, program, 1), await coach.schedule(ana)
     (await coach.get(f"/coach/customers/{ana['_id']}/wblocks/{block['_id']}")).refused(404)

@@ -24,7 +24,7 @@ from coaching_service.progress.notes.service import sanitise
 from coaching_service.training.workouts.service import shift_date
 from coaching_service.training.workouts.set_schemas import PlannedSets, add_variables
 from tests.client import MONDAY, SUNDAY, TUESDAY, CoachClient
-from tests.training import Json, block_with, form_of, log, move, path_of, reminder, task, told
+from tests.training import Json, block_with, feed_types, form_of, log, move, path_of, reminder, task
 
 T = TypeVar("T")
 quick_settings = settings(max_examples=60)
@@ -282,7 +282,7 @@ class CalendarWork(RuleBasedStateMachine):
         assert len(self.all_ids) == len(set(self.all_ids))
 
     def teardown(self) -> None:
-        assert len(self.run(told(self.coach, self.ana))) == len(self.events)
+        assert len(self.run(feed_types(self.coach, self.ana))) == len(self.events)
 
 
 async def test_any_sequence_of_operations_keeps_the_calendar_consistent(coach: CoachClient) -> None:

@@ -15,11 +15,11 @@ from tests.training import client_path
 ENTRIES = shared.entries()
 
 
-def test_there_are_at_least_three_hundred() -> None:
+def test_library_has_at_least_300_exercises() -> None:
     assert len(ENTRIES) >= 300
 
 
-def test_every_entry_is_whole() -> None:
+def test_every_entry_is_complete() -> None:
     for entry in ENTRIES:
         about = entry["name"]
         assert set(entry) == {"name", "aliases", "type", "level", "equipment", "primary", "secondary", "tags", "cue"}
@@ -31,7 +31,7 @@ def test_every_entry_is_whole() -> None:
         assert entry["cue"].endswith("."), about
 
 
-def test_every_muscle_is_known_and_trained() -> None:
+def test_every_muscle_exists_and_is_trained() -> None:
     for entry in ENTRIES:
         trained = entry["primary"] + entry["secondary"]
         assert entry["primary"], entry["name"]
@@ -40,7 +40,7 @@ def test_every_muscle_is_known_and_trained() -> None:
     assert {muscle for entry in ENTRIES for muscle in entry["primary"]} == set(MUSCLES)
 
 
-def test_nothing_is_there_twice() -> None:
+def test_names_and_instructions_are_unique() -> None:
     names = Counter(name.casefold() for entry in ENTRIES for name in (entry["name"], *entry["aliases"]))
     cues = Counter(entry["cue"] for entry in ENTRIES)
     assert [name for name, times in (names + cues).items() if times > 1] == []
@@ -51,19 +51,19 @@ async def test_publishing_again_writes_nothing(services: Services) -> None:
     assert await services.db["exercises"].count_documents({"companyId": None}) == len(ENTRIES)
 
 
-async def test_publishing_mends_what_has_changed(services: Services) -> None:
+async def test_publishing_restores_changed_exercises(services: Services) -> None:
     changed = await services.db["exercises"].find_one_and_update(
         {"companyId": None, "name": ENTRIES[0]["name"]}, {"$set": {"digest": "old", "level": "wrong"}}
     )
     assert changed is not None
     assert await shared.publish(services) == 1
-    mended = await services.db["exercises"].find_one({"_id": changed["_id"]})
-    assert mended is not None
-    assert (mended["level"], mended["version"]) == (ENTRIES[0]["level"], changed["version"] + 1)
+    restored = await services.db["exercises"].find_one({"_id": changed["_id"]})
+    assert restored is not None
+    assert (restored["level"], restored["version"]) == (ENTRIES[0]["level"], changed["version"] + 1)
 
 
-async def test_publishing_deletes_what_the_library_no_longer_holds(coach: CoachClient, services: Services) -> None:
-    """As a company's own is: unlisted, and named still by the blocks that hold it. It may come back."""
+async def test_publishing_deletes_removed_exercises(coach: CoachClient, services: Services) -> None:
+    """A removed exercise is not listed, but scheduled blocks keep its name; it can be published again."""
     exercises = services.db["exercises"]
     dropped = await exercises.find_one({"companyId": None, "name": ENTRIES[0]["name"]})
     assert dropped is not None
@@ -78,13 +78,13 @@ async def test_publishing_deletes_what_the_library_no_longer_holds(coach: CoachC
 
     (await coach.get(f"/exercises/{dropped['_id']}")).refused(404)
     assert (await coach.calendar(ana))[0]["items"][0]["exercise"]["name"] == "Thigh master"
-    kept = await exercises.find_one({"_id": dropped["_id"]})
-    assert kept is not None
-    as_deleted = {name: kept[name] for name in ("deletedAt", "version")}
+    stored = await exercises.find_one({"_id": dropped["_id"]})
+    assert stored is not None
+    as_deleted = {name: stored[name] for name in ("deletedAt", "version")}
     back = {"companyId": None, "name": ENTRIES[1]["name"]}
     await exercises.update_one(back, {"$set": as_deleted, "$unset": {"digest": ""}})
     assert await shared.publish(services) == 1
-    found = await exercises.find_one(back)
-    assert found is not None
-    assert found["deletedAt"] is None
+    published = await exercises.find_one(back)
+    assert published is not None
+    assert published["deletedAt"] is None
     await exercises.delete_one({"_id": dropped["_id"]})

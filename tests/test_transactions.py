@@ -57,7 +57,7 @@ async def ctx(coach: CoachClient, settings: Settings) -> AsyncIterator[Context]:
 
 @pytest.fixture
 async def fail_commit(ctx: Context, coach: CoachClient) -> AsyncIterator[FailCommit]:
-    """Make the next commits of `ctx` fail, as MongoDB's fail point `failCommand` is told to."""
+    """Make the next commits of `ctx` fail, by the fail point `failCommand` of MongoDB."""
     admin = coach.ctx.db.client.admin
     name = ctx.db.client.delegate.options.pool_options.metadata["application"]["name"]
 

@@ -18,7 +18,7 @@ async def days(coach: CoachClient, customer: Json, start: str = MONDAY, end: str
     return {day["date"]: day["isVisible"] for day in listed}
 
 
-async def test_every_day_is_visible_unless_set(coach: CoachClient) -> None:
+async def test_days_are_visible_by_default(coach: CoachClient) -> None:
     """Contract 5: plain array of `{date, isVisible}`, every day of the range, true unless set."""
     ana = await coach.create_customer()
     assert await days(coach, ana) == dict.fromkeys(WEEK, True)
@@ -36,15 +36,15 @@ async def test_every_day_is_visible_unless_set(coach: CoachClient) -> None:
     assert await days(coach, ana) == dict.fromkeys(WEEK, False), "repeating is harmless"
 
 
-async def test_a_range_crosses_years_and_leap_days_and_ends_with_the_calendar(coach: CoachClient) -> None:
+async def test_range_crosses_years_and_leap_days(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     assert list(await days(coach, ana, "2024-02-28", "2024-03-01")) == ["2024-02-28", "2024-02-29", "2024-03-01"]
     assert list(await days(coach, ana, "2025-12-31", "2026-01-01")) == ["2025-12-31", "2026-01-01"]
     assert list(await days(coach, ana, "9999-12-30", "9999-12-31")) == ["9999-12-30", "9999-12-31"]
-    assert len(await days(coach, ana, "2023-01-01", "2025-12-31")) == 1_096, "three whole years"
+    assert len(await days(coach, ana, "2023-01-01", "2025-12-31")) == 1_096, "three complete years"
 
 
-async def test_a_range_is_at_most_three_years(coach: CoachClient) -> None:
+async def test_range_is_limited_to_three_years(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     assert len(await hide(coach, ana, "2023-01-01", "2026-01-04")) == 1_100
     path = client_path(ana, "visibility")
@@ -66,18 +66,18 @@ async def test_a_range_is_at_most_three_years(coach: CoachClient) -> None:
         ({"isVisible": "true"}, "isVisible"),
     ],
 )
-async def test_a_bad_range_is_refused(coach: CoachClient, wrong: dict[str, Any], field: str) -> None:
+async def test_invalid_range_is_rejected(coach: CoachClient, wrong: dict[str, Any], field: str) -> None:
     """Contract 1: date ranges include both ends; an end before its start is 400."""
     ana = await coach.create_customer()
     body = {"startDate": MONDAY, "endDate": SUNDAY, "isVisible": False} | wrong
     (await coach.put(client_path(ana, "visibility"), body)).refused(400, field)
-    whole = {name: value for name, value in body.items() if name != "isVisible" and value is not None}
+    complete = {name: value for name, value in body.items() if name != "isVisible" and value is not None}
     if "isVisible" not in wrong:
-        (await coach.get(client_path(ana, "visibility"), **whole)).refused(400, field)
+        (await coach.get(client_path(ana, "visibility"), **complete)).refused(400, field)
     assert await days(coach, ana) == dict.fromkeys(WEEK, True)
 
 
-async def test_days_are_hidden_from_one_client(coach: CoachClient, other_company: CoachClient) -> None:
+async def test_days_are_hidden_from_one_client_only(coach: CoachClient, other_company: CoachClient) -> None:
     ana, bo = await coach.create_customer("Ana"), await coach.create_customer("Bo")
     await hide(coach, ana, MONDAY, SUNDAY)
     assert await days(coach, bo) == dict.fromkeys(WEEK, True)
@@ -87,14 +87,14 @@ async def test_days_are_hidden_from_one_client(coach: CoachClient, other_company
     assert await days(coach, ana) == dict.fromkeys(WEEK, False)
 
 
-async def test_days_shown_and_hidden_at_the_same_time_are_one_or_the_other(coach: CoachClient) -> None:
+async def test_concurrent_changes_leave_a_consistent_visibility(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     for _ in range(3):
         await asyncio.gather(*((show if n % 2 else hide)(coach, ana, MONDAY, SUNDAY) for n in range(8)))
-        assert set((await days(coach, ana)).values()) in ({True}, {False}), "each setting is whole"
+        assert set((await days(coach, ana)).values()) in ({True}, {False}), "each setting is complete"
 
 
-async def test_the_coach_sees_hidden_days(coach: CoachClient) -> None:
+async def test_coach_sees_hidden_days(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     await coach.schedule(ana)
     await hide(coach, ana, MONDAY, MONDAY)

@@ -32,7 +32,7 @@ def items_path(customer: dict[str, Any], block: dict[str, Any]) -> str:
         ({"type": "reps"}, {}),
     ],
 )
-async def test_the_variables_of_a_set_follow_from_its_plan(
+async def test_variables_are_derived_from_the_planned_set(
     coach: CoachClient, planned: dict[str, Any], variables: dict[str, Any]
 ) -> None:
     """Contract 5: exact when min equals max or only one is given; load in the company's unit."""
@@ -51,7 +51,7 @@ async def test_the_variables_of_a_set_follow_from_its_plan(
     assert all(stored[name] == value for name, value in planned.items())
 
 
-async def test_loads_are_in_the_unit_of_the_company(new_company: Any) -> None:
+async def test_loads_are_in_the_company_unit(new_company: Any) -> None:
     american = await new_company(load_unit="lb")
     ana, squat = await american.create_customer(), await american.create_exercise()
     block = await american.schedule(ana)
@@ -96,9 +96,7 @@ async def test_loads_are_in_the_unit_of_the_company(new_company: Any) -> None:
         ({"type": "TASK", "taskFields": {"title": " "}}, "taskFields.title"),
     ],
 )
-async def test_a_bad_item_is_refused_by_the_name_of_its_field(
-    coach: CoachClient, item: dict[str, Any], field: str
-) -> None:
+async def test_invalid_item_is_rejected_with_its_field(coach: CoachClient, item: dict[str, Any], field: str) -> None:
     ana = await coach.create_customer()
     block = await coach.schedule(ana)
 
@@ -108,7 +106,7 @@ async def test_a_bad_item_is_refused_by_the_name_of_its_field(
     assert (await coach.calendar(ana))[0]["items"] == []
 
 
-async def test_an_item_names_an_exercise_this_company_can_use(coach: CoachClient, other_company: CoachClient) -> None:
+async def test_item_requires_an_exercise_of_the_company(coach: CoachClient, other_company: CoachClient) -> None:
     ana, theirs = await coach.create_customer(), await other_company.create_exercise()
     block = await coach.schedule(ana)
     unknown = (await coach.post(items_path(ana, block), exercise_item({"_id": UNKNOWN}))).refused(404, "Exercise")
@@ -116,7 +114,7 @@ async def test_an_item_names_an_exercise_this_company_can_use(coach: CoachClient
     assert (await coach.calendar(ana))[0]["items"] == []
 
 
-async def test_sets_are_read_in_the_order_of_their_index(coach: CoachClient) -> None:
+async def test_sets_are_ordered_by_index(coach: CoachClient) -> None:
     ana, squat = await coach.create_customer(), await coach.create_exercise()
     block = await coach.schedule(ana)
     sets = [{"type": "reps", "index": 2, "minPlannedReps": 6}, {"type": "reps", "index": 1, "isWarmup": True}]
@@ -126,7 +124,7 @@ async def test_sets_are_read_in_the_order_of_their_index(coach: CoachClient) -> 
     assert [(s["index"], s["isWarmup"]) for s in item["exerciseSets"]] == [(1, True), (2, False)]
 
 
-async def test_an_item_is_changed_in_its_own_fields_only(coach: CoachClient) -> None:
+async def test_change_ignores_fields_of_other_types(coach: CoachClient) -> None:
     ana, squat, press = await coach.create_customer(), await coach.create_exercise(), await coach.create_exercise("P")
     block = await coach.schedule(ana)
     item = (await coach.post(items_path(ana, block), exercise_item(squat))).ok(201)
@@ -146,7 +144,7 @@ async def test_an_item_is_changed_in_its_own_fields_only(coach: CoachClient) -> 
     assert (await coach.patch(path, {})).ok() == changed
 
 
-async def test_an_item_taken_out_leaves_the_others_in_order(coach: CoachClient) -> None:
+async def test_removing_an_item_keeps_the_order_of_the_others(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     block = await coach.schedule(ana)
     tasks = [
@@ -162,7 +160,7 @@ async def test_an_item_taken_out_leaves_the_others_in_order(coach: CoachClient) 
     (await coach.delete(path)).refused(404, "Workout item")
 
 
-async def test_items_added_at_the_same_time_are_all_there(coach: CoachClient) -> None:
+async def test_concurrently_added_items_are_all_stored(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     block = await coach.schedule(ana)
     bodies = [{"type": "TASK", "taskFields": {"title": str(n)}} for n in range(25)]
@@ -175,7 +173,7 @@ async def test_items_added_at_the_same_time_are_all_there(coach: CoachClient) ->
     assert read["version"] == 25
 
 
-async def test_a_block_holds_at_most_a_hundred_items(coach: CoachClient) -> None:
+async def test_block_is_limited_to_100_items(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     block = await coach.schedule(ana)
     body = {"type": "TASK", "taskFields": {"title": "x"}}
@@ -185,7 +183,7 @@ async def test_a_block_holds_at_most_a_hundred_items(coach: CoachClient) -> None
     (await coach.post(items_path(ana, block), body)).refused(400, "100")
 
 
-async def test_a_deleted_exercise_keeps_its_name_in_blocks_already_scheduled(coach: CoachClient) -> None:
+async def test_scheduled_blocks_keep_the_name_of_a_deleted_exercise(coach: CoachClient) -> None:
     ana, squat = await coach.create_customer(), await coach.create_exercise("Garage Squat")
     block = await coach.schedule(ana)
     await coach.post(items_path(ana, block), exercise_item(squat))
@@ -196,7 +194,7 @@ async def test_a_deleted_exercise_keeps_its_name_in_blocks_already_scheduled(coa
     (await coach.post(items_path(ana, block), exercise_item(squat))).refused(404, "Exercise")
 
 
-async def test_nested_objects_are_replaced_whole_and_must_be_whole(coach: CoachClient) -> None:
+async def test_nested_objects_are_replaced_and_must_be_complete(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     block = await coach.schedule(ana)
     task = {"title": "Stretch", "description": "10 min"}
@@ -209,7 +207,7 @@ async def test_nested_objects_are_replaced_whole_and_must_be_whole(coach: CoachC
     assert changed["taskFields"] == {"title": "Walk", "description": None}
 
 
-async def test_fields_of_other_types_are_ignored_however_wrong(coach: CoachClient) -> None:
+async def test_invalid_fields_of_other_types_are_ignored(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     block = await coach.schedule(ana)
     item = (await coach.post(items_path(ana, block), {"type": "TASK", "taskFields": {"title": "A"}})).ok(201)
@@ -219,7 +217,7 @@ async def test_fields_of_other_types_are_ignored_however_wrong(coach: CoachClien
         assert (await coach.patch(path, wrong)).ok() == item
 
 
-async def test_an_item_whose_exercise_was_deleted_can_still_be_changed(coach: CoachClient) -> None:
+async def test_item_with_a_deleted_exercise_can_be_changed(coach: CoachClient) -> None:
     ana, squat = await coach.create_customer(), await coach.create_exercise()
     block = await coach.schedule(ana)
     item = (await coach.post(items_path(ana, block), exercise_item(squat))).ok(201)

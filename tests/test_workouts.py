@@ -18,12 +18,12 @@ def items_path(customer: dict[str, Any], block: dict[str, Any]) -> str:
     return f"/coach/customers/{customer['_id']}/wblocks/{block['_id']}/witems"
 
 
-async def test_the_main_flow_of_the_specification(coach: CoachClient) -> None:
+async def test_main_flow_of_the_specification(coach: CoachClient) -> None:
     """List clients, create one, find an exercise, schedule a block, put items into it, read the calendar back."""
     assert (await coach.customers())["docs"] == []
     ana = await coach.create_customer("Ana", email="ana@example.com", sendInvitation=False)
-    found = (await coach.get("/exercises/unified", pageSize=5, pageNum=1, keywords="back squat")).ok()
-    squat = found["docs"][0]
+    results = (await coach.get("/exercises/unified", pageSize=5, pageNum=1, keywords="back squat")).ok()
+    squat = results["docs"][0]
     block = await coach.schedule(ana, MONDAY, "Lower body")
 
     item = (await coach.post(items_path(ana, block), exercise_item(squat))).ok(201)
@@ -38,7 +38,7 @@ async def test_the_main_flow_of_the_specification(coach: CoachClient) -> None:
     assert (await coach.get(f"/coach/customers/{ana['_id']}")).ok()["customerRoleData"]["lastWorkoutDate"] == MONDAY
 
 
-async def test_a_block_needs_a_name_and_a_date_that_exists(coach: CoachClient) -> None:
+async def test_block_requires_a_name_and_an_existing_date(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     path = f"/coach/customers/{ana['_id']}/wblocks"
     for body, field in [
@@ -56,7 +56,7 @@ async def test_a_block_needs_a_name_and_a_date_that_exists(coach: CoachClient) -
     assert await coach.calendar(ana) == []
 
 
-async def test_the_calendar_is_in_the_order_of_dates_and_of_blocks_on_a_day(coach: CoachClient) -> None:
+async def test_calendar_is_ordered_by_date_and_position(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     for date, name in [(TUESDAY, "C"), (MONDAY, "A"), (MONDAY, "B"), (SUNDAY, "D"), ("2026-03-09", "outside")]:
         await coach.schedule(ana, date, name)
@@ -74,7 +74,7 @@ async def test_the_calendar_is_in_the_order_of_dates_and_of_blocks_on_a_day(coac
     assert (await coach.get(path)).ok() == blocks[1]
 
 
-async def test_the_calendar_needs_both_dates_in_order(coach: CoachClient) -> None:
+async def test_calendar_requires_both_dates_in_order(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     path = f"/coach/customers/{ana['_id']}/wblock"
     (await coach.get(path)).refused(400)
@@ -84,7 +84,7 @@ async def test_the_calendar_needs_both_dates_in_order(coach: CoachClient) -> Non
     (await coach.get(f"{path}?startDate={MONDAY}&startDate={MONDAY}&endDate={SUNDAY}")).refused(400, "once")
 
 
-async def test_a_block_moved_to_another_day_goes_to_its_end(coach: CoachClient) -> None:
+async def test_block_moved_to_another_day_becomes_its_last(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     first, second = await coach.schedule(ana, MONDAY, "first"), await coach.schedule(ana, TUESDAY, "second")
     path = f"/coach/customers/{ana['_id']}/wblocks/{first['_id']}"
@@ -98,7 +98,7 @@ async def test_a_block_moved_to_another_day_goes_to_its_end(coach: CoachClient) 
     assert (await coach.patch(path, {"isRest": True})).ok()["isRest"] is True
 
 
-async def test_deleting_blocks_moves_the_last_scheduled_day_back(coach: CoachClient) -> None:
+async def test_deleting_blocks_updates_the_last_workout_date(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     await coach.schedule(ana, MONDAY)
     last = await coach.schedule(ana, SUNDAY)
@@ -115,7 +115,7 @@ async def test_deleting_blocks_moves_the_last_scheduled_day_back(coach: CoachCli
     (await coach.delete(path)).refused(404, "Workout block")
 
 
-async def test_blocks_of_one_client_are_not_found_under_another(coach: CoachClient) -> None:
+async def test_block_is_not_found_under_another_client(coach: CoachClient) -> None:
     ana, bo = await coach.create_customer("Ana"), await coach.create_customer("Bo")
     block = await coach.schedule(ana)
     wrong = f"/coach/customers/{bo['_id']}/wblocks/{block['_id']}"
@@ -129,7 +129,7 @@ async def test_blocks_of_one_client_are_not_found_under_another(coach: CoachClie
     assert [b["name"] for b in await coach.calendar(ana)] == ["Legs"]
 
 
-async def test_concurrent_changes_leave_the_last_scheduled_day_right(coach: CoachClient) -> None:
+async def test_last_workout_date_is_right_after_concurrent_changes(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     days = [f"2026-01-{day:02}" for day in range(1, 13)]
     blocks = [await coach.schedule(ana, day) for day in days]
@@ -146,12 +146,12 @@ async def test_concurrent_changes_leave_the_last_scheduled_day_right(coach: Coac
     assert read["customerRoleData"]["lastWorkoutDate"] == days[0]
 
 
-async def test_blocks_made_at_the_same_time_are_told_their_own_place(coach: CoachClient) -> None:
+async def test_blocks_created_concurrently_have_distinct_orders(coach: CoachClient) -> None:
     ana = await coach.create_customer()
 
-    made = await asyncio.gather(*(coach.schedule(ana, MONDAY, str(n)) for n in range(12)))
+    blocks_created = await asyncio.gather(*(coach.schedule(ana, MONDAY, str(n)) for n in range(12)))
 
-    assert sorted(block["order"] for block in made) == list(range(12))
+    assert sorted(block["order"] for block in blocks_created) == list(range(12))
     assert [(b["_id"], b["order"]) for b in await coach.calendar(ana)] == [
-        (b["_id"], b["order"]) for b in sorted(made, key=lambda block: block["order"])
+        (b["_id"], b["order"]) for b in sorted(blocks_created, key=lambda block: block["order"])
     ]

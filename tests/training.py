@@ -1,4 +1,4 @@
-"""Shorthand for the stories of the working week."""
+"""Shorthand for requests that many tests make."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def task(title: str = "Walk") -> Json:
 
 
 def exercise_of(exercise: Json, *sets: Json, **fields: Any) -> Json:
-    """An exercise item to add; three times eight to ten with 60 unless the story says otherwise."""
+    """An exercise item to add; three times eight to ten with 60 by default."""
     planned = [{"type": "reps_load", "minPlannedReps": 8, "maxPlannedReps": 10, "load": 60}] * 3
     return {"type": "EXERCISE", "exerciseId": exercise["_id"], "exerciseSets": list(sets) or planned, **fields}
 
@@ -60,24 +60,24 @@ async def one_of_each(coach: CoachClient) -> list[Json]:
 
 
 def path_of(block: Json) -> str:
-    """Where a block is."""
+    """The path of a block."""
     owner = f"customers/{block['customerId']}" if block["customerId"] else f"programs/{block['programId']}"
     return f"/coach/{owner}/wblocks/{block['_id']}"
 
 
 def client_path(customer: Json, *rest: str) -> str:
-    """Where something of a client's is."""
+    """The path of a resource of a client."""
     return "/".join(["/coach/customers", customer["_id"], *rest])
 
 
 async def add(coach: CoachClient, block: Json, item: Json) -> Json:
-    """A new item of a block."""
+    """Add an item to a block."""
     added: Json = (await coach.post(f"{path_of(block)}/witems", item)).ok(201)
     return added
 
 
 async def block_with(coach: CoachClient, customer: Json, *items: Json, date: str = MONDAY, name: str = "Legs") -> Json:
-    """A new block with items on a client's calendar."""
+    """Create a block with items on a client's calendar."""
     block = await coach.schedule(customer, date, name)
     for item in items:
         await add(coach, block, item)
@@ -85,18 +85,18 @@ async def block_with(coach: CoachClient, customer: Json, *items: Json, date: str
 
 
 async def read(coach: CoachClient, block: Json) -> Json:
-    """A block as it is now."""
-    found: Json = (await coach.get(path_of(block))).ok()
-    return found
+    """Read a block."""
+    result: Json = (await coach.get(path_of(block))).ok()
+    return result
 
 
 async def log(coach: CoachClient, block: Json, item: Json, **done: Any) -> Reply:
-    """Record what was done of an item."""
+    """Log an item."""
     return await coach.put(f"{path_of(block)}/witems/{item['_id']}/log", done)
 
 
 async def own_log(client: CoachClient, block: Json, item: Json, **done: Any) -> Reply:
-    """Record what was done of an item, as the client."""
+    """Log an item as the client."""
     return await client.put(f"/customer/wblocks/{block['_id']}/witems/{item['_id']}/log", done)
 
 
@@ -110,31 +110,31 @@ async def move(coach: CoachClient, item: Json, source: Json, target: Json, index
 
 
 async def metric_set(coach: CoachClient, *names: str, short: str = "kg", **fields: Any) -> Json:
-    """A new metric set of the company's."""
+    """Create a metric set."""
     unit = next(u["_id"] for u in (await coach.get("/metrics-units")).ok() if u["shortName"] == short)
     metrics = [{"name": name, "metricUnitId": unit} for name in names or ("Body weight",)]
-    made: Json = (await coach.post("/coach/metrics-sets", {"name": "Body", "metrics": metrics, **fields})).ok(201)
-    return made
+    created: Json = (await coach.post("/coach/metrics-sets", {"name": "Body", "metrics": metrics, **fields})).ok(201)
+    return created
 
 
 async def assigned_sets(coach: CoachClient, customer: Json) -> list[Json]:
-    """The metric sets a client is assigned."""
-    found: list[Json] = (await coach.get(client_path(customer, "metrics-sets"))).ok()
-    return found
+    """List the metric sets assigned to a client."""
+    result: list[Json] = (await coach.get(client_path(customer, "metrics-sets"))).ok()
+    return result
 
 
 async def history(coach: CoachClient, customer: Json, body: Json, metric: Json | None = None) -> list[Json]:
-    """What was recorded of a metric (the set's first unless the story says otherwise), by date."""
+    """Read the history of a metric (by default the first of the set), by date."""
     metric_id = (metric or body["metrics"][0])["_id"]
     path = client_path(customer, "metrics-sets", body["_id"], "metrics", metric_id, "history")
-    found: list[Json] = (await coach.get(path)).ok()
-    return found
+    result: list[Json] = (await coach.get(path)).ok()
+    return result
 
 
 async def responses(coach: CoachClient, customer: Json, **query: str) -> list[Json]:
-    """What a client answered to forms, newest first."""
-    found: list[Json] = (await coach.get(client_path(customer, "form-responses"), **query)).ok()
-    return found
+    """List the form responses of a client, newest first."""
+    result: list[Json] = (await coach.get(client_path(customer, "form-responses"), **query)).ok()
+    return result
 
 
 async def hide(coach: CoachClient, customer: Json, start: str, end: str | None = None) -> list[Json]:
@@ -154,13 +154,13 @@ async def _set_visible(coach: CoachClient, customer: Json, start: str, end: str,
 
 
 async def feed(coach: CoachClient, customer: Json) -> list[Json]:
-    """A client's activity feed, newest first."""
-    found: list[Json] = (await coach.get(client_path(customer, "activity-feed"), page=1, limit=100)).ok()["docs"]
-    return found
+    """Read a client's activity feed, newest first."""
+    result: list[Json] = (await coach.get(client_path(customer, "activity-feed"), page=1, limit=100)).ok()["docs"]
+    return result
 
 
-async def told(coach: CoachClient, customer: Json) -> list[str]:
-    """The types of the events in a client's feed, in the order of the alphabet."""
+async def feed_types(coach: CoachClient, customer: Json) -> list[str]:
+    """Return the types of the events in a client's feed, sorted."""
     return sorted(event["type"] for event in await feed(coach, customer))
 
 

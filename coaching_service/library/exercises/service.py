@@ -60,8 +60,8 @@ async def list_page(
     )
     result = search(entries, keywords, use_counts)
     docs = await store.find_by_ids(ctx, result.ids[skip : skip + size])
-    found = cast("ExercisePage", page_document(docs, len(result.ids), page, size))
-    return {**found, "tolerant": True} if result.tolerant else found
+    exercise_page = cast("ExercisePage", page_document(docs, len(result.ids), page, size))
+    return {**exercise_page, "tolerant": True} if result.tolerant else exercise_page
 
 
 async def read(ctx: Context, exercise_id: ObjectId) -> Exercise:
@@ -76,10 +76,10 @@ async def require(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[Object
     ids = set(exercise_ids)
     if not ids:
         return {}
-    found = {exercise["_id"]: exercise for exercise in await store.find_usable_names(ctx, list(ids))}
-    if found.keys() != ids:
+    names = {exercise["_id"]: exercise for exercise in await store.find_usable_names(ctx, list(ids))}
+    if names.keys() != ids:
         raise NotFound("exercise")
-    return found
+    return names
 
 
 async def load_names(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, ExerciseName]:
@@ -96,8 +96,8 @@ async def require_known(ctx: Context, exercise_id: ObjectId) -> None:
 
 async def load_trained_muscles(ctx: Context, exercise_ids: Sequence[ObjectId]) -> dict[ObjectId, list[TrainedMuscle]]:
     """Return the muscles that exercises train by identifier, deleted exercises included."""
-    found = await store.find_muscles(ctx, exercise_ids) if exercise_ids else []
-    return {exercise["_id"]: exercise["muscleGroups"] for exercise in found}
+    exercises = await store.find_muscles(ctx, exercise_ids) if exercise_ids else []
+    return {exercise["_id"]: exercise["muscleGroups"] for exercise in exercises}
 
 
 async def count_uses(ctx: Context, exercise_ids: Iterable[ObjectId]) -> None:

@@ -64,8 +64,8 @@ async def find_search_entries(ctx: Context, condition: Filter, *, ownership: Own
 
 async def find_by_ids(ctx: Context, ids: Sequence[ObjectId]) -> list[Exercise]:
     """Return the exercises with these identifiers that are not deleted, in the order of `ids`."""
-    found = await exercises.find(ctx, {"_id": {"$in": list(ids)}, "deletedAt": None}, hint="_id_")
-    by_id = {exercise["_id"]: exercise for exercise in found}
+    unordered = await exercises.find(ctx, {"_id": {"$in": list(ids)}, "deletedAt": None}, hint="_id_")
+    by_id = {exercise["_id"]: exercise for exercise in unordered}
     return [by_id[exercise_id] for exercise_id in ids if exercise_id in by_id]
 
 
@@ -82,14 +82,14 @@ async def find_usable_names(ctx: Context, ids: Sequence[ObjectId]) -> list[Exerc
 
 async def find_names(ctx: Context, ids: Sequence[ObjectId]) -> list[ExerciseName]:
     """Return the names of exercises, deleted ones included."""
-    found = await exercises.find(ctx, {"_id": {"$in": list(ids)}}, fields=_NAME_FIELDS, hint="_id_")
-    return cast("list[ExerciseName]", found)
+    names = await exercises.find(ctx, {"_id": {"$in": list(ids)}}, fields=_NAME_FIELDS, hint="_id_")
+    return cast("list[ExerciseName]", names)
 
 
 async def find_muscles(ctx: Context, ids: Sequence[ObjectId]) -> list[ExerciseMuscles]:
     """Return the muscles of exercises, deleted ones included."""
-    found = await exercises.find(ctx, {"_id": {"$in": list(ids)}}, fields=("muscleGroups",), hint="_id_")
-    return cast("list[ExerciseMuscles]", found)
+    muscles = await exercises.find(ctx, {"_id": {"$in": list(ids)}}, fields=("muscleGroups",), hint="_id_")
+    return cast("list[ExerciseMuscles]", muscles)
 
 
 async def insert(ctx: Context, exercise: ExerciseContent) -> Exercise:

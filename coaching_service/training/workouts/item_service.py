@@ -69,7 +69,7 @@ async def add_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, detai
     Raises NotFound for the block or a document the item refers to, Forbidden, and InvalidFields if the block is full.
     """
     await owner.require_access(ctx)
-    resolved, found = await references.resolve(ctx, details)
+    resolved, linked = await references.resolve(ctx, details)
     item = items.create_item(resolved)
     await fix_load_unit(ctx, [item])
     block = await store.push_item(ctx, owner.block_filter, block_id, item)
@@ -80,7 +80,7 @@ async def add_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, detai
     await exercises.count_uses(ctx, items.exercise_ids([item]))
     await owner.after_schedule_change(ctx)
     order = items.find_index(block["items"], item["_id"])
-    return items.present_item(item, order, block["version"], found, ctx.caller.company.load_unit)
+    return items.present_item(item, order, block["version"], linked, ctx.caller.company.load_unit)
 
 
 @transactional
@@ -195,8 +195,8 @@ async def present_item(ctx: Context, block: StoredBlock, item_id: ObjectId) -> W
     """Return an item of a stored block as it is read. Raises NotFound."""
     order = items.find_index(block["items"], item_id)
     item = block["items"][order]
-    found = await references.load_references(ctx, [item])
-    return items.present_item(item, order, block["version"], found, ctx.caller.company.load_unit)
+    linked = await references.load_references(ctx, [item])
+    return items.present_item(item, order, block["version"], linked, ctx.caller.company.load_unit)
 
 
 async def _read_block(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> StoredBlock:

@@ -108,8 +108,8 @@ async def find_sessions(ctx: Context, customer_id: ObjectId, first: str, last: s
 async def find_first_session_date(ctx: Context, customer_id: ObjectId) -> str | None:
     """Return the date of a client's first session, or None."""
     condition: Filter = {"customerId": customer_id, "date": {"$gt": ""}} | _IS_SESSION
-    found = await blocks.find(ctx, condition, sort=("date",), limit=1, fields=("date",), hint=_BY_DATE)
-    return found[0]["date"] if found else None
+    first = await blocks.find(ctx, condition, sort=("date",), limit=1, fields=("date",), hint=_BY_DATE)
+    return first[0]["date"] if first else None
 
 
 async def find_scheduled_blocks(

@@ -59,14 +59,14 @@ async def has_block_between(ctx: Context, owner: Filter, first: str, last: str) 
 
 async def find_ids_of_day(ctx: Context, owner: Filter, day_field: str, day: str | int) -> list[ObjectId]:
     """Return the identifiers of the owner's blocks of one day, in order."""
-    found = await blocks.find(ctx, owner | {day_field: day}, sort=("position", "_id"), fields=("_id",))
-    return [block["_id"] for block in found]
+    of_day = await blocks.find(ctx, owner | {day_field: day}, sort=("position", "_id"), fields=("_id",))
+    return [block["_id"] for block in of_day]
 
 
 async def find_last_date(ctx: Context, owner: Filter) -> str | None:
     """Return the last date on which the owner has a block."""
-    found = await blocks.find(ctx, owner | {"date": {"$gt": ""}}, sort=("-date",), limit=1, fields=("date",))
-    return found[0]["date"] if found else None
+    last = await blocks.find(ctx, owner | {"date": {"$gt": ""}}, sort=("-date",), limit=1, fields=("date",))
+    return last[0]["date"] if last else None
 
 
 async def next_position(ctx: Context, owner: Filter, day_field: str, day: str | int) -> int:
