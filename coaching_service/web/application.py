@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -42,6 +42,9 @@ from coaching_service.web.streamed_tasks import stream_task
 
 _CONSENT_REPEATED = "This request has already been answered. If the application is still waiting, start again there."
 _TASK_REPEATED = "This has already been started. To repeat it, select the clients again."
+_MESSAGES_BY_CODE = {
+    "ITEM_MOVED": "This item is no longer in the workout: it was moved or removed. Nothing was changed.",
+}
 _AiohttpHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 # Errors shown in the form; all others have a page of their own. NotFound: a document chosen in the form is gone.
 _FORM_ERRORS = (BadRequest, Conflict, LegacyFailure, NotFound, SignInRejected, TooManyRequests)
@@ -280,7 +283,7 @@ class WebApplication:
             if page.on is None or (isinstance(failure, NotFound) and page.form is None):
                 raise
             error = failure if isinstance(failure, ValidationError) else to_service_error(request, failure)
-            form_state, status = _reject(page.name, data, error, _fields_of(page))
+            form_state, status = _reject(page.name, data, error, _fields_of(page), uploads.file_messages(page.upload))
             response = await self._render_form_page(page_request, form_state, status=status)
             if isinstance(error, ServiceError):
                 response.headers.update(error.headers)
@@ -322,19 +325,25 @@ def _fields_of(page: Page) -> set[str]:
 
 
 def _reject(
-    name: str, data: FormData, error: ValidationError | ServiceError, fields: set[str]
+    name: str,
+    data: FormData,
+    error: ValidationError | ServiceError,
+    known_fields: set[str],
+    field_messages: Mapping[str, str] | None = None,
 ) -> tuple[FormState, int]:
     """Return the state of a rejected form, and the status of its page."""
-    if isinstance(error, ServiceError):
-        return rejected_form(name, data, _form_message(error), fields), error.status
-    return rejected_form(name, data, error, fields), BadRequest.status
+    if isinstance(error, ValidationError):
+        return rejected_form(name, data, error, known_fields, field_messages), BadRequest.status
+    if message := _form_message(error):
+        return FormState(name, data, form_errors=[message]), error.status
+    return rejected_form(name, data, error, known_fields, field_messages), error.status
 
 
-def _form_message(error: ServiceError) -> str | list[str]:
-    """Return the message of an error in a form; it states when to retry, or that a chosen document was deleted."""
+def _form_message(error: ServiceError) -> str | None:
+    """Return the message of an error in a form; None if its own message serves."""
     if isinstance(error, NotFound):
         return f"{error.message}: it has been deleted. Nothing was changed, and your entries are still here."
     if isinstance(error, TooManyRequests):
         minutes = -(-int(error.headers.get("Retry-After", 60)) // 60)
         return f"Too many attempts. Try again in {quantity(minutes, 'minute')}."
-    return error.message
+    return _MESSAGES_BY_CODE.get(error.code or "")

@@ -12,10 +12,9 @@ from aiohttp import web
 from marshmallow import Schema, ValidationError, fields, missing
 from multidict import MultiDict
 
-from coaching_service.core.errors import BadRequest, UnsupportedMediaType
+from coaching_service.core.errors import BadRequest, InvalidFields, ServiceError, UnsupportedMediaType
 from coaching_service.core.http.request_parsing import read_bytes
-from coaching_service.core.media import IMAGE_TYPES, PDF
-from coaching_service.core.validation_messages import body_messages
+from coaching_service.core.validation_messages import field_errors
 
 MAX_FORM_BYTES = 131_072  # 10,000 characters of up to twelve bytes each in URL encoding
 _MAX_FIELDS = 10_000
@@ -23,15 +22,15 @@ _INTEGER = re.compile(r"[+-]?\d{1,15}", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?\d{1,15}([.,]\d{1,15})?", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)  # 1,000 is ambiguous: one, or one thousand
 _FALSE = ("", "false")
-_FORM_MESSAGES = {
-    "must be an identifier of 24 hexadecimal characters": "must be chosen",
-    "must be a date in the form YYYY-MM-DD": "must be a date that exists",
-    "must be the IANA name of a time zone, such as Europe/Madrid": "must be a time zone such as Europe/Madrid",
-    "must be a number": "must be a number such as 77.5 or 77,5, without thousands separators",
-    "must be an integer": "must be a whole number",
-    f"must be one of: {', '.join(IMAGE_TYPES)}": "must be a JPEG, PNG or WebP picture",
-    f"must be one of: {', '.join((PDF, *IMAGE_TYPES))}": "must be a PDF, or a JPEG, PNG or WebP picture",
-    "must be a whole picture": "This picture is incomplete or damaged. Choose another file.",
+# Messages for people who fill in a form; they continue the name of the field. Other codes keep their message.
+_FIELD_MESSAGES = {
+    "INVALID_ID": "must be chosen",
+    "INVALID_DATE": "must be a date that exists",
+    "INVALID_TIMEZONE": "must be a time zone such as Europe/Madrid",
+    "NOT_A_NUMBER": "must be a number such as 77.5 or 77,5, without thousands separators",
+    "NOT_AN_INTEGER": "must be a whole number",
+    "BROKEN_IMAGE": "is incomplete or damaged: choose another file",
+    "BROKEN_PDF": "is incomplete or damaged: choose another file",
 }
 _STALE = (
     "This has been changed since you opened the page, by another user or in another window, so nothing was saved yet. "
@@ -141,24 +140,36 @@ def parse_value(schema_field: fields.Field[Any], text: str) -> Any:
 
 
 def rejected_form(
-    name: str, data: FormData, error: ValidationError | str | list[str], known_fields: set[str]
+    name: str,
+    data: FormData,
+    error: ValidationError | ServiceError,
+    known_fields: set[str],
+    field_messages: Mapping[str, str] | None = None,
 ) -> FormState:
     """Return the state of a form that was rejected.
 
     `known_fields`: the names of its fields, without those of rows. Errors of other fields become `form_errors`.
+    `field_messages`: messages by code that apply to this form only.
     """
-    messages = body_messages(error) if isinstance(error, ValidationError) else error
     form_state = FormState(name, data)
-    for message in [messages] if isinstance(messages, str) else messages:
-        path, _, text = message.partition(" ")
-        text = _FORM_MESSAGES.get(text, text)
+    if not isinstance(error, ValidationError | InvalidFields):
+        messages = [error.message] if isinstance(error.message, str) else error.message
+        form_state.form_errors = [_to_sentence(message) for message in messages]
+        return form_state
+    messages_by_code = {**_FIELD_MESSAGES, **(field_messages or {})}
+    for field_error in field_errors(error) if isinstance(error, ValidationError) else error.errors:
+        path = field_error["field"]
+        message = messages_by_code.get(field_error["code"], field_error["message"])
         field_name = next((key for key in (path, path.rpartition(".")[0]) if key in known_fields or key in data), None)
         if field_name:
-            is_predicate = text.startswith(("is ", "must ", "should "))
-            form_state.errors.setdefault(field_name, f"This {text}." if is_predicate else text)
+            form_state.errors.setdefault(field_name, _to_sentence(f"This {message}"))
         else:
-            form_state.form_errors.append(message if message.endswith((".", "?", "!")) else f"{message}.")
+            form_state.form_errors.append(_to_sentence(f"{path} {message}".strip()))
     return form_state
+
+
+def _to_sentence(text: str) -> str:
+    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def field_names(schema: Schema | None, prefix: str = "") -> set[str]:

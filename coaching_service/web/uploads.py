@@ -11,12 +11,14 @@ from dataclasses import replace
 from typing import Any
 
 from aiohttp import web
-from marshmallow import ValidationError
 from multidict import MultiDict
 
 from coaching_service.core.database.context import Context
+from coaching_service.core.errors import invalid_field
 from coaching_service.core.http.handlers import UploadLimits
+from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.http.uploads import Upload, attach_file, read_upload, store_upload
+from coaching_service.core.media import PDF
 from coaching_service.web.browser_sessions import CSRF_FIELD
 from coaching_service.web.form_idempotency import SUBMISSION_FIELD
 from coaching_service.web.formatting import file_size
@@ -37,23 +39,33 @@ async def read_submission(page: Page, request: web.Request, limits: UploadLimits
     return MultiDict(upload.texts), upload
 
 
+def file_messages(multipart: MultipartBody | None) -> dict[str, str]:
+    """Return the messages by error code of a form's file field."""
+    if multipart is None:
+        return {}
+    accepted = (
+        "a PDF, or a JPEG, PNG or WebP picture" if PDF in multipart.content_types else "a JPEG, PNG or WebP picture"
+    )
+    return {"UNSUPPORTED_FILE_TYPE": f"must be {accepted}"}
+
+
 @asynccontextmanager
 async def with_file(
     page: Page, ctx: Context, upload: Upload, arguments: dict[str, Any], limits: UploadLimits
 ) -> AsyncIterator[Page]:
     """Store the form's file, add it to `arguments`, and yield the page with a handler that keeps the file.
 
-    A form without a file is yielded unchanged. Raises ValidationError for a file that is missing or too large, and
-    BadRequest for one that cannot be read.
+    A form without a file is yielded unchanged. Raises InvalidFields for a file that is missing, too large or not
+    accepted.
     """
     if page.upload is None:
         yield page
         return
     if upload.too_large:
         max_size = file_size(limits.max_bytes(page.upload))
-        raise ValidationError({page.upload.file_field: [f"must not be larger than {max_size}"]})
+        raise invalid_field(page.upload.file_field, f"must not be larger than {max_size}", code="FILE_TOO_LARGE")
     if upload.file is None:
-        raise ValidationError({page.upload.file_field: ["must be chosen"]})
+        raise invalid_field(page.upload.file_field, "must be chosen", code="REQUIRED")
     async with store_upload(ctx, upload, page.upload, arguments["customer_id"], limits.photo_pixels) as file:
         arguments["file"] = file
         yield replace(page, handler=attach_file(page.handler, file))

@@ -165,7 +165,7 @@ async def test_item_is_moved_to_another_day(coach: CoachClient, owner_page: Visi
     titles = [[item["taskFields"]["title"] for item in block["items"]] for block in calendar]
     assert titles == [["Run"], ["Walk", "Swim"]]
     repeated = await owner_page.submit(week, f"/app/customers/{ana['_id']}/move", target=arms["_id"], place="2")
-    repeated.ok(409).says("The item is no longer in the source block")
+    repeated.ok(409).says("This item is no longer in the workout")
 
 
 async def test_workout_is_copied_and_deleted(coach: CoachClient, owner_page: Visitor) -> None:

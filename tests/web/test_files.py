@@ -66,7 +66,7 @@ async def test_invalid_photo_is_reported_at_its_field_and_input_is_preserved(
         (("notes.txt", b"not a picture"), "This must be a JPEG, PNG or WebP picture."),
         (
             ("cut.jpg", picture(size=(900, 900))[:-400]),
-            "This picture is incomplete or damaged. Choose another file.",
+            "This is incomplete or damaged: choose another file.",
         ),
         (("empty.jpg", b""), "This must be a JPEG, PNG or WebP picture."),
         (("", b""), "This must be chosen."),

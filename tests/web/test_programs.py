@@ -105,7 +105,7 @@ async def test_items_are_moved_and_removed(coach: CoachClient, owner_page: Visit
     moved.ok().says("Moved to Arms.", "Day 40")
     assert titles(await plan_of(coach, program)) == [["Run"], ["Swim", "Walk"]]
     again = await owner_page.submit(page, f"{here}/items/{walk['_id']}/move", target=arms["_id"], place="1")
-    again.ok(409).says("The item is no longer in the source block")
+    again.ok(409).says("This item is no longer in the workout")
     wrong = await owner_page.submit(page, f"{here}/items/{run['_id']}/move", place="soon")
     wrong.ok(400).says("Position: This must be a whole number.")
 

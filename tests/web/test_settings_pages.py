@@ -157,7 +157,7 @@ async def test_progress_page_shows_charts_and_values(coach: CoachClient, owner_p
         (await coach.post(path, entry)).ok(201)
     here = f"/app/customers/{world['customerId']}/progress"
 
-    page = (await owner_page.get(here)).ok().says("80.5", "-1.5", "in 12 weeks")
+    page = (await owner_page.get(here)).ok().says("80.5", "-1.5", "since")
     assert page.html.count('<svg class="chart"') == 2, "the metric and the calendar; no session is logged yet"
     assert '<path class="line"' in page.html
     saved = await owner_page.submit(page, here, date=str(today), value="80")

@@ -7,7 +7,7 @@ from typing import Any
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.errors import BadRequest, NotFound
+from coaching_service.core.errors import FieldError, InvalidFields, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_responses import store
@@ -19,26 +19,27 @@ from coaching_service.training.workouts.models import FormAnswer, ItemForm
 def checked(form: ItemForm, answers: list[FormAnswer], *, whole: bool) -> list[FormAnswer]:
     """`answers` when each fits its question; with `whole` every required question must be answered.
 
-    Raises NotFound for a question that is not of the form, BadRequest naming the answer that does not fit.
+    Raises NotFound for a question that is not of the form, InvalidFields naming the answers that do not fit.
     """
     questions = {question["_id"]: question for question in form["questions"]}
     given = [answer["questionId"] for answer in answers]
     if not set(given) <= questions.keys():
         raise NotFound("question")
-    wrong = [
-        f"answers.{at}.value {reason}"
-        for at, answer in enumerate(answers)
+    errors: list[FieldError] = [
+        {"field": f"answers.{position}.value", "code": "INVALID_ANSWER", "message": reason}
+        for position, answer in enumerate(answers)
         if (reason := objection(questions[answer["questionId"]], answer["value"])) is not None
     ]
     if len(set(given)) < len(given):
-        wrong.append("answers must answer each question only once")
+        errors.append({"field": "answers", "code": "DUPLICATE", "message": "must answer each question only once"})
     if whole:
         unanswered = {answer["questionId"] for answer in answers if _is_blank(answer["value"])}
         for identifier, question in questions.items():
             if question["required"] and (identifier not in given or identifier in unanswered):
-                wrong.append(f"answers must answer the required question {identifier}")
-    if wrong:
-        raise BadRequest(wrong)
+                message = f"must answer the required question {identifier}"
+                errors.append({"field": "answers", "code": "ANSWER_REQUIRED", "message": message})
+    if errors:
+        raise InvalidFields(errors)
     return answers
 
 

@@ -8,7 +8,7 @@ from typing import cast
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import in_transaction
-from coaching_service.core.errors import BadRequest
+from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import NAME_LENGTH
 from coaching_service.core.variants import DeferredChange
@@ -42,7 +42,7 @@ async def log_item(
     """Record what was done of an item, in place of what was recorded before; gives the item.
 
     What it implies follows or is taken back with it: metric values, the form's response, the activity feed. Raises
-    BadRequest, NotFound, Forbidden, and Conflict when the block has moved on since the log's `version`.
+    InvalidFields, NotFound, Forbidden, and Conflict when the block has moved on since the log's `version`.
     """
     calendar = ClientCalendar(customer_id)
     await calendar.require_access(ctx)
@@ -109,9 +109,13 @@ def _require_of_circuit(item: CircuitItem, done: Sequence[CustomerSet]) -> None:
     known = exercise_ids([item])
     for at, each in enumerate(done):
         if each["exerciseId"] not in known:
-            raise BadRequest([f"customerSets.{at}.exerciseId must be an exercise of the circuit"])
+            raise invalid_field(
+                f"customerSets.{at}.exerciseId", "must be an exercise of the circuit", code="UNKNOWN_EXERCISE"
+            )
         if each["round"] is not None and each["round"] > item["rounds"]:
-            raise BadRequest([f"customerSets.{at}.round must not be greater than {item['rounds']}"])
+            raise invalid_field(
+                f"customerSets.{at}.round", f"must not be greater than {item['rounds']}", code="TOO_LARGE"
+            )
 
 
 async def log_block(ctx: Context, customer_id: ObjectId, block_id: ObjectId, done: BlockLog) -> Block:

@@ -8,7 +8,7 @@ from typing import Final, cast
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, version_conflict
 from coaching_service.core.database.transactions import gather_reads, in_transaction
-from coaching_service.core.errors import BadRequest, Conflict, NotFound
+from coaching_service.core.errors import Conflict, NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.account import service as account
@@ -34,7 +34,7 @@ async def of(ctx: Context, customer_id: ObjectId) -> list[Document]:
 async def create(ctx: Context, customer_id: ObjectId, details: Document) -> Document:
     """Type a record in: exerciseId, type, value, reps, date.
 
-    Raises NotFound for the client or the exercise, BadRequest for a part of a repetition.
+    Raises NotFound for the client or the exercise, InvalidFields for a part of a repetition.
     """
     await customers.get_visible(ctx, customer_id)
     _require_whole(details["type"], details)
@@ -52,7 +52,7 @@ async def create(ctx: Context, customer_id: ObjectId, details: Document) -> Docu
 async def change(ctx: Context, customer_id: ObjectId, record_id: ObjectId, details: Document) -> Document:
     """Change a record that was typed in: value, reps, date.
 
-    Raises NotFound, BadRequest; Conflict for one found in a log, and when it has moved on since `version`.
+    Raises NotFound, InvalidFields; Conflict for one found in a log, and when it has moved on since `version`.
     """
     record = await _typed_in(ctx, customer_id, record_id)
     fields = dict(details)
@@ -173,7 +173,7 @@ async def _typed_in(ctx: Context, customer_id: ObjectId, record_id: ObjectId) ->
 
 def _require_whole(kind: str, details: Document) -> None:
     if kind == MOST_REPS and details.get("value", 0) % 1:
-        raise BadRequest(["value must be a whole number of repetitions"])
+        raise invalid_field("value", "must be a whole number of repetitions", code="NOT_AN_INTEGER")
 
 
 def _no_record() -> Exception:
