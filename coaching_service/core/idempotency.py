@@ -1,4 +1,7 @@
-"""Safe retries: the first answer to an `Idempotency-Key` is kept with the change it reports, in one transaction."""
+"""Safe retries: the first response to an `Idempotency-Key` is stored with the change it reports, in one transaction.
+
+Ages are measured by the clock of the database: a wrong clock of a process neither repeats nor forgets a request.
+"""
 
 from __future__ import annotations
 
@@ -7,28 +10,47 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, NotRequired
 
 import orjson
 
+from coaching_service.core.auth.secrets import SecretUnreadable
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import AlreadyClaimed, Document, Documents, now
+from coaching_service.core.database.documents import AlreadyClaimed, Document, Documents
+from coaching_service.core.database.models import Stored
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import BadRequest, Conflict
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.ids import ObjectId, stable_id
 
-KEPT = timedelta(hours=24)
+RETENTION = timedelta(hours=24)
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
-_replays = Documents[Document](
+
+class StoredReplay(Stored):
+    """A key, or one step of a long request, and the response once there is one: its status and its encrypted JSON.
+
+    `about` is the client the response concerns, if any.
+    """
+
+    fingerprint: str
+    status: NotRequired[int]
+    answer: NotRequired[bytes]
+    about: NotRequired[ObjectId | None]
+
+
+_replays = Documents[StoredReplay](
     "replays",
     (Index(("about",)),),
     client_field="about",
     secret=True,
-    expire=("createdAt", int(KEPT.total_seconds())),
+    expire=("createdAt", int(RETENTION.total_seconds())),
 )
+_AGE: Document = {"$subtract": ["$$NOW", "$createdAt"]}
+_RETAINED: Document = {"$expr": {"$lte": [_AGE, round(RETENTION.total_seconds() * 1000)]}}
+_EXPIRED: Document = {"$expr": {"$gt": [_AGE, round(RETENTION.total_seconds() * 1000)]}}
+_CREATED_NOW: Document = {"$currentDate": {"createdAt": True}}
 
 
 @dataclass(frozen=True)
@@ -43,7 +65,7 @@ class ResponseReplayed(DomainEvent):
 
 @dataclass(frozen=True)
 class StoredResponse:
-    """An answer as it went out: status, JSON bytes, and whether this is a repetition."""
+    """A response: its status, its JSON, and whether it is sent again."""
 
     status: int
     body: bytes
@@ -52,88 +74,18 @@ class StoredResponse:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a key is bound to, and the fingerprint of the body it came with."""
+    """The identity of a request, from its key, company, method and path, and the fingerprint of its body."""
 
     id: ObjectId
     fingerprint: str
 
     @classmethod
     def of(cls, ctx: Context, key: str, method: str, path: str, body: Any) -> Claim:
-        """The claim of one request. Raises BadRequest for a malformed key."""
+        """The claim of one request. Raises BadRequest if the key is malformed."""
         if not _KEY.fullmatch(key):
             raise BadRequest("Idempotency-Key must be 1 to 255 visible ASCII characters")
         canonical = orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
         return cls(stable_id(str(ctx.company_id), method, path, key), hashlib.sha256(canonical).hexdigest())
-
-
-async def once(
-    ctx: Context,
-    claim: Claim,
-    about: ObjectId | None,
-    work: Callable[[Context], Awaitable[tuple[StoredResponse, ObjectId | None]]],
-) -> StoredResponse:
-    """Do `work` once for this claim; a repetition gets the first answer.
-
-    `work` gives the answer and the client it is about (the record goes when that client is erased), unless `about`
-    already says. Raises KeyTaken when the key came with another body, StillRunning while the first request is, and
-    what subscribers of ResponseReplayed raise.
-    """
-    if (first := await _first_answer(ctx, claim)) is not None:
-        return first
-
-    async def claimed(tx: Context) -> StoredResponse:
-        await _replays.claim(tx, {"_id": claim.id, "fingerprint": claim.fingerprint})
-        kept, found_about = await work(tx)
-        await _replays.set_derived(tx, {"_id": claim.id}, {"$set": _answer(ctx, claim, kept, about or found_about)})
-        return kept
-
-    try:
-        return await in_transaction(ctx, claimed)
-    except AlreadyClaimed:
-        if (first := await _first_answer(ctx, claim)) is not None:
-            return first
-        raise RequestInProgress from None
-
-
-async def in_steps(
-    ctx: Context, claim: Claim, work: Callable[[Context], Awaitable[tuple[StoredResponse, Any]]]
-) -> StoredResponse:
-    """Do `work`, which is too much for one transaction and claims each of its steps, once for this claim.
-
-    A repetition gets the first answer; one that comes before there is an answer goes on where the first is, or ended.
-    Raises KeyTaken when the key came with another body.
-    """
-    if (first := await _first_answer(ctx, claim)) is not None:
-        return first
-    kept, _ = await work(ctx)
-    whole = {"_id": claim.id, "fingerprint": claim.fingerprint, **_answer(ctx, claim, kept, None)}
-    try:
-        await _replays.claim(ctx, whole)
-    except AlreadyClaimed:
-        return await _first_answer(ctx, claim) or kept
-    return kept
-
-
-async def step(ctx: Context, claim: Claim, about: ObjectId) -> bool:
-    """Claim the step about a client, in the transaction that does it; False when it has been done.
-
-    Raises StillRunning while another request with the same key is at it, KeyTaken when it was done for another body.
-    """
-    identifier = stable_id(str(claim.id), str(about))
-    if (done := await _replays.find_one(ctx, {"_id": identifier}, ("fingerprint",))) is not None:
-        if done["fingerprint"] != claim.fingerprint:
-            raise _another_body()
-        return False
-    try:
-        await _replays.claim(ctx, {"_id": identifier, "fingerprint": claim.fingerprint, "about": about})
-    except AlreadyClaimed:
-        raise RequestInProgress from None
-    return True
-
-
-def _answer(ctx: Context, claim: Claim, kept: StoredResponse, about: ObjectId | None) -> Document:
-    sealed = ctx.services.vault.seal(kept.body, _binding(claim))
-    return {"status": kept.status, "answer": sealed, "about": about}
 
 
 class IdempotencyKeyReused(Conflict):
@@ -151,28 +103,115 @@ class RequestInProgress(IdempotencyKeyReused):
         super().__init__("A request with this Idempotency-Key is still running; try again shortly")
 
 
-def _another_body() -> IdempotencyKeyReused:
-    return IdempotencyKeyReused("This Idempotency-Key was used with another body")
+class ResponseUnreadable(Conflict):
+    """The stored response is encrypted with a master key that this process does not have."""
+
+    default_code = "IDEMPOTENT_RESPONSE_UNREADABLE"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The request was carried out before, but its stored response cannot be read any more; read the resource"
+        )
 
 
-async def forget(ctx: Context, about: Sequence[ObjectId]) -> None:
-    """Remove the answers about clients, in the transaction that erases them."""
+async def run_once(
+    ctx: Context,
+    claim: Claim,
+    about: ObjectId | None,
+    work: Callable[[Context], Awaitable[tuple[StoredResponse, ObjectId | None]]],
+) -> StoredResponse:
+    """Call `work` once for this claim, in a transaction; a repetition returns the stored response.
+
+    `work` returns the response and the client it is about, unless `about` names the client: the response is removed
+    when that client is erased. Raises IdempotencyKeyReused, RequestInProgress, ResponseUnreadable, and what subscribers
+    of ResponseReplayed raise.
+    """
+    if (stored := await _find_response(ctx, claim)) is not None:
+        return stored
+
+    async def work_with_claim(tx: Context) -> StoredResponse:
+        await _replays.claim(tx, {"_id": claim.id, "fingerprint": claim.fingerprint})
+        response, client = await work(tx)
+        change = {"$set": _seal_response(ctx, claim, response, about or client), **_CREATED_NOW}
+        await _replays.set_derived(tx, {"_id": claim.id}, change)
+        return response
+
+    try:
+        return await in_transaction(ctx, work_with_claim)
+    except AlreadyClaimed:
+        if (stored := await _find_response(ctx, claim)) is not None:
+            return stored
+        if await _replays.delete(ctx, {"_id": claim.id, **_EXPIRED}):
+            return await run_once(ctx, claim, about, work)
+        raise RequestInProgress from None
+
+
+async def run_in_steps(
+    ctx: Context, claim: Claim, work: Callable[[Context], Awaitable[tuple[StoredResponse, Any]]]
+) -> StoredResponse:
+    """Call `work`, which is too much for one transaction and claims each of its steps, once for this claim.
+
+    A repetition returns the stored response; before there is one, it continues with the steps that are not done.
+    Raises IdempotencyKeyReused, ResponseUnreadable.
+    """
+    if (stored := await _find_response(ctx, claim)) is not None:
+        return stored
+    response, _ = await work(ctx)
+    record = {"_id": claim.id, "fingerprint": claim.fingerprint, **_seal_response(ctx, claim, response, None)}
+    try:
+        await _replays.claim(ctx, record)
+    except AlreadyClaimed:
+        return await _find_response(ctx, claim) or response
+    await _replays.set_derived(ctx, {"_id": claim.id}, _CREATED_NOW)
+    return response
+
+
+async def claim_step(ctx: Context, claim: Claim, about: ObjectId) -> bool:
+    """Claim the step about a client, in the transaction that carries it out; returns False if it is done.
+
+    Raises RequestInProgress while another request with the same key is at this step, and IdempotencyKeyReused if the
+    step was done for another body.
+    """
+    identifier = stable_id(str(claim.id), str(about))
+    if (done := await _replays.find_one(ctx, {"_id": identifier}, ("fingerprint",))) is not None:
+        if done["fingerprint"] != claim.fingerprint:
+            raise _other_body()
+        return False
+    try:
+        await _replays.claim(ctx, {"_id": identifier, "fingerprint": claim.fingerprint, "about": about})
+    except AlreadyClaimed:
+        raise RequestInProgress from None
+    await _replays.set_derived(ctx, {"_id": identifier}, _CREATED_NOW)
+    return True
+
+
+async def delete_responses(ctx: Context, about: Sequence[ObjectId]) -> None:
+    """Delete the responses about clients, in the transaction that erases them."""
     await _replays.delete_many(ctx, {"about": {"$in": list(about)}})
 
 
-async def _first_answer(ctx: Context, claim: Claim) -> StoredResponse | None:
-    record: Document | None = await _replays.find_one(ctx, {"_id": claim.id})
+def _seal_response(ctx: Context, claim: Claim, response: StoredResponse, about: ObjectId | None) -> Document:
+    sealed = ctx.services.vault.seal(response.body, _binding(claim))
+    return {"status": response.status, "answer": sealed, "about": about}
+
+
+async def _find_response(ctx: Context, claim: Claim) -> StoredResponse | None:
+    record = await _replays.find_one(ctx, {"_id": claim.id, **_RETAINED})
     if record is None:
         return None
-    if record["createdAt"] < now() - KEPT:
-        await _replays.delete(ctx, {"_id": claim.id, "createdAt": record["createdAt"]})
-        return None
     if record["fingerprint"] != claim.fingerprint:
-        raise _another_body()
-    if record["about"]:
-        await ctx.publish(ResponseReplayed(record["about"]))
-    body = ctx.services.vault.open(record["answer"], _binding(claim))
+        raise _other_body()
+    if about := record["about"]:
+        await ctx.publish(ResponseReplayed(about))
+    try:
+        body = ctx.services.vault.open(record["answer"], _binding(claim))
+    except SecretUnreadable:
+        raise ResponseUnreadable from None
     return StoredResponse(record["status"], body, replayed=True)
+
+
+def _other_body() -> IdempotencyKeyReused:
+    return IdempotencyKeyReused("This Idempotency-Key was used with another body")
 
 
 def _binding(claim: Claim) -> str:

@@ -1,60 +1,78 @@
-"""Counting attempts in MongoDB, so that a limit holds across processes and restarts."""
+"""Counters of attempts in MongoDB, so that a limit holds across processes and restarts; time is the database's."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any, TypedDict
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.documents import Document, Documents, now
+from coaching_service.core.database.documents import Document, Documents
 from coaching_service.core.errors import TooManyRequests
+from coaching_service.core.ids import ObjectId
 
 WINDOW = timedelta(minutes=15)
 
-_counters = Documents[Document](
+
+class RateCounter(TypedDict):
+    """The attempts of one name in the window that ends at `until`; `key` is a keyed hash."""
+
+    _id: ObjectId
+    key: str
+    count: int
+    until: datetime
+
+
+_counters = Documents[RateCounter](
     "rateCounters",
     global_indexes=(Index(("key",), unique=True), Index(("until",), expire_after=0)),
-    cross_company_reason="attempts are counted before anybody is known",
+    cross_company_reason="attempts are counted before the caller is known",
 )
+_IS_OPEN: Document = {"$gt": ["$until", "$$NOW"]}
+_RESULT: Document = {
+    "count": 1,
+    "seconds": {"$toInt": {"$ceil": {"$divide": [{"$subtract": ["$until", "$$NOW"]}, 1000]}}},
+}
 
 
 async def count(services: Services, kind: str, name: str) -> tuple[int, int]:
-    """Count one attempt of `name`; gives how many there are in its 15 minutes, and the seconds until those end."""
-    at = now()
-    window = {"$cond": [{"$gt": ["$until", at]}, "$until", at + WINDOW]}
-    counted = {"$cond": [{"$gt": ["$until", at]}, {"$add": ["$count", 1]}, 1]}
-    found = await _counters.across_companies(services).find_one_and_update(
+    """Count one attempt of `name`; returns the attempts in its window of 15 minutes and the seconds until it ends."""
+    window_end = {"$add": ["$$NOW", round(WINDOW.total_seconds() * 1000)]}
+    change = {
+        "count": {"$cond": [_IS_OPEN, {"$add": ["$count", 1]}, 1]},
+        "until": {"$cond": [_IS_OPEN, "$until", window_end]},
+    }
+    counter: Any = await _counters.across_companies(services).find_one_and_update(
         {"key": _key(services, kind, name)},
-        [{"$set": {"count": counted, "until": window}}],
+        [{"$set": change}],
+        projection=_RESULT,
         upsert=True,
         return_document=True,
     )
-    return found["count"], max(1, int((found["until"] - at).total_seconds()) + 1)
+    return counter["count"], max(1, counter["seconds"])
 
 
 async def limit(services: Services, kind: str, name: str, maximum: int) -> None:
-    """Count one attempt of `name`. Raises TooManyRequests when there are more than `most` in its 15 minutes."""
-    counted, seconds = await count(services, kind, name)
-    if counted > maximum:
+    """Count one attempt of `name`. Raises TooManyRequests if there are more than `maximum` in its window."""
+    attempts, seconds = await count(services, kind, name)
+    if attempts > maximum:
         raise too_many_requests(seconds)
 
 
-async def seen(services: Services, kind: str, name: str) -> tuple[int, int]:
-    """How many attempts of `name` were counted in its 15 minutes, and the seconds until those end."""
-    at = now()
-    found = await _counters.across_companies(services).find_one(
-        {"key": _key(services, kind, name), "until": {"$gt": at}}
-    )
-    return (found["count"], max(1, int((found["until"] - at).total_seconds()) + 1)) if found else (0, 0)
+async def get_count(services: Services, kind: str, name: str) -> tuple[int, int]:
+    """The attempts of `name` in its window and the seconds until the window ends; (0, 0) without a window."""
+    where = {"key": _key(services, kind, name), "$expr": _IS_OPEN}
+    counter: Any = await _counters.across_companies(services).find_one(where, _RESULT)
+    return (counter["count"], max(1, counter["seconds"])) if counter else (0, 0)
 
 
-async def forget(services: Services, kind: str, name: str) -> None:
-    """Forget every attempt of `name`."""
+async def reset(services: Services, kind: str, name: str) -> None:
+    """Delete the attempts of `name`."""
     await _counters.across_companies(services).delete_one({"key": _key(services, kind, name)})
 
 
 def too_many_requests(seconds: int) -> TooManyRequests:
-    """The error that says when to come back."""
+    """The error that tells the caller to retry after `seconds`."""
     return TooManyRequests("Too many attempts; try again later", {"Retry-After": str(seconds)})
 
 

@@ -60,7 +60,7 @@ async def run_once(ctx: Context, claim: Claim, page: Page, page_url: str, argume
 async def is_first(ctx: Context, claim: Claim) -> bool:
     """Claim a submission whose outcome is not stored; return whether it is the first."""
     try:
-        stored = await idempotency.once(ctx, claim, None, _store_nothing)
+        stored = await idempotency.run_once(ctx, claim, None, _store_nothing)
     except RequestInProgress:
         return False
     return not stored.replayed
@@ -93,10 +93,10 @@ async def _wait_for_first(
     """Run the submission, or wait for the outcome of the same submission in another request."""
     for _ in range(int(_WAIT_SECONDS / _RETRY_SECONDS)):
         try:
-            return await idempotency.once(ctx, claim, customer_id, work)
+            return await idempotency.run_once(ctx, claim, customer_id, work)
         except RequestInProgress:
             await asyncio.sleep(_RETRY_SECONDS)
-    return await idempotency.once(ctx, claim, customer_id, work)
+    return await idempotency.run_once(ctx, claim, customer_id, work)
 
 
 async def _store_nothing(_: Context) -> tuple[StoredResponse, ObjectId | None]:

@@ -25,7 +25,7 @@ async def mcp(public_server: TestServer, coach: CoachClient) -> AsyncIterator[Mc
 @pytest.fixture
 async def unauthenticated(public_server: TestServer, services: Services) -> AsyncIterator[McpHttpClient]:
     """POSTs to /mcp without a credential; what other stories registered from here is not counted against it."""
-    await rate_limits.forget(services, "register", "127.0.0.1")
+    await rate_limits.reset(services, "register", "127.0.0.1")
     async with McpHttpClient(public_server, {}) as knocker:
         yield knocker
 

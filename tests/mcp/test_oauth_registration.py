@@ -134,6 +134,6 @@ async def test_registrations_are_rate_limited_per_network_address(
         for _ in range(600):
             await rate_limits.count(coach.ctx.services, "register", "127.0.0.1")
         reply = await http.send("POST", "/oauth/register", json={"redirect_uris": [CALLBACK]})
-        await rate_limits.forget(coach.ctx.services, "register", "127.0.0.1")
+        await rate_limits.reset(coach.ctx.services, "register", "127.0.0.1")
     assert (reply.status, reply.json["error"]) == (429, "temporarily_unavailable")
     assert int(reply.headers["Retry-After"]) > 0

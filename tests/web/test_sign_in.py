@@ -137,7 +137,7 @@ async def test_disconnected_sign_in_is_skipped_in_the_queue(coach: CoachClient, 
         lambda: as_served.app[HTTP_METRICS].registry.get_sample_value("http_requests_total", left),
         "the queue continues",
     )
-    assert await rate_limits.seen(services, "account", email) == (0, 0)
+    assert await rate_limits.get_count(services, "account", email) == (0, 0)
 
 
 async def test_password_is_reset_with_the_emailed_link(coach: CoachClient, visitor: Visitor) -> None:

@@ -50,7 +50,7 @@ async def _ensure_indexes_of(collection: Collection, indexes: Iterable[Index]) -
                 continue
             if details.get("unique") or index.unique:
                 raise IndexConflict(
-                    f"The index {name} of {collection.name} differs from the unique index {index.name} that the "
+                    f"The index {name} of {collection.name} differs from the index {index.name} that the "
                     f"service needs: stop the service, drop the index, and start again"
                 )
             await collection.drop_index(name)

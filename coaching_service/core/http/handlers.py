@@ -28,7 +28,7 @@ from coaching_service.core.http.request_parsing import (
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.http.routes import MultipartBody, RequestClass, Route
 from coaching_service.core.http.uploads import attach_file, read_upload, store_upload
-from coaching_service.core.idempotency import Claim, StoredResponse, in_steps, once
+from coaching_service.core.idempotency import Claim, StoredResponse, run_in_steps, run_once
 from coaching_service.core.ids import ObjectId
 
 Authenticate = Callable[[Services, web.Request], Awaitable[Principal]]
@@ -173,7 +173,7 @@ async def _call(route: Route, request: web.Request, ctx: Context, arguments: dic
         return StoredResponse(route.status, to_json(result)), created_id
 
     customer_id = arguments.get("customer_id") or _customer_id_in(arguments.get("body"))
-    response = await (in_steps(ctx, claim, work) if route.resumable else once(ctx, claim, customer_id, work))
+    response = await (run_in_steps(ctx, claim, work) if route.resumable else run_once(ctx, claim, customer_id, work))
     headers = {"Idempotent-Replayed": "true"} if response.replayed else {}
     return web.Response(body=response.body, status=response.status, headers={"Content-Type": _JSON, **headers})
 

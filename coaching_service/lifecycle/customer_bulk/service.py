@@ -116,7 +116,7 @@ async def assign_program(
 
     async def assign(ctx: Context, ids: list[ObjectId]) -> None:
         for customer_id in ids:
-            if claim is None or await idempotency.step(ctx, claim, customer_id):
+            if claim is None or await idempotency.claim_step(ctx, claim, customer_id):
                 await programs.add_to_calendar(ctx, plan, customer_id)
 
     return await _run(ctx, selection, assign, on_progress, batch_size=_PROGRAM_BATCH)

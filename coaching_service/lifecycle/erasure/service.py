@@ -21,7 +21,7 @@ _SECOND_PASS = timedelta(minutes=2)
 
 async def queue_erasure(ctx: Context, event: CustomersDeleted) -> None:
     """Queue the erasure of deleted clients, and delete the stored responses about them at once."""
-    await idempotency.forget(ctx, event.customer_ids)
+    await idempotency.delete_responses(ctx, event.customer_ids)
     jobs = [{"companyId": ctx.company_id, "customerId": customer_id} for customer_id in event.customer_ids]
     await queue.enqueue_many(ctx, ERASE_CUSTOMER, jobs)
 

@@ -145,7 +145,7 @@ async def check_password(ctx: Context, subject_id: ObjectId, password: str) -> b
 
 async def clear_failures(ctx: Context, email: str) -> None:
     """Reset the count of an account's failed sign-ins."""
-    await rate_limits.forget(ctx.services, _ACCOUNT, store.normalize_email(email))
+    await rate_limits.reset(ctx.services, _ACCOUNT, store.normalize_email(email))
 
 
 def sign_in_rejected() -> SignInRejected:
@@ -156,8 +156,8 @@ def sign_in_rejected() -> SignInRejected:
 async def _require_few_failures(ctx: Context, email: str) -> None:
     (account, account_wait), (network, network_wait) = await gather_reads(
         ctx,
-        rate_limits.seen(ctx.services, _ACCOUNT, store.normalize_email(email)),
-        rate_limits.seen(ctx.services, _NETWORK, ctx.network_address),
+        rate_limits.get_count(ctx.services, _ACCOUNT, store.normalize_email(email)),
+        rate_limits.get_count(ctx.services, _NETWORK, ctx.network_address),
     )
     if account >= ACCOUNT_FAILURES or network >= NETWORK_FAILURES:
         raise rate_limits.too_many_requests(max(account_wait, network_wait))

@@ -1,0 +1,69 @@
+"""Indexes whose declaration has changed since they were created."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Collection, Services
+from coaching_service.core.database.indexes import IndexConflict, ensure_indexes, missing_indexes
+from coaching_service.core.ids import ObjectId
+
+
+@pytest.fixture
+async def collection(services: Services) -> AsyncIterator[Collection]:
+    """An empty collection."""
+    new = services.db[f"test{ObjectId()}"]
+    yield new
+    await new.drop()
+
+
+async def ensure(collection: Collection, *indexes: Index) -> dict[str, Any]:
+    """Ensure these indexes, and return what is stored."""
+    declared = {collection.name: indexes}
+    await ensure_indexes(collection.database, declared)
+    assert await missing_indexes(collection.database, declared) == []
+    return await collection.index_information()
+
+
+async def test_equal_index_under_another_name_is_replaced(collection: Collection) -> None:
+    await collection.create_index([("companyId", 1), ("date", -1)], name="created_by_hand")
+    stored = await ensure(collection, Index(("companyId", "-date")))
+    assert set(stored) == {"_id_", "companyId_-date"}
+
+
+async def test_index_with_other_fields_under_the_same_name_is_replaced(collection: Collection) -> None:
+    await collection.create_index([("other", 1)], name="companyId")
+    stored = await ensure(collection, Index(("companyId",)))
+    assert stored["companyId"]["key"] == [("companyId", 1)]
+
+
+@pytest.mark.parametrize(("before", "after"), [(60, 120), (None, 120), (60, None)])
+async def test_changed_expiry_is_applied(collection: Collection, before: int | None, after: int | None) -> None:
+    await ensure(collection, Index(("createdAt",), expire_after=before))
+    stored = await ensure(collection, Index(("createdAt",), expire_after=after))
+    assert stored["createdAt"].get("expireAfterSeconds") == after
+
+
+async def test_changed_partial_filter_is_applied(collection: Collection) -> None:
+    await ensure(collection, Index(("email",), partial_filter=(("email", {"$type": "string"}),)))
+    stored = await ensure(collection, Index(("email",), partial_filter=(("email", {"$exists": True}),)))
+    assert stored["email"]["partialFilterExpression"] == {"email": {"$exists": True}}
+
+
+@pytest.mark.parametrize(("stored", "declared"), [(True, False), (False, True)])
+async def test_changed_uniqueness_is_reported_and_nothing_is_dropped(
+    collection: Collection, stored: bool, declared: bool
+) -> None:
+    await ensure(collection, Index(("email",), unique=stored))
+    with pytest.raises(IndexConflict, match=r"differs from the .*index email that the service needs: stop the service"):
+        await ensure(collection, Index(("email",), unique=declared))
+    assert "email" in await collection.index_information()
+
+
+async def test_unchanged_indexes_are_left_alone(collection: Collection) -> None:
+    indexes = (Index(("companyId",)), Index(("email",), unique=True), Index(("createdAt",), expire_after=60))
+    assert await ensure(collection, *indexes) == await ensure(collection, *indexes)
