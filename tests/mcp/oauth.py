@@ -13,7 +13,7 @@ from tests.assistants import pkce
 from tests.client import CoachClient, Reply
 from tests.conftest import PASSWORD
 from tests.mcp.http_client import McpHttpClient
-from tests.web.visitor import PageSeen, Visitor
+from tests.web.visitor import HtmlPage, Visitor
 
 CALLBACK = "https://claude.ai/api/mcp/auth_callback"
 
@@ -80,13 +80,13 @@ async def signed_in(public_server: TestServer, coach: CoachClient) -> Visitor:
     return visitor
 
 
-async def decide(visitor: Visitor, application: OAuthApplication, decision: str = "allow", **changed: Any) -> PageSeen:
+async def decide(visitor: Visitor, application: OAuthApplication, decision: str = "allow", **changed: Any) -> HtmlPage:
     """What the browser is sent to after the coach has answered the question."""
     page = (await visitor.get(application.authorize_url(**changed))).ok()
     return await visitor.submit(page, "/oauth/authorize", follow=False, decision=decision)
 
 
-def redirect_query(page: PageSeen) -> dict[str, str]:
+def redirect_query(page: HtmlPage) -> dict[str, str]:
     """What the query of a redirect says."""
     assert page.status == 302, f"{page.status}: {page.text[:300]}"
     return {name: values[0] for name, values in parse_qs(urlsplit(page.headers["Location"]).query).items()}
