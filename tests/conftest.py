@@ -38,15 +38,15 @@ hypothesis.settings.load_profile("suite")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--browser`: tell the stories of tests/web/browser to Chromium too."""
+    """`--browser` and `--clients`: collect the tests that need Chromium, or Node and generated clients."""
     parser.addoption("--browser", action="store_true", help="collect tests/web/browser, which need Chromium")
+    parser.addoption("--clients", action="store_true", help="collect tests/clients, which need Node")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Without `--browser` the folder of those stories is as if it were not there."""
-    if collection_path.name == "browser" and not config.getoption("--browser"):
-        return True
-    return None
+    """Ignore the directories whose option is not given."""
+    directory = collection_path.name
+    return True if directory in ("browser", "clients") and not config.getoption(f"--{directory}") else None
 
 
 def pytest_configure(config: pytest.Config) -> None:

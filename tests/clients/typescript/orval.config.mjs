@@ -1,0 +1,15 @@
+const input = "./generated/openapi.json";
+
+export default {
+  fetch: {
+    input,
+    output: {
+      client: "fetch",
+      target: "generated/orval/fetch.ts",
+      schemas: "generated/orval/model",
+      mode: "split",
+      baseUrl: { getBaseUrlFromSpecification: true },
+    },
+  },
+  zod: { input, output: { client: "zod", target: "generated/orval/zod.ts" } },
+};
