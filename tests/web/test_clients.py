@@ -224,10 +224,10 @@ async def test_each_bulk_action_changes_the_selected_clients(coach: CoachClient,
     )
     assert [each["metricsSet"]["_id"] for each in await training.assigned_sets(coach, ana)] == [body["_id"]]
     chosen = await owner_page.get(f"/app/customers?groups=Morning&assignedTo={me}")
-    everybody = await choose(chosen, owner_page, all="true", action="assign-trainer")
-    (await owner_page.submit(everybody, "/app/customers/bulk")).ok(400).says("This is required.")
+    all_clients = await choose(chosen, owner_page, all="true", action="assign-trainer")
+    (await owner_page.submit(all_clients, "/app/customers/bulk")).ok(400).says("This is required.")
     assert (await coach.customers())["docs"][0]["customerRoleData"]["assignedTo"] == me, "no trainer was chosen"
-    (await owner_page.submit(everybody, "/app/customers/bulk", coachId="none")).says("1 client changed")
+    (await owner_page.submit(all_clients, "/app/customers/bulk", coachId="none")).says("1 client changed")
     assert (await coach.customers())["docs"][0]["customerRoleData"]["assignedTo"] is None
 
 

@@ -10,7 +10,6 @@ from markupsafe import Markup
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, METRICS
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
@@ -23,7 +22,9 @@ from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.metrics.models import MetricHistoryEntry
 from coaching_service.progress.metrics.schemas import MetricsSetReference
 from coaching_service.progress.volume import service as volume
+from coaching_service.progress.volume.models import MuscleVolume, Volume
 from coaching_service.progress.workload import service as workload
+from coaching_service.progress.workload.models import Period, Workload
 from coaching_service.web import charts
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer_layout import customer_path, load_header, require_plausible_date
@@ -79,7 +80,7 @@ class WorkloadSummary(TypedDict):
     """The weekly workload in a period; `ratio` is the acute to chronic workload ratio."""
 
     unit: str
-    periods: list[Document]
+    periods: list[Period]
     load_chart: Markup | None
     sets_chart: Markup | None
     sessions: int
@@ -90,7 +91,7 @@ class MuscleSummary(TypedDict):
     """The muscle groups trained in a period, most sets first."""
 
     unit: str
-    trained: list[Document]
+    trained: list[MuscleVolume]
     chart: Markup | None
 
 
@@ -187,7 +188,7 @@ def _summarize_metric(metric: Metric, history: list[MetricHistoryEntry], first: 
     }
 
 
-def _summarize_workload(load: Document) -> WorkloadSummary:
+def _summarize_workload(load: Workload) -> WorkloadSummary:
     unit, periods = load["loadUnit"], load["periods"]
     volume_loads = [(charts.short(period["date"]), period["volumeLoad"]) for period in periods]
     sets = [(charts.short(period["date"]), period["sets"]) for period in periods]
@@ -202,7 +203,7 @@ def _summarize_workload(load: Document) -> WorkloadSummary:
     }
 
 
-def _summarize_muscles(muscles: Document) -> MuscleSummary:
+def _summarize_muscles(muscles: Volume) -> MuscleSummary:
     trained = sorted(
         (muscle for muscle in muscles["muscleGroups"] if muscle["sets"]), key=lambda muscle: -muscle["sets"]
     )
@@ -217,7 +218,7 @@ def _summarize_muscles(muscles: Document) -> MuscleSummary:
 def _summarize_compliance(result: Compliance, today: str) -> ComplianceSummary:
     daily = result["dailyCompliance"]
     statuses = [(day["date"], _day_status(day, today)) for day in daily]
-    days = [(day, status, _DAY_LABELS[status]) for day, status in statuses]
+    days = [(date, status, _DAY_LABELS[status]) for date, status in statuses]
     weeks = [daily[start : start + 7] for start in range(0, len(daily), 7)]
     return {
         "rate": result["workoutCompletionPercentage"],

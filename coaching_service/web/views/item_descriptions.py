@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from itertools import groupby
-from typing import Any, TypedDict
+from typing import Literal, TypedDict
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts.models import WorkItem
+from coaching_service.training.workouts.models import PlannedSet, WorkItem
 
-EFFORT_FIELDS = (("RPE", "rpe"), ("RIR", "rir"))
+EFFORT_FIELDS: tuple[tuple[str, Literal["rpe", "rir"]], ...] = (("RPE", "rpe"), ("RIR", "rir"))
 
 
 class ItemDescription(TypedDict):
@@ -35,7 +35,7 @@ def describe_item(item: WorkItem, unit: str) -> ItemDescription:
     }
 
 
-def _title_and_lines(item: Mapping[str, Any], unit: str) -> tuple[str, list[str]]:
+def _title_and_lines(item: WorkItem, unit: str) -> tuple[str, list[str]]:
     if item["type"] == "EXERCISE":
         superset = [f"Superset {item['supersetId']}"] if item["supersetId"] else []
         return item["exercise"]["name"], [*describe_sets(item["exerciseSets"], unit), *superset]
@@ -63,7 +63,7 @@ def _describe_scheduled_time(scheduled: str) -> str:
     return f"{time:%a} {time.day} {time:%b %Y, %H:%M %Z}".rstrip()
 
 
-def describe_sets(sets: Sequence[Mapping[str, Any]], unit: str) -> list[str]:
+def describe_sets(sets: Sequence[PlannedSet], unit: str) -> list[str]:
     """Describe planned sets, equal consecutive sets on one line with their count; loads are in `unit`."""
     lines = []
     for text, equal_sets in groupby(describe_set(planned, unit) for planned in sets):
@@ -72,7 +72,7 @@ def describe_sets(sets: Sequence[Mapping[str, Any]], unit: str) -> list[str]:
     return lines
 
 
-def describe_set(planned: Mapping[str, Any], unit: str) -> str:
+def describe_set(planned: PlannedSet, unit: str) -> str:
     """Describe a planned set, such as `8, 60 kg, RPE 8`; empty if it plans no value."""
     parts = [
         _format_range(planned.get("minPlannedReps"), planned.get("maxPlannedReps"), ""),

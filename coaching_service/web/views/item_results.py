@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, TypedDict
 
-from coaching_service.core.database.documents import Document
 from coaching_service.training.workouts import items
-from coaching_service.training.workouts.models import WorkItem
+from coaching_service.training.workouts.models import (
+    CircuitItem,
+    CustomerSet,
+    ExerciseItem,
+    FormItem,
+    MetricsItem,
+    PlannedSet,
+    WorkItem,
+)
 from coaching_service.web.views.item_descriptions import EFFORT_FIELDS, describe_set, format_number
 
 _NOT_COMPLETED = "not completed"
@@ -37,17 +44,29 @@ def describe_results(item: WorkItem, unit: str) -> ItemResults | None:
     """Describe what was recorded for an item, or return None if nothing was; loads are in `unit`."""
     if not items.is_recorded(item):
         return None
-    describe_sets = {"EXERCISE": _exercise_sets, "CIRCUIT": _circuit_sets}.get(item["type"])
-    describe_answers = {"FORM": _form_answers, "METRICS": _metric_values}.get(item["type"])
     return {
         "completedAt": item["completedAt"],
         "comment": item["comment"],
-        "sets": list(describe_sets(item, unit)) if describe_sets and item.get("customerSets") else [],
-        "answers": list(describe_answers(item)) if describe_answers else [],
+        "sets": list(_sets(item, unit)),
+        "answers": list(_answers(item)),
     }
 
 
-def _exercise_sets(item: Mapping[str, Any], unit: str) -> Iterator[SetResult]:
+def _sets(item: WorkItem, unit: str) -> Iterator[SetResult]:
+    if item["type"] == "EXERCISE" and item["customerSets"]:
+        yield from _exercise_sets(item, unit)
+    elif item["type"] == "CIRCUIT":
+        yield from _circuit_sets(item, unit)
+
+
+def _answers(item: WorkItem) -> Iterator[tuple[str, str]]:
+    if item["type"] == "FORM":
+        yield from _form_answers(item)
+    elif item["type"] == "METRICS":
+        yield from _metric_values(item)
+
+
+def _exercise_sets(item: ExerciseItem, unit: str) -> Iterator[SetResult]:
     """Every planned or logged set, by index."""
     planned = {each["index"]: each for each in item["exerciseSets"]}
     logged = {each["index"]: each for each in item["customerSets"]}
@@ -55,24 +74,26 @@ def _exercise_sets(item: Mapping[str, Any], unit: str) -> Iterator[SetResult]:
         yield _set_result(str(index), planned.get(index), logged.get(index), unit)
 
 
-def _circuit_sets(item: Mapping[str, Any], unit: str) -> Iterator[SetResult]:
-    """Every logged set, by round, then in the order of the circuit's exercises."""
-    entries = {entry["exerciseId"]: (order, entry) for order, entry in enumerate(item["circuitExercises"])}
-    removed = (len(entries), {"exercise": {"name": "removed exercise"}, "sets": []})
+def _circuit_sets(circuit: CircuitItem, unit: str) -> Iterator[SetResult]:
+    """Every logged set, by round, then in the order of the circuit's exercises; those of removed exercises last."""
+    entries = {entry["exerciseId"]: entry for entry in circuit["circuitExercises"]}
+    order = {exercise_id: position for position, exercise_id in enumerate(entries)}
 
-    def position(logged: Document) -> tuple[int, int, int]:
-        return logged["round"], entries.get(logged["exerciseId"], removed)[0], logged["index"]
+    def position(logged: CustomerSet) -> tuple[int, int, int]:
+        exercise_id = logged["exerciseId"]
+        return logged["round"] or 0, order[exercise_id] if exercise_id in order else len(order), logged["index"]
 
-    for logged in sorted(item["customerSets"], key=position):
-        _, entry = entries.get(logged["exerciseId"], removed)
-        planned = next((each for each in entry["sets"] if each["index"] == logged["index"]), None)
-        label = f"Round {logged['round']}: {entry['exercise']['name']}"
-        if len(entry["sets"]) != 1:
+    for logged in sorted(circuit["customerSets"], key=position):
+        entry = entries.get(logged["exerciseId"]) if logged["exerciseId"] else None
+        sets = entry["sets"] if entry else []
+        label = f"Round {logged['round']}: {entry['exercise']['name'] if entry else 'removed exercise'}"
+        if len(sets) != 1:
             label += f", set {logged['index']}"
+        planned = next((planned for planned in sets if planned["index"] == logged["index"]), None)
         yield _set_result(label, planned, logged, unit)
 
 
-def _set_result(label: str, planned: Document | None, logged: Document | None, unit: str) -> SetResult:
+def _set_result(label: str, planned: PlannedSet | None, logged: CustomerSet | None, unit: str) -> SetResult:
     return {
         "set": label,
         "planned": (describe_set(planned, unit) if planned else "") or "–",
@@ -82,7 +103,7 @@ def _set_result(label: str, planned: Document | None, logged: Document | None, u
     }
 
 
-def _describe_logged_set(logged: Document, unit: str) -> str:
+def _describe_logged_set(logged: CustomerSet, unit: str) -> str:
     """Describe a logged set, such as `8, 60 kg` or, if it was not completed, `4, 60 kg (not completed)`."""
     parts = [
         format_number(logged["reps"]),
@@ -96,11 +117,11 @@ def _describe_logged_set(logged: Document, unit: str) -> str:
     return f"{amounts} ({_NOT_COMPLETED})" if amounts else _NOT_COMPLETED
 
 
-def _describe_effort(logged: Document) -> str:
+def _describe_effort(logged: CustomerSet) -> str:
     return ", ".join(f"{name} {format_number(logged[key])}" for name, key in EFFORT_FIELDS if logged[key] is not None)
 
 
-def _form_answers(item: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _form_answers(item: FormItem) -> Iterator[tuple[str, str]]:
     answers = {answer["questionId"]: answer["value"] for answer in item["answers"]}
     for question in item["form"]["questions"]:
         unit = "of 10" if question["type"] == "rating" else ""
@@ -115,7 +136,7 @@ def _describe_answer(value: Any, unit: str) -> str:
     return value if isinstance(value, str) else format_number(value, unit)
 
 
-def _metric_values(item: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _metric_values(item: MetricsItem) -> Iterator[tuple[str, str]]:
     metrics = {metric["_id"]: metric for metric in item["metricsFields"]["metrics"]}
     for recorded in item["values"]:
         metric = metrics.get(recorded["metricId"])

@@ -72,9 +72,9 @@ async def load_choices(ctx: Context, query: Mapping[str, Any]) -> dict[str, Any]
     permissions = ctx.caller.permissions
     exercise_page: dict[str, Any] | None = None
     if EXERCISES.VIEW in permissions:
-        found = await exercises.list_page(ctx, page=query["page"], size=_EXERCISES_PER_PAGE, keywords=query["keywords"])
-        docs = [{**exercise, "proposed_range": describe_proposed_range(exercise)} for exercise in found["docs"]]
-        exercise_page = {**found, "docs": docs}
+        page = await exercises.list_page(ctx, page=query["page"], size=_EXERCISES_PER_PAGE, keywords=query["keywords"])
+        docs = [{**exercise, "proposed_range": describe_proposed_range(exercise)} for exercise in page["docs"]]
+        exercise_page = {**page, "docs": docs}
     return {
         "exercises": exercise_page,
         "proposed_sets": PROPOSED_SETS,

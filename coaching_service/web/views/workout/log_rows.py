@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, NotRequired, TypedDict, cast
+from typing import Literal, NamedTuple, NotRequired, TypedDict
 
-from coaching_service.core.database.documents import Document
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts import items
-from coaching_service.training.workouts.models import WorkItem
+from coaching_service.training.workouts.models import CircuitItem, CustomerSet, ExerciseItem, PlannedSet, WorkItem
 from coaching_service.web.views.item_descriptions import describe_set
 
-AMOUNT_FIELDS = {
+AmountField = Literal["reps", "seconds", "meters", "load", "rpe", "rir"]
+_PlannedField = Literal["minPlannedReps", "minPlannedSeconds", "plannedMeters", "load"]
+AMOUNT_FIELDS: dict[AmountField, str] = {
     "reps": "Reps",
     "seconds": "Seconds",
     "meters": "Meters",
@@ -19,14 +20,19 @@ AMOUNT_FIELDS = {
     "rpe": "RPE",
     "rir": "RIR",
 }
-_PLANNED_FIELDS = {"reps": "minPlannedReps", "seconds": "minPlannedSeconds", "meters": "plannedMeters", "load": "load"}
+_PLANNED_FIELDS: dict[AmountField, _PlannedField] = {
+    "reps": "minPlannedReps",
+    "seconds": "minPlannedSeconds",
+    "meters": "plannedMeters",
+    "load": "load",
+}
 _AMOUNTS_BY_MEASURE = {"reps": ("reps", "load"), "time": ("seconds", "load"), "distance": ("meters",)}
 
 
 class Amount(NamedTuple):
     """One field of a row: the field's name, its label, and its initial value."""
 
-    name: str
+    name: AmountField
     label: str
     value: float | None
 
@@ -36,16 +42,16 @@ class LogRow(TypedDict):
 
     label: str
     index: int
-    exerciseId: NotRequired[ObjectId]
-    round: NotRequired[int]
+    exerciseId: NotRequired[ObjectId | None]
+    round: NotRequired[int | None]
     planned: str
     isCompleted: bool
     amounts: list[Amount]
 
 
-def log_rows(item: Document, unit: str) -> list[LogRow]:
+def log_rows(item: WorkItem, unit: str) -> list[LogRow]:
     """The rows of an exercise or circuit, loads in `unit`; other items have none."""
-    prefill = not items.is_recorded(cast("WorkItem", item))
+    prefill = not items.is_recorded(item)
     if item["type"] == "EXERCISE":
         return list(_exercise_rows(item, unit, prefill))
     if item["type"] == "CIRCUIT":
@@ -53,14 +59,14 @@ def log_rows(item: Document, unit: str) -> list[LogRow]:
     return []
 
 
-def _exercise_rows(exercise: Document, unit: str, prefill: bool) -> Iterator[LogRow]:
+def _exercise_rows(exercise: ExerciseItem, unit: str, prefill: bool) -> Iterator[LogRow]:
     logged = {each["index"]: each for each in exercise["customerSets"]}
     planned = {each["index"]: each for each in exercise["exerciseSets"]}
     for index in sorted(planned.keys() | logged.keys()):
         yield _row(f"Set {index}", index, planned.get(index), logged.get(index), unit, prefill)
 
 
-def _circuit_rows(circuit: Document, unit: str, prefill: bool) -> Iterator[LogRow]:
+def _circuit_rows(circuit: CircuitItem, unit: str, prefill: bool) -> Iterator[LogRow]:
     """The planned sets by round, then the logged sets that are no longer planned."""
     logged = {(each["exerciseId"], each["round"], each["index"]): each for each in circuit["customerSets"]}
     for round_number in range(1, circuit["rounds"] + 1):
@@ -72,12 +78,15 @@ def _circuit_rows(circuit: Document, unit: str, prefill: bool) -> Iterator[LogRo
                     label += f", set {index}"
                 row = _row(label, index, planned, logged.pop((exercise_id, round_number, index), None), unit, prefill)
                 yield {**row, "exerciseId": exercise_id, "round": round_number}
-    for (exercise_id, round_number, index), unplanned in logged.items():
-        row = _row(f"Round {round_number}: no longer planned", index, None, unplanned, unit, prefill)
-        yield {**row, "exerciseId": exercise_id, "round": round_number}
+    for unplanned in logged.values():
+        label = f"Round {unplanned['round']}: no longer planned"
+        row = _row(label, unplanned["index"], None, unplanned, unit, prefill)
+        yield {**row, "exerciseId": unplanned["exerciseId"], "round": unplanned["round"]}
 
 
-def _row(label: str, index: int, planned: Document | None, logged: Document | None, unit: str, prefill: bool) -> LogRow:
+def _row(
+    label: str, index: int, planned: PlannedSet | None, logged: CustomerSet | None, unit: str, prefill: bool
+) -> LogRow:
     amounts = []
     for name, field_label in AMOUNT_FIELDS.items():
         logged_value = logged.get(name) if logged else None
@@ -95,7 +104,7 @@ def _row(label: str, index: int, planned: Document | None, logged: Document | No
     }
 
 
-def _is_offered(name: str, planned: Document | None) -> bool:
+def _is_offered(name: AmountField, planned: PlannedSet | None) -> bool:
     """Whether a set of this type is logged with this amount; reps and load for a set that is not planned."""
     measure = planned["type"].partition("_")[0] if planned else "reps"
     return name in _AMOUNTS_BY_MEASURE[measure] or name in ("rpe", "rir")

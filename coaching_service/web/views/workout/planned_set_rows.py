@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from marshmallow import ValidationError, fields, validates_schema
 
 from coaching_service.core.database.documents import Document
 from coaching_service.core.validation import Choice, Integer, Number
+from coaching_service.training.workouts.models import PlannedSet
 from coaching_service.training.workouts.set_schemas import MAX_METERS, MAX_REPS, MAX_SECONDS, LoadedSet
 
 SET_TYPES = (
@@ -19,12 +20,14 @@ SET_TYPES = (
     ("distance", "meters"),
 )
 BLANK_ROWS = 2
-_RANGE_FIELDS = {
+_RangeField = Literal["minPlannedReps", "maxPlannedReps", "minPlannedSeconds", "maxPlannedSeconds"]
+_CommonField = Literal["rest", "rpe", "rir", "tempo", "isWarmup"]
+_RANGE_FIELDS: dict[str, tuple[_RangeField, _RangeField]] = {
     "reps": ("minPlannedReps", "maxPlannedReps"),
     "time": ("minPlannedSeconds", "maxPlannedSeconds"),
 }
 _MAXIMUM = {"reps": MAX_REPS, "time": MAX_SECONDS, "distance": MAX_METERS}
-_COMMON_FIELDS = ("rest", "rpe", "rir", "tempo", "isWarmup")
+_COMMON_FIELDS: tuple[_CommonField, ...] = ("rest", "rpe", "rir", "tempo", "isWarmup")
 
 
 def _range_field() -> Number:
@@ -62,18 +65,20 @@ def _measure(set_type: str) -> str:
     return set_type.partition("_")[0]
 
 
-def set_rows(sets: Sequence[Mapping[str, Any]]) -> list[Document]:
+def set_rows(sets: Sequence[PlannedSet]) -> list[Document]:
     """The rows of planned sets, followed by blank rows of the last set's type."""
     rows = [_row(planned) for planned in sets]
     blank = dict.fromkeys(SetRow().fields) | {"type": rows[-1]["type"] if rows else "reps_load"}
     return [*rows, *[blank] * BLANK_ROWS]
 
 
-def _row(planned: Mapping[str, Any]) -> Document:
-    range_fields = _RANGE_FIELDS.get(_measure(planned["type"]))
-    low, high = (planned[name] for name in range_fields) if range_fields else (planned["plannedMeters"], None)
-    common = {name: planned[name] for name in ("index", "type", *_COMMON_FIELDS)}
-    return {**common, "low": low, "high": high, "load": planned.get("load")}
+def _row(planned: PlannedSet) -> Document:
+    row: Document = {"index": planned["index"], "type": planned["type"], "load": planned.get("load")}
+    row |= {name: planned[name] for name in _COMMON_FIELDS}
+    if range_fields := _RANGE_FIELDS.get(_measure(planned["type"])):
+        low, high = range_fields
+        return row | {"low": planned.get(low), "high": planned.get(high)}
+    return row | {"low": planned.get("plannedMeters"), "high": None}
 
 
 def planned_sets(rows: Sequence[Document]) -> list[Document]:
@@ -92,7 +97,7 @@ def _has_value(row: Document) -> bool:
 def _planned_set(row: Document) -> Document:
     set_type, low, high = row["type"], row["low"], row["high"]
     measure = _measure(set_type)
-    common = {name: row[name] for name in _COMMON_FIELDS}
+    common: Document = {name: row[name] for name in _COMMON_FIELDS}
     if measure == "distance":
         return {"type": set_type, "plannedMeters": low, **common}
     if measure == "reps":

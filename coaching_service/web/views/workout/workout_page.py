@@ -6,13 +6,12 @@ from datetime import date, timedelta
 from typing import Any, cast
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Input, Text, patch_of
 from coaching_service.training.programs.schemas import LAST_DAY
 from coaching_service.training.workouts import items
 from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.models import BlockChange
+from coaching_service.training.workouts.models import Block, BlockChange
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.item_descriptions import describe_item
 from coaching_service.web.views.item_results import describe_results
@@ -61,10 +60,10 @@ def declare(owner_pages: WorkoutOwnerPages) -> Handler:
     return workout_page
 
 
-def _same_day_next_week(block: Document) -> str | int:
+def _same_day_next_week(block: Block) -> str | int:
     """The date or program day one week after a workout; its own at the end of the calendar."""
     if block["date"] is None:
-        return min(int(block["day"]) + 7, LAST_DAY)
+        return min((block["day"] or 0) + 7, LAST_DAY)
     day = date.fromisoformat(block["date"])
     week = timedelta(days=7)
     return str(day + week if day <= date.max - week else day)
