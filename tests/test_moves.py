@@ -212,17 +212,17 @@ async def test_item_logged_during_a_move_keeps_its_log(coach: CoachClient) -> No
 
 
 async def test_concurrent_moves_keep_every_item_exactly_once(coach: CoachClient) -> None:
-    """Issue 5: 200 concurrent moves of items among five blocks; afterwards every item is located exactly once."""
+    """200 concurrent moves of items among five blocks; afterwards every item is located exactly once."""
     ana = await coach.create_customer()
     blocks = [await block_with(coach, ana, *(task(f"{b}{n}") for n in range(6)), name=b) for b in "abcde"]
-    expected_titles = [item for block in blocks for item in block["items"]]
+    all_items = [item for block in blocks for item in block["items"]]
     place = {item["_id"]: block for block in blocks for item in block["items"]}
     dice = random.Random(7)
     statuses: Counter[int] = Counter()
 
     async def keep_moving() -> None:
         for _ in range(10):
-            item, target = dice.choice(expected_titles), dice.choice(blocks)
+            item, target = dice.choice(all_items), dice.choice(blocks)
             reply = await move(coach, item, place[item["_id"]], target, dice.randrange(8))
             statuses[reply.status] += 1
             if reply.status == 200:
@@ -232,7 +232,7 @@ async def test_concurrent_moves_keep_every_item_exactly_once(coach: CoachClient)
 
     after = await coach.calendar(ana)
     located = Counter(item["_id"] for block in after for item in block["items"])
-    assert located == Counter(item["_id"] for item in expected_titles)
+    assert located == Counter(item["_id"] for item in all_items)
     for block in after:
         assert [item["order"] for item in block["items"]] == list(range(len(block["items"])))
     assert statuses.keys() <= {200, 409}

@@ -1,4 +1,4 @@
-"""Text as it is compared: without regard to case, accents and the kind of white space."""
+"""Text for comparison and search: without regard to case, accents and the kind of white space."""
 
 from __future__ import annotations
 
@@ -8,58 +8,58 @@ from itertools import pairwise
 from typing import Any
 
 SUFFIX_LENGTH = 8
-# Letters that Unicode does not decompose into a plain one and a mark.
+# Letters that Unicode does not decompose into a plain letter and a mark.
 _FOLDED = str.maketrans(
     {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "ŧ": "t", "æ": "ae", "œ": "oe", "þ": "th", "ŋ": "n"}
 )
 
 
 def normalize(text: str) -> str:
-    """`text` folded for comparison: "  José  ÁLVAREZ" is "jose alvarez"."""
+    """Return a text in the form in which texts are compared: "  José  ÁLVAREZ" becomes "jose alvarez"."""
     decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
     bare = "".join(character for character in decomposed if not unicodedata.combining(character))
     return " ".join(bare.translate(_FOLDED).split())
 
 
 def suffixes(*parts: str) -> list[str]:
-    """The endings of each (plain) part, cut to 8 characters: an index of them finds any substring by prefix.
+    """Return the suffixes of normalized texts, cut to 8 characters, by which an index finds any substring.
 
-    An ending that another begins with is left out: what finds the one finds the other.
+    A suffix that is the beginning of another one is left out, because a search for it finds the other.
     """
     endings = sorted({part[at : at + SUFFIX_LENGTH] for part in parts for at in range(len(part))})
     return [ending for ending, following in pairwise([*endings, ""]) if not following.startswith(ending)]
 
 
 def keyword_filter(keywords: str) -> dict[str, Any]:
-    """The condition that every (plain) keyword occurs in a document that has `suf` (its suffixes) and `search`.
+    """Return the filter for documents with every normalized keyword; they need the fields of `search_fields_of`.
 
-    The longest keyword is served by the index of suffixes, the others are looked for in what it finds.
+    The longest keyword uses the index of suffixes, the others are checked for each document that it finds.
     """
-    max_length, *others = sorted(keywords.split(), key=len, reverse=True)
-    condition: dict[str, Any] = {"suf": {"$regex": "^" + escape_regex(max_length[:SUFFIX_LENGTH])}}
-    rest = others if len(max_length) <= SUFFIX_LENGTH else [max_length, *others]
+    longest, *others = sorted(keywords.split(), key=len, reverse=True)
+    condition: dict[str, Any] = {"suf": {"$regex": "^" + escape_regex(longest[:SUFFIX_LENGTH])}}
+    rest = others if len(longest) <= SUFFIX_LENGTH else [longest, *others]
     if rest:
         condition["$and"] = [{"search": {"$regex": escape_regex(word)}} for word in rest]
     return condition
 
 
 def search_fields_of(*texts: str) -> dict[str, Any]:
-    """The private fields by which `holding` finds a document that holds these texts."""
+    """Return the private fields by which `keyword_filter` finds a document with these texts."""
     parts = [normalize(text) for text in texts]
     return {"search": "\n".join(parts), "suf": suffixes(*parts)}
 
 
 def escape_regex(text: str) -> str:
-    """A regular expression that matches `text` itself."""
+    """Return a regular expression that matches `text` literally."""
     return re.escape(text)
 
 
 def camel_case(name: str) -> str:
-    """`create_workout_item` as `createWorkoutItem`."""
+    """Convert a name such as `create_workout_item` to `createWorkoutItem`."""
     first, *others = name.split("_")
     return first + "".join(word.capitalize() for word in others)
 
 
 def snake_case(camel: str) -> str:
-    """`wblockId` as `wblock_id`."""
+    """Convert a name such as `wblockId` to `wblock_id`."""
     return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", camel).lower()

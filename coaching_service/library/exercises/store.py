@@ -13,7 +13,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents, Filter, Ownership, now
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.text import normalize, search_fields_of
+from coaching_service.core.text import normalize
 from coaching_service.library.exercises.models import (
     Exercise,
     ExerciseContent,
@@ -29,15 +29,14 @@ exercises = Documents[Exercise](
     "exercises",
     (
         Index(("deletedAt", "sortName", "_id")),
-        Index(("deletedAt", "suf")),
         Index(("deletedAt", "type", "sortName", "_id")),
     ),
-    private=("sortName", "search", "suf", "deletedAt", "digest"),
+    private=("sortName", "search", "suf", "deletedAt", "digest"),  # older documents have `suf`
     shared=True,
     cross_company_reason="the shared library belongs to no company and is published by the operator",
 )
 exercise_uses = Documents[ExerciseUse]("exerciseUses", (Index(("exerciseId",), unique=True),))
-_BY_NAME = exercises.indexes[0].name
+_BY_NAME, _BY_TYPE = exercises.indexes[0].name, exercises.indexes[1].name
 _NAME_FIELDS = ("name", "defaultInstructions")
 
 
@@ -57,8 +56,9 @@ async def find_page(
 async def find_search_entries(ctx: Context, condition: Filter, *, ownership: Ownership) -> list[SearchEntry]:
     """Return what is searched of each exercise."""
     fields = {"sortName": 1, "search": 1, "names": {"$add": [1, {"$size": "$aliases"}]}}
+    hint = _BY_TYPE if "type" in condition else _BY_NAME
     return await exercises.aggregate(
-        ctx, {"deletedAt": None, **condition}, {"$project": fields}, hint=_BY_NAME, ownership=ownership
+        ctx, {"deletedAt": None, **condition}, {"$project": fields}, hint=hint, ownership=ownership
     )
 
 
@@ -167,4 +167,4 @@ def _search_fields(exercise: Mapping[str, Any]) -> dict[str, Any]:
     """Return the private fields by which an exercise is sorted and searched."""
     muscles = [muscle["name"] for muscle in exercise["muscleGroups"]]
     texts = [exercise["name"], *exercise["aliases"], *exercise["tags"], *muscles, exercise["equipment"] or ""]
-    return {"sortName": normalize(exercise["name"]), **search_fields_of(*texts)}
+    return {"sortName": normalize(exercise["name"]), "search": "\n".join(map(normalize, texts))}

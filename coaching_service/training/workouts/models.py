@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+from typing import Literal, NotRequired, TypeAlias, TypedDict
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.ids import ObjectId
@@ -155,10 +155,10 @@ class ItemForm(TypedDict):
 
 
 class FormAnswer(TypedDict):
-    """An answer to a question of a form: a text, a number, or a list of options."""
+    """An answer to a question of a form: a text, a number, or a list of options; null without an answer."""
 
     questionId: ObjectId
-    value: Any
+    value: str | float | list[str] | None
 
 
 class MetricsFields(TypedDict):
@@ -325,8 +325,8 @@ class MoveTarget(TypedDict):
 # --- blocks ----------------------------------------------------------------------------------------------------------
 
 
-class StoredBlock(Stored):
-    """A stored block: of a client (`date`), of a program (`day`), or of a client from a program (both)."""
+class BlockContent(TypedDict):
+    """The content of a block: of a client (`date`), of a program (`day`), or of a client from a program (both)."""
 
     customerId: ObjectId | None
     programId: ObjectId | None
@@ -338,6 +338,25 @@ class StoredBlock(Stored):
     sessionRpe: float | None
     comment: str | None
     items: list[WorkItem]
+
+
+class StoredBlock(BlockContent, Stored):
+    """A stored block."""
+
+
+class BlockFields(TypedDict, total=False):
+    """The fields of a stored block to set; `position` orders the blocks of a day, `done` are the totals of `items`."""
+
+    name: str
+    date: str
+    day: int
+    isRest: bool
+    position: int
+    durationMinutes: float | None
+    sessionRpe: float | None
+    comment: str | None
+    items: list[WorkItem]
+    done: BlockTotals | None
 
 
 class Block(StoredBlock):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date, timedelta
-from typing import Any
+from typing import cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import version_conflict
@@ -19,6 +19,8 @@ from coaching_service.training.workouts.events import RecordedItemsRescheduled
 from coaching_service.training.workouts.models import (
     Block,
     BlockChange,
+    BlockContent,
+    BlockFields,
     BlockInput,
     BlockLog,
     BlockPlan,
@@ -108,7 +110,7 @@ async def change(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, change:
     Raises NotFound, Forbidden, and Conflict if the block has changed since `version`.
     """
     await owner.require_access(ctx)
-    fields: dict[str, Any] = {name: value for name, value in change.items() if name != "version"}
+    fields = cast("BlockFields", {name: value for name, value in change.items() if name != "version"})
     version = change.get("version")
     if not fields:
         return await present_block(ctx, owner, await _read_version(ctx, owner, block_id, version))
@@ -209,7 +211,7 @@ async def log_block(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, log:
     Raises NotFound, Forbidden, and Conflict if the block has changed since `version`.
     """
     await owner.require_access(ctx)
-    fields = {
+    fields: BlockFields = {
         "durationMinutes": log["durationMinutes"],
         "sessionRpe": log["sessionRpe"],
         "comment": log["comment"],
@@ -253,9 +255,9 @@ async def fix_load_unit(ctx: Context, changed: Sequence[WorkItem | ItemChange]) 
         await account.lock_load_unit(ctx)
 
 
-def _new_block(owner: ScheduleOwner, plan: BlockPlan) -> Mapping[str, Any]:
+def _new_block(owner: ScheduleOwner, plan: BlockPlan) -> BlockContent:
     """Return a new block; one assigned from a program has both `date` and `day`."""
-    return {
+    content: BlockContent = {
         "customerId": None,
         "programId": plan.get("programId"),
         "name": plan["name"],
@@ -266,8 +268,8 @@ def _new_block(owner: ScheduleOwner, plan: BlockPlan) -> Mapping[str, Any]:
         "sessionRpe": None,
         "comment": None,
         "items": [items.create_item(item) for item in plan["items"]],
-        **owner.block_filter,
     }
+    return cast("BlockContent", {**content, **owner.block_filter})  # the filter has the identifier of the owner
 
 
 def block_not_found() -> NotFound:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter, version_conflict
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.items import MAX_ITEMS
-from coaching_service.training.workouts.models import ProgramDays, StoredBlock, WorkItem
+from coaching_service.training.workouts.models import BlockContent, BlockFields, ProgramDays, StoredBlock, WorkItem
 from coaching_service.training.workouts.training_load import summarize_block
 
 blocks = Documents[StoredBlock](
@@ -69,19 +68,19 @@ async def find_last_date(ctx: Context, owner: Filter) -> str | None:
     return last[0]["date"] if last else None
 
 
-async def next_position(ctx: Context, owner: Filter, day_field: str, day: str | int) -> int:
+async def next_position(ctx: Context, owner: Filter, day_field: str, day: str | int | None) -> int:
     """Return the position after every block of the owner's day, even if the clocks of two processes differ."""
     position = {"$project": {"position": 1}}
     last = await blocks.aggregate(ctx, owner | {day_field: day}, {"$sort": {"position": -1}}, {"$limit": 1}, position)
     return max(_time_position(), last[0]["position"] + 1) if last else _time_position()
 
 
-async def insert(ctx: Context, block: Mapping[str, Any], position: int) -> StoredBlock:
+async def insert(ctx: Context, block: BlockContent, position: int) -> StoredBlock:
     """Store a new block at a position of its day."""
     return await blocks.insert(ctx, {**block, "done": summarize_block(block["items"]), "position": position})
 
 
-async def insert_many(ctx: Context, new_blocks: Sequence[Mapping[str, Any]]) -> None:
+async def insert_many(ctx: Context, new_blocks: Sequence[BlockContent]) -> None:
     """Store new blocks; those of one day are in the order given."""
     first = _time_position()
     documents = [
@@ -92,7 +91,7 @@ async def insert_many(ctx: Context, new_blocks: Sequence[Mapping[str, Any]]) -> 
 
 
 async def update(
-    ctx: Context, owner: Filter, block_id: ObjectId, fields: Mapping[str, Any], version: int | None
+    ctx: Context, owner: Filter, block_id: ObjectId, fields: BlockFields, version: int | None
 ) -> StoredBlock | None:
     """Set fields of a block. Returns None if there is no such block; raises Conflict if it has another version."""
     return await blocks.update(ctx, owner | {"_id": block_id}, {"$set": dict(fields)}, version=version)
@@ -100,7 +99,7 @@ async def update(
 
 async def set_items(ctx: Context, owner: Filter, block: StoredBlock, items: Sequence[WorkItem]) -> StoredBlock:
     """Replace the items of a block. Raises Conflict if the block has changed since it was read."""
-    fields = {"items": list(items), "done": summarize_block(items)}
+    fields: BlockFields = {"items": list(items), "done": summarize_block(items)}
     updated = await update(ctx, owner, block["_id"], fields, block["version"])
     if updated is None:
         raise version_conflict()
