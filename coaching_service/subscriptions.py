@@ -36,8 +36,8 @@ def assemble() -> EventBus:
     )
     events.subscribe(SignInEmailChanged, sessions.end_sessions_of_coach)
     events.subscribe(IdentityDisplaced, sessions.end_displaced_sessions)
-    events.subscribe(CompletedWorkChanged, personal_records.update_records)
+    events.subscribe(CompletedWorkChanged, personal_records.update_records, compliance.mark_figures_due)
     events.subscribe(RecordedItemsRescheduled, metrics.move_values, form_responses.move_responses)
-    events.subscribe(ScheduleChanged, compliance.mark_rates_due)
-    events.subscribe(ItemLogged, compliance.update_stored_rates)
+    events.subscribe(ScheduleChanged, compliance.mark_figures_due)
+    events.subscribe(ItemLogged, compliance.update_stored_figures)
     return events

@@ -8,7 +8,17 @@ from coaching_service.people.sessions import service as sessions
 from coaching_service.people.team import service as team
 from tests.client import MONDAY, SUNDAY, TUESDAY, UNKNOWN, CoachClient
 from tests.conftest import NewCompany
-from tests.results import WARM_UP, WORK, asked, lap, past, sets, skipped, trained, undo
+from tests.results import (
+    WARM_UP,
+    WORK,
+    circuit_set,
+    clear_log,
+    completed_sets,
+    incomplete_set,
+    list_history,
+    read_progress,
+    train,
+)
 from tests.training import (
     Json,
     block_with,
@@ -53,9 +63,9 @@ async def test_what_a_session_amounts_to(
 ) -> None:
     """Contract 7: volume load = sum of reps x load; Epley for 2 to 12 reps, the load itself for 1, none above 12."""
     ana, squat = await coach.create_customer(), await coach.create_exercise()
-    block = await trained(coach, ana, squat, *done)
+    block = await train(coach, ana, squat, *done)
 
-    [session] = await past(coach, ana, squat)
+    [session] = await list_history(coach, ana, squat)
 
     assert session["sets"] == block["items"][0]["customerSets"]
     assert (session["date"], session["wblockId"], session["isCompleted"]) == (MONDAY, block["_id"], True)
@@ -68,18 +78,18 @@ async def test_what_a_session_amounts_to(
 async def test_loads_are_in_the_unit_of_the_company(new_company: NewCompany) -> None:
     coach = await new_company(load_unit="lb")
     ana, squat = await coach.create_customer(), await coach.create_exercise()
-    await trained(coach, ana, squat, (5, 225))
-    assert [session["loadUnit"] for session in await past(coach, ana, squat)] == ["lb"]
+    await train(coach, ana, squat, (5, 225))
+    assert [session["loadUnit"] for session in await list_history(coach, ana, squat)] == ["lb"]
 
 
 async def test_warm_up_sets_and_sets_that_were_not_completed_do_not_count(coach: CoachClient) -> None:
     """Contract 7: completed sets that are not warm-up. 8 x 60 + 6 x 62.5 = 480 + 375 = 855; Epley 76, 75."""
     ana, squat = await coach.create_customer(), await coach.create_exercise()
     block = await block_with(coach, ana, exercise_of(squat, WARM_UP, WORK, WORK, WORK))
-    done = [*sets((12, 200), (8, 60)), skipped(3, 100), *sets((6, 62.5))]
+    done = [*completed_sets((12, 200), (8, 60)), incomplete_set(3, 100), *completed_sets((6, 62.5))]
     (await log(coach, block, block["items"][0], customerSets=done)).ok()
 
-    [session] = await past(coach, ana, squat)
+    [session] = await list_history(coach, ana, squat)
 
     assert [each["index"] for each in session["sets"]] == [1, 2, 3, 4], "all of them are shown"
     assert (session["volumeLoad"], session["bestSet"]["index"]) == (855, 2)
@@ -88,7 +98,7 @@ async def test_warm_up_sets_and_sets_that_were_not_completed_do_not_count(coach:
     planned = [WORK | {"index": 1}, WORK | {"index": 2, "isWarmup": True}]
     path = f"{path_of(block)}/witems/{block['items'][0]['_id']}"
     (await coach.patch(path, {"exerciseSets": planned})).ok()
-    [session] = await past(coach, ana, squat)
+    [session] = await list_history(coach, ana, squat)
     assert (session["volumeLoad"], session["bestSet"]["index"]) == (2775, 1), "12 x 200 + 6 x 62.5: another plan"
 
 
@@ -96,10 +106,15 @@ async def test_an_exercise_of_a_circuit_is_a_session_of_its_own(coach: CoachClie
     """Contract 5: `customerSets` of circuits have `exerciseId` and `round`."""
     ana, squat, press = await coach.create_customer(), await coach.create_exercise(), await coach.create_exercise("P")
     block = await block_with(coach, ana, circuit_of(squat, press, rounds=2))
-    done = [lap(1, squat, 10, 20), lap(1, press, 8, 30), lap(2, squat, 9, 24), lap(2, press, 7, 30)]
+    done = [
+        circuit_set(1, squat, 10, 20),
+        circuit_set(1, press, 8, 30),
+        circuit_set(2, squat, 9, 24),
+        circuit_set(2, press, 7, 30),
+    ]
     (await log(coach, block, block["items"][0], customerSets=done)).ok()
 
-    [of_squat], [of_press] = await past(coach, ana, squat), await past(coach, ana, press)
+    [of_squat], [of_press] = await list_history(coach, ana, squat), await list_history(coach, ana, press)
 
     assert [(each["round"], each["reps"], each["load"]) for each in of_squat["sets"]] == [(1, 10, 20), (2, 9, 24)]
     assert (of_squat["volumeLoad"], of_press["volumeLoad"]) == (416, 450)  # 200 + 216, 240 + 210
@@ -107,51 +122,67 @@ async def test_an_exercise_of_a_circuit_is_a_session_of_its_own(coach: CoachClie
     assert of_squat["estimatedOneRepMax"] == {"value": 31.2, "formula": "epley", "setIndex": 1}
 
 
-async def test_a_circuit_that_is_ticked_off_is_done_in_all_its_exercises(coach: CoachClient) -> None:
+async def test_exercise_of_a_completed_circuit_without_sets_is_no_session(coach: CoachClient) -> None:
+    """Contract 7: a session needs at least one completed set that is not warm-up."""
     ana, squat, press = await coach.create_customer(), await coach.create_exercise(), await coach.create_exercise("P")
     block = await block_with(coach, ana, circuit_of(squat, press))
-    (await log(coach, block, block["items"][0], customerSets=[lap(1, squat, 10, 20)])).ok()
+    (await log(coach, block, block["items"][0], customerSets=[circuit_set(1, squat, 10, 20)])).ok()
 
-    [of_press] = await past(coach, ana, press)
+    assert len(await list_history(coach, ana, squat)) == 1
+    assert await list_history(coach, ana, press) == []
+    assert await list_history(coach, ana, press, includeIncomplete="true") == [
+        {
+            "date": MONDAY,
+            "wblockId": block["_id"],
+            "isCompleted": True,
+            "loadUnit": "kg",
+            "sets": [],
+            **NOTHING,
+        }
+    ]
 
-    assert of_press == {
-        "date": MONDAY,
-        "wblockId": block["_id"],
-        "isCompleted": True,
-        "loadUnit": "kg",
-        "sets": [],
-        **NOTHING,
-    }
+
+async def test_warm_up_sets_alone_are_no_session(coach: CoachClient) -> None:
+    """Contract 7: a session needs at least one completed set that is not warm-up."""
+    ana, squat = await coach.create_customer(), await coach.create_exercise()
+    block = await train(coach, ana, squat, (12, 20), plan=(WARM_UP, WORK))
+    assert await list_history(coach, ana, squat) == []
+    [incomplete] = await list_history(coach, ana, squat, includeIncomplete="true")
+    assert (incomplete["wblockId"], len(incomplete["sets"])) == (block["_id"], 1)
+
+    sets = completed_sets((12, 20), (8, 60))
+    (await log(coach, block, block["items"][0], customerSets=sets)).ok()
+    [session] = await list_history(coach, ana, squat)
+    assert (session["date"], session["volumeLoad"]) == (MONDAY, 480)
 
 
 async def test_what_was_done_of_an_exercise_stays_when_the_plan_changes(coach: CoachClient) -> None:
     ana, squat, press = await coach.create_customer(), await coach.create_exercise(), await coach.create_exercise("P")
     block = await block_with(coach, ana, circuit_of(squat, press))
-    done = [lap(1, squat, 10, 20), lap(1, press, 8, 30)]
+    done = [circuit_set(1, squat, 10, 20), circuit_set(1, press, 8, 30)]
     (await log(coach, block, block["items"][0], isCompleted=False, customerSets=done)).ok()
     only_squat = {"circuitExercises": circuit_of(squat)["circuitExercises"]}
     (await coach.patch(f"{path_of(block)}/witems/{block['items'][0]['_id']}", only_squat)).ok()
 
     for query in ({}, {"includeIncomplete": "true"}):
-        [session] = await past(coach, ana, press, **query)
+        [session] = await list_history(coach, ana, press, **query)
         assert (session["volumeLoad"], session["isCompleted"], len(session["sets"])) == (240, False, 1)
 
 
-async def test_sessions_not_done_are_shown_only_when_asked_for(coach: CoachClient) -> None:
+async def test_sessions_not_done_are_listed_only_on_request(coach: CoachClient) -> None:
     """Specification 4: `includeIncomplete` (boolean, default false)."""
     ana, squat = await coach.create_customer(), await coach.create_exercise()
     planned = await block_with(coach, ana, exercise_of(squat), date=SUNDAY)
     partly = await block_with(coach, ana, exercise_of(squat), date=TUESDAY)
-    (await log(coach, partly, partly["items"][0], isCompleted=False, customerSets=sets((8, 60)))).ok()
-    ticked = await block_with(coach, ana, exercise_of(squat), date=MONDAY)
-    (await log(coach, ticked, ticked["items"][0])).ok()
+    (await log(coach, partly, partly["items"][0], isCompleted=False, customerSets=completed_sets((8, 60)))).ok()
+    await train(coach, ana, squat, (8, 60), date=MONDAY)
 
     for query in ({}, {"includeIncomplete": "false"}, {"includeIncomplete": "yes"}):
-        found = await past(coach, ana, squat, **query)
-        assert [(s["date"], s["isCompleted"]) for s in found] == [(TUESDAY, False), (MONDAY, True)]
-    found = await past(coach, ana, squat, includeIncomplete="true")
-    assert [(s["date"], s["isCompleted"]) for s in found] == [(SUNDAY, False), (TUESDAY, False), (MONDAY, True)]
-    assert found[0] == {
+        sessions = await list_history(coach, ana, squat, **query)
+        assert [(s["date"], s["isCompleted"]) for s in sessions] == [(TUESDAY, False), (MONDAY, True)]
+    sessions = await list_history(coach, ana, squat, includeIncomplete="true")
+    assert [(s["date"], s["isCompleted"]) for s in sessions] == [(SUNDAY, False), (TUESDAY, False), (MONDAY, True)]
+    assert sessions[0] == {
         "date": SUNDAY,
         "wblockId": planned["_id"],
         "isCompleted": False,
@@ -159,67 +190,69 @@ async def test_sessions_not_done_are_shown_only_when_asked_for(coach: CoachClien
         "sets": [],
         **NOTHING,
     }
-    await undo(coach, partly)
-    assert [session["date"] for session in await past(coach, ana, squat)] == [MONDAY]
-    assert (await asked(coach, ana, "exercise", squat["_id"], "history", **PAGE)).ok()["totalDocs"] == 1
+    await clear_log(coach, partly)
+    assert [session["date"] for session in await list_history(coach, ana, squat)] == [MONDAY]
+    assert (await read_progress(coach, ana, "exercise", squat["_id"], "history", **PAGE)).ok()["totalDocs"] == 1
 
 
 async def test_a_block_is_one_session_however_often_the_exercise_is_in_it(coach: CoachClient) -> None:
     ana, squat = await coach.create_customer(), await coach.create_exercise()
     block = await block_with(coach, ana, exercise_of(squat), task(), circuit_of(squat), exercise_of(squat))
-    for at, done in [(0, sets((5, 100))), (2, [lap(1, squat, 10, 20)])]:
+    for at, done in [(0, completed_sets((5, 100))), (2, [circuit_set(1, squat, 10, 20)])]:
         (await log(coach, block, block["items"][at], customerSets=done)).ok()
-    [session] = await past(coach, ana, squat)
+    [session] = await list_history(coach, ana, squat)
     assert (len(session["sets"]), session["volumeLoad"], session["isCompleted"]) == (2, 700, False)
 
-    second = await trained(coach, ana, squat, (3, 50))
-    assert [s["wblockId"] for s in await past(coach, ana, squat)] == [second["_id"], block["_id"]]
+    second = await train(coach, ana, squat, (3, 50))
+    assert [s["wblockId"] for s in await list_history(coach, ana, squat)] == [second["_id"], block["_id"]]
 
 
 async def test_a_session_counts_on_the_date_of_its_block(coach: CoachClient) -> None:
     """Contract 7: on its block's `date`, not on the time of the log."""
     ana, squat = await coach.create_customer(), await coach.create_exercise()
-    block = await trained(coach, ana, squat, (5, 100), date="2024-02-29")
-    assert [session["date"] for session in await past(coach, ana, squat)] == ["2024-02-29"]
+    block = await train(coach, ana, squat, (5, 100), date="2024-02-29")
+    assert [session["date"] for session in await list_history(coach, ana, squat)] == ["2024-02-29"]
     (await coach.patch(path_of(block), {"date": "2031-12-31"})).ok()
-    assert [session["date"] for session in await past(coach, ana, squat)] == ["2031-12-31"]
+    assert [session["date"] for session in await list_history(coach, ana, squat)] == ["2031-12-31"]
     other = await coach.schedule(ana, TUESDAY)
     (await move(coach, block["items"][0], block, other, 0)).ok()
-    assert [(s["date"], s["wblockId"]) for s in await past(coach, ana, squat)] == [(TUESDAY, other["_id"])]
+    assert [(s["date"], s["wblockId"]) for s in await list_history(coach, ana, squat)] == [(TUESDAY, other["_id"])]
     (await coach.delete(path_of(other))).ok(204)
-    assert await past(coach, ana, squat, includeIncomplete="true") == []
+    assert await list_history(coach, ana, squat, includeIncomplete="true") == []
 
 
 async def test_pages_are_required_and_meet_every_session_once_newest_first(coach: CoachClient) -> None:
     ana, squat = await coach.create_customer(), await coach.create_exercise()
     days = ["2025-12-30", "2025-12-30", "2025-12-31", "2026-01-01", "2026-01-01", "2026-01-01", "2026-02-01"]
     for day in days:
-        await trained(coach, ana, squat, (5, 100), date=day)
+        await train(coach, ana, squat, (5, 100), date=day)
     path = ("exercise", squat["_id"], "history")
     for query in ({}, {"pageSize": 1}, {"pageNum": 1}, PAGE | {"pageSize": 51}, PAGE | {"pageSize": 0}):
-        (await asked(coach, ana, *path, **query)).refused(400)
-    (await asked(coach, ana, *path, pageSize=5)).refused(400, "Validation failed (numeric string is expected)")
-    (await asked(coach, ana, *path, **PAGE, includeIncomplete="")).refused(400, "boolean string is expected")
+        (await read_progress(coach, ana, *path, **query)).refused(400)
+    (await read_progress(coach, ana, *path, pageSize=5)).refused(400, "Validation failed (numeric string is expected)")
+    (await read_progress(coach, ana, *path, **PAGE, includeIncomplete="")).refused(400, "boolean string is expected")
 
-    pages = [(await asked(coach, ana, *path, pageSize="2e0", pageNum=number)).ok() for number in (1, 2, 3, 4, 5)]
+    pages = [
+        (await read_progress(coach, ana, *path, pageSize="2e0", pageNum=number)).ok() for number in (1, 2, 3, 4, 5)
+    ]
 
     met = [session for page in pages for session in page["docs"]]
     assert [session["date"] for session in met] == sorted(days, reverse=True)
     assert len({session["wblockId"] for session in met}) == len(days)
     assert {(page["totalDocs"], page["totalPages"], page["limit"]) for page in pages} == {(7, 4, 2)}
     assert [page["nextPage"] for page in pages] == [2, 3, 4, None, None]
-    (await asked(coach, ana, *path, pageSize=50, pageNum=2**53 - 1)).ok()
+    (await read_progress(coach, ana, *path, pageSize=50, pageNum=2**53 - 1)).ok()
 
 
 async def test_a_deleted_exercise_keeps_its_history(coach: CoachClient, other_company: CoachClient) -> None:
     ana, squat = await coach.create_customer(), await coach.create_exercise()
-    await trained(coach, ana, squat, (5, 100))
+    await train(coach, ana, squat, (5, 100))
     (await coach.delete(f"/exercises/{squat['_id']}")).ok(204)
-    assert len(await past(coach, ana, squat)) == 1
+    assert len(await list_history(coach, ana, squat)) == 1
     foreign = await other_company.create_exercise()
-    unknown = (await asked(coach, ana, "exercise", UNKNOWN, "history", **PAGE)).refused(404, "Exercise")
-    assert (await asked(coach, ana, "exercise", foreign["_id"], "history", **PAGE)).refused(404) == unknown
-    (await asked(coach, ana, "exercise", "squat", "history", **PAGE)).refused(400, "exerciseId")
+    unknown = (await read_progress(coach, ana, "exercise", UNKNOWN, "history", **PAGE)).refused(404, "Exercise")
+    assert (await read_progress(coach, ana, "exercise", foreign["_id"], "history", **PAGE)).refused(404) == unknown
+    (await read_progress(coach, ana, "exercise", "squat", "history", **PAGE)).refused(400, "exerciseId")
 
 
 READINGS: list[tuple[str, Json]] = [
@@ -243,10 +276,10 @@ async def test_nobody_reads_of_clients_that_are_not_theirs(
     eli = await team.create_employee(coach.ctx, "Eli", f"eli{ana['_id']}@x.test", permissions, "assigned", "no hash")
     employee = coach.with_bearer((await sessions.create_session(coach.ctx, eli["_id"], "coach"))["accessToken"])
 
-    (await asked(employee, ana, path, **query)).refused(403)
-    foreign = (await asked(other_company, ana, path, **query)).refused(404, "Customer")
-    assert (await asked(coach, {"_id": UNKNOWN}, path, **query)).refused(404) == foreign
+    (await read_progress(employee, ana, path, **query)).refused(403)
+    foreign = (await read_progress(other_company, ana, path, **query)).refused(404, "Customer")
+    assert (await read_progress(coach, {"_id": UNKNOWN}, path, **query)).refused(404) == foreign
 
     (await coach.patch(f"/coach/customers/{ana['_id']}", {"assignedTo": str(eli["_id"])})).ok()
-    seen = await asked(employee, ana, path, **query)
+    seen = await read_progress(employee, ana, path, **query)
     assert seen.status == (404 if UNKNOWN in path else 200), seen.json

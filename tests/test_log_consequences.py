@@ -24,6 +24,7 @@ from tests.training import (
     metrics_of,
     move,
     one_of_each,
+    own_log,
     path_of,
     read,
     responses,
@@ -174,18 +175,33 @@ async def test_undoing_one_item_takes_the_finished_workout_back(coach: CoachClie
     assert await feed_types(coach, ana) == []
 
 
-async def test_the_last_activity_is_remembered_and_is_no_change_of_the_client(coach: CoachClient) -> None:
-    """Contract 1: fields the service derives (`lastActivityDate`, ...) change neither `version` nor `updatedAt`."""
+async def test_last_activity_is_that_of_the_client_not_of_a_coach(coach: CoachClient) -> None:
+    """Contract 4: `lastActivityDate` is the time of the client's own latest action; what a coach logs never changes it.
+
+    Contract 1: fields the service derives (`lastActivityDate`, ...) change neither `version` nor `updatedAt`.
+    """
     ana = await coach.create_customer()
-    block = await block_with(coach, ana, task())
+    block = await block_with(coach, ana, task(), task())
+    first, second = block["items"]
+    owner = await coach.interactive()
+    tokens = (await owner.post(client_path(ana, "impersonate"))).ok()
+    impersonated = coach.with_bearer(tokens["accessToken"])
+    (await log(coach, block, first)).ok()
+    (await coach.put(f"{path_of(block)}/log", {"sessionRpe": 5})).ok()
+    (await own_log(impersonated, block, first)).ok()
     before = (await coach.get(client_path(ana))).ok()
     assert before["lastActivityDate"] is None
-    (await log(coach, block, block["items"][0])).ok()
+
+    client = await coach.as_client(ana)
+    (await own_log(client, block, second)).ok()
     after = (await coach.get(client_path(ana))).ok()
-    assert after["lastActivityDate"] >= before["createdAt"]
+    assert after["lastActivityDate"] > before["createdAt"]
     assert (after["version"], after["updatedAt"]) == (before["version"], before["updatedAt"])
-    (await coach.put(f"{path_of(block)}/log", {"sessionRpe": 5})).ok()
-    assert (await coach.get(client_path(ana))).ok()["lastActivityDate"] >= after["lastActivityDate"]
+
+    (await log(coach, block, first)).ok()
+    assert (await coach.get(client_path(ana))).ok()["lastActivityDate"] == after["lastActivityDate"]
+    (await client.put(f"/customer/wblocks/{block['_id']}/log", {"sessionRpe": 5})).ok()
+    assert (await coach.get(client_path(ana))).ok()["lastActivityDate"] > after["lastActivityDate"]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from tests.client import MONDAY, SUNDAY, TUESDAY, UNKNOWN, CoachClient
 from tests.conftest import NewCompany
-from tests.results import WARM_UP, WORK, lap, records, sets, skipped, trained, undo
+from tests.results import WARM_UP, WORK, circuit_set, clear_log, completed_sets, incomplete_set, list_records, train
 from tests.training import Json, block_with, circuit_of, client_path, exercise_of, feed, log, move, path_of, task
 
 # Sets done (reps, load) | heaviest_load: value, reps | most_reps | estimated_1rm: value, reps.     By hand:
@@ -33,7 +33,7 @@ def found(read: list[Json], kind: str) -> tuple[float, int] | None:
 
 async def heaviest(coach: CoachClient, customer: Json) -> tuple[float, str] | None:
     """Value and date of the heaviest load found in logs."""
-    read = [record for record in await records(coach, customer) if record["type"] == "heaviest_load"]
+    read = [record for record in await list_records(coach, customer) if record["type"] == "heaviest_load"]
     return (read[0]["value"], read[0]["date"]) if read else None
 
 
@@ -56,9 +56,9 @@ async def test_records_are_found_in_logs(
 ) -> None:
     """Contract 7: heaviest_load, most_reps or estimated_1rm, `value`, `unit`, `reps`, `date`, `source`, `witemId`."""
     ana, squat = await coach.create_customer(), await coach.create_exercise()
-    block = await trained(coach, ana, squat, *done)
+    block = await train(coach, ana, squat, *done)
 
-    read = await records(coach, ana)
+    read = await list_records(coach, ana)
 
     assert [found(read, kind) for kind in ("heaviest_load", "most_reps", "estimated_1rm")] == [load, reps, estimate]
     for record in read:
@@ -70,15 +70,15 @@ async def test_records_are_found_in_logs(
 async def test_loads_are_in_the_unit_of_the_company(new_company: NewCompany) -> None:
     coach = await new_company(load_unit="lb")
     ana, squat = await coach.create_customer(), await coach.create_exercise()
-    await trained(coach, ana, squat, (5, 225))
+    await train(coach, ana, squat, (5, 225))
     await type_in(coach, ana, squat)
-    assert sorted(record["unit"] for record in await records(coach, ana)) == ["count", "lb", "lb", "lb"]
+    assert sorted(record["unit"] for record in await list_records(coach, ana)) == ["count", "lb", "lb", "lb"]
 
 
 async def test_warm_ups_and_sets_that_were_not_completed_are_no_records(coach: CoachClient) -> None:
     ana, squat = await coach.create_customer(), await coach.create_exercise()
     block = await block_with(coach, ana, exercise_of(squat, WARM_UP, WORK))
-    done = [*sets((12, 200), (8, 60)), skipped(9, 300)]
+    done = [*completed_sets((12, 200), (8, 60)), incomplete_set(9, 300)]
     (await log(coach, block, block["items"][0], customerSets=done)).ok()
     assert await heaviest(coach, ana) == (60, MONDAY)
 
@@ -86,16 +86,21 @@ async def test_warm_ups_and_sets_that_were_not_completed_are_no_records(coach: C
     (await coach.patch(path, {"exerciseSets": [WORK, WORK | {"isWarmup": True}]})).ok()
     assert await heaviest(coach, ana) == (200, MONDAY), "another plan, another warm-up"
     (await coach.patch(path, {"exerciseSets": [WARM_UP, WARM_UP]})).ok()
-    assert await records(coach, ana) == []
+    assert await list_records(coach, ana) == []
 
 
 async def test_circuits_have_records_of_each_exercise(coach: CoachClient) -> None:
     ana, squat, press = await coach.create_customer(), await coach.create_exercise(), await coach.create_exercise("P")
     block = await block_with(coach, ana, circuit_of(squat, press))
-    done = [lap(1, squat, 10, 20), lap(1, press, 8, 30), lap(2, squat, 9, 24), lap(2, press, 7, 32)]
+    done = [
+        circuit_set(1, squat, 10, 20),
+        circuit_set(1, press, 8, 30),
+        circuit_set(2, squat, 9, 24),
+        circuit_set(2, press, 7, 32),
+    ]
     (await log(coach, block, block["items"][0], customerSets=done)).ok()
 
-    best = {(r["exerciseName"], r["type"]): (r["value"], r["reps"]) for r in await records(coach, ana)}
+    best = {(r["exerciseName"], r["type"]): (r["value"], r["reps"]) for r in await list_records(coach, ana)}
 
     assert best == {
         ("P", "heaviest_load"): (32, 7),
@@ -109,12 +114,12 @@ async def test_circuits_have_records_of_each_exercise(coach: CoachClient) -> Non
 
 async def test_the_earliest_of_equals_holds_the_record(coach: CoachClient) -> None:
     ana, squat = await coach.create_customer(), await coach.create_exercise()
-    await trained(coach, ana, squat, (5, 100), date=TUESDAY)
-    await trained(coach, ana, squat, (5, 100), date=SUNDAY)
+    await train(coach, ana, squat, (5, 100), date=TUESDAY)
+    await train(coach, ana, squat, (5, 100), date=SUNDAY)
     assert await heaviest(coach, ana) == (100, TUESDAY)
-    first = await trained(coach, ana, squat, (5, 100), date=MONDAY)
+    first = await train(coach, ana, squat, (5, 100), date=MONDAY)
     assert await heaviest(coach, ana) == (100, MONDAY)
-    await undo(coach, first)
+    await clear_log(coach, first)
     assert await heaviest(coach, ana) == (100, TUESDAY)
 
 
@@ -122,30 +127,30 @@ async def test_a_record_falls_back_when_what_set_it_goes(coach: CoachClient) -> 
     """Undo, a smaller log, deletion of the item, of the block: the next best holds it."""
     ana, squat = await coach.create_customer(), await coach.create_exercise()
     loads = {f"2026-03-{day:02}": 150 - 10 * day for day in range(1, 7)}  # 140, 130, 120, 110, 100, 90
-    blocks = [await trained(coach, ana, squat, (5, load), date=date) for date, load in loads.items()]
+    blocks = [await train(coach, ana, squat, (5, load), date=date) for date, load in loads.items()]
     assert await heaviest(coach, ana) == (140, "2026-03-01")
 
-    await undo(coach, blocks[0])
+    await clear_log(coach, blocks[0])
     assert await heaviest(coach, ana) == (130, "2026-03-02")
-    (await log(coach, blocks[1], blocks[1]["items"][0], customerSets=sets((5, 95)))).ok()
+    (await log(coach, blocks[1], blocks[1]["items"][0], customerSets=completed_sets((5, 95)))).ok()
     assert await heaviest(coach, ana) == (120, "2026-03-03")
     (await coach.delete(f"{path_of(blocks[2])}/witems/{blocks[2]['items'][0]['_id']}")).ok(204)
     assert await heaviest(coach, ana) == (110, "2026-03-04")
     (await coach.delete(path_of(blocks[3]))).ok(204)
     assert await heaviest(coach, ana) == (100, "2026-03-05")
-    (await log(coach, blocks[4], blocks[4]["items"][0], customerSets=[skipped(5, 100)])).ok()
+    (await log(coach, blocks[4], blocks[4]["items"][0], customerSets=[incomplete_set(5, 100)])).ok()
     assert await heaviest(coach, ana) == (95, "2026-03-02")
-    await undo(coach, blocks[1])
-    await undo(coach, blocks[5])
-    assert await records(coach, ana) == []
+    await clear_log(coach, blocks[1])
+    await clear_log(coach, blocks[5])
+    assert await list_records(coach, ana) == []
     assert await told_of_records(coach, ana) == []
 
 
 async def test_a_record_goes_with_its_session_to_another_date(coach: CoachClient) -> None:
     """Contract 7: a session counts on its block's `date`."""
     ana, squat = await coach.create_customer(), await coach.create_exercise()
-    block = await trained(coach, ana, squat, (5, 100))
-    await trained(coach, ana, squat, (5, 100), date=SUNDAY)
+    block = await train(coach, ana, squat, (5, 100))
+    await train(coach, ana, squat, (5, 100), date=SUNDAY)
     (await coach.patch(path_of(block), {"date": TUESDAY})).ok()
     assert await heaviest(coach, ana) == (100, TUESDAY)
     assert ("heaviest_load", 100, TUESDAY) in await told_of_records(coach, ana)
@@ -158,38 +163,38 @@ async def test_a_record_goes_with_its_session_to_another_date(coach: CoachClient
 
 async def test_a_record_goes_to_the_exercise_it_turns_out_to_be_of(coach: CoachClient) -> None:
     ana, squat, press = await coach.create_customer(), await coach.create_exercise(), await coach.create_exercise("P")
-    await trained(coach, ana, squat, (5, 80), date=TUESDAY)
-    block = await trained(coach, ana, squat, (5, 100))
+    await train(coach, ana, squat, (5, 80), date=TUESDAY)
+    block = await train(coach, ana, squat, (5, 100))
     path = f"{path_of(block)}/witems/{block['items'][0]['_id']}"
     (await coach.patch(path, {"exerciseId": press["_id"]})).ok()
-    best = {r["exerciseName"]: r["value"] for r in await records(coach, ana) if r["type"] == "heaviest_load"}
+    best = {r["exerciseName"]: r["value"] for r in await list_records(coach, ana) if r["type"] == "heaviest_load"}
     assert best == {"P": 100, "Squat": 80}
 
 
 async def test_a_copy_and_a_task_set_no_records(coach: CoachClient) -> None:
     ana, squat = await coach.create_customer(), await coach.create_exercise()
     block = await block_with(coach, ana, exercise_of(squat), task())
-    (await log(coach, block, block["items"][0], customerSets=sets((5, 100)))).ok()
+    (await log(coach, block, block["items"][0], customerSets=completed_sets((5, 100)))).ok()
     (await log(coach, block, block["items"][1])).ok()
-    before = await records(coach, ana)
+    before = await list_records(coach, ana)
     copied = (await coach.post(f"{path_of(block)}/copy", {"date": SUNDAY})).ok(201)
     (await coach.delete(path_of(copied))).ok(204)
-    assert await records(coach, ana) == before
+    assert await list_records(coach, ana) == before
 
 
 async def test_the_feed_tells_of_records_and_takes_back_what_no_longer_holds(coach: CoachClient) -> None:
     """Contract 7: the feed's `personal_record`."""
     ana, squat = await coach.create_customer(), await coach.create_exercise()
-    await trained(coach, ana, squat, (20, 80))
+    await train(coach, ana, squat, (20, 80))
     assert await told_of_records(coach, ana) == [("heaviest_load", 80, MONDAY), ("most_reps", 20, MONDAY)]
-    better = await trained(coach, ana, squat, (15, 90), date=TUESDAY)
+    better = await train(coach, ana, squat, (15, 90), date=TUESDAY)
     assert await told_of_records(coach, ana) == [("heaviest_load", 90, TUESDAY), ("most_reps", 20, MONDAY)]
     newest = next(event for event in await feed(coach, ana) if event["type"] == "personal_record")
     about = {"exerciseId": squat["_id"], "exerciseName": "Squat", "value": 90, "unit": "kg", "reps": 15}
     assert newest["data"] == about | {"recordType": "heaviest_load", "day": TUESDAY}
-    (await log(coach, better, better["items"][0], customerSets=sets((15, 85)))).ok()
+    (await log(coach, better, better["items"][0], customerSets=completed_sets((15, 85)))).ok()
     assert await told_of_records(coach, ana) == [("heaviest_load", 85, TUESDAY), ("most_reps", 20, MONDAY)]
-    await undo(coach, better)
+    await clear_log(coach, better)
     assert await told_of_records(coach, ana) == [("heaviest_load", 80, MONDAY), ("most_reps", 20, MONDAY)]
 
 
@@ -209,13 +214,13 @@ async def test_a_record_is_typed_in_changed_and_deleted(coach: CoachClient) -> N
     for stale in ({"value": 1, "version": 0}, {"version": 0}):
         (await coach.patch(path, stale)).refused(409)
     assert (await coach.patch(path, {"type": "most_reps", "exerciseId": UNKNOWN, "source": "log"})).ok() == changed
-    await trained(coach, ana, squat, (5, 150))
-    await trained(coach, ana, squat, (5, 130), date=TUESDAY)
-    assert changed in await records(coach, ana), "logs leave what was typed in alone"
-    assert [r["value"] for r in await records(coach, ana) if r["source"] == "log" and "load" in r["type"]] == [150]
+    await train(coach, ana, squat, (5, 150))
+    await train(coach, ana, squat, (5, 130), date=TUESDAY)
+    assert changed in await list_records(coach, ana), "logs leave what was typed in alone"
+    assert [r["value"] for r in await list_records(coach, ana) if r["source"] == "log" and "load" in r["type"]] == [150]
 
     (await coach.delete(path)).ok(204)
-    assert changed not in await records(coach, ana)
+    assert changed not in await list_records(coach, ana)
     assert ("heaviest_load", 142.5, MONDAY) not in await told_of_records(coach, ana)
     (await coach.delete(path)).refused(404, "Personal record")
     (await coach.patch(path, {"value": 1})).refused(404, "Personal record")
@@ -223,13 +228,13 @@ async def test_a_record_is_typed_in_changed_and_deleted(coach: CoachClient) -> N
 
 async def test_a_record_that_was_found_in_a_log_is_changed_by_the_log(coach: CoachClient) -> None:
     ana, squat = await coach.create_customer(), await coach.create_exercise()
-    await trained(coach, ana, squat, (20, 80))
-    before = await records(coach, ana)
+    await train(coach, ana, squat, (20, 80))
+    before = await list_records(coach, ana)
     for record in before:
         path = client_path(ana, "personal-records", record["_id"])
         (await coach.patch(path, {"value": 999})).refused(409, "log")
         (await coach.delete(path)).refused(409, "log")
-    assert await records(coach, ana) == before
+    assert await list_records(coach, ana) == before
 
 
 async def test_a_malformed_identifier_is_the_documented_failure(coach: CoachClient) -> None:
@@ -245,7 +250,7 @@ async def test_a_malformed_identifier_is_the_documented_failure(coach: CoachClie
     for owner, identifier in [(ana, UNKNOWN), (bo, record["_id"])]:
         (await coach.delete(client_path(owner, "personal-records", identifier))).refused(404)
     (await coach.delete(f"/coach/customers/x/personal-records/{record['_id']}")).refused(400, "customerId")
-    assert await records(coach, ana) == [record]
+    assert await list_records(coach, ana) == [record]
 
 
 @pytest.mark.parametrize(
@@ -264,29 +269,29 @@ async def test_half_a_record_is_none(coach: CoachClient, wrong: Json, status: in
     ana, squat = await coach.create_customer(), await coach.create_exercise()
     body = {"exerciseId": squat["_id"], "type": "heaviest_load", "value": 100, "date": MONDAY} | wrong
     (await coach.post(client_path(ana, "personal-records"), body)).refused(status, word)
-    assert (await records(coach, ana), await told_of_records(coach, ana)) == ([], [])
+    assert (await list_records(coach, ana), await told_of_records(coach, ana)) == ([], [])
 
 
 async def test_an_exercise_is_called_what_it_is_called_now_and_keeps_its_name_when_deleted(coach: CoachClient) -> None:
     """Contract 6: a deleted exercise keeps its name."""
     ana, squat, press = await coach.create_customer(), await coach.create_exercise(), await coach.create_exercise("A")
-    block = await trained(coach, ana, squat, (20, None))
+    block = await train(coach, ana, squat, (20, None))
     await type_in(coach, ana, press, type="most_reps", value=30)
-    assert [record["exerciseName"] for record in await records(coach, ana)] == ["A", "Squat"]
+    assert [record["exerciseName"] for record in await list_records(coach, ana)] == ["A", "Squat"]
     (await coach.patch(f"/exercises/{press['_id']}", {"name": "zercher squat"})).ok()
-    assert [record["exerciseName"] for record in await records(coach, ana)] == ["Squat", "zercher squat"]
+    assert [record["exerciseName"] for record in await list_records(coach, ana)] == ["Squat", "zercher squat"]
     for exercise in (squat, press):
         (await coach.delete(f"/exercises/{exercise['_id']}")).ok(204)
-    (await log(coach, block, block["items"][0], customerSets=sets((25, None)))).ok()
-    assert [record["exerciseName"] for record in await records(coach, ana)] == ["Squat", "zercher squat"]
+    (await log(coach, block, block["items"][0], customerSets=completed_sets((25, None)))).ok()
+    assert [record["exerciseName"] for record in await list_records(coach, ana)] == ["Squat", "zercher squat"]
     assert await told_of_records(coach, ana) == [("most_reps", 25, MONDAY), ("most_reps", 30, MONDAY)]
 
 
 async def test_records_are_right_when_those_who_hold_them_go_at_the_same_time(coach: CoachClient) -> None:
     ana, squat = await coach.create_customer(), await coach.create_exercise()
     for _ in range(5):
-        blocks = [await trained(coach, ana, squat, (5, load), date=TUESDAY) for load in (130, 120, 110)]
-        lowest = await trained(coach, ana, squat, (5, 50))
+        blocks = [await train(coach, ana, squat, (5, load), date=TUESDAY) for load in (130, 120, 110)]
+        lowest = await train(coach, ana, squat, (5, 50))
         gone = [coach.delete(f"{path_of(block)}/witems/{block['items'][0]['_id']}") for block in blocks]
         assert {reply.status for reply in await asyncio.gather(*gone)} == {204}
         assert await heaviest(coach, ana) == (50, MONDAY)

@@ -8,7 +8,17 @@ import pytest
 
 from tests.client import MONDAY, SUNDAY, TUESDAY, CoachClient
 from tests.conftest import NewCompany
-from tests.results import WARM_UP, WORK, asked, lap, sets, skipped, trained, undo, volume
+from tests.results import (
+    WARM_UP,
+    WORK,
+    circuit_set,
+    clear_log,
+    completed_sets,
+    incomplete_set,
+    read_progress,
+    read_volume,
+    train,
+)
 from tests.training import Json, block_with, circuit_of, exercise_of, log, move, path_of, task
 
 # By hand: the squat trains the quadriceps, the glutes half; the thrust the glutes, the hamstrings half.
@@ -44,10 +54,10 @@ def figures(read: dict[str, Json]) -> dict[str, tuple[Any, ...]]:
 
 async def test_a_secondary_muscle_counts_half(coach: CoachClient) -> None:
     ana, squat, thrust = await coach.create_customer(), await squat_of(coach), await thrust_of(coach)
-    await trained(coach, ana, squat, *SQUATS)
-    await trained(coach, ana, thrust, *THRUSTS, date=SUNDAY)
+    await train(coach, ana, squat, *SQUATS)
+    await train(coach, ana, thrust, *THRUSTS, date=SUNDAY)
 
-    answer = (await asked(coach, ana, "musclegroups", "volume", startDate=MONDAY, endDate=SUNDAY)).ok()
+    answer = (await read_progress(coach, ana, "musclegroups", "volume", startDate=MONDAY, endDate=SUNDAY)).ok()
 
     assert {name: answer[name] for name in ("startDate", "endDate", "loadUnit")} == {
         "startDate": MONDAY,
@@ -63,25 +73,25 @@ async def test_a_secondary_muscle_counts_half(coach: CoachClient) -> None:
 async def test_loads_are_in_the_unit_of_the_company(new_company: NewCompany) -> None:
     coach = await new_company(load_unit="lb")
     ana = await coach.create_customer()
-    answer = (await asked(coach, ana, "musclegroups", "volume", startDate=MONDAY, endDate=MONDAY)).ok()
+    answer = (await read_progress(coach, ana, "musclegroups", "volume", startDate=MONDAY, endDate=MONDAY)).ok()
     assert (answer["loadUnit"], answer["muscleGroups"]) == ("lb", [])
 
 
 async def test_only_completed_sets_that_are_not_warm_up_count(coach: CoachClient) -> None:
     ana, squat = await coach.create_customer(), await squat_of(coach)
     block = await block_with(coach, ana, exercise_of(squat, WARM_UP, WORK, WORK), exercise_of(squat), task())
-    done = [*sets((12, 20), (8, 62.5)), skipped(8, 60)]
+    done = [*completed_sets((12, 20), (8, 62.5)), incomplete_set(8, 60)]
     (await log(coach, block, block["items"][0], customerSets=done)).ok()
     (await log(coach, block, block["items"][1])).ok()
     (await log(coach, block, block["items"][2])).ok()
-    assert figures(await volume(coach, ana)) == {"Quadriceps": (1, 8, 500), "Glutes": (0.5, 4, 250)}
+    assert figures(await read_volume(coach, ana)) == {"Quadriceps": (1, 8, 500), "Glutes": (0.5, 4, 250)}
 
 
 async def test_sets_of_an_item_that_is_not_finished_count(coach: CoachClient) -> None:
     ana, squat = await coach.create_customer(), await squat_of(coach)
     block = await block_with(coach, ana, exercise_of(squat))
-    (await log(coach, block, block["items"][0], isCompleted=False, customerSets=sets((8, 60)))).ok()
-    assert figures(await volume(coach, ana)) == {"Quadriceps": (1, 8, 480), "Glutes": (0.5, 4, 240)}
+    (await log(coach, block, block["items"][0], isCompleted=False, customerSets=completed_sets((8, 60)))).ok()
+    assert figures(await read_volume(coach, ana)) == {"Quadriceps": (1, 8, 480), "Glutes": (0.5, 4, 240)}
 
 
 async def test_a_set_without_repetitions_or_load_is_a_set(coach: CoachClient) -> None:
@@ -89,25 +99,25 @@ async def test_a_set_without_repetitions_or_load_is_a_set(coach: CoachClient) ->
     block = await block_with(coach, ana, exercise_of(squat, {"type": "time", "minPlannedSeconds": 30}))
     done = [{"seconds": 30}, {"reps": 5}, {"seconds": 30, "load": 20}]
     (await log(coach, block, block["items"][0], customerSets=done)).ok()
-    assert figures(await volume(coach, ana)) == {"Quadriceps": (3, 5, 0), "Glutes": (1.5, 2.5, 0)}
+    assert figures(await read_volume(coach, ana)) == {"Quadriceps": (3, 5, 0), "Glutes": (1.5, 2.5, 0)}
 
 
 async def test_circuits_count_by_exercise(coach: CoachClient) -> None:
     """Squat 10 x 20, 8 x 20: 2, 18, 360. Thrust 10 x 50: 1, 10, 500."""
     ana, squat, thrust = await coach.create_customer(), await squat_of(coach), await thrust_of(coach)
     block = await block_with(coach, ana, circuit_of(squat, thrust))
-    done = [lap(1, squat, 10, 20), lap(1, thrust, 10, 50), lap(2, squat, 8, 20)]
+    done = [circuit_set(1, squat, 10, 20), circuit_set(1, thrust, 10, 50), circuit_set(2, squat, 8, 20)]
     (await log(coach, block, block["items"][0], customerSets=done)).ok()
     expected = {"Quadriceps": (2, 18, 360), "Glutes": (2, 19, 680), "Hamstrings": (0.5, 5, 250)}
-    assert figures(await volume(coach, ana)) == expected
+    assert figures(await read_volume(coach, ana)) == expected
 
 
 async def test_a_session_counts_on_the_date_of_its_block_and_both_ends_count(coach: CoachClient) -> None:
     ana, squat = await coach.create_customer(), await squat_of(coach)
-    blocks = [await trained(coach, ana, squat, (8, 60), date=date) for date in (MONDAY, TUESDAY, SUNDAY)]
+    blocks = [await train(coach, ana, squat, (8, 60), date=date) for date in (MONDAY, TUESDAY, SUNDAY)]
 
     async def done(start: str, end: str) -> float:
-        return float((await volume(coach, ana, start, end)).get("Quadriceps", {"sets": 0})["sets"])
+        return float((await read_volume(coach, ana, start, end)).get("Quadriceps", {"sets": 0})["sets"])
 
     assert [await done(MONDAY, SUNDAY), await done(MONDAY, TUESDAY), await done(TUESDAY, TUESDAY)] == [3, 2, 1]
     assert await done("2026-03-04", "2026-03-07") == 0
@@ -115,7 +125,7 @@ async def test_a_session_counts_on_the_date_of_its_block_and_both_ends_count(coa
     assert [await done(MONDAY, MONDAY), await done("2026-03-04", "2026-03-07")] == [0, 1]
     (await move(coach, blocks[1]["items"][0], blocks[1], blocks[2], 0)).ok()
     assert [await done(TUESDAY, TUESDAY), await done(SUNDAY, SUNDAY)] == [0, 2]
-    await undo(coach, blocks[2])
+    await clear_log(coach, blocks[2])
     assert await done("0001-01-01", "9999-12-31") == 2
     (await coach.delete(path_of(blocks[2]))).ok(204)
     assert await done("0001-01-01", "9999-12-31") == 1
@@ -123,14 +133,14 @@ async def test_a_session_counts_on_the_date_of_its_block_and_both_ends_count(coa
 
 async def test_another_clients_training_is_not_counted(coach: CoachClient) -> None:
     ana, bo, squat = await coach.create_customer(), await coach.create_customer("Bo"), await squat_of(coach)
-    await trained(coach, bo, squat, (8, 60))
-    assert await volume(coach, ana) == {}
+    await train(coach, bo, squat, (8, 60))
+    assert await read_volume(coach, ana) == {}
 
 
 async def test_exercises_without_muscles_train_none(coach: CoachClient) -> None:
     ana, walk = await coach.create_customer(), await coach.create_exercise("Walk")
-    await trained(coach, ana, walk, (8, 60))
-    assert await volume(coach, ana) == {}
+    await train(coach, ana, walk, (8, 60))
+    assert await read_volume(coach, ana) == {}
 
 
 async def test_shared_and_deleted_exercises_count(coach: CoachClient) -> None:
@@ -138,18 +148,18 @@ async def test_shared_and_deleted_exercises_count(coach: CoachClient) -> None:
     page = {"pageSize": 1, "pageNum": 1, "type": "public", "keywords": "Barbell Bench Press"}
     [bench] = (await coach.get("/exercises/unified", **page)).ok()["docs"]
     for exercise in (squat, bench):
-        await trained(coach, ana, exercise, (8, 60))
+        await train(coach, ana, exercise, (8, 60))
     (await coach.delete(f"/exercises/{squat['_id']}")).ok(204)
     share = {"primary": (1, 8, 480), "secondary": (0.5, 4, 240)}
     of_bench = {muscle["name"]: share[muscle["role"]] for muscle in bench["muscleGroups"]}
-    assert figures(await volume(coach, ana)) == {"Quadriceps": (1, 8, 480), "Glutes": (0.5, 4, 240)} | of_bench
+    assert figures(await read_volume(coach, ana)) == {"Quadriceps": (1, 8, 480), "Glutes": (0.5, 4, 240)} | of_bench
 
 
 async def test_fractions_of_loads_leave_no_noise(coach: CoachClient) -> None:
     """3 x 22.7 + 3 x 0.1 = 68.4, half of it 34.2; in binary fractions it would be 68.39999999999999 or so."""
     ana, squat = await coach.create_customer(), await squat_of(coach)
-    await trained(coach, ana, squat, (3, 22.7), (3, 0.1))
-    assert [muscle["volumeLoad"] for muscle in (await volume(coach, ana)).values()] == [68.4, 34.2]
+    await train(coach, ana, squat, (3, 22.7), (3, 0.1))
+    assert [muscle["volumeLoad"] for muscle in (await read_volume(coach, ana)).values()] == [68.4, 34.2]
 
 
 @pytest.mark.parametrize(
@@ -168,4 +178,4 @@ async def test_fractions_of_loads_leave_no_noise(coach: CoachClient) -> None:
 async def test_both_dates_are_required_in_order(coach: CoachClient, path: str, query: Json, word: str) -> None:
     """Specification 4: `startDate`, `endDate` required."""
     ana = await coach.create_customer()
-    (await asked(coach, ana, path, **query)).refused(400, word)
+    (await read_progress(coach, ana, path, **query)).refused(400, word)

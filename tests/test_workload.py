@@ -8,7 +8,18 @@ import pytest
 
 from tests.client import MONDAY, SUNDAY, TUESDAY, CoachClient
 from tests.conftest import NewCompany
-from tests.results import WARM_UP, WORK, asked, lap, rated, sets, skipped, trained, undo, workload
+from tests.results import (
+    WARM_UP,
+    WORK,
+    circuit_set,
+    clear_log,
+    completed_sets,
+    incomplete_set,
+    rate_session,
+    read_progress,
+    read_workload,
+    train,
+)
 from tests.training import Json, block_with, circuit_of, exercise_of, log, move, path_of, task
 
 EMPTY: Json = {"sessions": 0, "sets": 0, "reps": 0, "volumeLoad": 0, "sessionLoad": None}
@@ -30,7 +41,7 @@ async def session(
     for item in block["items"]:
         (await log(coach, block, item)).ok()
     if rpe is not None or minutes is not None:
-        await rated(coach, block, rpe, minutes)
+        await rate_session(coach, block, rpe, minutes)
     return block
 
 
@@ -38,28 +49,30 @@ async def test_a_day_adds_its_sessions_up(coach: CoachClient) -> None:
     """By hand: 8 x 60 + 6 x 70 = 900 with 7 x 50 = 350; 10 x 20 + 8 x 20 = 360 with 5 x 24 = 120."""
     ana, squat, press = await coach.create_customer(), await coach.create_exercise(), await coach.create_exercise("P")
     first = await block_with(coach, ana, exercise_of(squat, WARM_UP, WORK, WORK, WORK), task(), date=TUESDAY)
-    done = [*sets((12, 20), (8, 60)), skipped(8, 60), *sets((6, 70))]
+    done = [*completed_sets((12, 20), (8, 60)), incomplete_set(8, 60), *completed_sets((6, 70))]
     (await log(coach, first, first["items"][0], customerSets=done)).ok()
-    await rated(coach, first, 7, 50)
+    await rate_session(coach, first, 7, 50)
     second = await block_with(coach, ana, circuit_of(squat, press), date=TUESDAY)
-    laps = [lap(1, squat, 10, 20), lap(1, press, 5), lap(2, squat, 8, 20)]
+    laps = [circuit_set(1, squat, 10, 20), circuit_set(1, press, 5), circuit_set(2, squat, 8, 20)]
     (await log(coach, second, second["items"][0], customerSets=laps)).ok()
-    await rated(coach, second, 5, 24)
+    await rate_session(coach, second, 5, 24)
 
-    answer = (await asked(coach, ana, "workload", startDate=MONDAY, endDate="2026-03-04")).ok()
+    answer = (await read_progress(coach, ana, "workload", startDate=MONDAY, endDate="2026-03-04")).ok()
 
     assert (answer["loadUnit"], answer["groupBy"]) == ("kg", "day"), "by day unless asked otherwise"
     assert [period["date"] for period in answer["periods"]] == [MONDAY, TUESDAY, "2026-03-04"]
     before, day, after = answer["periods"]
     assert figures(day) == (2, 5, 37, 1260, 470)
     assert figures(before) == figures(after) == tuple(EMPTY.values())
-    (await asked(coach, ana, "workload", startDate=MONDAY, endDate=SUNDAY, groupBy="year")).refused(400, "groupBy")
+    (await read_progress(coach, ana, "workload", startDate=MONDAY, endDate=SUNDAY, groupBy="year")).refused(
+        400, "groupBy"
+    )
 
 
 async def test_loads_are_in_the_unit_of_the_company(new_company: NewCompany) -> None:
     coach = await new_company(load_unit="lb")
     ana = await coach.create_customer()
-    assert (await asked(coach, ana, "workload", startDate=MONDAY, endDate=MONDAY)).ok()["loadUnit"] == "lb"
+    assert (await read_progress(coach, ana, "workload", startDate=MONDAY, endDate=MONDAY)).ok()["loadUnit"] == "lb"
 
 
 @pytest.mark.parametrize(
@@ -72,30 +85,33 @@ async def test_session_load_is_exertion_times_minutes(
     ana = await coach.create_customer()
     await session(coach, ana, MONDAY, rpe, minutes)
     await session(coach, ana, MONDAY, None, None)
-    [day] = await workload(coach, ana, MONDAY, MONDAY)
+    [day] = await read_workload(coach, ana, MONDAY, MONDAY)
     assert figures(day) == (2, 0, 0, 0, load)
 
 
-async def test_what_makes_a_session(coach: CoachClient) -> None:
-    """An item done, be it in part, or a rating; nothing done is none, and undone is none."""
+async def test_session_needs_a_working_set_or_a_completed_item_without_sets(coach: CoachClient) -> None:
+    """Contract 7: at least one completed set that is not warm-up, or a completed item of another type."""
     ana, squat = await coach.create_customer(), await coach.create_exercise()
-    plan = [exercise_of(squat), task()]
-    only_rated, partly, undone, _planned, resting = [
-        await block_with(coach, ana, *plan, date=date)
-        for date in ("2026-03-02", "2026-03-03", "2026-03-04", "2026-03-05", "2026-03-06")
+    only_rated, partly_done, cleared, _planned, task_done, only_warm_up, without_sets = [
+        await block_with(coach, ana, exercise_of(squat, WARM_UP, WORK), task(), date=f"2026-03-{day:02}")
+        for day in range(2, 9)
     ]
-    await rated(coach, only_rated, 4, 30)
-    (await log(coach, partly, partly["items"][0], isCompleted=False, customerSets=sets((8, 60)))).ok()
-    (await log(coach, undone, undone["items"][0], customerSets=sets((8, 60)))).ok()
-    await undo(coach, undone)
-    (await coach.patch(path_of(resting), {"isRest": True})).ok()
-    (await log(coach, resting, resting["items"][1])).ok()
+    await rate_session(coach, only_rated, 4, 30)
+    sets = [incomplete_set(12, 20), *completed_sets((8, 60))]
+    (await log(coach, partly_done, partly_done["items"][0], isCompleted=False, customerSets=sets)).ok()
+    (await log(coach, cleared, cleared["items"][0], customerSets=sets)).ok()
+    await clear_log(coach, cleared)
+    (await coach.patch(path_of(task_done), {"isRest": True})).ok()
+    (await log(coach, task_done, task_done["items"][1])).ok()
+    (await log(coach, only_warm_up, only_warm_up["items"][0], customerSets=completed_sets((12, 20)))).ok()
+    await rate_session(coach, only_warm_up, 5, 40)
+    (await log(coach, without_sets, without_sets["items"][0])).ok()
 
-    days = await workload(coach, ana, MONDAY, SUNDAY)
+    days = await read_workload(coach, ana, MONDAY, SUNDAY)
 
-    assert [day["sessions"] for day in days] == [1, 1, 0, 0, 1, 0, 0]
-    assert figures(days[0]) == (1, 0, 0, 0, 120)
+    assert [day["sessions"] for day in days] == [0, 1, 0, 0, 1, 0, 0]
     assert figures(days[1]) == (1, 1, 8, 480, None)
+    assert figures(days[5]) == tuple(EMPTY.values()), "warm-up only, although it is rated"
 
 
 # Sessions with their load (RPE x minutes); by hand for each grouping, over the ends of weeks, months, years.
@@ -126,14 +142,14 @@ async def test_weeks_begin_on_monday_and_months_on_the_first(coach: CoachClient)
     for date, rpe, minutes in SESSIONS:
         await session(coach, ana, date, rpe, minutes)
     for start, end, group_by, expected in GROUPED:
-        periods = await workload(coach, ana, start, end, groupBy=group_by)
+        periods = await read_workload(coach, ana, start, end, groupBy=group_by)
         assert [(period["date"], period["sessionLoad"]) for period in periods][: len(expected)] == expected
         loads = [rpe * minutes for date, rpe, minutes in SESSIONS if start <= date <= end]
         assert sum(period["sessionLoad"] or 0 for period in periods) == sum(loads), "each session once"
         assert sum(period["sessions"] for period in periods) == len(loads)
-    assert len(await workload(coach, ana, "2024-02-28", "2024-03-01")) == 3, "a leap year"
-    assert len(await workload(coach, ana, "2024-01-01", "2024-12-31", groupBy="week")) == 53
-    assert len(await workload(coach, ana, "2024-01-01", "2024-12-31", groupBy="month")) == 12
+    assert len(await read_workload(coach, ana, "2024-02-28", "2024-03-01")) == 3, "a leap year"
+    assert len(await read_workload(coach, ana, "2024-01-01", "2024-12-31", groupBy="week")) == 53
+    assert len(await read_workload(coach, ana, "2024-01-01", "2024-12-31", groupBy="month")) == 12
 
 
 # The ratio on a day, by hand: sums of 7 and of 28 days.
@@ -163,12 +179,12 @@ async def test_the_acute_chronic_ratio(coach: CoachClient) -> None:
     """Contract 7: mean of 7 days over mean of 28; null in the first 28 days or when the chronic mean is 0."""
     ana, _ = await weekly(coach)
     for day, expected, of in RATIOS:
-        assert [ratio(period) for period in await workload(coach, ana, day, day)] == [(expected, of)], day
-    days = {period["date"]: ratio(period) for period in await workload(coach, ana, "2025-12-30", "2026-03-06")}
+        assert [ratio(period) for period in await read_workload(coach, ana, day, day)] == [(expected, of)], day
+    days = {period["date"]: ratio(period) for period in await read_workload(coach, ana, "2025-12-30", "2026-03-06")}
     assert {day: days[day] for day, _, _ in RATIOS} == {day: (expected, of) for day, expected, of in RATIOS}
-    weeks = await workload(coach, ana, "2026-02-02", "2026-02-10", groupBy="week")
+    weeks = await read_workload(coach, ana, "2026-02-02", "2026-02-10", groupBy="week")
     assert [ratio(week) for week in weeks] == [(1.6, "sessionLoad")] * 2, "on the last day of the period, or asked for"
-    [month] = await workload(coach, ana, "2026-01-01", "2026-01-29", groupBy="month")
+    [month] = await read_workload(coach, ana, "2026-01-01", "2026-01-29", groupBy="month")
     assert ratio(month) == (1.0, "sessionLoad")
 
 
@@ -176,8 +192,8 @@ async def test_the_ratio_is_of_volume_load_when_a_session_was_not_rated(coach: C
     """Contract 7: of session load if every session in the window has it. Unrated on 01-20: 10 x 100 = 1000 kg."""
     ana, by_date = await weekly(coach)
     squat = await coach.create_exercise()
-    unrated = await trained(coach, ana, squat, (10, 100), date="2026-01-20")
-    await trained(coach, ana, squat, (5, 60), date="2026-02-05", plan=(WORK,))  # 300 kg, not rated either
+    unrated = await train(coach, ana, squat, (10, 100), date="2026-01-20")
+    await train(coach, ana, squat, (5, 60), date="2026-02-05", plan=(WORK,))  # 300 kg, not rated either
     expected = {
         "2026-01-19": (None, "sessionLoad"),
         "2026-01-29": (0.0, "volumeLoad"),  # 1000 in 28 days, none in 7
@@ -186,12 +202,12 @@ async def test_the_ratio_is_of_volume_load_when_a_session_was_not_rated(coach: C
         "2026-02-17": (0.0, "volumeLoad"),  # 300
     }
     for day, told in expected.items():
-        assert [ratio(period) for period in await workload(coach, ana, day, day)] == [told], day
-    await rated(coach, unrated, 6, 50)
-    [day_29] = await workload(coach, ana, "2026-01-29", "2026-01-29")
+        assert [ratio(period) for period in await read_workload(coach, ana, day, day)] == [told], day
+    await rate_session(coach, unrated, 6, 50)
+    [day_29] = await read_workload(coach, ana, "2026-01-29", "2026-01-29")
     assert ratio(day_29) == (0.79, "sessionLoad")  # 280 / 7 = 40; (4 x 280 + 300) / 28 = 50.71
-    await rated(coach, by_date["2026-01-29"], 7, None)
-    [day_29] = await workload(coach, ana, "2026-01-29", "2026-01-29")
+    await rate_session(coach, by_date["2026-01-29"], 7, None)
+    [day_29] = await read_workload(coach, ana, "2026-01-29", "2026-01-29")
     assert ratio(day_29) == (0.0, "volumeLoad")
 
 
@@ -199,17 +215,17 @@ async def test_without_any_load_there_is_no_ratio(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     for date in ("2026-01-01", "2026-02-01"):
         await session(coach, ana, date, None, None)
-    [period] = await workload(coach, ana, "2026-02-01", "2026-02-01")
+    [period] = await read_workload(coach, ana, "2026-02-01", "2026-02-01")
     assert (period["sessions"], ratio(period)) == (1, (None, "volumeLoad"))
 
 
 async def test_a_session_counts_on_the_date_of_its_block(coach: CoachClient) -> None:
     ana, squat = await coach.create_customer(), await coach.create_exercise()
-    block = await trained(coach, ana, squat, (5, 100))
+    block = await train(coach, ana, squat, (5, 100))
     other = await coach.schedule(ana, SUNDAY)
 
     async def trained_on() -> list[str]:
-        return [day["date"] for day in await workload(coach, ana, "2026-02-20", "2026-03-20") if day["sessions"]]
+        return [day["date"] for day in await read_workload(coach, ana, "2026-02-20", "2026-03-20") if day["sessions"]]
 
     (await coach.patch(path_of(block), {"date": "2026-02-28"})).ok()
     assert await trained_on() == ["2026-02-28"]
@@ -223,6 +239,6 @@ async def test_the_ends_of_the_calendar_are_answered(coach: CoachClient) -> None
     ana = await coach.create_customer()
     for start, end in (("0001-01-01", "0001-01-03"), ("9999-12-28", "9999-12-31")):
         for group_by in ("day", "week", "month"):
-            await workload(coach, ana, start, end, groupBy=group_by)
+            await read_workload(coach, ana, start, end, groupBy=group_by)
     too_long = {"startDate": "2000-01-01", "endDate": "2026-01-01"}
-    (await asked(coach, ana, "workload", **too_long)).refused(400, "endDate")
+    (await read_progress(coach, ana, "workload", **too_long)).refused(400, "endDate")

@@ -56,3 +56,9 @@ class ComplianceRates(TypedDict):
     complianceRate30d: float | None
     complianceRate90d: float | None
     complianceDate: str | None
+
+
+class ClientFigures(ComplianceRates):
+    """The figures stored with a client; `lastTrainedDate` is the date of the latest session with completed work."""
+
+    lastTrainedDate: str | None

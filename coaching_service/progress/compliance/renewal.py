@@ -1,4 +1,4 @@
-"""The background job that renews stored rates: after a change of schedule, and once a local day."""
+"""The background job that renews the figures stored with clients: after a change of schedule, and once a local day."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from coaching_service.progress.compliance.models import ClientTimezone
 
 RENEW = "renew_compliance"
 _BATCH = 200
-# The contract promises new rates within 10 seconds of a change.
+# The contract promises new figures within 10 seconds of a change.
 _PAUSE = timedelta(seconds=4)
 # Clients whose renewal fails are postponed, so that they do not block the others.
 _POSTPONEMENT = timedelta(hours=1)
@@ -26,10 +26,10 @@ log = structlog.get_logger("coaching_service.compliance")
 
 
 async def renew_batch(services: Services, _: Job) -> RunAgain:
-    """Renew the rates of at most 200 clients that are due, company by company.
+    """Renew the figures of at most 200 clients that are due, company by company.
 
     Each company's clients are renewed in one transaction, so that a log recorded at the same time is not overwritten
-    with older rates. If that fails, or the company is being erased, its clients are postponed for an hour. Runs
+    with older figures. If that fails, or the company is being erased, its clients are postponed for an hour. Runs
     again at once while clients are due, else in four seconds.
     """
     due = await derived_figures.list_due(services, _BATCH)
@@ -46,10 +46,10 @@ async def renew_batch(services: Services, _: Job) -> RunAgain:
 async def _renew(services: Services, company_id: ObjectId, clients: list[ClientTimezone]) -> bool:
     try:
         ctx = Context(services, await team.load_owner(services, company_id))
-        await in_transaction(ctx, lambda tx: compliance.store_rates(tx, clients))
+        await in_transaction(ctx, lambda tx: compliance.store_figures(tx, clients))
     except NotFound:  # the company is being erased
         return False
     except Exception:
-        log.exception("compliance not renewed", company=str(company_id), clients=len(clients))
+        log.exception("figures of clients not renewed", company=str(company_id), clients=len(clients))
         return False
     return True

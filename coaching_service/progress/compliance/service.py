@@ -1,4 +1,4 @@
-"""Whether clients do what is scheduled for them."""
+"""Compliance of clients with their schedule, and the figures that are stored with each client."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import date
 
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.dates import next_midnight
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
@@ -18,10 +19,10 @@ from coaching_service.progress.compliance.calculation import (
     group_by_date,
     percentage,
 )
-from coaching_service.progress.compliance.models import ClientTimezone, Compliance, ComplianceRates
+from coaching_service.progress.compliance.models import ClientFigures, ClientTimezone, Compliance, ComplianceRates
 from coaching_service.progress.logs.events import ItemLogged
 from coaching_service.training.workouts import queries
-from coaching_service.training.workouts.events import ScheduleChanged
+from coaching_service.training.workouts.events import CompletedWorkChanged, ScheduleChanged
 from coaching_service.training.workouts.models import ScheduledBlock
 
 DEFAULT_DAYS, MAX_DAYS = 30, 3_700
@@ -56,16 +57,24 @@ async def read_compliance(
     }
 
 
-async def compute_rates(ctx: Context, clients: Sequence[ClientTimezone]) -> dict[ObjectId, ComplianceRates]:
-    """Return the compliance rates of clients for the 7, 30 and 90 days up to their today, by client."""
+async def compute_figures(ctx: Context, clients: Sequence[ClientTimezone]) -> dict[ObjectId, ClientFigures]:
+    """Return, by client, the compliance rates for the 7, 30 and 90 days up to their today and the last trained date."""
     today_of = {client["_id"]: ctx.caller.today(client["timezone"]) for client in clients}
     if not today_of:
         return {}
     start, end = _first_of_days(min(today_of.values()), LONGEST_RATE_DAYS), max(today_of.values())
+    blocks, *last_trained_dates = await gather_reads(
+        ctx,
+        _list_blocks(ctx, list(today_of), start, end),
+        *(queries.find_last_session_date(ctx, client) for client in today_of),
+    )
     blocks_of: dict[ObjectId, list[ScheduledBlock]] = {client: [] for client in today_of}
-    for block in await _list_blocks(ctx, list(today_of), start, end):
+    for block in blocks:
         blocks_of[block["customerId"]].append(block)
-    return {client: _rates(blocks_of[client], today) for client, today in today_of.items()}
+    return {
+        client: {**_rates(blocks_of[client], today), "lastTrainedDate": last_trained_date}
+        for (client, today), last_trained_date in zip(today_of.items(), last_trained_dates, strict=True)
+    }
 
 
 async def _list_blocks(ctx: Context, customer_ids: Sequence[ObjectId], start: date, end: date) -> list[ScheduledBlock]:
@@ -94,20 +103,20 @@ def _first_of_days(end: date, days: int) -> date:
     return date.fromordinal(max(1, end.toordinal() - days + 1))
 
 
-async def store_rates(ctx: Context, clients: Sequence[ClientTimezone]) -> None:
-    """Compute the rates of clients and store them for the lists; they are valid until the client's next midnight."""
-    rates = await compute_rates(ctx, clients)
+async def store_figures(ctx: Context, clients: Sequence[ClientTimezone]) -> None:
+    """Compute the figures of clients and store them for the lists; they are valid until the client's next midnight."""
+    figures = await compute_figures(ctx, clients)
     timezones = {client["_id"]: client["timezone"] or ctx.caller.company.timezone for client in clients}
     valid_until = {client: next_midnight(ctx.caller.today(zone), zone) for client, zone in timezones.items()}
-    await derived_figures.store_figures(ctx, rates, valid_until)
+    await derived_figures.store_figures(ctx, figures, valid_until)
 
 
-async def update_stored_rates(ctx: Context, event: ItemLogged) -> None:
-    """Update the rates stored with a client for the lists."""
+async def update_stored_figures(ctx: Context, event: ItemLogged) -> None:
+    """Update the figures stored with the client of a log."""
     customer = await customers.get_visible(ctx, event.customer_id, (*customers.SCOPE_FIELDS, "timezone"))
-    await store_rates(ctx, [{"_id": event.customer_id, "timezone": customer["timezone"]}])
+    await store_figures(ctx, [{"_id": event.customer_id, "timezone": customer["timezone"]}])
 
 
-async def mark_rates_due(ctx: Context, event: ScheduleChanged) -> None:
-    """Mark the rates stored with a client as due: the renewal job computes them within seconds."""
+async def mark_figures_due(ctx: Context, event: ScheduleChanged | CompletedWorkChanged) -> None:
+    """Mark the figures stored with a client as due: the renewal job computes them within 10 seconds."""
     await derived_figures.mark_due(ctx, [event.customer_id])

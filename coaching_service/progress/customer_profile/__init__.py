@@ -1,1 +1,1 @@
-"""One client with the compliance rates as of today."""
+"""A client with figures computed as of today."""

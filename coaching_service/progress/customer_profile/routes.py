@@ -18,6 +18,6 @@ routes = Routes("/coach/customers", tag="Customers")
 async def get_customer(ctx: Context, customer_id: ObjectId) -> CustomerProfile:
     """Read a client.
 
-    The compliance rates are computed as of the client's today; the list has the stored ones.
+    The compliance rates are computed as of the client's today; the list has stored ones, at most 10 seconds older.
     """
     return await service.read(ctx, customer_id)

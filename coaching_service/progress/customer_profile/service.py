@@ -1,4 +1,4 @@
-"""One client with the compliance rates as of today."""
+"""A client with figures computed as of today."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from coaching_service.progress.compliance import service as compliance
 
 
 async def read(ctx: Context, customer_id: ObjectId) -> CustomerProfile:
-    """Return a client, with the compliance rates computed as of the client's today instead of the stored ones.
+    """Return a client with compliance rates and last trained date computed now instead of the stored ones.
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
     customer = await customers.read(ctx, customer_id)
-    rates = await compliance.compute_rates(ctx, [{"_id": customer_id, "timezone": customer["timezone"]}])
-    customer["customerRoleData"] = {**customer["customerRoleData"], **rates[customer_id]}
+    figures = await compliance.compute_figures(ctx, [{"_id": customer_id, "timezone": customer["timezone"]}])
+    customer["customerRoleData"] = {**customer["customerRoleData"], **figures[customer_id]}
     return customer

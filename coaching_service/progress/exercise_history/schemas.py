@@ -1,4 +1,4 @@
-"""What the exercise history reads and answers."""
+"""Requests and responses of the exercise history."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from coaching_service.training.workouts.training_load import EPLEY, LOAD
 
 
 class HistoryQuery(PageQuery):
-    """Which page, and whether sessions that were scheduled and not done are wanted too."""
+    """A page of the history, and whether it includes sessions that were scheduled and not done."""
 
     includeIncomplete = QueryBoolean(load_default=False)
 
@@ -22,7 +22,7 @@ class OneRepMaxEstimate(Output):
 
     value = fields.Float()
     formula = Choice(EPLEY, LOAD, metadata={"description": "`epley`: load x (1 + reps / 30); `load`: one repetition."})
-    setIndex = fields.Integer(metadata={"description": "The set it came from: `bestSet`."})
+    setIndex = fields.Integer(metadata={"description": "The index of the set it is computed from: that of `bestSet`."})
 
 
 class ExerciseSession(Output):
@@ -44,5 +44,5 @@ class ExerciseSession(Output):
     estimatedOneRepMax = fields.Nested(
         OneRepMaxEstimate,
         allow_none=True,
-        metadata={"description": "The highest of its sets, that of `bestSet`; none above 12 reps."},
+        metadata={"description": "The highest of its sets: that of `bestSet`; null above 12 reps."},
     )

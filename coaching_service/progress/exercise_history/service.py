@@ -1,65 +1,80 @@
-"""What a client did of one exercise."""
+"""A client's training sessions with one exercise."""
 
 from __future__ import annotations
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import Page, page_document, skip_of
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
-from coaching_service.training.workouts import queries, training_load
-from coaching_service.training.workouts.models import CustomerSet, ExerciseSession
-from coaching_service.training.workouts.training_load import best_set, estimated_one_rep_max
+from coaching_service.progress.exercise_history.models import ExerciseSession, OneRepMaxEstimate
+from coaching_service.training.workouts import models, queries
+from coaching_service.training.workouts.models import CustomerSet
+from coaching_service.training.workouts.training_load import (
+    best_set,
+    estimated_one_rep_max,
+    round_total,
+    volume_load,
+    working_sets,
+)
 
 
-async def page(
-    ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, *, page: int, size: int, planned_too: bool = False
-) -> Page[Document]:
-    """One page of a client's sessions with an exercise, newest first; with `planned_too` those not done as well.
+async def list_sessions(
+    ctx: Context,
+    customer_id: ObjectId,
+    exercise_id: ObjectId,
+    *,
+    page: int,
+    size: int,
+    include_incomplete: bool = False,
+) -> Page[ExerciseSession]:
+    """Return one page of a client's sessions with an exercise, newest first.
 
-    Raises NotFound for the client or the exercise, Forbidden.
+    With `include_incomplete` also sessions in which it was scheduled and not done. Raises NotFound if the company has
+    no such client or exercise, Forbidden if the client is outside the caller's scope.
     """
-    _, _, (found, total) = await gather_reads(
+    _, _, (blocks, total) = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
         exercises.require_known(ctx, exercise_id),
         queries.find_exercise_sessions(
-            ctx, customer_id, exercise_id, include_planned=planned_too, skip=skip_of(page, size), limit=size
+            ctx, customer_id, exercise_id, include_planned=include_incomplete, skip=skip_of(page, size), limit=size
         ),
     )
-    unit = ctx.caller.company.load_unit
-    return page_document([_session(block, exercise_id, unit) for block in found], total, page, size)
+    load_unit = ctx.caller.company.load_unit
+    return page_document([_describe(block, exercise_id, load_unit) for block in blocks], total, page, size)
 
 
-def _session(block: ExerciseSession, exercise_id: ObjectId, load_unit: str) -> Document:
-    """A block as a session of one exercise: every set of it, and what they amount to."""
+def _describe(block: models.ExerciseSession, exercise_id: ObjectId, load_unit: str) -> ExerciseSession:
     items = block["items"]
-    sets = [
-        done
+    logged = [
+        logged_set
         for item in items
         if item["type"] == "EXERCISE" or item["type"] == "CIRCUIT"
-        for done in item["customerSets"]
-        if (done["exerciseId"] or item.get("exerciseId")) == exercise_id
+        for logged_set in item["customerSets"]
+        if (logged_set["exerciseId"] or item.get("exerciseId")) == exercise_id
     ]
-    working = [done for item in items for named, done in training_load.working_sets(item) if named == exercise_id]
+    working = [
+        working_set for item in items for trained_id, working_set in working_sets(item) if trained_id == exercise_id
+    ]
     best = best_set(working)
     return {
         "date": block["date"],
         "wblockId": block["_id"],
         "isCompleted": all(item["isCompleted"] for item in items),
-        "sets": sets,
-        "volumeLoad": training_load.round_total(sum((done["reps"] or 0) * (done["load"] or 0) for done in working)),
+        "sets": logged,
+        "volumeLoad": round_total(sum(volume_load(working_set) for working_set in working)),
         "loadUnit": load_unit,
         "bestSet": best,
-        "estimatedOneRepMax": None if best is None else _estimate(best),
+        "estimatedOneRepMax": _estimate(best) if best else None,
     }
 
 
-def _estimate(best: CustomerSet) -> Document | None:
-    """The highest estimate of a session, which is its best set's, with the formula and the index of the set."""
+def _estimate(best: CustomerSet) -> OneRepMaxEstimate | None:
+    """The highest estimate of a session: that of its best set."""
     estimate = estimated_one_rep_max(best["reps"], best["load"])
     if estimate is None:
         return None
-    return {"value": round(estimate[0], 2), "formula": estimate[1], "setIndex": best["index"]}
+    value, formula = estimate
+    return {"value": round(value, 2), "formula": formula, "setIndex": best["index"]}

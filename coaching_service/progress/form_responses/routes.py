@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import FORMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.progress.form_responses import service
-from coaching_service.progress.form_responses.schemas import FormResponse, OpenRange
+from coaching_service.progress.form_responses import models, schemas, service
 
 routes = Routes("/coach/customers/{customerId}/form-responses", tag="Form responses")
 
 
-@routes.get("", access=coach(FORMS.VIEW), query=OpenRange(), returns=list_of(FormResponse))
-async def list_form_responses(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> list[dict[str, Any]]:
-    """List what a client answered, newest first.
+@routes.get("", access=coach(FORMS.VIEW), query=schemas.OpenRange(), returns=list_of(schemas.FormResponse))
+async def list_form_responses(ctx: Context, customer_id: ObjectId, query: dict[str, str]) -> list[models.FormResponse]:
+    """List a client's responses to forms, newest first.
 
-    `date` is the day of the session; a question keeps the wording it had.
+    `date` is that of the session; each answer has the text of its question at the time.
     """
-    return await service.between(ctx, customer_id, query.get("from"), query.get("to"))
+    return await service.list_between(ctx, customer_id, query.get("from"), query.get("to"))

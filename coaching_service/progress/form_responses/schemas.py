@@ -1,4 +1,4 @@
-"""What the form responses read and answer."""
+"""Requests and responses of the form responses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from coaching_service.library.forms.schemas import AnswerValue
 
 
 class OpenRange(Input):
-    """`from` and `to`, both included, either may be left open."""
+    """`from` and `to`, both included; either can be omitted."""
 
     class Meta(Input.Meta):
         include = {"from": Date()}
@@ -27,7 +27,7 @@ class OpenRange(Input):
 
 
 class FormResponseAnswer(Output):
-    """An answer with its question as it was worded then."""
+    """An answer with the text of its question at the time."""
 
     questionId = Identifier()
     label = fields.String()
@@ -35,10 +35,10 @@ class FormResponseAnswer(Output):
 
 
 class FormResponse(Output):
-    """What a client answered to a form."""
+    """A client's response to a form."""
 
     _id = Identifier()
-    formId = Identifier(allow_none=True, metadata={"description": "null: the form was made for this item."})
+    formId = Identifier(allow_none=True, metadata={"description": "null if the form was made for the workout item."})
     formName = fields.String()
     date = Date()
     answers = fields.List(fields.Nested(FormResponseAnswer))

@@ -1,77 +1,112 @@
-"""What a client answered to forms."""
+"""Clients' responses to the forms of their workouts."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import FieldError, InvalidFields, NotFound
 from coaching_service.core.ids import ObjectId
+from coaching_service.library.forms.models import Question
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_responses import store
-from coaching_service.progress.form_responses.answers import objection
+from coaching_service.progress.form_responses.answers import find_error, is_blank
+from coaching_service.progress.form_responses.models import FormResponse
 from coaching_service.training.workouts.events import RecordedItemsRescheduled
 from coaching_service.training.workouts.models import FormAnswer, ItemForm
 
 
-def checked(form: ItemForm, answers: list[FormAnswer], *, whole: bool) -> list[FormAnswer]:
-    """`answers` when each fits its question; with `whole` every required question must be answered.
+def require_valid(form: ItemForm, answers: Sequence[FormAnswer], *, complete: bool) -> None:
+    """Validate answers against the questions of their form.
 
-    Raises NotFound for a question that is not of the form, InvalidFields naming the answers that do not fit.
+    Raises NotFound for a question that is not in the form; InvalidFields for answers that do not match their
+    questions and, with `complete`, for required questions without an answer.
     """
     questions = {question["_id"]: question for question in form["questions"]}
-    given = [answer["questionId"] for answer in answers]
-    if not set(given) <= questions.keys():
+    answered = [answer["questionId"] for answer in answers]
+    if not set(answered) <= questions.keys():
         raise NotFound("question")
-    errors: list[FieldError] = [
-        {"field": f"answers.{position}.value", "code": "INVALID_ANSWER", "message": reason}
-        for position, answer in enumerate(answers)
-        if (reason := objection(questions[answer["questionId"]], answer["value"])) is not None
-    ]
-    if len(set(given)) < len(given):
-        errors.append({"field": "answers", "code": "DUPLICATE", "message": "must answer each question only once"})
-    if whole:
-        unanswered = {answer["questionId"] for answer in answers if _is_blank(answer["value"])}
-        for identifier, question in questions.items():
-            if question["required"] and (identifier not in given or identifier in unanswered):
-                message = f"must answer the required question {identifier}"
-                errors.append({"field": "answers", "code": "ANSWER_REQUIRED", "message": message})
+    errors = _find_invalid_answers(questions, answers)
+    if len(set(answered)) < len(answered):
+        message = "must answer each question only once"
+        errors.append({"field": "answers", "code": "DUPLICATE", "message": message})
+    if complete:
+        errors += _find_missing_answers(questions, answers)
     if errors:
         raise InvalidFields(errors)
-    return answers
 
 
-def _is_blank(value: Any) -> bool:
-    return value is None or value == [] or (isinstance(value, str) and not value.strip())
+def _find_invalid_answers(questions: Mapping[ObjectId, Question], answers: Sequence[FormAnswer]) -> list[FieldError]:
+    return [
+        {"field": f"answers.{position}.value", "code": "INVALID_ANSWER", "message": message}
+        for position, answer in enumerate(answers)
+        if (message := find_error(questions[answer["questionId"]], answer["value"])) is not None
+    ]
 
 
-async def log(
-    ctx: Context, customer_id: ObjectId, witem_id: ObjectId, form: ItemForm, date: str, answers: list[FormAnswer]
+def _find_missing_answers(questions: Mapping[ObjectId, Question], answers: Sequence[FormAnswer]) -> list[FieldError]:
+    blank = {answer["questionId"] for answer in answers if is_blank(answer["value"])}
+    answered = {answer["questionId"] for answer in answers} - blank
+    return [
+        {"field": "answers", "code": "ANSWER_REQUIRED", "message": f"must answer the required question {question_id}"}
+        for question_id, question in questions.items()
+        if question["required"] and question_id not in answered
+    ]
+
+
+async def record_response(
+    ctx: Context,
+    customer_id: ObjectId,
+    item_id: ObjectId,
+    form: ItemForm,
+    date: str,
+    answers: Sequence[FormAnswer],
 ) -> None:
-    """What was answered with a FORM item becomes a response, in the log's transaction; without answers there is none.
+    """Replace the response to a FORM item, in the transaction of its log; without answers it is deleted.
 
-    The response keeps the questions' text as it is now.
+    The response has the text of the questions at the time.
     """
-    labels = {question["_id"]: question["label"] for question in form["questions"]}
     if not answers:
-        await store.drop(ctx, customer_id, witem_id)
+        await store.delete(ctx, customer_id, item_id)
         return
-    written = [{**answer, "label": labels[answer["questionId"]]} for answer in answers]
-    response = {"formId": form["formId"], "formName": form["name"], "date": date, "answers": written}
-    await store.put(ctx, customer_id, witem_id, response)
+    labels = {question["_id"]: question["label"] for question in form["questions"]}
+    await store.upsert(
+        ctx,
+        customer_id,
+        item_id,
+        {
+            "formId": form["formId"],
+            "formName": form["name"],
+            "date": date,
+            "answers": [
+                {
+                    "questionId": answer["questionId"],
+                    "value": answer["value"],
+                    "label": labels[answer["questionId"]],
+                }
+                for answer in answers
+            ],
+        },
+    )
 
 
 async def move_responses(ctx: Context, event: RecordedItemsRescheduled) -> None:
     """Move the responses submitted with rescheduled items to the new date."""
-    await store.redate(ctx, event.customer_id, event.item_ids, event.date)
+    await store.set_date(ctx, event.customer_id, event.item_ids, event.date)
 
 
-async def between(ctx: Context, customer_id: ObjectId, first: str | None, last: str | None) -> list[Document]:
-    """A client's responses from `first` to `last` (dates, both included, either may be open), newest first."""
-    _, found = await gather_reads(
-        ctx, customers.get_visible(ctx, customer_id), store.between(ctx, customer_id, first, last)
+async def list_between(
+    ctx: Context, customer_id: ObjectId, start_date: str | None, end_date: str | None
+) -> list[FormResponse]:
+    """Return a client's responses between two dates, both included, newest first; None leaves an end open.
+
+    Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
+    """
+    _, responses = await gather_reads(
+        ctx,
+        customers.get_visible(ctx, customer_id),
+        store.list_between(ctx, customer_id, start_date, end_date),
     )
-    responses: list[Document] = found
-    return responses
+    listed: list[FormResponse] = responses
+    return listed

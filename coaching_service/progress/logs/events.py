@@ -1,4 +1,4 @@
-"""What clients and coaches record, for features that build on it."""
+"""Domain events about logs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from coaching_service.core.ids import ObjectId
 
 @dataclass(frozen=True)
 class ItemLogged(DomainEvent):
-    """What was done of a workout item was recorded."""
+    """The log of a workout item of a client was replaced."""
 
     customer_id: ObjectId

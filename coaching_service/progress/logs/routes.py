@@ -1,8 +1,6 @@
-"""Logs over REST: by the coach, and by clients themselves in their own session."""
+"""Logs over REST: by coaches, and by clients in their own session."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from coaching_service.core.auth.access import coach, customer
 from coaching_service.core.auth.permissions import CUSTOMERS
@@ -28,17 +26,17 @@ _BLOCK_EXAMPLE = {"durationMinutes": 55, "sessionRpe": 7, "comment": "Short of t
 async def log_workout_item(
     ctx: Context, customer_id: ObjectId, wblock_id: ObjectId, witem_id: ObjectId, body: DeferredChange
 ) -> WorkItem:
-    """Record what was done of an item.
+    """Log an item.
 
-    It replaces what was recorded before; `isCompleted: false` takes it back. Values enter the metrics' history,
-    answers become a form response, and the activity feed gets its event, all at once.
+    Replaces the previous log; `isCompleted: false` marks the item as not completed. Metric values, the form response,
+    personal records and the activity feed are updated in the same transaction.
     """
     return await service.log_item(ctx, customer_id, wblock_id, witem_id, body)
 
 
 @routes.put("/log", access=coach(CUSTOMERS.EDIT), body=WorkoutBlockLog(), returns=WorkoutBlock, example=_BLOCK_EXAMPLE)
 async def log_workout_block(ctx: Context, customer_id: ObjectId, wblock_id: ObjectId, body: BlockLog) -> Block:
-    """Record what was noted of a session."""
+    """Log a session: its duration, RPE and comment."""
     return await service.log_block(ctx, customer_id, wblock_id, body)
 
 
@@ -46,12 +44,12 @@ own_routes = Routes("/customer", tag="The client's own")
 
 
 @own_routes.get("/wblock", access=customer(), query=DateRange(), returns=list_of(WorkoutBlock))
-async def list_own_workout_blocks(ctx: Context, query: dict[str, Any]) -> list[Block]:
-    """Read my calendar.
+async def list_own_workout_blocks(ctx: Context, query: dict[str, str]) -> list[Block]:
+    """List my workout blocks.
 
-    A client's own blocks on the days they may see.
+    Only those on days that are visible to the client.
     """
-    return await service.own_calendar(ctx, query["startDate"], query["endDate"])
+    return await service.list_own_blocks(ctx, query["startDate"], query["endDate"])
 
 
 @own_routes.put(
@@ -62,7 +60,7 @@ async def list_own_workout_blocks(ctx: Context, query: dict[str, Any]) -> list[B
     example=_ITEM_EXAMPLE,
 )
 async def log_own_workout_item(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, body: DeferredChange) -> WorkItem:
-    """Record what I did of an item."""
+    """Log an item of mine."""
     return await service.log_item(ctx, ctx.caller.id, wblock_id, witem_id, body)
 
 
@@ -70,5 +68,5 @@ async def log_own_workout_item(ctx: Context, wblock_id: ObjectId, witem_id: Obje
     "/wblocks/{wblockId}/log", access=customer(), body=WorkoutBlockLog(), returns=WorkoutBlock, example=_BLOCK_EXAMPLE
 )
 async def log_own_workout_block(ctx: Context, wblock_id: ObjectId, body: BlockLog) -> Block:
-    """Record how a session of mine was."""
+    """Log a session of mine: its duration, RPE and comment."""
     return await service.log_block(ctx, ctx.caller.id, wblock_id, body)

@@ -1,4 +1,4 @@
-"""What the logs read."""
+"""Requests of the log operations."""
 
 from __future__ import annotations
 
@@ -28,15 +28,17 @@ def _amount(maximum: float) -> Number:
 
 
 class NewCustomerSet(Input):
-    """A set as the client did it."""
+    """A set that the client did."""
 
     index = Integer(
         minimum=1,
         maximum=1000,
-        metadata={"description": "Which set, from 1 (in a circuit: of its exercise and round); absent: as sent."},
+        metadata={
+            "description": "Number of the set from 1, in a circuit within exercise and round; default: its position."
+        },
     )
     reps = Integer(minimum=0, maximum=MAX_REPS, allow_none=True, load_default=None)
-    load = _amount(MAX_LOAD)  # type: ignore[assignment]  # a field may be called so: marshmallow keeps its own method
+    load = _amount(MAX_LOAD)  # type: ignore[assignment]  # marshmallow keeps its method of this name
     seconds = _amount(MAX_SECONDS)
     meters = _amount(MAX_METERS)
     rpe = Number(minimum=1, maximum=10, allow_none=True, load_default=None)
@@ -45,86 +47,86 @@ class NewCustomerSet(Input):
 
 
 class NewCircuitCustomerSet(NewCustomerSet):
-    """A set of a circuit as the client did it."""
+    """A set of a circuit that the client did."""
 
     exerciseId = Identifier(required=True)
     round = Integer(minimum=1, maximum=1000, load_default=1)
 
 
-class SetsDone(ListOf):
-    """Sets as they were done; each index (of an exercise and round) once."""
+class CustomerSets(ListOf):
+    """Logged sets; each index is unique within an exercise and round."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
-        done = super()._deserialize(value, attr, data, **kwargs)
-        so_far: Counter[Any] = Counter()
+        sets = super()._deserialize(value, attr, data, **kwargs)
+        counts: Counter[Any] = Counter()
         numbered = []
-        for each in done:
-            key = (each.get("exerciseId"), each.get("round"))
-            so_far[key] += 1
-            numbered.append({"exerciseId": None, "round": None, **each, "index": each.get("index", so_far[key])})
-        if len({(each["exerciseId"], each["round"], each["index"]) for each in numbered}) < len(numbered):
+        for logged in sets:
+            key = (logged.get("exerciseId"), logged.get("round"))
+            counts[key] += 1
+            numbered.append({"exerciseId": None, "round": None, **logged, "index": logged.get("index", counts[key])})
+        if len({(logged["exerciseId"], logged["round"], logged["index"]) for logged in numbered}) < len(numbered):
             raise ValidationError("must have each index only once")
         return numbered
 
 
 class TaskItemLog(Input):
-    """What was done: of a task or a reminder no more than that."""
+    """The log of a task: whether it was completed."""
 
-    isCompleted = Boolean(load_default=True, metadata={"description": "false takes back what was logged."})
+    isCompleted = Boolean(load_default=True, metadata={"description": "false marks the item as not completed."})
     comment = Text(max_length=TEXT_LENGTH, allow_blank=True, allow_none=True, load_default=None)
     version = Version()
 
 
 class ReminderItemLog(TaskItemLog):
-    """What was done about a reminder."""
+    """The log of a reminder: whether it was completed."""
 
 
 class ExerciseItemLog(TaskItemLog):
-    """What was done of an exercise."""
+    """The log of an exercise."""
 
-    customerSets = SetsDone(fields.Nested(NewCustomerSet), maximum=200, allow_none=True, load_default=list)
+    customerSets = CustomerSets(fields.Nested(NewCustomerSet), maximum=200, allow_none=True, load_default=list)
 
 
 class CircuitItemLog(TaskItemLog):
-    """What was done of a circuit."""
+    """The log of a circuit."""
 
-    customerSets = SetsDone(fields.Nested(NewCircuitCustomerSet), maximum=2_000, allow_none=True, load_default=list)
+    customerSets = CustomerSets(fields.Nested(NewCircuitCustomerSet), maximum=2_000, allow_none=True, load_default=list)
 
 
 class NewFormAnswer(Input):
-    """An answer; null is none."""
+    """An answer to a question; null is no answer."""
 
     questionId = Identifier(required=True)
     value = AnswerValue(required=True)
 
 
 class FormItemLog(TaskItemLog):
-    """What was answered."""
+    """The log of a form: its answers."""
 
     answers = ListOf(fields.Nested(NewFormAnswer), allow_none=True, load_default=list)
 
 
 class NewMetricValue(Input):
-    """A metric's value."""
+    """The value of a metric."""
 
     metricId = Identifier(required=True)
     value = Number(minimum=-1e12, required=True)
 
 
-class ValuesSent(ListOf):
-    """Values of metrics; each metric once."""
+class MetricValues(ListOf):
+    """Values of metrics; each metric is unique."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
-        sent = super()._deserialize(value, attr, data, **kwargs)
-        if len({each["metricId"] for each in sent}) < len(sent):
+        values = super()._deserialize(value, attr, data, **kwargs)
+        if len({entry["metricId"] for entry in values}) < len(values):
             raise ValidationError("must name each metric only once")
-        return sent
+        return values
 
 
 class MetricsItemLog(TaskItemLog):
-    """What was measured."""
+    """The log of a metric set: its values."""
 
-    values = ValuesSent(fields.Nested(NewMetricValue), allow_none=True, load_default=list)
+    values = MetricValues(fields.Nested(NewMetricValue), allow_none=True, load_default=list)
 
 
 ITEM_LOG = ChangeByStoredType(
@@ -140,7 +142,7 @@ ITEM_LOG = ChangeByStoredType(
 
 
 class WorkoutBlockLog(Input):
-    """What was noted of a session."""
+    """The log of a session."""
 
     durationMinutes = Number(minimum=0, maximum=1_440, allow_none=True, load_default=None)
     sessionRpe = Number(minimum=0, maximum=10, allow_none=True, load_default=None)

@@ -1,13 +1,12 @@
-"""What a client did, and all that follows from it in the same transaction."""
+"""Logs of completed items and sessions, and the updates that follow from them in the same transaction."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import TypedDict, cast
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
-from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import NAME_LENGTH
@@ -33,57 +32,92 @@ from coaching_service.training.workouts.models import (
 )
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
 
-_EVENT: dict[str, ActivityType] = {"FORM": "form_submitted", "METRICS": "metric_recorded"}
+_ACTIVITY_OF_ITEM: dict[str, ActivityType] = {"FORM": "form_submitted", "METRICS": "metric_recorded"}
+
+
+class _BlockData(TypedDict):
+    """What the activity feed shows of a workout block."""
+
+    wblockId: ObjectId
+    blockName: str
+    day: str
 
 
 async def log_item(
     ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, log: DeferredChange
 ) -> WorkItem:
-    """Record what was done of an item, in place of what was recorded before; gives the item.
+    """Replace the log of an item and return the item; `isCompleted: false` marks it as not completed.
 
-    What it implies follows or is taken back with it: metric values, the form's response, the activity feed. Raises
-    InvalidFields, NotFound, Forbidden, and Conflict when the block has moved on since the log's `version`.
+    Metric values, the form response, personal records and the activity feed are updated in the same transaction.
+    Raises InvalidFields if the log does not match the type of the item, NotFound if the client, block or item does not
+    exist or is hidden from the caller, Forbidden if the client is outside the caller's scope, Conflict if the block
+    has changed since the log's `version`.
     """
-    calendar = ClientCalendar(customer_id)
-    await calendar.require_access(ctx)
-    await _require_shown(ctx, customer_id, block_id)
-
-    def read_log(item: WorkItem) -> ItemLog:
-        done = cast("ItemLog", log.as_type(item["type"]))
-        if item["type"] == "FORM":
-            form_responses.checked(item["form"], done["answers"], whole=done["isCompleted"])
-        if item["type"] == "CIRCUIT":
-            _require_of_circuit(item, done["customerSets"])
-        return done
-
-    async def logged(tx: Context) -> WorkItem:
-        # First, so that logs of one client at the same time meet here, before any other work is done twice.
-        await customers.record_activity(tx, customer_id)
-        block, _ = await item_service.log_item(tx, calendar, block_id, item_id, read_log)
-        item = await item_service.present_item(tx, block, item_id)
-        await _follow(tx, customer_id, block, item)
-        await tx.publish(ItemLogged(customer_id))
-        return item
-
-    return await in_transaction(ctx, logged)
+    await _require_access(ctx, customer_id, block_id)
+    return await _log_item(ctx, customer_id, block_id, item_id, log)
 
 
-async def _follow(ctx: Context, customer_id: ObjectId, block: StoredBlock, item: WorkItem) -> None:
-    item_id, day = item["_id"], str(block["date"])
-    of_item: Document = {"witemId": item_id, "itemType": item["type"], "itemName": _item_name(item)}
+@transactional
+async def _log_item(
+    ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, log: DeferredChange
+) -> WorkItem:
+    # The lock comes first, so that concurrent logs of one client wait before they do any work that is repeated.
+    await customers.lock(ctx, customer_id)
+    await customers.record_activity(ctx, customer_id)
+    block, _ = await item_service.log_item(
+        ctx, ClientCalendar(customer_id), block_id, item_id, lambda stored: _validate_log(stored, log)
+    )
+    item = await item_service.present_item(ctx, block, item_id)
+    await _update_item_activity(ctx, customer_id, block, item)
+    await _update_block_activity(ctx, customer_id, block)
+    await ctx.publish(ItemLogged(customer_id))
+    return item
+
+
+def _validate_log(item: WorkItem, deferred: DeferredChange) -> ItemLog:
+    log = cast("ItemLog", deferred.as_type(item["type"]))
+    if item["type"] == "FORM":
+        form_responses.require_valid(item["form"], log["answers"], complete=log["isCompleted"])
+    if item["type"] == "CIRCUIT":
+        _require_sets_of_circuit(item, log["customerSets"])
+    return log
+
+
+def _require_sets_of_circuit(item: CircuitItem, sets: Sequence[CustomerSet]) -> None:
+    planned_ids = exercise_ids([item])
+    for position, logged in enumerate(sets):
+        if logged["exerciseId"] not in planned_ids:
+            message = "must be an exercise of the circuit"
+            raise invalid_field(f"customerSets.{position}.exerciseId", message, code="UNKNOWN_EXERCISE")
+        if logged["round"] is not None and logged["round"] > item["rounds"]:
+            message = f"must not be greater than {item['rounds']}"
+            raise invalid_field(f"customerSets.{position}.round", message, code="TOO_LARGE")
+
+
+async def _update_item_activity(ctx: Context, customer_id: ObjectId, block: StoredBlock, item: WorkItem) -> None:
+    """Record the values or answers of an item and its entry in the activity feed."""
+    item_id, date = item["_id"], str(block["date"])
+    data: dict[str, object] = {
+        **_block_data(block),
+        "witemId": item_id,
+        "itemType": item["type"],
+        "itemName": _item_name(item),
+    }
     if item["type"] == "METRICS":
         set_id = item["metricsFields"]["metricsSetId"]
-        of_item["measured"] = await metrics.record_logged_values(ctx, customer_id, item_id, set_id, day, item["values"])
+        data["measured"] = await metrics.record_logged_values(ctx, customer_id, item_id, set_id, date, item["values"])
     if item["type"] == "FORM":
-        await form_responses.log(ctx, customer_id, item_id, item["form"], day, item["answers"])
-    event = _EVENT.get(item["type"], "item_logged")
-    about = {"wblockId": block["_id"], "blockName": block["name"], "day": day}
+        await form_responses.record_response(ctx, customer_id, item_id, item["form"], date, item["answers"])
+    activity_type = _ACTIVITY_OF_ITEM.get(item["type"], "item_logged")
     if item["isCompleted"]:
-        await activity.record_event(ctx, event, customer_id, item_id, **about, **of_item)
+        await activity.record_event(ctx, activity_type, customer_id, item_id, **data)
     else:
-        await activity.remove_events(ctx, customer_id, item_id, event)
+        await activity.remove_events(ctx, customer_id, item_id, activity_type)
+
+
+async def _update_block_activity(ctx: Context, customer_id: ObjectId, block: StoredBlock) -> None:
     if workouts.is_completed(block):
-        await activity.record_event(ctx, "workout_completed", customer_id, block["_id"], **about)
+        await activity.record_event(ctx, "workout_completed", customer_id, block["_id"], **_block_data(block))
     else:
         await activity.remove_events(ctx, customer_id, block["_id"], "workout_completed")
 
@@ -105,46 +139,40 @@ def _item_name(item: WorkItem) -> str:
     return name[:NAME_LENGTH]
 
 
-def _require_of_circuit(item: CircuitItem, done: Sequence[CustomerSet]) -> None:
-    known = exercise_ids([item])
-    for at, each in enumerate(done):
-        if each["exerciseId"] not in known:
-            raise invalid_field(
-                f"customerSets.{at}.exerciseId", "must be an exercise of the circuit", code="UNKNOWN_EXERCISE"
-            )
-        if each["round"] is not None and each["round"] > item["rounds"]:
-            raise invalid_field(
-                f"customerSets.{at}.round", f"must not be greater than {item['rounds']}", code="TOO_LARGE"
-            )
+def _block_data(block: StoredBlock) -> _BlockData:
+    return {"wblockId": block["_id"], "blockName": block["name"], "day": str(block["date"])}
 
 
-async def log_block(ctx: Context, customer_id: ObjectId, block_id: ObjectId, done: BlockLog) -> Block:
-    """Record what was noted of a session: durationMinutes, sessionRpe (0 to 10), comment; gives the block.
+async def log_block(ctx: Context, customer_id: ObjectId, block_id: ObjectId, log: BlockLog) -> Block:
+    """Replace the log of a session (duration in minutes, RPE from 0 to 10, comment) and return the block.
 
-    Raises NotFound, Forbidden, and Conflict when the block has moved on since `version`.
+    Raises NotFound if the client or block does not exist or is hidden from the caller, Forbidden if the client is
+    outside the caller's scope, Conflict if the block has changed since the log's `version`.
     """
-    calendar = ClientCalendar(customer_id)
-    await calendar.require_access(ctx)
-    await _require_shown(ctx, customer_id, block_id)
-
-    async def logged(tx: Context) -> Block:
-        await customers.record_activity(tx, customer_id)
-        return await workouts.log_block(tx, calendar, block_id, done)
-
-    return await in_transaction(ctx, logged)
+    await _require_access(ctx, customer_id, block_id)
+    return await _log_block(ctx, customer_id, block_id, log)
 
 
-async def own_calendar(ctx: Context, first: str, last: str) -> list[Block]:
-    """The asking client's own blocks from `first` to `last` on the days they may see."""
-    hidden = await visibility.find_hidden_days(ctx, ctx.caller.id, first, last)
-    blocks = await workouts.list_blocks(ctx, ClientCalendar(ctx.caller.id), first, last)
+@transactional
+async def _log_block(ctx: Context, customer_id: ObjectId, block_id: ObjectId, log: BlockLog) -> Block:
+    await customers.record_activity(ctx, customer_id)
+    return await workouts.log_block(ctx, ClientCalendar(customer_id), block_id, log)
+
+
+async def list_own_blocks(ctx: Context, start_date: str, end_date: str) -> list[Block]:
+    """Return the blocks of the caller, a client, between two dates on the days that are visible to them."""
+    hidden = await visibility.find_hidden_days(ctx, ctx.caller.id, start_date, end_date)
+    blocks = await workouts.list_blocks(ctx, ClientCalendar(ctx.caller.id), start_date, end_date)
     return [block for block in blocks if block["date"] not in hidden]
 
 
-async def _require_shown(ctx: Context, customer_id: ObjectId, block_id: ObjectId) -> None:
-    """A client does not find a block on a day that is hidden from them."""
+async def _require_access(ctx: Context, customer_id: ObjectId, block_id: ObjectId) -> None:
+    """Raise NotFound or Forbidden if the caller may not access the client, or is a client and the day is hidden."""
+    calendar = ClientCalendar(customer_id)
+    await calendar.require_access(ctx)
     if ctx.caller.is_coach:
         return
-    block = await workouts.read(ctx, ClientCalendar(customer_id), block_id)
-    if await visibility.find_hidden_days(ctx, customer_id, str(block["date"]), str(block["date"])):
+    block = await workouts.read(ctx, calendar, block_id)
+    date = str(block["date"])
+    if await visibility.find_hidden_days(ctx, customer_id, date, date):
         raise workouts.block_not_found()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
@@ -11,8 +9,7 @@ from coaching_service.core.errors import Conflict, LegacyFailure, NotFound
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
-from coaching_service.progress.personal_records import service
-from coaching_service.progress.personal_records.schemas import NewPersonalRecord, PersonalRecord, RecordDetails
+from coaching_service.progress.personal_records import models, schemas, service
 
 routes = Routes("/coach/customers/{customerId}/personal-records", tag="Personal records")
 
@@ -20,20 +17,20 @@ routes = Routes("/coach/customers/{customerId}/personal-records", tag="Personal 
 _MALFORMED = {"recordId": ("PERSONAL_RECORD_ID_INVALID", "The personal record's identifier is malformed")}
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), returns=list_of(PersonalRecord))
-async def list_personal_records(ctx: Context, customer_id: ObjectId) -> list[dict[str, Any]]:
+@routes.get("", access=coach(CUSTOMERS.VIEW), returns=list_of(schemas.PersonalRecord))
+async def list_personal_records(ctx: Context, customer_id: ObjectId) -> list[models.PersonalRecord]:
     """List a client's personal records.
 
-    Those typed in, and the best of each kind and exercise found in logs (`source`).
+    Those entered by a coach, and the best of each exercise and type that was logged (`source`).
     """
-    return await service.of(ctx, customer_id)
+    return await service.list_records(ctx, customer_id)
 
 
 @routes.post(
     "",
     access=coach(CUSTOMERS.EDIT),
-    body=NewPersonalRecord(),
-    returns=PersonalRecord,
+    body=schemas.NewPersonalRecord(),
+    returns=schemas.PersonalRecord,
     errors=(NotFound,),
     example={
         "exerciseId": "66f0c0ffee0000000000abcd",
@@ -43,36 +40,36 @@ async def list_personal_records(ctx: Context, customer_id: ObjectId) -> list[dic
         "date": "2026-03-02",
     },
 )
-async def create_personal_record(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> dict[str, Any]:
-    """Type a personal record in."""
+async def create_personal_record(ctx: Context, customer_id: ObjectId, body: models.NewRecord) -> models.PersonalRecord:
+    """Enter a personal record."""
     return await service.create(ctx, customer_id, body)
 
 
 @routes.patch(
     "/{recordId}",
     access=coach(CUSTOMERS.EDIT),
-    body=patch_of(RecordDetails, name="PersonalRecordChange"),
-    returns=PersonalRecord,
+    body=patch_of(schemas.RecordDetails, name="PersonalRecordChange"),
+    returns=schemas.PersonalRecord,
     errors=(LegacyFailure, Conflict),
     legacy_id_errors=_MALFORMED,
     example={"value": 122.5, "version": 0},
 )
 async def update_personal_record(
-    ctx: Context, customer_id: ObjectId, record_id: ObjectId, body: dict[str, Any]
-) -> dict[str, Any]:
-    """Change a personal record that was typed in.
+    ctx: Context, customer_id: ObjectId, record_id: ObjectId, body: models.RecordChange
+) -> models.PersonalRecord:
+    """Change a personal record that was entered by a coach.
 
-    One found in a log is 409; a malformed identifier is 500 with `code` PERSONAL_RECORD_ID_INVALID.
+    One derived from a log is 409; a malformed identifier is 500 with `code` PERSONAL_RECORD_ID_INVALID.
     """
-    return await service.change(ctx, customer_id, record_id, body)
+    return await service.update(ctx, customer_id, record_id, body)
 
 
 @routes.delete(
     "/{recordId}", access=coach(CUSTOMERS.EDIT), errors=(LegacyFailure, Conflict), legacy_id_errors=_MALFORMED
 )
 async def delete_personal_record(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> None:
-    """Delete a personal record that was typed in.
+    """Delete a personal record that was entered by a coach.
 
-    One found in a log is 409; a malformed identifier is 500 with `code` PERSONAL_RECORD_ID_INVALID.
+    One derived from a log is 409; a malformed identifier is 500 with `code` PERSONAL_RECORD_ID_INVALID.
     """
-    await service.remove(ctx, customer_id, record_id)
+    await service.delete(ctx, customer_id, record_id)

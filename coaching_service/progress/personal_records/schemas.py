@@ -1,4 +1,4 @@
-"""What the personal-record operations read and answer."""
+"""Requests and responses of the personal-record operations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from coaching_service.training.workouts.training_load import RECORD_TYPES
 
 
 class RecordDetails(Input):
-    """What can be changed of a record."""
+    """The fields of a record that can be changed."""
 
     value = Number(minimum=0, maximum=1_000_000, required=True)
     reps = Integer(minimum=0, maximum=100_000, allow_none=True, load_default=None)
@@ -17,14 +17,14 @@ class RecordDetails(Input):
 
 
 class NewPersonalRecord(RecordDetails):
-    """A record to type in."""
+    """A record to enter."""
 
     exerciseId = Identifier(required=True)
     type = Choice(*RECORD_TYPES, required=True)
 
 
 class PersonalRecord(Output):
-    """A client's best of an exercise."""
+    """A personal record of a client."""
 
     _id = Identifier()
     exerciseId = Identifier()
@@ -37,7 +37,7 @@ class PersonalRecord(Output):
     reps = fields.Integer(allow_none=True)
     date = Date()
     source = Choice("manual", "log")
-    witemId = Identifier(allow_none=True, metadata={"description": "The item whose log it was found in."})
+    witemId = Identifier(allow_none=True, metadata={"description": "The item whose log it is derived from."})
     createdAt = DateTime()
     updatedAt = DateTime()
     version = fields.Integer()

@@ -1,13 +1,12 @@
-"""A client's personal records."""
+"""A client's personal records: entered by coaches, and derived from logs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final, cast
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document, version_conflict
-from coaching_service.core.database.transactions import gather_reads, in_transaction
+from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import Conflict, NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
@@ -15,166 +14,203 @@ from coaching_service.people.account import service as account
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.personal_records import store
+from coaching_service.progress.personal_records.models import (
+    LoggedRecord,
+    NewRecord,
+    PersonalRecord,
+    RecordChange,
+    RecordEvent,
+    RecordFields,
+    StoredRecord,
+)
 from coaching_service.training.workouts import queries
 from coaching_service.training.workouts.events import CompletedWorkChanged
 from coaching_service.training.workouts.models import Best, RecordType
 from coaching_service.training.workouts.training_load import MOST_REPS, RECORD_TYPES, best_by_exercise, rank_best
 
-REPS = "count"
+COUNT: Final = "count"
 _EVENT: Final = "personal_record"
 
 
-async def of(ctx: Context, customer_id: ObjectId) -> list[Document]:
-    """A client's records by exercise and type, the latest first. Raises NotFound, Forbidden."""
-    _, records = await gather_reads(ctx, customers.get_visible(ctx, customer_id), store.of(ctx, customer_id))
-    named = await _named(ctx, records)
-    return sorted(named, key=lambda record: str(record["exerciseName"]).casefold())
+async def list_records(ctx: Context, customer_id: ObjectId) -> list[PersonalRecord]:
+    """Return a client's records by name of exercise and type, newest first.
+
+    Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
+    """
+    _, records = await gather_reads(ctx, customers.get_visible(ctx, customer_id), store.list_records(ctx, customer_id))
+    named = await _add_names(ctx, records)
+    return sorted(named, key=lambda record: record["exerciseName"].casefold())
 
 
-async def create(ctx: Context, customer_id: ObjectId, details: Document) -> Document:
-    """Type a record in: exerciseId, type, value, reps, date.
+@transactional
+async def create(ctx: Context, customer_id: ObjectId, record: NewRecord) -> PersonalRecord:
+    """Enter a record and return it.
 
-    Raises NotFound for the client or the exercise, InvalidFields for a part of a repetition.
+    Raises NotFound if the exercise does not exist, InvalidFields if `most_reps` is not a whole number, and what
+    `list_records` raises.
     """
     await customers.get_visible(ctx, customer_id)
-    _require_whole(details["type"], details)
-    await exercises.require(ctx, [details["exerciseId"]])
-    record = {**details, "unit": await _unit(ctx, details["type"]), "source": "manual", "witemId": None}
-
-    async def added(tx: Context) -> Document:
-        stored = await store.add(tx, customer_id, record)
-        await activity.record_event(tx, _EVENT, customer_id, stored["_id"], **await _about(tx, stored))
-        return stored
-
-    return (await _named(ctx, [await in_transaction(ctx, added)]))[0]
+    _require_whole_reps(record["type"], record["value"])
+    await exercises.require(ctx, [record["exerciseId"]])
+    unit = await _unit_of(ctx, record["type"])
+    named = await _add_name(ctx, await store.insert(ctx, customer_id, record, unit))
+    await activity.record_event(ctx, _EVENT, customer_id, named["_id"], **_feed_data(named))
+    return named
 
 
-async def change(ctx: Context, customer_id: ObjectId, record_id: ObjectId, details: Document) -> Document:
-    """Change a record that was typed in: value, reps, date.
+@transactional
+async def update(ctx: Context, customer_id: ObjectId, record_id: ObjectId, change: RecordChange) -> PersonalRecord:
+    """Change an entered record and return it.
 
-    Raises NotFound, InvalidFields; Conflict for one found in a log, and when it has moved on since `version`.
+    Raises NotFound if the client has no such record, Conflict if it is derived from a log or has changed since
+    `change["version"]`, and what `create` raises.
     """
-    record = await _typed_in(ctx, customer_id, record_id)
-    fields = dict(details)
-    version = fields.pop("version", None)
-    _require_whole(record["type"], fields)
-    if version not in (None, record["version"]):
-        raise version_conflict()
-
-    async def changed(tx: Context) -> Document:
-        stored = await store.change(tx, customer_id, record_id, fields, version)
-        if stored is None:
-            raise _no_record()
-        await activity.correct_event(tx, _EVENT, customer_id, record_id, **await _about(tx, stored))
-        return stored
-
-    return (await _named(ctx, [await in_transaction(ctx, changed) if fields else record]))[0]
+    record = await _load_entered(ctx, customer_id, record_id)
+    if "value" in change:
+        _require_whole_reps(record["type"], change["value"])
+    updated = await store.update(ctx, customer_id, record_id, _fields_of(change), change.get("version"))
+    if updated is None:
+        raise NotFound("personal record")
+    named = await _add_name(ctx, updated)
+    await activity.correct_event(ctx, _EVENT, customer_id, record_id, **_feed_data(named))
+    return named
 
 
-async def remove(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> None:
-    """Delete a record that was typed in. Raises NotFound; Conflict for one found in a log."""
-    await _typed_in(ctx, customer_id, record_id)
+@transactional
+async def delete(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> None:
+    """Delete an entered record and its entry in the activity feed.
 
-    async def removed(tx: Context) -> None:
-        if not await store.remove(tx, customer_id, record_id):
-            raise _no_record()
-        await activity.remove_events(tx, customer_id, record_id, _EVENT)
-
-    await in_transaction(ctx, removed)
+    Raises NotFound if the client has no such record, Conflict if it is derived from a log, and what `list_records`
+    raises.
+    """
+    await _load_entered(ctx, customer_id, record_id)
+    await store.delete(ctx, customer_id, record_id)
+    await activity.remove_events(ctx, customer_id, record_id, _EVENT)
 
 
 async def update_records(ctx: Context, event: CompletedWorkChanged) -> None:
-    """Update the records found in logs after items changed.
+    """Update the records derived from logs after items changed.
 
-    Transactions that publish this event for one client run one after another, so that the result holds for all of them.
+    Transactions that publish this event for one client run one after another, so each sees the work of all before it.
     """
-    customer_id, changed = event.customer_id, event.items
-    item_ids = {item["_id"] for item in changed}
-    exercise_ids = {identifier for item in changed for identifier in item["doneExerciseIds"]}
-    found = await store.found_in_logs(ctx, customer_id, list(exercise_ids))
-    there = best_by_exercise(await queries.find_items(ctx, customer_id, list(item_ids)))
+    customer_id = event.customer_id
+    item_ids = {item["_id"] for item in event.items}
+    exercise_ids = {exercise_id for item in event.items for exercise_id in item["doneExerciseIds"]}
+    stored_by_exercise = await store.find_logged(ctx, customer_id, list(exercise_ids))
+    new_by_exercise = best_by_exercise(await queries.find_items(ctx, customer_id, list(item_ids)))
     for exercise_id in exercise_ids:
-        held = found.get(exercise_id, {})
-        new = there.get(exercise_id, {})
-        if any(_lost(held[kind], new.get(kind), item_ids) for kind in RECORD_TYPES if kind in held):
+        stored = stored_by_exercise.get(exercise_id, {})
+        new = new_by_exercise.get(exercise_id, {})
+        if any(_may_have_lost(record, new.get(record_type), item_ids) for record_type, record in stored.items()):
             bests = await queries.find_best_sets(ctx, customer_id, exercise_id)
         else:
-            bests = _better_of(new, held)
-        for kind in RECORD_TYPES:
-            await _settle(ctx, customer_id, exercise_id, kind, bests.get(kind), held.get(kind))
+            bests = _better_of(new, stored)
+        for record_type in RECORD_TYPES:
+            await _store_best(
+                ctx, customer_id, exercise_id, record_type, bests.get(record_type), stored.get(record_type)
+            )
 
 
-def _better_of(new: Mapping[RecordType, Best], held: Mapping[str, Document]) -> dict[RecordType, Best]:
-    """Return the better of the new and the stored record of each type."""
+def _better_of(new: Mapping[RecordType, Best], stored: Mapping[RecordType, LoggedRecord]) -> dict[RecordType, Best]:
+    """The better of the new and the stored best of each type."""
     bests: dict[RecordType, Best] = {}
-    for kind in RECORD_TYPES:
-        candidates = [cast("Best", each) for each in (new.get(kind), held.get(kind)) if each]
+    for record_type in RECORD_TYPES:
+        candidates: list[Best] = [best for best in (new.get(record_type), stored.get(record_type)) if best]
         if candidates:
-            bests[kind] = min(candidates, key=rank_best)
+            bests[record_type] = min(candidates, key=rank_best)
     return bests
 
 
-def _lost(record: Document, new: Best | None, changed: set[ObjectId]) -> bool:
-    """Whether a record was held by an item that changed and now has less to show: another may be the best."""
-    return record["witemId"] in changed and (new is None or rank_best(new) > rank_best(cast("Best", record)))
+def _may_have_lost(record: LoggedRecord, new: Best | None, changed_ids: set[ObjectId]) -> bool:
+    """Whether the item that holds a record changed for the worse, so that another item may be the best now."""
+    return record["witemId"] in changed_ids and (new is None or rank_best(new) > rank_best(record))
 
 
-async def _settle(
+async def _store_best(
     ctx: Context,
     customer_id: ObjectId,
     exercise_id: ObjectId,
-    kind: str,
+    record_type: RecordType,
     best: Best | None,
-    before: Document | None,
+    previous: LoggedRecord | None,
 ) -> None:
     if best is None:
-        if before is not None:
-            await store.drop_found(ctx, customer_id, exercise_id, kind)
-            await activity.remove_events(ctx, customer_id, before["_id"], _EVENT)
+        if previous is not None:
+            await store.delete_logged(ctx, customer_id, exercise_id, record_type)
+            await activity.remove_events(ctx, customer_id, previous["_id"], _EVENT)
         return
-    if before is not None and all(before[name] == value for name, value in best.items()):
+    if previous is not None and _is_same(previous, best):
         return
-    fields: Document = {**best, "unit": await _unit(ctx, kind)}
-    stored = await store.set_found(ctx, customer_id, exercise_id, kind, fields)
-    # A record that fell back, or came to stand on another date, is no news: what was told of it is put right.
-    news = before is None or best["value"] > before["value"]
-    tell = activity.record_event if news else activity.correct_event
-    await tell(ctx, _EVENT, customer_id, stored["_id"], **await _about(ctx, stored))
+    unit = await _unit_of(ctx, record_type)
+    named = await _add_name(ctx, await store.set_logged(ctx, customer_id, exercise_id, record_type, best, unit))
+    # Only a higher value is a new event; otherwise the data of the existing event is corrected.
+    is_new = previous is None or best["value"] > previous["value"]
+    report = activity.record_event if is_new else activity.correct_event
+    await report(ctx, _EVENT, customer_id, named["_id"], **_feed_data(named))
 
 
-async def _named(ctx: Context, records: list[Document]) -> list[Document]:
-    """Records with their exercises' names, those of deleted ones included."""
+def _is_same(record: LoggedRecord, best: Best) -> bool:
+    return (record["value"], record["reps"], record["date"], record["witemId"]) == (
+        best["value"],
+        best["reps"],
+        best["date"],
+        best["witemId"],
+    )
+
+
+async def _add_name(ctx: Context, record: StoredRecord) -> PersonalRecord:
+    [named] = await _add_names(ctx, [record])
+    return named
+
+
+async def _add_names(ctx: Context, records: Sequence[StoredRecord]) -> list[PersonalRecord]:
+    """Add the names of the exercises, those of deleted ones included."""
     names = await exercises.load_names(ctx, {record["exerciseId"] for record in records})
     return [{**record, "exerciseName": names[record["exerciseId"]]["name"]} for record in records]
 
 
-async def _about(ctx: Context, record: Document) -> Document:
-    [named] = await _named(ctx, [record])
-    facts = {name: named[name] for name in ("exerciseId", "exerciseName", "value", "unit", "reps")}
-    return {**facts, "recordType": record["type"], "day": record["date"]}
+def _feed_data(record: PersonalRecord) -> RecordEvent:
+    return {
+        "exerciseId": record["exerciseId"],
+        "exerciseName": record["exerciseName"],
+        "recordType": record["type"],
+        "value": record["value"],
+        "unit": record["unit"],
+        "reps": record["reps"],
+        "day": record["date"],
+    }
 
 
-async def _unit(ctx: Context, kind: str) -> str:
-    if kind == MOST_REPS:
-        return REPS
+async def _unit_of(ctx: Context, record_type: RecordType) -> str:
+    """The unit of a type of record; the company's load unit is locked once a record has it."""
+    if record_type == MOST_REPS:
+        return COUNT
     await account.lock_load_unit(ctx)
     return ctx.caller.company.load_unit
 
 
-async def _typed_in(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> Document:
+async def _load_entered(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> StoredRecord:
     await customers.get_visible(ctx, customer_id)
-    record = await store.one(ctx, customer_id, record_id)
+    record = await store.find_one(ctx, customer_id, record_id)
     if record is None:
-        raise _no_record()
+        raise NotFound("personal record")
     if record["source"] == "log":
-        raise Conflict("This record was found in a log; change the log instead")
+        message = "This record is derived from a log; change the log instead"
+        raise Conflict(message, code="RECORD_DERIVED_FROM_LOG")
     return record
 
 
-def _require_whole(kind: str, details: Document) -> None:
-    if kind == MOST_REPS and details.get("value", 0) % 1:
+def _fields_of(change: RecordChange) -> RecordFields:
+    fields: RecordFields = {}
+    if "value" in change:
+        fields["value"] = change["value"]
+    if "reps" in change:
+        fields["reps"] = change["reps"]
+    if "date" in change:
+        fields["date"] = change["date"]
+    return fields
+
+
+def _require_whole_reps(record_type: RecordType, value: float) -> None:
+    if record_type == MOST_REPS and value % 1:
         raise invalid_field("value", "must be a whole number of repetitions", code="NOT_AN_INTEGER")
-
-
-def _no_record() -> Exception:
-    return NotFound("personal record")

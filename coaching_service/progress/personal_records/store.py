@@ -1,15 +1,18 @@
-"""Personal records in the database: typed in, and at most one of a kind and exercise found in logs."""
+"""Personal records in the database: entered ones, and at most one of an exercise and type derived from logs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document, Documents
+from coaching_service.core.database.documents import Documents, Filter
 from coaching_service.core.ids import ObjectId
+from coaching_service.progress.personal_records.models import LoggedRecord, NewRecord, RecordFields, StoredRecord
+from coaching_service.training.workouts.models import Best, RecordType
 
-records = Documents[Document](
+records = Documents[StoredRecord](
     "personalRecords",
     (Index(("customerId", "exerciseId", "type", "-date", "_id")),),
     private=("companyId", "customerId"),
@@ -17,53 +20,64 @@ records = Documents[Document](
 )
 
 
-async def of(ctx: Context, customer_id: ObjectId) -> list[Document]:
-    """A client's records by exercise and type, the latest first."""
+async def list_records(ctx: Context, customer_id: ObjectId) -> list[StoredRecord]:
+    """Return a client's records by exercise and type, newest first."""
     return await records.find(ctx, {"customerId": customer_id}, sort=("exerciseId", "type", "-date", "_id"))
 
 
-async def found_in_logs(
+async def find_logged(
     ctx: Context, customer_id: ObjectId, exercise_ids: Sequence[ObjectId]
-) -> dict[ObjectId, dict[str, Document]]:
-    """The records of exercises that were found in logs, by exercise and type."""
+) -> dict[ObjectId, dict[RecordType, LoggedRecord]]:
+    """Return the records derived from logs, by exercise and type."""
     where = {"customerId": customer_id, "exerciseId": {"$in": list(exercise_ids)}, "source": "log"}
-    found: dict[ObjectId, dict[str, Document]] = {}
+    logged: dict[ObjectId, dict[RecordType, LoggedRecord]] = {}
     for record in await records.find(ctx, where):
-        found.setdefault(record["exerciseId"], {})[record["type"]] = record
-    return found
+        logged.setdefault(record["exerciseId"], {})[record["type"]] = cast("LoggedRecord", record)
+    return logged
 
 
-async def set_found(
-    ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, kind: str, fields: Document
-) -> Document:
-    """Store the record of a kind and exercise found in logs, in place of the one before."""
-    where = {"customerId": customer_id, "exerciseId": exercise_id, "source": "log", "type": kind}
-    return await records.upsert(ctx, where, fields)
+async def set_logged(
+    ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, record_type: RecordType, best: Best, unit: str
+) -> StoredRecord:
+    """Store the record of an exercise and type derived from logs, replacing the previous one."""
+    fields = {
+        "value": best["value"],
+        "reps": best["reps"],
+        "date": best["date"],
+        "witemId": best["witemId"],
+        "unit": unit,
+    }
+    return await records.upsert(ctx, _logged_filter(customer_id, exercise_id, record_type), fields)
 
 
-async def drop_found(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, kind: str) -> None:
-    """Remove the record of a kind and exercise found in logs."""
-    where = {"customerId": customer_id, "exerciseId": exercise_id, "source": "log", "type": kind}
-    await records.delete_many(ctx, where)
+async def delete_logged(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, record_type: RecordType) -> None:
+    """Delete the record of an exercise and type derived from logs."""
+    await records.delete_many(ctx, _logged_filter(customer_id, exercise_id, record_type))
 
 
-async def add(ctx: Context, customer_id: ObjectId, record: Document) -> Document:
-    """Store a record typed in."""
-    return await records.insert(ctx, {"customerId": customer_id, **record})
+def _logged_filter(customer_id: ObjectId, exercise_id: ObjectId, record_type: RecordType) -> Filter:
+    return {"customerId": customer_id, "exerciseId": exercise_id, "source": "log", "type": record_type}
 
 
-async def one(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> Document | None:
-    """The record, or None."""
+async def insert(ctx: Context, customer_id: ObjectId, record: NewRecord, unit: str) -> StoredRecord:
+    """Store a record entered by a coach."""
+    fields = {**record, "customerId": customer_id, "unit": unit, "source": "manual", "witemId": None}
+    return await records.insert(ctx, fields)
+
+
+async def find_one(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> StoredRecord | None:
+    """Return a record, or None if the client has no such record."""
     return await records.find_one(ctx, {"customerId": customer_id, "_id": record_id})
 
 
-async def change(
-    ctx: Context, customer_id: ObjectId, record_id: ObjectId, fields: Document, version: int | None
-) -> Document | None:
-    """Set fields of a record; None when the client has no such record."""
-    return await records.update(ctx, {"customerId": customer_id, "_id": record_id}, {"$set": fields}, version=version)
+async def update(
+    ctx: Context, customer_id: ObjectId, record_id: ObjectId, fields: RecordFields, version: int | None
+) -> StoredRecord | None:
+    """Set fields of a record; None if the client has no such record. Raises Conflict if it is not at `version`."""
+    where = {"customerId": customer_id, "_id": record_id}
+    return await records.rewrite(ctx, where, lambda _: fields, version=version)
 
 
-async def remove(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> bool:
-    """Remove a record; whether there was one."""
+async def delete(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> bool:
+    """Delete a record; returns whether it existed."""
     return await records.delete(ctx, {"customerId": customer_id, "_id": record_id}) is not None

@@ -426,7 +426,7 @@ class ExerciseSession(TypedDict):
 
 
 class Session(Totals):
-    """A training session: a block with work done or with a rating."""
+    """A training session: a block with a working set, or with a completed item of a type without sets."""
 
     date: str
     sessionRpe: float | None

@@ -24,13 +24,7 @@ from coaching_service.training.workouts.training_load import TOTALS
 Stage = dict[str, Any]
 
 _BY_DATE, _, _BY_DONE_EXERCISE, _BY_EXERCISE, _BY_ITEM = (index.name for index in blocks.indexes)
-# A block is a session if work was done in it or if it was rated.
-_IS_SESSION: Filter = {
-    "$or": [
-        {"done": {"$ne": None}},
-        {"sessionRpe": {"$ne": None}, "durationMinutes": {"$ne": None}},
-    ]
-}
+_IS_SESSION: Filter = {"done": {"$ne": None}}
 
 
 async def find_exercise_sessions(
@@ -97,7 +91,7 @@ async def sum_by_exercise(ctx: Context, customer_id: ObjectId, first: str, last:
 async def find_sessions(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[Session]:
     """Return a client's sessions from the date `first` to `last`, by date.
 
-    A session is a block with an item that was at least partly done, or one that was rated.
+    A session has at least one working set, or a completed item of a type without sets.
     """
     totals = {name: {"$ifNull": [f"$done.{name}", 0]} for name in TOTALS}
     condition = _between(customer_id, first, last) | _IS_SESSION
@@ -110,6 +104,13 @@ async def find_first_session_date(ctx: Context, customer_id: ObjectId) -> str | 
     condition: Filter = {"customerId": customer_id, "date": {"$gt": ""}} | _IS_SESSION
     first = await blocks.find(ctx, condition, sort=("date",), limit=1, fields=("date",), hint=_BY_DATE)
     return first[0]["date"] if first else None
+
+
+async def find_last_session_date(ctx: Context, customer_id: ObjectId) -> str | None:
+    """Return the date of a client's latest session, or None."""
+    condition: Filter = {"customerId": customer_id, "date": {"$gt": ""}} | _IS_SESSION
+    sessions = await blocks.find(ctx, condition, sort=("-date",), limit=1, fields=("date",), hint=_BY_DATE)
+    return sessions[0]["date"] if sessions else None
 
 
 async def find_scheduled_blocks(

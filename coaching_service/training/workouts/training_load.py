@@ -47,8 +47,8 @@ class DerivedFields(TypedDict):
 def derive_fields(item: WorkItem) -> DerivedFields:
     """Return the derived fields of an item.
 
-    `exerciseIds` are the exercises it plans or that were logged. `doneExerciseIds` are those that are done: the item
-    or a set of it is completed. `tally` has the totals of its working sets.
+    `exerciseIds` are the exercises it plans or that were done. `doneExerciseIds` are those with a working set: a
+    completed set that is not warm-up. `tally` has the totals of its working sets.
     """
     planned = planned_exercise_ids(item)
     totals = _zero_totals()
@@ -59,8 +59,7 @@ def derive_fields(item: WorkItem) -> DerivedFields:
             sums["sets"] += 1
             sums["reps"] += done["reps"] or 0
             sums["volumeLoad"] += volume_load(done)
-    completed = [done["exerciseId"] or planned[0] for done in _customer_sets(item) if done["isCompleted"]]
-    done_ids = list(dict.fromkeys([*(planned if item["isCompleted"] else ()), *completed]))
+    done_ids = list(by_exercise)
     return {
         "exerciseIds": list(dict.fromkeys([*planned, *done_ids])),
         "doneExerciseIds": done_ids,
@@ -95,8 +94,11 @@ def round_total(total: float) -> float:
 
 
 def summarize_block(items: Sequence[WorkItem]) -> BlockTotals | None:
-    """Return the totals of a block's items, with the best sets of each exercise. None if nothing was done."""
-    if not any(item["isCompleted"] or item["doneExerciseIds"] for item in items):
+    """Return the totals of a block's items, with the best sets of each exercise. None if the block is no session.
+
+    A session has at least one working set, or a completed item of a type without sets.
+    """
+    if not any(_is_trained(item) for item in items):
         return None
     block_totals = _zero_totals()
     by_exercise: dict[ObjectId, BlockExerciseTotals] = {}
@@ -110,6 +112,11 @@ def summarize_block(items: Sequence[WorkItem]) -> BlockTotals | None:
         by_exercise[exercise_id]["bests"] = [_block_best(record_type, best) for record_type, best in bests.items()]
     summary: BlockTotals = {**block_totals, "exercises": list(by_exercise.values())}
     return summary
+
+
+def _is_trained(item: WorkItem) -> bool:
+    has_sets = item["type"] == "EXERCISE" or item["type"] == "CIRCUIT"
+    return bool(item["doneExerciseIds"]) if has_sets else item["isCompleted"]
 
 
 def estimated_one_rep_max(reps: int | None, load: float | None) -> tuple[float, str] | None:

@@ -20,5 +20,7 @@ pages = Pages("/app/customers/{customerId}")
 @pages.get("/records", access=coach(CUSTOMERS.VIEW), template="customer/records.html")
 async def records_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     """A client's personal records."""
-    customer, records = await gather_reads(ctx, load_header(ctx, customer_id), personal_records.of(ctx, customer_id))
+    customer, records = await gather_reads(
+        ctx, load_header(ctx, customer_id), personal_records.list_records(ctx, customer_id)
+    )
     return {"customer": customer, "records": records, "record_types": RECORD_TYPES}

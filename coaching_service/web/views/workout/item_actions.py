@@ -51,7 +51,7 @@ def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
         variables = await owner_pages.load_variables(ctx, owner_id, block_id)
         block, unit = variables["block"], ctx.caller.company.load_unit
         item = block["items"][items.find_index(block["items"], witem_id)]
-        records = await personal_records.of(ctx, block["customerId"]) if block["customerId"] else []
+        records = await personal_records.list_records(ctx, block["customerId"]) if block["customerId"] else []
         return {
             **variables,
             "item": {**describe_item(item, unit), "results": describe_results(item, unit)},

@@ -1,0 +1,77 @@
+"""Personal records as they are sent, stored and returned."""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired, TypedDict
+
+from coaching_service.core.database.models import Stored
+from coaching_service.core.ids import ObjectId
+from coaching_service.training.workouts.models import RecordType
+
+
+class _Record(Stored):
+    """Loads are in the company's unit, `most_reps` is a count; `reps` are those of the set."""
+
+    customerId: ObjectId
+    exerciseId: ObjectId
+    type: RecordType
+    value: float
+    unit: str
+    reps: int | None
+    date: str
+
+
+class StoredRecord(_Record):
+    """A stored record: entered by a coach (`manual`), or derived from the log of the item `witemId`."""
+
+    source: Literal["manual", "log"]
+    witemId: ObjectId | None
+
+
+class LoggedRecord(_Record):
+    """A stored record that was derived from a log."""
+
+    source: Literal["log"]
+    witemId: ObjectId
+
+
+class PersonalRecord(StoredRecord):
+    """A record with the name of its exercise."""
+
+    exerciseName: str
+
+
+class NewRecord(TypedDict):
+    """A record to enter."""
+
+    exerciseId: ObjectId
+    type: RecordType
+    value: float
+    reps: int | None
+    date: str
+
+
+class RecordFields(TypedDict, total=False):
+    """The fields of an entered record that can be changed."""
+
+    value: float
+    reps: int | None
+    date: str
+
+
+class RecordChange(RecordFields):
+    """The fields to change; `version` is the one the change is based on."""
+
+    version: NotRequired[int | None]
+
+
+class RecordEvent(TypedDict):
+    """What the activity feed shows of a record."""
+
+    exerciseId: ObjectId
+    exerciseName: str
+    recordType: RecordType
+    value: float
+    unit: str
+    reps: int | None
+    day: str
