@@ -66,6 +66,26 @@ def mail_of_release_0_1_0() -> dict[str, Any]:
     }
 
 
+SQUAT, PRESS = ObjectId(), ObjectId()
+
+
+def block_of_release_0_1_0(*items: dict[str, Any]) -> dict[str, Any]:
+    """A workout block with completed work as release 0.1.0 stored it."""
+    totals = {"sets": 0, "reps": 0, "volumeLoad": 0, "exercises": []}
+    return {"_id": ObjectId(), "companyId": ObjectId(), "items": list(items), "done": totals, "version": 1}
+
+
+def item_of_release_0_1_0(item_type: str, *trained: ObjectId) -> dict[str, Any]:
+    """A completed item whose working sets are of the exercises `trained`."""
+    return {
+        "_id": ObjectId(),
+        "type": item_type,
+        "isCompleted": True,
+        "doneExerciseIds": [SQUAT] if item_type == "EXERCISE" else [],
+        "tally": {"sets": len(trained), "exercises": [{"exerciseId": each, "sets": 1} for each in trained]},
+    }
+
+
 @pytest.fixture(scope="module")
 async def own_services(settings: Settings) -> AsyncIterator[Services]:
     """Services on a database of their own."""
@@ -100,6 +120,26 @@ async def test_steps_bring_old_documents_to_the_current_shape(old_database: Serv
     written = (settings.data_dir / "mail" / f"{job['_id']}.eml").read_text()
     assert "To: ana@example.com" in written
     assert "token=3Dsecret-token" in written or "token=secret-token" in written
+
+
+async def test_sessions_follow_the_rule_of_working_sets(old_database: Services) -> None:
+    db = old_database.db
+    blocks = {
+        "warm-up only": block_of_release_0_1_0(item_of_release_0_1_0("EXERCISE")),
+        "working set": block_of_release_0_1_0(item_of_release_0_1_0("EXERCISE", SQUAT)),
+        "circuit": block_of_release_0_1_0(item_of_release_0_1_0("CIRCUIT", PRESS)),
+        "task": block_of_release_0_1_0(item_of_release_0_1_0("TASK"), item_of_release_0_1_0("EXERCISE")),
+    }
+    await db["workoutBlocks"].insert_many(list(blocks.values()))
+
+    await migrate(db, old_database.vault)
+
+    stored = {name: await db["workoutBlocks"].find_one({"_id": block["_id"]}) for name, block in blocks.items()}
+    assert [name for name, block in stored.items() if block and block["done"]] == ["working set", "circuit", "task"]
+    done_ids = {name: [item["doneExerciseIds"] for item in block["items"]] for name, block in stored.items() if block}
+    assert done_ids == {"warm-up only": [[]], "working set": [[SQUAT]], "circuit": [[PRESS]], "task": [[], []]}
+    due = await db["customers"].count_documents({"figuresUntil": {"$lte": CREATED}})
+    assert due == 2, "the figures of every client are computed again"
 
 
 async def test_steps_are_applied_once(old_database: Services) -> None:

@@ -18,7 +18,11 @@ from pymongo.errors import DuplicateKeyError
 from coaching_service.core.auth.secrets import Vault
 from coaching_service.core.database.collections import now
 from coaching_service.core.database.context import Database
-from coaching_service.core.database.migrations import step_0001_last_trained_date, step_0002_sealed_mail
+from coaching_service.core.database.migrations import (
+    step_0001_last_trained_date,
+    step_0002_sealed_mail,
+    step_0003_sessions,
+)
 
 COLLECTION = "migrations"
 _DEADLINE_SECONDS = 24 * 3600.0  # of one operation of a step, instead of that of requests
@@ -38,6 +42,7 @@ class Step:
 STEPS = (
     Step(1, "last_trained_date", step_0001_last_trained_date.apply),
     Step(2, "sealed_mail", step_0002_sealed_mail.apply),
+    Step(3, "sessions", step_0003_sessions.apply),
 )
 
 
