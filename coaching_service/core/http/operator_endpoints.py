@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from functools import cached_property
-from importlib.resources import files
 from typing import Any
 
-import jinja2
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
@@ -17,6 +15,7 @@ from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.indexes import missing_indexes
 from coaching_service.core.errors import Unavailable
+from coaching_service.core.http import docs_page
 from coaching_service.core.http.middleware import HttpMetrics
 from coaching_service.core.http.openapi import describe
 from coaching_service.core.http.responses import to_json
@@ -26,7 +25,7 @@ _READY_SECONDS = 3.0
 _RETRY = {"Retry-After": "1"}
 _JSON = {"Content-Type": "application/json; charset=utf-8"}
 _CONTENT_SECURITY_POLICY = (
-    "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
 
@@ -46,6 +45,7 @@ class OperatorEndpoints:
             web.get("/swagger-json", self.swagger_json),
             web.get("/docs", self.docs),
             web.get("/docs/docs.css", self.docs_style),
+            web.get("/docs/icon.svg", self.docs_icon),
         ]
         return [*routes, web.get("/metrics", metrics_handler(metrics))] if with_metrics else routes
 
@@ -60,7 +60,7 @@ class OperatorEndpoints:
 
     @cached_property
     def _page(self) -> str:
-        return _template("docs.html").render(spec=self.document, groups=_by_tag(self.document))
+        return docs_page.render(self.document)
 
     async def healthz(self, _: web.Request) -> web.Response:
         """Responds 200 while the process is alive."""
@@ -102,7 +102,11 @@ class OperatorEndpoints:
 
     async def docs_style(self, _: web.Request) -> web.Response:
         """The stylesheet of that page."""
-        return web.Response(text=_file("docs.css"), content_type="text/css")
+        return web.Response(text=docs_page.page_file("docs.css"), content_type="text/css")
+
+    async def docs_icon(self, _: web.Request) -> web.Response:
+        """The icon of that page."""
+        return web.Response(text=docs_page.page_file("icon.svg"), content_type="image/svg+xml")
 
 
 def metrics_handler(metrics: HttpMetrics) -> Any:
@@ -112,23 +116,3 @@ def metrics_handler(metrics: HttpMetrics) -> Any:
         return web.Response(body=generate_latest(metrics.registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     return handle
-
-
-def _by_tag(spec: dict[str, Any]) -> dict[str, list[tuple[str, str, dict[str, Any]]]]:
-    groups: dict[str, list[tuple[str, str, dict[str, Any]]]] = {tag["name"]: [] for tag in spec["tags"]}
-    for path, operations in spec["paths"].items():
-        for method, operation in operations.items():
-            groups[operation["tags"][0]].append((method.upper(), path, operation))
-    return groups
-
-
-def _file(name: str) -> str:
-    return (files(__package__) / "pages" / name).read_text("utf-8")
-
-
-def _template(name: str) -> jinja2.Template:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader(__package__, "pages"), autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters["pretty"] = lambda value: jinja2.utils.htmlsafe_json_dumps(value, indent=2)
-    return environment.get_template(name)

@@ -1,0 +1,108 @@
+"""The /docs page: the OpenAPI document as HTML without scripts."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+
+_PLACEHOLDERS = {"integer": "1", "boolean": "false"}
+_DATE = "2026-03-02"
+# References are expanded to this depth; deeper ones are links to the schema.
+MAX_DEPTH = 2
+
+
+def render(document: Mapping[str, Any]) -> str:
+    """Return the page of an OpenAPI document."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader(__package__, "pages"), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {
+        "pretty": lambda value: json.dumps(value, indent=2, ensure_ascii=False),
+        "curl": lambda operation, method, path: curl_command(document, method, path, operation),
+        "resolve": lambda node: resolve(document, node),
+        "type_name": type_name,
+        "reference": lambda node: node.get("$ref", "").rpartition("/")[2],
+        "options": options,
+    }
+    template = environment.get_template("docs.html")
+    return template.render(spec=document, groups=_operations_by_tag(document), max_depth=MAX_DEPTH)
+
+
+def page_file(name: str) -> str:
+    """Return a file of the page: `docs.css` or `icon.svg`."""
+    return files(__package__).joinpath("pages", name).read_text("utf-8")
+
+
+def resolve(document: Mapping[str, Any], node: Any) -> Any:
+    """Return what a reference names; anything else is returned as it is."""
+    if isinstance(node, dict) and "$ref" in node:
+        target: Any = document
+        for key in node["$ref"].removeprefix("#/").split("/"):
+            target = target[key]
+        return target
+    return node
+
+
+def options(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the alternatives of a schema, without null."""
+    alternatives: Sequence[Mapping[str, Any]] = schema.get("oneOf") or schema.get("anyOf") or []
+    return [option for option in alternatives if option.get("type") != "null"]
+
+
+def type_name(schema: Mapping[str, Any]) -> str:
+    """Return the type of a schema in words, such as `array of string, or null`."""
+    if "$ref" in schema:
+        return str(schema["$ref"]).rpartition("/")[2]
+    if alternatives := schema.get("oneOf") or schema.get("anyOf"):
+        return " or ".join(type_name(option) for option in alternatives)
+    if "const" in schema or "enum" in schema:
+        return " or ".join(json.dumps(word) for word in schema.get("enum", [schema.get("const")]))
+    types = [schema["type"]] if isinstance(schema.get("type"), str) else list(schema.get("type", ["any"]))
+    names = [_single_type(name, schema) for name in types]
+    return " or ".join(names)
+
+
+def _single_type(name: str, schema: Mapping[str, Any]) -> str:
+    if name == "array":
+        return f"array of {type_name(schema.get('items', {}))}"
+    return f"{name} ({schema['format']})" if name == "string" and "format" in schema else name
+
+
+def curl_command(document: Mapping[str, Any], method: str, path: str, operation: Mapping[str, Any]) -> str:
+    """Return a curl command that calls an operation with its example."""
+    query = [
+        f"{parameter['name']}={_PLACEHOLDERS.get(parameter['schema'].get('type'), _DATE)}"
+        for parameter in operation["parameters"]
+        if parameter["in"] == "query" and parameter.get("required")
+    ]
+    url = document["servers"][0]["url"] + path + (f"?{'&'.join(query)}" if query else "")
+    parts = [f"curl -X {method} {shlex.quote(url)}"]
+    if schemes := [name for requirement in operation["security"] for name in requirement]:
+        header = "X-API-Key: $API_KEY" if "apiKey" in schemes else "Authorization: Bearer $ACCESS_TOKEN"
+        parts.append(f'-H "{header}"')
+    for media_type, content in operation.get("requestBody", {}).get("content", {}).items():
+        if media_type == "multipart/form-data":
+            parts += [_form_field(name, field) for name, field in content["schema"]["properties"].items()]
+        else:
+            example = json.dumps(content.get("example", {}), ensure_ascii=False)
+            parts += [f"-H 'Content-Type: {media_type}'", f"-d {shlex.quote(example)}"]
+    return " \\\n  ".join(parts)
+
+
+def _form_field(name: str, field: Mapping[str, Any]) -> str:
+    if field.get("format") == "binary":
+        return f"-F {name}=@file"
+    return f"-F {name}={shlex.quote(str(field.get('example') or field.get('enum', ['text'])[0]))}"
+
+
+def _operations_by_tag(document: Mapping[str, Any]) -> dict[str, list[tuple[str, str, Any]]]:
+    groups: dict[str, list[tuple[str, str, Any]]] = {tag["name"]: [] for tag in document["tags"]}
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            groups[operation["tags"][0]].append((method.upper(), path, operation))
+    return groups
