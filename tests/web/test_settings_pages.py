@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from coaching_service.people.team import service as team
 from tests.assistants import let_in
@@ -301,3 +301,43 @@ async def test_form_keeps_its_values_when_a_selected_document_was_deleted(
     page = await owner_page.get("/app/exercises/new")
     gone = await owner_page.submit(page, "/app/exercises/new", name="Squat", primaryMuscles=["f" * 24])
     assert gone.ok(404).form("/app/exercises/new").controls["name"]["value"] == "Squat"
+
+
+async def test_team_is_listed_with_the_owner_first_then_by_time_added(
+    coach: CoachClient, owner_page: Visitor, password_hash: str
+) -> None:
+    coaches = coach.ctx.db["coaches"]
+    for name, added_at in (("Zoe", "2026-01-02"), ("Ben", "2026-01-03"), ("Max", "2026-01-01")):
+        employee = await team.create_employee(
+            coach.ctx, name, f"{secrets.token_hex(6)}@example.com", [], "all", password_hash
+        )
+        await coaches.update_one({"_id": employee["_id"]}, {"$set": {"createdAt": datetime.fromisoformat(added_at)}})
+
+    page = await owner_page.get(TEAM)
+
+    table = page.html.partition("<tbody>")[2]
+    positions = [table.index(f">{name}</") for name in ("Olga Owner", "Max", "Zoe", "Ben")]
+    assert positions == sorted(positions)
+
+
+async def test_assistants_are_listed_by_time_connected(coach: CoachClient, owner_page: Visitor) -> None:
+    for name, connected_at in (("Second", "2026-01-02"), ("Third", "2026-01-03"), ("First", "2026-01-01")):
+        assistant = await let_in(coach.ctx, name)
+        await coach.ctx.db["assistantGrants"].update_one(
+            {"_id": assistant.grant["_id"]}, {"$set": {"createdAt": datetime.fromisoformat(connected_at)}}
+        )
+
+    page = await owner_page.get("/app/settings/assistants")
+
+    positions = [page.html.index(f"<b>{name}</b>") for name in ("First", "Second", "Third")]
+    assert positions == sorted(positions)
+
+
+async def test_disconnecting_an_assistant_is_audited(coach: CoachClient, owner_page: Visitor) -> None:
+    assistant = await let_in(coach.ctx)
+    path = f"/app/settings/assistants/{assistant.grant['_id']}/disconnect"
+
+    await owner_page.submit(await owner_page.get(path), path)
+
+    entries = await coach.ctx.db["audit"].find({"companyId": coach.ctx.company_id}).to_list(None)
+    assert [entry["action"] for entry in entries].count("assistant.revoked") == 1
