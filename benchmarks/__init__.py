@@ -1,1 +1,1 @@
-"""The benchmarks: the service beside bare handlers on the same database, every figure a ratio measured in one run."""
+"""The benchmarks: the service and bare handlers on the same database, every figure a ratio measured in one run."""

@@ -34,18 +34,18 @@ _DATABASE = "bench"
 
 @dataclass
 class Bench:
-    """The servers, and what they are asked."""
+    """The servers, and the requests they get."""
 
     service: Server
     bare: Server
     mongod: int
-    made: world.World
+    company: world.World
     files: dict[str, list[str]]
     asked: Counter[str] = field(default_factory=Counter)
 
     def slot(self, kind: str, connections: int, server: Server) -> slots.Slot:
         """One second of one kind of request."""
-        arguments = ["-H", f"X-API-Key: {self.made.key}"]
+        arguments = ["-H", f"X-API-Key: {self.company.key}"]
         if kind == "list":
             arguments.append(server.base_url + LIST)
         else:
@@ -53,19 +53,21 @@ class Bench:
             method = "POST" if body else "GET"
             script = str(Path(__file__).with_name("in_turn.lua"))
             arguments += ["-s", script, server.base_url, "--", method, paths, str(self.asked[kind]), *body]
-        found = slots.run(arguments, connections, server.pid, self.mongod)
-        self.asked[kind] += found.requests
-        return found
+        slot = slots.run(arguments, connections, server.pid, self.mongod)
+        self.asked[kind] += slot.requests
+        return slot
 
     def compare(self) -> None:
-        """Assert that both servers give the same documents. Raises RuntimeError."""
-        answers = [[_get(server, path, self.made.key) for path in (LIST, self.made.weeks[-1])] for server in self.both]
+        """Check that both servers return the same documents. Raises RuntimeError."""
+        responses = [
+            [_get(server, path, self.company.key) for path in (LIST, self.company.weeks[-1])] for server in self.both
+        ]
         seen = [
             ([doc["_id"] for doc in page["docs"]], page["totalDocs"], [(b["_id"], len(b["items"])) for b in week])
-            for page, week in answers
+            for page, week in responses
         ]
         if seen[0] != seen[1] or len(seen[0][0]) != 50 or [count for _, count in seen[0][2]] != [6] * 7:
-            raise RuntimeError(f"the service and the bare handlers do not answer the same: {seen}")
+            raise RuntimeError(f"the service and the bare handlers do not return the same: {seen}")
 
     @property
     def both(self) -> tuple[Server, Server]:
@@ -74,33 +76,38 @@ class Bench:
 
     def memory(self) -> dict[str, float]:
         """Resident memory by process."""
-        found = {server.name: slots.resident_mb(server.pid) for server in self.both}
-        return found | {"mongod": slots.resident_mb(self.mongod)}
+        memory = {server.name: slots.resident_mb(server.pid) for server in self.both}
+        return memory | {"mongod": slots.resident_mb(self.mongod)}
 
 
 def _get(server: Server, path: str, key: str) -> object:
     request = urllib.request.Request(server.base_url + path, headers={"X-API-Key": key})
-    with urllib.request.urlopen(request, timeout=10) as answer:
-        return json.load(answer)
+    with urllib.request.urlopen(request, timeout=10) as response:
+        return json.load(response)
 
 
 @contextmanager
 def prepared(clients: int, cores: tuple[int, int], console: Console) -> Iterator[Bench]:
-    """Everything up: the database on the second core, the company in it, both servers on the first."""
-    os.sched_setaffinity(0, {cores[1]})  # ours, and so wrk's and mongod's
+    """Start the database on the second core, with the company, and both servers on the first."""
+    os.sched_setaffinity(0, {cores[1]})  # of this process, and so of wrk and mongod
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-bench-")))
         uri = stack.enter_context(running_mongod(folder / "data"))
         secret = new_master_key()
         settings = Settings(mongodb_uri=uri, mongodb_database=_DATABASE, secret_keys=(secret,), data_dir=folder)
         key = uvloop.run(world.company(settings, clients, console))
-        told = {"MONGODB_URI": uri, "MONGODB_DATABASE": _DATABASE, "SECRET_KEYS": secret, "DATA_DIR": str(folder)}
-        logged = told | {"LOG_LEVEL": "info", "LOG_FORMAT": "json"}
+        environment = {
+            "MONGODB_URI": uri,
+            "MONGODB_DATABASE": _DATABASE,
+            "SECRET_KEYS": secret,
+            "DATA_DIR": str(folder),
+        }
+        logged = environment | {"LOG_LEVEL": "info", "LOG_FORMAT": "json"}
         service = running("service", ["coaching_service", "serve"], logged, cores[0], folder / "service.log")
-        bare = running("bare", ["benchmarks.bare"], told, cores[0], folder / "bare.log")
+        bare = running("bare", ["benchmarks.bare"], environment, cores[0], folder / "bare.log")
         arms = stack.enter_context(service), stack.enter_context(bare)
-        made = uvloop.run(world.schedule(settings, arms[0].base_url, key))
-        bench = Bench(*arms, child_named("mongod"), made, world.write_for_wrk(made, folder))
+        company = uvloop.run(world.schedule(settings, arms[0].base_url, key))
+        bench = Bench(*arms, child_named("mongod"), company, world.write_for_wrk(company, folder))
         bench.compare()
         with console.status("Waiting until the service has nothing to do in the background ..."):
             wait_until_idle([server.pid for server in arms])
@@ -108,7 +115,7 @@ def prepared(clients: int, cores: tuple[int, int], console: Console) -> Iterator
 
 
 def measured(bench: Bench, matches: dict[tuple[str, int], Match], rounds: int, console: Console) -> None:
-    """Play all rounds, and one before them that is not counted; every other one in the reverse order."""
+    """Run all rounds after one for warming up; every other one in reverse order."""
     order = [(kind, connections, arm) for kind, connections in matches for arm in ("service", "bare")]
     with Progress(console=console) as bar:
         task = bar.add_task("Measuring", total=(rounds + 1) * len(order))
@@ -127,11 +134,12 @@ def measured(bench: Bench, matches: dict[tuple[str, int], Match], rounds: int, c
 @click.option("--only", type=click.Choice(list(KINDS)), multiple=True, help="Measure only these; repeatable.")
 @click.option("--json", "file", type=click.Path(path_type=Path), default=REPORT, show_default=True)
 def main(rounds: int, clients: int, connections: tuple[int, ...], only: tuple[str, ...], file: Path) -> None:
-    """Measure the service beside bare aiohttp handlers on the same database.
+    """Compare the service with bare aiohttp handlers on the same database.
 
     The bare handlers (benchmarks/bare.py) use the same driver, indexes, uvloop and orjson, make the same look-ups (key,
-    company, client, exercises) and the same write, and neither validate nor check permissions nor derive nor log. What counts is the ratio of requests a second, service to bare, in
-    the same round: absolute figures are this machine's.
+    company, client, exercises) and the same write. They do not validate, check permissions, derive fields or log. The
+    result is the ratio of requests per second, service to bare, in the same round: absolute figures depend on the
+    machine.
 
     \b
       list   GET /coach/customers, page of 50 with its total      target 1.2
@@ -139,7 +147,7 @@ def main(rounds: int, clients: int, connections: tuple[int, ...], only: tuple[st
       week   GET a week of 50 clients in turn, each 7 blocks with
              6 items                                              target 0.8
 
-    All servers run from the start, and are idle but for the one asked. A round is one slot of wrk (1 s) of each arm;
+    All servers run from the start; only one gets requests at a time. A round is one slot of wrk (1 s) of each arm;
     the order is reversed every other round; the first round warms up and is dropped. Every slot is checked for
     failures. Exit code 1 when the median ratio of one misses its target.
     """
@@ -164,9 +172,9 @@ def main(rounds: int, clients: int, connections: tuple[int, ...], only: tuple[st
     by_server = {name: {when: figures[name] for when, figures in memory.items()} for name in memory["idle"]}
     setting = (
         f"{clients} clients; {rounds} rounds of 1 s slots, one more to warm up; service (LOG_LEVEL=info, JSON lines to a "
-        f"file) and bare on core {cores[0]}, mongod and wrk on core {cores[1]}. Medians of the rounds; the ratio as least"
-        f" / median / most. CPU per request: of the server, of mongod. Load average {load[0]:.1f} before, {load[1]:.1f}"
-        " after: well over 2 means others disturbed it."
+        f"file) and bare on core {cores[0]}, mongod and wrk on core {cores[1]}. Medians of the rounds; the ratio as minimum"
+        f" / median / maximum. CPU per request: of the server, of mongod. Load average {load[0]:.1f} before, {load[1]:.1f}"
+        " after: well over 2 means that other programs disturbed it."
     )
     show(Console(width=None if sys.stdout.isatty() else 150), list(matches.values()), by_server, setting)
     write(file, list(matches.values()), by_server, {"rounds": rounds, "clients": clients, "cores": cores, "load": load})

@@ -1,9 +1,9 @@
-"""The bare handlers the service is measured against: what one would write for these three requests and nothing else.
+"""The bare handlers that the service is compared with: the three requests and nothing else.
 
 The same driver, database and indexes, uvloop and orjson; the same look-ups (the key and its company, the client, the
 exercises named), those that are independent at the same time; the same write with the same write concern. No validation,
 no permissions, no log, and nothing derived.
-Started by the benchmark: `python -m benchmarks.bare`, told by MONGODB_URI, MONGODB_DATABASE, SECRET_KEYS and PORT.
+Started by the benchmark: `python -m benchmarks.bare`, configured by MONGODB_URI, MONGODB_DATABASE, SECRET_KEYS and PORT.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PAGE_ORDER = [("sortName", 1), ("sortSurname", 1), ("_id", 1)]
 _BLOCK_HIDES = {"companyId": 0, "position": 0, "done": 0}
 _EXERCISE = {"name": 1, "defaultInstructions": 1}
 _BLOCK_ORDER = [("date", 1), ("position", 1), ("_id", 1)]
-_UNSAID = {"rest": None, "rpe": None, "rir": None, "tempo": None, "isWarmup": False}
+_UNSET = {"rest": None, "rpe": None, "rir": None, "tempo": None, "isWarmup": False}
 _OPTIONS = orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z
 
 
@@ -41,10 +41,10 @@ class Bare:
 
     async def key(self, request: web.Request) -> dict[str, Any]:
         """The record of the request's key."""
-        found = await self.db.apiKeys.find_one({"hash": self.vault.keyed_hash(request.headers["X-API-Key"])})
-        if found is None:
+        api_key = await self.db.apiKeys.find_one({"hash": self.vault.keyed_hash(request.headers["X-API-Key"])})
+        if api_key is None:
             raise web.HTTPUnauthorized
-        return found
+        return api_key
 
     async def customers(self, request: web.Request) -> web.Response:
         """A page of clients and their exact number."""
@@ -56,18 +56,18 @@ class Bare:
         return _json({"docs": docs, "totalDocs": total})
 
     def company(self, company: ObjectId) -> Awaitable[dict[str, Any] | None]:
-        """The company, which may be gone."""
+        """The company, or None."""
         return self.db.companies.find_one({"_id": company})
 
     def customer(self, company: ObjectId, customer: ObjectId) -> Awaitable[dict[str, Any] | None]:
-        """The client, who may be gone."""
+        """The client, or None."""
         return self.db.customers.find_one({"companyId": company, "_id": customer}, {"customerRoleData.assignedTo": 1})
 
     def exercises(self, company: ObjectId, ids: Iterable[ObjectId]) -> Awaitable[list[dict[str, Any]]]:
         """Those of the exercises that the company has, with their names."""
         where = {"companyId": {"$in": [None, company]}, "_id": {"$in": list(ids)}}
-        found: Awaitable[list[dict[str, Any]]] = self.db.exercises.find(where, _EXERCISE, hint="_id_").to_list(None)
-        return found
+        names: Awaitable[list[dict[str, Any]]] = self.db.exercises.find(where, _EXERCISE, hint="_id_").to_list(None)
+        return names
 
     async def calendar(self, request: web.Request) -> web.Response:
         """The blocks of a client's week, with the names of their exercises."""
@@ -78,29 +78,32 @@ class Bare:
             "customerId": customer,
             "date": {"$gte": request.query["startDate"], "$lte": request.query["endDate"]},
         }
-        *there, blocks = await asyncio.gather(
+        *records, blocks = await asyncio.gather(
             self.company(company),
             self.customer(company, customer),
             self.db.workoutBlocks.find(where, _BLOCK_HIDES, sort=_BLOCK_ORDER).to_list(None),
         )
-        if None in there:
+        if None in records:
             raise web.HTTPNotFound
         items = [item for block in blocks for item in block["items"] if "exerciseId" in item]
-        named = {found["_id"]: found for found in await self.exercises(company, {item["exerciseId"] for item in items})}
+        exercises = {
+            exercise["_id"]: exercise
+            for exercise in await self.exercises(company, {item["exerciseId"] for item in items})
+        }
         for item in items:
-            item["exercise"] = named[item["exerciseId"]]
+            item["exercise"] = exercises[item["exerciseId"]]
         return _json(blocks)
 
     async def add_item(self, request: web.Request) -> web.Response:
-        """An item at the end of a block, when its client and its exercise are there."""
+        """Add an item to a block, if its client and its exercise exist."""
         company = (await self.key(request))["companyId"]
         customer = ObjectId(request.match_info["customerId"])
         body = orjson.loads(await request.read())
         exercise = ObjectId(body["exerciseId"])
-        *there, exercises = await asyncio.gather(
+        *records, exercises = await asyncio.gather(
             self.company(company), self.customer(company, customer), self.exercises(company, [exercise])
         )
-        if None in there or not exercises:
+        if None in records or not exercises:
             raise web.HTTPNotFound
         item = _stored(body, exercise)
         at = item["updatedAt"]
@@ -119,7 +122,7 @@ def _stored(body: dict[str, Any], exercise: ObjectId) -> dict[str, Any]:
         "_id": ObjectId(),
         **body,
         "exerciseId": exercise,
-        "exerciseSets": [_UNSAID | planned for planned in body["exerciseSets"]],
+        "exerciseSets": [_UNSET | planned for planned in body["exerciseSets"]],
         "supersetId": None,
         "isCompleted": False,
         "completedAt": None,

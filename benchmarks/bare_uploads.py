@@ -1,6 +1,6 @@
-"""The bare handler uploads are measured against: the body's one file into Motor's own GridFS upload stream.
+"""The bare handler that uploads are compared with: the body's one file into Motor's own GridFS upload stream.
 
-Started by the benchmark: `python -m benchmarks.bare_uploads`, told by MONGODB_URI, MONGODB_DATABASE and PORT.
+Started by the benchmark: `python -m benchmarks.bare_uploads`, configured by MONGODB_URI, MONGODB_DATABASE and PORT.
 """
 
 from __future__ import annotations

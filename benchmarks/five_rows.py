@@ -1,6 +1,6 @@
-"""A tool that answers five rows from memory, behind our door or behind the SDK's own application.
+"""A tool that answers five rows from memory, served by our endpoint or by the SDK's own application.
 
-python -m benchmarks.five_rows door|sdk: serves on HOST and PORT of the environment.
+python -m benchmarks.five_rows ours|sdk: serves on HOST and PORT of the environment.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ KEY = "cs_ak_five_rows"
 ROWS = {"docs": [{"_id": f"{number:024}", "name": f"Client {number}", "groups": ["Morning"]} for number in range(5)]}
 
 
-def door(host: str, port: int) -> None:
-    """Our door with one tool; the key is looked at, in memory too."""
+def ours(host: str, port: int) -> None:
+    """Our endpoint with one tool; the key is checked in memory."""
     tools = Tools()
 
     @tools.tool("Five rows", access=coach(), takes=Arguments())
@@ -64,10 +64,10 @@ def door(host: str, port: int) -> None:
             base_url=f"http://{host}:{port}",
             mail_sender=FolderMailSender(None, ""),  # type: ignore[arg-type]  # nothing is ever sent here
         )
-        made = web.Application(middlewares=[request_middleware(HttpMetrics())])
+        application = web.Application(middlewares=[request_middleware(HttpMetrics())])
         server = make_server(tools.declared, asyncio.Semaphore(8))
-        made.add_routes(McpEndpoint(server, services, authenticate, 1_048_576).routes())
-        return made
+        application.add_routes(McpEndpoint(server, services, authenticate, 1_048_576).routes())
+        return application
 
     web.run_app(app(), host=host, port=port, print=None, access_log=None, loop=uvloop.new_event_loop())
 
@@ -87,4 +87,4 @@ def sdk(host: str, port: int) -> None:
 
 
 if __name__ == "__main__":
-    {"door": door, "sdk": sdk}[sys.argv[1]](os.environ["HOST"], int(os.environ["PORT"]))
+    {"ours": ours, "sdk": sdk}[sys.argv[1]](os.environ["HOST"], int(os.environ["PORT"]))

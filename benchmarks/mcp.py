@@ -1,4 +1,4 @@
-"""`python -m benchmarks.mcp`: tools beside REST, and our door beside the SDK's own application."""
+"""`python -m benchmarks.mcp`: tools compared with REST, and our endpoint with the SDK's own application."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SCRIPT = str(Path(__file__).with_name("message.lua"))
 
 
 def _message(folder: Path, tool: str, arguments: dict[str, object], *, modern: bool) -> list[str]:
-    """What wrk is told to call a tool: the script, the body, and the headers of the era."""
+    """The arguments with which wrk calls a tool: the script, the body, and the headers of the era."""
     params: dict[str, object] = {"name": tool, "arguments": arguments}
     headers = []
     if modern:
@@ -47,8 +47,8 @@ def main(rounds: int, connections: int, clients: int) -> None:
     """Requests a second, as ratios of arms in the same round of one-second slots; every other round reversed.
 
     \b
-      list_customers (50 of them) beside the same page over REST          target 0.5
-      five rows from memory beside the SDK's own Starlette app, 2025 era  target 2.0
+      list_customers (50 of them) to the same page over REST              target 0.5
+      five rows from memory to the SDK's own Starlette app, 2025 era    target 2.0
       the same, 2026-07-28                                                target 1.3
     """
     console = Console(stderr=True)
@@ -61,16 +61,16 @@ def main(rounds: int, connections: int, clients: int) -> None:
         secret = new_master_key()
         settings = Settings(mongodb_uri=uri, mongodb_database="bench", secret_keys=(secret,), data_dir=folder)
         key = uvloop.run(world.company(settings, clients, console))
-        told = {"MONGODB_URI": uri, "MONGODB_DATABASE": "bench", "SECRET_KEYS": secret, "DATA_DIR": str(folder)}
-        told |= {"LOG_LEVEL": "info", "LOG_FORMAT": "json"}
+        environment = {"MONGODB_URI": uri, "MONGODB_DATABASE": "bench", "SECRET_KEYS": secret, "DATA_DIR": str(folder)}
+        environment |= {"LOG_LEVEL": "info", "LOG_FORMAT": "json"}
         service = stack.enter_context(
-            running("service", ["coaching_service", "serve"], told, cores[0], folder / "service.log")
+            running("service", ["coaching_service", "serve"], environment, cores[0], folder / "service.log")
         )
-        door, sdk = (
+        ours, sdk = (
             stack.enter_context(running(arm, ["benchmarks.five_rows", arm], {}, cores[0], folder / f"{arm}.log"))
-            for arm in ("door", "sdk")
+            for arm in ("ours", "sdk")
         )
-        wait_until_idle([service.pid, door.pid, sdk.pid])
+        wait_until_idle([service.pid, ours.pid, sdk.pid])
         mongod = child_named("mongod")
 
         def call(server: Server, key: str, message: list[str]) -> list[str]:
@@ -83,26 +83,26 @@ def main(rounds: int, connections: int, clients: int) -> None:
                 (service, call(service, key, page)),
                 (service, ["-H", f"X-API-Key: {key}", service.base_url + _LIST]),
             ),
-            ("five rows / SDK, 2025 era", 2.0): ((door, call(door, KEY, rows[0])), (sdk, call(sdk, KEY, rows[0]))),
-            ("five rows / SDK, 2026-07-28", 1.3): ((door, call(door, KEY, rows[1])), (sdk, call(sdk, KEY, rows[1]))),
+            ("five rows / SDK, 2025 era", 2.0): ((ours, call(ours, KEY, rows[0])), (sdk, call(sdk, KEY, rows[0]))),
+            ("five rows / SDK, 2026-07-28", 1.3): ((ours, call(ours, KEY, rows[1])), (sdk, call(sdk, KEY, rows[1]))),
         }
-        found: dict[tuple[str, float], list[tuple[float, float]]] = {arm: [] for arm in arms}
+        ratios: dict[tuple[str, float], list[tuple[float, float]]] = {arm: [] for arm in arms}
         with Progress(console=console) as bar:
             task = bar.add_task("Measuring", total=(rounds + 1) * len(arms))
             for number in range(rounds + 1):
                 for arm, pair in arms.items() if number % 2 else reversed(arms.items()):
                     rates = [slots.run(what, connections, server.pid, mongod).rate for server, what in pair]
                     if number:
-                        found[arm].append((rates[0], rates[1]))
+                        ratios[arm].append((rates[0], rates[1]))
                     bar.advance(task)
-    _show(found, connections)
+    _show(ratios, connections)
 
 
-def _show(found: dict[tuple[str, float], list[tuple[float, float]]], connections: int) -> None:
+def _show(ratios: dict[tuple[str, float], list[tuple[float, float]]], connections: int) -> None:
     table = Table(title=f"Requests a second, {connections} connections; least / median / most of the rounds")
     for heading in ("What", "Ours", "Beside", "Ratio", "Target"):
         table.add_column(heading)
-    for (name, target), pairs in found.items():
+    for (name, target), pairs in ratios.items():
         ratios = [ours / theirs for ours, theirs in pairs]
         spread = " / ".join(f"{figure(ratios):.2f}" for figure in (min, median, max))
         middle = [f"{median(each):.0f}" for each in zip(*pairs, strict=True)]

@@ -1,7 +1,7 @@
-"""`python -m benchmarks.pages`: what a page costs beside the REST reads it is made of.
+"""`python -m benchmarks.pages`: what a page costs compared with the REST reads it consists of.
 
 One service on one core, the demo company with one client's training logged. In each round every page is asked for once,
-and so is each of its reads, one after another; every other round the other way about. Target: the median page takes at
+and so is each of its reads, one after another; every other round in reverse. Target: the median page takes at
 most three times the sum of its reads' medians.
 """
 
@@ -44,7 +44,7 @@ assert features.ROUTES  # what a log sets off is wired there
 
 @dataclass
 class Compared:
-    """A page, the reads it is made of, and what each took: milliseconds, round by round."""
+    """A page, the reads it consists of, and the time of each: milliseconds, round by round."""
 
     name: str
     page: str
@@ -64,8 +64,8 @@ async def prepare(settings: Settings) -> tuple[str, str, str]:
         await runtime.make_indexes(services)
         await shared.publish(services)
         facts = await demo.ensure_demo(services)
-        found = await identities.find_by_email(services, facts["email"])
-        owner = await team.load_principal(services, found.subject_id) if found else None
+        identity = await identities.find_by_email(services, facts["email"])
+        owner = await team.load_principal(services, identity.subject_id) if identity else None
         assert owner is not None
         ctx = Context(services).acting_as(owner)
         tokens = await sessions.create_session(ctx, owner.id, "coach")
@@ -73,7 +73,7 @@ async def prepare(settings: Settings) -> tuple[str, str, str]:
 
 
 async def train(base_url: str, key: str) -> dict[str, Any]:
-    """Log four weeks of one client's training and some metrics; gives what the paths name."""
+    """Log four weeks of one client's training and some metrics; returns what the paths contain."""
     api = Api(base_url, key)
     try:
         page = "archived=false&pageSize=1&pageNum=1"
@@ -104,7 +104,7 @@ async def train(base_url: str, key: str) -> dict[str, Any]:
 
 
 def pages(world: dict[str, Any]) -> list[Compared]:
-    """Every page that reads more than settings, and the reads it is made of."""
+    """Every page that reads more than settings, and the reads it consists of."""
     client, app = f"/coach/customers/{world['client']}", f"/app/customers/{world['client']}"
     today = datetime.now(UTC).date()
     monday = today - timedelta(days=today.weekday())
@@ -150,13 +150,13 @@ def pages(world: dict[str, Any]) -> list[Compared]:
 
 
 class Caller:
-    """One connection that is kept open."""
+    """One persistent connection."""
 
     def __init__(self, base_url: str, headers: dict[str, str]) -> None:
         self._http, self._headers = http.client.HTTPConnection(urlsplit(base_url).netloc), headers
 
     def took(self, path: str) -> float:
-        """How long a GET took, whole: milliseconds. Raises RuntimeError when it was not answered with 200."""
+        """Return the milliseconds of a GET. Raises RuntimeError if its status is not 200."""
         began = time.perf_counter()
         self._http.request("GET", path, headers=self._headers)
         answer = self._http.getresponse()
@@ -182,7 +182,7 @@ def measure(compared: list[Compared], visitor: Caller, rest: Caller, rounds: int
 @click.command()
 @click.option("--rounds", type=click.IntRange(3), default=40, show_default=True)
 def main(rounds: int) -> None:
-    """Pages beside the reads they are made of; ends with 1 when a page misses the target."""
+    """Compare pages with the reads they consist of; exits with 1 if a page misses the target."""
     cores = sorted(os.sched_getaffinity(0))
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-bench-")))
@@ -190,10 +190,10 @@ def main(rounds: int) -> None:
         secret = new_master_key()
         settings = Settings(mongodb_uri=uri, mongodb_database="bench", secret_keys=(secret,), data_dir=folder)
         token, bearer, key = uvloop.run(prepare(settings))
-        told = {"MONGODB_URI": uri, "MONGODB_DATABASE": "bench", "SECRET_KEYS": secret, "DATA_DIR": str(folder)}
-        told |= {"LOG_FORMAT": "json"}
+        environment = {"MONGODB_URI": uri, "MONGODB_DATABASE": "bench", "SECRET_KEYS": secret, "DATA_DIR": str(folder)}
+        environment |= {"LOG_FORMAT": "json"}
         service = stack.enter_context(
-            running("service", ["coaching_service", "serve"], told, cores[0], folder / "service.log")
+            running("service", ["coaching_service", "serve"], environment, cores[0], folder / "service.log")
         )
         compared = pages(uvloop.run(train(service.base_url, key)))
         visitor = Caller(service.base_url, {"Cookie": f"coach_session={token}", "Accept": "text/html"})
@@ -207,8 +207,8 @@ def report(compared: list[Compared]) -> None:
     table = Table("page", "page, ms", "reads", "their sum, ms", f"times (at most {TARGET:g})")
     for each in compared:
         reads = sum(median(times) for times in each.read_times.values())
-        told = f"{median(each.page_times):.1f}", str(len(each.reads)), f"{reads:.1f}", f"{each.ratio:.2f}"
-        table.add_row(each.name, *told)
+        cells = f"{median(each.page_times):.1f}", str(len(each.reads)), f"{reads:.1f}", f"{each.ratio:.2f}"
+        table.add_row(each.name, *cells)
     Console().print(table)
 
 

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.readings`: what readings of three years of daily training cost beside the calendar week."""
+"""`python -m benchmarks.readings`: what reading three years of daily training costs compared with the calendar week."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Request:
 
 def readings(years: Years) -> list[Request]:
     """The plain calendar week, then every reading."""
-    whole = f"startDate={FIRST}&endDate={LAST}"
+    dates = f"startDate={FIRST}&endDate={LAST}"
     week = f"/wblock?startDate=2026-03-02&endDate={LAST}"
     paths = {
         "calendar week": week,
@@ -61,9 +61,9 @@ def readings(years: Years) -> list[Request]:
         "&includeIncomplete=true",
         "personal records": "/personal-records",
         "activity feed, page of 50": "/activity-feed?page=1&limit=50",
-        "muscle-group volume, 3 years": f"/musclegroups/volume?{whole}",
-        "workload by day, 3 years": f"/workload?{whole}&groupBy=day",
-        "workload by week, 3 years": f"/workload?{whole}&groupBy=week",
+        "muscle-group volume, 3 years": f"/musclegroups/volume?{dates}",
+        "workload by day, 3 years": f"/workload?{dates}&groupBy=day",
+        "workload by week, 3 years": f"/workload?{dates}&groupBy=week",
         "compliance, 3 years": f"/compliance?from={FIRST}&to={LAST}",
         "form responses, all": "/form-responses",
         "one client, with rates": "",
@@ -111,7 +111,7 @@ class Caller:
 
 
 async def prepare(settings: Settings) -> tuple[str, Years]:
-    """A company with one client and three years of training; gives its key."""
+    """A company with one client and three years of training; returns its key."""
     async with runtime.open_services(settings) as services:
         await runtime.make_indexes(services)
         await shared.publish(services)
@@ -132,10 +132,10 @@ def prepared() -> Iterator[tuple[Caller, Years]]:
         secret = new_master_key()
         settings = Settings(mongodb_uri=uri, mongodb_database="bench", secret_keys=(secret,), data_dir=folder)
         key, years = uvloop.run(prepare(settings))
-        told = {"MONGODB_URI": uri, "MONGODB_DATABASE": "bench", "SECRET_KEYS": secret, "DATA_DIR": str(folder)}
+        environment = {"MONGODB_URI": uri, "MONGODB_DATABASE": "bench", "SECRET_KEYS": secret, "DATA_DIR": str(folder)}
         core = min(os.sched_getaffinity(0))
         log = folder / "service.log"
-        service = stack.enter_context(running("service", ["coaching_service", "serve"], told, core, log))
+        service = stack.enter_context(running("service", ["coaching_service", "serve"], environment, core, log))
         yield Caller(service.base_url, key), years
 
 
@@ -149,7 +149,7 @@ def measure(caller: Caller, requests: list[Request], rounds: int) -> None:
 
 
 def show(console: Console, title: str, requests: list[Request]) -> list[str]:
-    """Print what they cost beside the first; gives the names of those over their target."""
+    """Print the cost of each relative to the first; returns the names of those over their target."""
     table = Table(title=title)
     for heading in ("Request", "kB", "Median ms", "Ratio: least / median / most", "Target"):
         table.add_column(heading, justify="left" if heading in ("Request", "Target") else "right", no_wrap=True)
@@ -161,7 +161,7 @@ def show(console: Console, title: str, requests: list[Request]) -> list[str]:
         if request.target is not None:
             missed = ratio > request.target
             over += [request.name] if missed else []
-            verdict = f"{request.target:.0f} {'[red]over[/]' if missed else '[green]kept[/]'}"
+            verdict = f"{request.target:.0f} {'[red]over[/]' if missed else '[green]met[/]'}"
         spread = f"{min(ratios):.2f} / [bold]{ratio:.2f}[/] / {max(ratios):.2f}"
         table.add_row(request.name, f"{request.size / 1000:.1f}", f"{median(request.times):.1f}", spread, verdict)
     console.print(table)
@@ -185,8 +185,8 @@ def main(rounds: int) -> None:
             measure(caller, written, rounds)
     except DatabaseUnavailable as error:
         raise click.ClickException(str(error)) from None
-    over = show(console, "Readings beside the calendar week", read)
-    over += show(console, "The log of an item beside a PATCH of it", written)
+    over = show(console, "Readings relative to the calendar week", read)
+    over += show(console, "The log of an item relative to a PATCH of it", written)
     console.print(f"{rounds} rounds. Load average {os.getloadavg()[0]:.1f}; well over 2 means others disturbed it.")
     if over:
         console.print(f"Over the target: {', '.join(over)}")

@@ -45,8 +45,8 @@ Memory = dict[str, dict[str, float]]
 
 
 def show(console: Console, matches: list[Match], memory: Memory, setting: str) -> None:
-    """Print the figures: medians over the rounds, and the ratio's least and most beside its median."""
-    table = Table(title="The service beside bare aiohttp handlers", caption=setting, caption_justify="left")
+    """Print the figures: medians over the rounds, and the median of the ratio with its minimum and maximum."""
+    table = Table(title="The service compared with bare aiohttp handlers", caption=setting, caption_justify="left")
     for heading in ("Request", "Conn.", "Arm", "Req/s", "p50 ms", "p99 ms", "CPU us", "mongod us", "Ratio"):
         table.add_column(heading, justify="left" if heading in ("Request", "Arm") else "right", no_wrap=True)
     table.add_column("Target")

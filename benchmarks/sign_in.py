@@ -54,8 +54,8 @@ async def _slot(base_url: str, key: str) -> Slot:
     address = f"{base_url}/coach/customers?archived=false&pageSize=50&pageNum=1"
     command = ("wrk", "-t1", f"-c{CONNECTIONS}", "-d2s", "--latency", "-H", f"X-API-Key: {key}", address)
     wrk = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
-    told, _ = await wrk.communicate()
-    return read(told.decode(), 0, 0)
+    output, _ = await wrk.communicate()
+    return read(output.decode(), 0, 0)
 
 
 @dataclass
@@ -77,7 +77,7 @@ class SignIns:
 
 @dataclass
 class Measured:
-    """The slots of the list, and the sign-ins answered beside them: how many a second, how long each took."""
+    """The slots of the list, and the sign-ins during them: how many a second, and the time of each."""
 
     idle: list[Slot] = field(default_factory=list)
     busy: list[Slot] = field(default_factory=list)
@@ -87,7 +87,7 @@ class Measured:
 
     @property
     def ratios(self) -> list[float]:
-        """The 99th percentile of the list beside sign-ins for one without, pair by pair."""
+        """The 99th percentile of the list with sign-ins relative to without, pair by pair."""
         return sorted(busy.p99 / idle.p99 for idle, busy in zip(self.idle, self.busy, strict=True))
 
 
@@ -108,35 +108,35 @@ async def _busy_slots(base_url: str, key: str, into: Measured) -> None:
 
 async def _measure(base_url: str, key: str) -> bool:
     await _slot(base_url, key)  # warm
-    found = Measured()
+    figures = Measured()
     for _ in range(ROUNDS):
-        found.idle += [await _slot(base_url, key) for _ in range(SLOTS)]
-        await _busy_slots(base_url, key, found)
-    return _show(found)
+        figures.idle += [await _slot(base_url, key) for _ in range(SLOTS)]
+        await _busy_slots(base_url, key, figures)
+    return _show(figures)
 
 
-def _show(found: Measured) -> bool:
+def _show(figures: Measured) -> bool:
     """Print what was measured; gives whether the target was reached."""
     slots = ROUNDS * SLOTS
     table = Table(
-        title=f"GET /coach/customers, {CONNECTIONS} connections, beside {IN_FLIGHT} sign-ins, {slots} slots each"
+        title=f"GET /coach/customers, {CONNECTIONS} connections, with {IN_FLIGHT} sign-ins, {slots} slots each"
     )
     for heading in ("", "Req/s", "p50 ms", "p99 ms"):
         table.add_column(heading, justify="right")
-    for name, measured in (("idle", found.idle), ("busy", found.busy)):
+    for name, measured in (("idle", figures.idle), ("busy", figures.busy)):
         figures = (median(getattr(slot, figure) for slot in measured) for figure in ("rate", "p50", "p99"))
         table.add_row(name, *(f"{figure:.1f}" for figure in figures))
     console = Console(width=None if sys.stdout.isatty() else 120)
     console.print(table)
-    ratios, took = found.ratios, sorted(found.took)
-    reached = median(ratios) < TARGET and bool(took) and not found.refused
+    ratios, took = figures.ratios, sorted(figures.took)
+    reached = median(ratios) < TARGET and bool(took) and not figures.refused
     console.print(
         f"p99 busy / idle: {ratios[0]:.2f} / {median(ratios):.2f} / {ratios[-1]:.2f} (min, median, max); "
         f"target under {TARGET}: {'reached' if reached else 'missed'}."
     )
     if took:
         console.print(
-            f"Sign-ins answered: {len(took)} ({found.refused} refused), {median(found.rates):.1f} a second; each took "
+            f"Sign-ins answered: {len(took)} ({figures.refused} refused), {median(figures.rates):.1f} a second; each took "
             f"{median(took):.1f} s (median), {took[-1]:.1f} s (most). Load average {os.getloadavg()[0]:.1f}."
         )
     return reached

@@ -50,19 +50,19 @@ def run(arguments: list[str], connections: int, server: int, database: int) -> S
     time.sleep(_SETTLE_SECONDS)  # what the last slot left unfinished is done by then
     before = cpu_seconds(server), cpu_seconds(database)
     command = ["wrk", "-t1", f"-c{connections}", "-d1s", "--latency", *arguments]
-    told = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     spent = cpu_seconds(server) - before[0], cpu_seconds(database) - before[1]
-    return read(told.stdout + told.stderr, *spent)
+    return read(result.stdout + result.stderr, *spent)
 
 
-def read(told: str, cpu: float, database_cpu: float) -> Slot:
+def read(output: str, cpu: float, database_cpu: float) -> Slot:
     """The slot that wrk's words tell of, with the seconds of CPU spent in it."""
-    counted = re.search(r"(\d+) requests in", told)
-    rate = re.search(r"Requests/sec:\s+([\d.]+)", told)
-    shares = {share: re.search(rf"{share}%\s+([\d.]+)(us|ms|s|m)\b", told) for share in (50, 99)}
-    bad = re.search(r"Non-2xx|Socket errors|nan", told)
+    counted = re.search(r"(\d+) requests in", output)
+    rate = re.search(r"Requests/sec:\s+([\d.]+)", output)
+    shares = {share: re.search(rf"{share}%\s+([\d.]+)(us|ms|s|m)\b", output) for share in (50, 99)}
+    bad = re.search(r"Non-2xx|Socket errors|nan", output)
     if bad or counted is None or rate is None or None in shares.values() or counted[1] == "0":
-        raise BadSlot(f"wrk tells of failures: {' '.join(told.split())[-400:]}")
+        raise BadSlot(f"wrk reports failures: {' '.join(output.split())[-400:]}")
     requests = int(counted[1])
-    p50, p99 = (float(found[1]) * _UNITS[found[2]] for found in shares.values() if found)
+    p50, p99 = (float(share[1]) * _UNITS[share[2]] for share in shares.values() if share)
     return Slot(requests, float(rate[1]), p50, p99, cpu / requests * 1e6, database_cpu / requests * 1e6)

@@ -46,7 +46,7 @@ class Slot:
     """What 32 uploads did: MB the server grew by, MB its children held at most, MB a second that arrived."""
 
     growth: float
-    beside: float
+    children: float
     rate: float
 
 
@@ -85,15 +85,15 @@ def _children(pid: int) -> list[int]:
 
 
 @asynccontextmanager
-async def grown(pid: int, found: list[float]) -> AsyncIterator[None]:
+async def grown(pid: int, figures: list[float]) -> AsyncIterator[None]:
     """Note by how many MB a process grows at most meanwhile, and what its children hold at most."""
     Path(f"/proc/{pid}/clear_refs").write_text("5")  # noqa: ASYNC240 - from here on its peak is what it holds now
-    before, beside = _status(pid, "VmRSS"), 0.0
+    before, children = _status(pid, "VmRSS"), 0.0
 
     async def watch() -> None:
-        nonlocal beside
+        nonlocal children
         while True:
-            beside = max(beside, sum(_status(child, "VmRSS") for child in _children(pid)))
+            children = max(children, sum(_status(child, "VmRSS") for child in _children(pid)))
             await asyncio.sleep(0.02)
 
     watching = asyncio.create_task(watch())
@@ -101,13 +101,13 @@ async def grown(pid: int, found: list[float]) -> AsyncIterator[None]:
         yield
     finally:
         watching.cancel()
-        found += [_status(pid, "VmHWM") - before, beside]
+        figures += [_status(pid, "VmHWM") - before, children]
 
 
 async def uploads(server: Server, arm: Arm, key: str) -> Slot:
     """32 at once, each to its own date. Raises RuntimeError when one is refused."""
 
-    async def one(number: int) -> None:
+    async def upload(number: int) -> None:
         data = aiohttp.FormData(default_to_multipart=True)
         for name, value in arm.fields.items():
             data.add_field(name, value.format(number + 1))
@@ -118,25 +118,25 @@ async def uploads(server: Server, arm: Arm, key: str) -> Slot:
 
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(300)) as http:
-        found: list[float] = []
-        async with grown(server.pid, found):
+        figures: list[float] = []
+        async with grown(server.pid, figures):
             began = time.monotonic()
-            await asyncio.gather(*map(one, range(AT_ONCE)))
+            await asyncio.gather(*map(upload, range(AT_ONCE)))
             took = time.monotonic() - began
-    return Slot(*found, AT_ONCE * len(arm.file) / 1e6 / took)
+    return Slot(*figures, AT_ONCE * len(arm.file) / 1e6 / took)
 
 
 async def export(server: Server, path: str, key: str) -> Slot:
     """An export of a client with 64 plans of 5 MB."""
     size = 0
-    found: list[float] = []
-    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(300)) as http, grown(server.pid, found):
+    figures: list[float] = []
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(300)) as http, grown(server.pid, figures):
         began = time.monotonic()
         async with http.get(f"{server.base_url}{path}/export", headers={"X-API-Key": key}) as response:
             async for piece in response.content.iter_any():
                 size += len(piece)
         took = time.monotonic() - began
-    return Slot(*found, size / 1e6 / took)
+    return Slot(*figures, size / 1e6 / took)
 
 
 async def prepare(settings: Settings) -> tuple[str, list[str]]:
@@ -158,7 +158,7 @@ def measure(rounds: int) -> dict[str, list[Slot]]:
         secret = new_master_key()
         settings = Settings(mongodb_uri=uri, mongodb_database="bench", secret_keys=(secret,), data_dir=folder)
         key, (ana, ben) = uvloop.run(prepare(settings))
-        told = {"MONGODB_URI": uri, "MONGODB_DATABASE": "bench", "SECRET_KEYS": secret, "DATA_DIR": str(folder)}
+        environment = {"MONGODB_URI": uri, "MONGODB_DATABASE": "bench", "SECRET_KEYS": secret, "DATA_DIR": str(folder)}
         core, pdf, service = min(os.sched_getaffinity(0)), plan(), ["coaching_service", "serve"]
         dated = {"imageSideIndex": "1", "createdAt": "20{:02}-01-01"}
         arms = {
@@ -168,13 +168,13 @@ def measure(rounds: int) -> dict[str, list[Slot]]:
         }
         for number in range(rounds):
             for arm in list(arms.values())[:: -1 if number % 2 else 1]:
-                with running("server", arm.module, told, core, folder / "server.log") as server:
+                with running("server", arm.module, environment, core, folder / "server.log") as server:
                     arm.slots.append(asyncio.run(uploads(server, arm, key)))
         to_export = replace(arms["plans"], path=f"{ben}/nutrition-plans")
-        with running("server", service, told, core, folder / "server.log") as server:
+        with running("server", service, environment, core, folder / "server.log") as server:
             for _ in range(2):
                 asyncio.run(uploads(server, to_export, key))
-        with running("server", service, told, core, folder / "server.log") as server:
+        with running("server", service, environment, core, folder / "server.log") as server:
             exported = asyncio.run(export(server, ben, key))
     return {name: arm.slots for name, arm in arms.items()} | {EXPORT: [exported]}
 
@@ -184,7 +184,7 @@ def measure(rounds: int) -> dict[str, list[Slot]]:
 def main(rounds: int) -> None:
     """Measure what 32 uploads of 5 MB at once, and an export of 320 MB, add to the process.
 
-    Photos are decoded, turned and written anew; Motor's stream takes the bytes as they are. Exit code 1 when one is over
+    Photos are decoded, rotated and re-encoded; Motor's stream takes the bytes as they are. Exit code 1 when one is over
     its target.
     """
     slots, over = measure(rounds), False
@@ -195,7 +195,7 @@ def main(rounds: int) -> None:
         growth = median(slot.growth for slot in seen)
         target = EXPORT_TARGET if name == EXPORT else TARGET
         over |= growth > target and "Motor" not in name
-        figures = (growth, median(slot.beside for slot in seen), median(slot.rate for slot in seen))
+        figures = (growth, median(slot.children for slot in seen), median(slot.rate for slot in seen))
         table.add_row(name, *(f"{figure:.0f}" for figure in figures), "" if "Motor" in name else f"{target:.0f}")
     Console(width=None if sys.stdout.isatty() else 120).print(table)
     sys.exit(1 if over else 0)

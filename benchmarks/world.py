@@ -71,8 +71,8 @@ async def schedule(settings: Settings, base_url: str, key: str) -> World:
         exercises = [exercise["_id"] for exercise in listed["docs"]]
         clients = []
         for page in range(1, (BUSY_CLIENTS + CLIENTS_WITH_BLOCKS) // 50 + 1):
-            found = await api.call("GET", f"/coach/customers?archived=false&pageSize=50&pageNum={page}")
-            clients += [client["_id"] for client in found["docs"]]
+            page_of_clients = await api.call("GET", f"/coach/customers?archived=false&pageSize=50&pageNum={page}")
+            clients += [client["_id"] for client in page_of_clients["docs"]]
         busy, others = clients[:BUSY_CLIENTS], clients[BUSY_CLIENTS:]
         for day in range(DAYS):
             block = await _block(api, busy[0], MONDAY + timedelta(day))
