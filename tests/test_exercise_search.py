@@ -148,7 +148,6 @@ def _entry(exercise_id: ObjectId, entry: shared.LibraryEntry) -> SearchEntry:
     texts = [*names, *entry["tags"], *entry["primary"], *entry["secondary"], entry["equipment"]]
     return {
         "_id": exercise_id,
-        "sortName": normalize(entry["name"]),
         "search": "\n".join(map(normalize, texts)),
         "names": len(names),
     }

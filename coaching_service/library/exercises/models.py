@@ -160,7 +160,6 @@ class SearchEntry(TypedDict):
     """
 
     _id: ObjectId
-    sortName: str
     search: str
     names: int
 

@@ -140,7 +140,8 @@ def _rank_matches(
         text = entry["search"].replace("-", " ")
         ranks = [_rank(entry["names"], text, query) for query in queries if _matches(text, query)]
         if ranks:
-            ranked.append((min(ranks), -use_counts.get(entry["_id"], 0), entry["sortName"], entry["_id"]))
+            name = entry["search"].partition("\n")[0]
+            ranked.append((min(ranks), -use_counts.get(entry["_id"], 0), name, entry["_id"]))
     return [exercise_id for *_, exercise_id in sorted(ranked)]
 
 

@@ -55,7 +55,7 @@ async def find_page(
 
 async def find_search_entries(ctx: Context, condition: Filter, *, ownership: Ownership) -> list[SearchEntry]:
     """Return what is searched of each exercise."""
-    fields = {"sortName": 1, "search": 1, "names": {"$add": [1, {"$size": "$aliases"}]}}
+    fields = {"search": 1, "names": {"$add": [1, {"$size": "$aliases"}]}}
     hint = _BY_TYPE if "type" in condition else _BY_NAME
     return await exercises.aggregate(
         ctx, {"deletedAt": None, **condition}, {"$project": fields}, hint=hint, ownership=ownership
