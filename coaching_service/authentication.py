@@ -1,4 +1,4 @@
-"""From a request's credential to the principal it is evaluated as."""
+"""Authenticates requests: from the credential to the principal."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 
 from coaching_service.core.auth.principal import Principal
+from coaching_service.core.auth.secrets import API_KEY_PREFIXES
 from coaching_service.core.database.context import Services
 from coaching_service.core.errors import Unauthorized
 from coaching_service.core.ids import parse_id
@@ -16,32 +17,39 @@ from coaching_service.people.sessions import service as sessions
 
 
 async def authenticate(services: Services, request: web.Request) -> Principal:
-    """The principal of a REST request.
+    """Returns the principal of a REST request.
 
-    An `Authorization` header decides alone, even beside a good key. Raises Unauthorized without a credential or with
-    a bad bearer, InvalidApiKey with a bad key.
+    An `Authorization` header alone decides, even next to a valid key; its bearer may be an API key. Raises Unauthorized
+    for a missing credential or an invalid bearer, InvalidApiKey for an invalid key.
     """
-    return await _principal(services, request, sessions.authenticate)
+    return await _authenticate(services, request, sessions.authenticate)
 
 
 async def authenticate_assistant(services: Services, request: web.Request) -> Principal:
-    """The principal of a request to /mcp: by a key, or by an access token of its OAuth, never by a session.
+    """Returns the principal of a request to /mcp: by API key or OAuth access token, never by session.
 
-    Raises as `authenticate`.
+    Raises what `authenticate` raises.
     """
-    return await _principal(services, request, assistants.authenticate)
+    return await _authenticate(services, request, assistants.authenticate)
 
 
-async def _principal(
-    services: Services, request: web.Request, by_bearer: Callable[[Services, str], Awaitable[Principal]]
+async def _authenticate(
+    services: Services, request: web.Request, authenticate_bearer: Callable[[Services, str], Awaitable[Principal]]
 ) -> Principal:
     if (authorization := request.headers.get("Authorization")) is not None:
         scheme, _, token = authorization.partition(" ")
         if scheme.casefold() != "bearer" or not token.strip():
             raise Unauthorized()
-        return await by_bearer(services, token.strip())
+        if token.strip().startswith(API_KEY_PREFIXES):
+            return await _authenticate_key(services, request, token.strip())
+        return await authenticate_bearer(services, token.strip())
     if key := request.headers.get("X-API-Key"):
-        # Once the whole request is here: while the rest of it is on its way the client may be erased.
-        client_id = parse_id(request.match_info.get("customerId")) if request.content.is_eof() else None
-        return await api_keys.authenticate(services, key, client_id)
+        return await _authenticate_key(services, request, key)
     raise Unauthorized()
+
+
+async def _authenticate_key(services: Services, request: web.Request, key: str) -> Principal:
+    # The client in the path is loaded together with the key only if the whole request has arrived: while the rest of a
+    # body is being read, the client could be erased.
+    client_id = parse_id(request.match_info.get("customerId")) if request.content.is_eof() else None
+    return await api_keys.authenticate(services, key, client_id)

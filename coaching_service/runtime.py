@@ -33,6 +33,7 @@ from coaching_service.core.database.embedded import kill_running, running_mongod
 from coaching_service.core.database.indexes import ensure_indexes
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.http.availability import Availability
+from coaching_service.core.http.connections import ConnectionLimits, raise_descriptor_limit
 from coaching_service.core.http.operator_endpoints import metrics_handler
 from coaching_service.core.http.server import Runner
 from coaching_service.people.api_keys import service as api_keys
@@ -209,10 +210,19 @@ async def _listen(stack: AsyncExitStack, app: web.Application, settings: Setting
 
 async def _start_runner(stack: AsyncExitStack, app: web.Application, settings: Settings) -> Runner:
     timeout = settings.shutdown_seconds - _drain_seconds(settings)
-    runner = Runner(app, access_log=None, shutdown_timeout=timeout)
+    runner = Runner(app, limits=_connection_limits(settings), access_log=None, shutdown_timeout=timeout)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
     return runner
+
+
+def _connection_limits(settings: Settings) -> ConnectionLimits:
+    return ConnectionLimits(
+        maximum=raise_descriptor_limit(settings.max_connections),
+        per_address=None if settings.trusted_proxies else settings.max_connections_per_address,
+        header_seconds=settings.header_timeout_seconds,
+        keepalive_seconds=settings.keepalive_timeout_seconds,
+    )
 
 
 async def _prepare(

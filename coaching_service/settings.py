@@ -112,6 +112,27 @@ class Settings(BaseSettings):
         description="Requests of one process that use the database at the same time. Bulk operations, downloads and "
         "password checks have limits of their own.",
     )
+    max_connections: int = Field(
+        default=4000,
+        ge=1,
+        le=60_000,
+        description="Open connections of one process; more get 503. It raises its limit of open files for them.",
+    )
+    max_connections_per_address: int = Field(
+        default=256,
+        ge=1,
+        le=60_000,
+        description="Open connections of one network address; more get 503. Not applied with `TRUSTED_PROXIES`.",
+    )
+    header_timeout_seconds: float = Field(
+        default=10,
+        gt=0,
+        le=600,
+        description="Longest time to receive the headers of a request; then the connection closes.",
+    )
+    keepalive_timeout_seconds: float = Field(
+        default=75, gt=0, le=3600, description="Longest time a connection is idle between requests; then it closes."
+    )
     request_queue_length: int = Field(
         default=100,
         ge=1,

@@ -133,7 +133,9 @@ async def test_head_answers_like_get_without_a_body(coach: CoachClient) -> None:
     assert (reply.status, reply.raw) == (200, b"")
 
 
-@pytest.mark.parametrize("malformed", ["1", "zz3456789abcdef012345678", UNKNOWN + "0", "%24ne", "me", "%00"])
+@pytest.mark.parametrize(
+    "malformed", ["1", "zz3456789abcdef012345678", UNKNOWN + "0", "%24ne", "me", "%00", "%7B", "a%7Db"]
+)
 async def test_a_malformed_identifier_names_its_parameter(coach: CoachClient, malformed: str) -> None:
     """Contract 1: malformed identifier in a path, query or body: 400, naming the parameter."""
     (await coach.get(f"/coach/customers/{malformed}")).refused(400, "customerId")

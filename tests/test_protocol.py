@@ -1,25 +1,38 @@
-"""What never reaches the application: broken HTTP is refused in our shape, and nothing of it is repeated."""
+"""HTTP below the application: malformed requests, slow and idle connections, and connection limits."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+import resource
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
 
 import pytest
+import structlog
 from aiohttp import web
+from structlog.testing import capture_logs
 
+from coaching_service.core.http.connections import ConnectionLimits, raise_descriptor_limit
 from coaching_service.core.http.server import Runner
 
 KEY = "cs_ak_very-secret-indeed"
 
 
 @pytest.fixture
-async def port(app: web.Application) -> AsyncIterator[int]:
-    """The application on the server that `serve` runs it on."""
-    inner = web.Application()
-    inner.router.add_get("/hello", _hello)
-    runner = Runner(inner, access_log=None)
+async def port() -> AsyncIterator[int]:
+    """A small application on the server that `serve` uses."""
+    async with listening(ConnectionLimits()) as number:
+        yield number
+
+
+@asynccontextmanager
+async def listening(limits: ConnectionLimits) -> AsyncIterator[int]:
+    """The port of a small application with these limits."""
+    application = web.Application()
+    application.router.add_get("/hello", _hello)
+    runner = Runner(application, limits=limits, access_log=None)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
@@ -31,14 +44,24 @@ async def _hello(_: web.Request) -> web.Response:
     return web.Response(text="hello")
 
 
-async def say(port: int, text: bytes) -> tuple[bytes, bytes]:
-    """The head and the body of the answer to raw bytes."""
+@contextmanager
+def recorded_logs() -> Iterator[list[Any]]:
+    """The log entries of every level: the suite as a whole logs almost nothing."""
+    before = structlog.get_config()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(0))
+    with capture_logs() as logs:
+        yield logs
+    structlog.configure(**before)
+
+
+async def exchange(port: int, text: bytes) -> tuple[bytes, bytes]:
+    """Send raw bytes and return the head and the body of the response."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(text)
-    answer = await reader.read()
+    response = await reader.read()
     writer.close()
     await writer.wait_closed()
-    head, _, body = answer.partition(b"\r\n\r\n")
+    head, _, body = response.partition(b"\r\n\r\n")
     return head, body
 
 
@@ -56,11 +79,11 @@ async def say(port: int, text: bytes) -> tuple[bytes, bytes]:
     ],
 )
 async def test_malformed_http_gets_the_service_error_shape(port: int, broken: bytes) -> None:
-    head, body = await say(port, broken)
+    head, body = await exchange(port, broken)
 
     status = int(head.split()[1])
-    assert status in (400, 404, 417)
-    if status != 404:  # plain aiohttp's own, as this little application has no middleware
+    assert status in (400, 404, 417, 501)
+    if status != 404:  # aiohttp's own page, as this application has no middleware
         assert json.loads(body)["statusCode"] == status
         assert b"X-Request-Id: " in head
     assert KEY.encode() not in head + body
@@ -68,6 +91,93 @@ async def test_malformed_http_gets_the_service_error_shape(port: int, broken: by
 
 
 async def test_valid_http_is_answered(port: int) -> None:
-    head, body = await say(port, b"GET /hello HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    head, body = await exchange(port, b"GET /hello HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 200")
     assert body == b"hello"
+
+
+@pytest.mark.parametrize("method", [b"FOO", b"G@T", b"get"])
+async def test_unknown_method_is_not_implemented(port: int, method: bytes) -> None:
+    head, body = await exchange(port, method + b" /hello HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert head.split()[1] == b"501"
+    assert json.loads(body) == {"statusCode": 501, "message": "The method is not supported", "error": "Not Implemented"}
+
+
+async def test_malformed_http_has_a_code(port: int) -> None:
+    _, body = await exchange(port, b"GET /hello HTTP/1.1\r\nHost : x\r\n\r\n")
+    assert json.loads(body)["code"] == "MALFORMED_HTTP"
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /hel", b"GET /hello HTTP/1.1\r\nHost: x\r\n"])
+async def test_connection_without_complete_headers_is_closed(sent: bytes) -> None:
+    async with listening(ConnectionLimits(header_seconds=0.1)) as port, asyncio.timeout(30):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(sent)
+        assert await reader.read() == b""
+        writer.close()
+
+
+async def test_headers_of_a_second_request_have_the_same_time_limit() -> None:
+    async with listening(ConnectionLimits(header_seconds=0.1)) as port, asyncio.timeout(30):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET /hello HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert (await reader.readuntil(b"hello")).startswith(b"HTTP/1.1 200")
+        writer.write(b"GET /hel")
+        assert await reader.read() == b""
+        writer.close()
+
+
+async def test_idle_connection_is_closed_after_the_keepalive_timeout() -> None:
+    async with listening(ConnectionLimits(keepalive_seconds=0.1)) as port, asyncio.timeout(30):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET /hello HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert (await reader.readuntil(b"hello")).startswith(b"HTTP/1.1 200")
+        assert await reader.read() == b""
+        writer.close()
+
+
+@pytest.mark.parametrize("limits", [{"maximum": 2}, {"per_address": 2}])
+async def test_connections_over_a_limit_get_503_until_others_close(limits: dict[str, int]) -> None:
+    async with listening(ConnectionLimits(**limits)) as port, asyncio.timeout(30):  # type: ignore[arg-type]  # one integer
+        silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        refusal = await reader.read()
+        assert refusal.startswith(b"HTTP/1.1 503")
+        assert b"Retry-After: " in refusal
+        assert json.loads(refusal.partition(b"\r\n\r\n")[2])["statusCode"] == 503
+        writer.close()
+
+        for _, silent_writer in silent:
+            silent_writer.close()
+            await silent_writer.wait_closed()
+        head = b""
+        while not head.startswith(b"HTTP/1.1 200"):  # the server counts a closed connection once it learns of it
+            head, _ = await exchange(port, b"GET /hello HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+
+
+def test_limit_of_open_files_is_raised() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        connections = raise_descriptor_limit(400)
+        raised, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert raised > 256
+    assert connections == 400
+
+
+def test_connections_are_limited_to_the_open_files_allowed() -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with recorded_logs() as logs:
+        connections = raise_descriptor_limit(hard + 1)
+    assert connections < hard
+    assert [entry["log_level"] for entry in logs] == ["warning"]
+
+
+def test_nearly_reached_limit_is_logged_once() -> None:
+    limits = ConnectionLimits(maximum=10, per_address=None)
+    with recorded_logs() as logs:
+        for number in range(11):
+            limits.admit(str(number))
+    assert [entry["event"] for entry in logs] == ["connections near their limit"]

@@ -44,6 +44,16 @@ class QueryInteger(fields.Integer):
         return int(number)
 
 
+class FormVersion(QueryInteger):
+    """The `version` a change was based on, as a text field of a multipart body."""
+
+    default_error_messages = {"required": Message("must be an integer", "NOT_AN_INTEGER")}
+
+    def __init__(self, **options: Any) -> None:
+        metadata = {"description": "The version this change is based on: 409 if the record has moved on since."}
+        super().__init__(minimum=0, maximum=2**31, metadata=metadata, **options)
+
+
 class QueryBoolean(fields.Boolean):
     """A boolean query parameter: `true` is true, any other text is false, an empty one is an error."""
 

@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 API_KEY_PREFIX = "cs_ak_"
+API_KEY_PREFIXES = (API_KEY_PREFIX, "cs_test_")  # of keys of companies, and of their sandboxes
 _NONCE = 12
 _KEY_ID = 4
 

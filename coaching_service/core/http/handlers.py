@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, closing, nullcontext
 from dataclasses import dataclass, replace
@@ -77,21 +78,27 @@ class HandlerDependencies:
 
 def mount(app: web.Application, routes: Iterable[Route], dependencies: HandlerDependencies) -> None:
     """Add `routes` to `app`."""
-    declared = list(routes)
-    for route in declared:
-        handler = make_handler(route, dependencies)
-        if route.method == "GET":
-            app.router.add_get(route.path, handler)  # also answers HEAD
-        else:
-            app.router.add_route(route.method, route.path, handler)
+    by_path: dict[str, list[Route]] = {}
+    for route in routes:
+        by_path.setdefault(route.path, []).append(route)
+    for path in sorted(by_path, key=_parameter_positions):
+        pattern = re.sub(r"{(\w+)}", r"{\1:[^/]+}", path)  # aiohttp's own pattern does not match braces
+        for route in by_path[path]:
+            handler = make_handler(route, dependencies)
+            if route.method == "GET":
+                app.router.add_get(pattern, handler)  # also answers HEAD
+            else:
+                app.router.add_route(route.method, pattern, handler)
+        app.router.add_route("*", pattern, _method_not_allowed({route.method for route in by_path[path]}))
 
-    for path in {route.path for route in declared if not route.path_parameters}:
-        methods = {route.method for route in declared if route.path == path}
-        app.router.add_route("*", path, _method_not_allowed(methods))
+
+def _parameter_positions(path: str) -> list[bool]:
+    """The sort key with which a literal path precedes one that has a parameter in the same place."""
+    return [segment.startswith("{") for segment in path.split("/")]
 
 
 def _method_not_allowed(methods: set[str]) -> AiohttpHandler:
-    """Returns a handler that rejects other methods on a literal path, which a parameter would otherwise match."""
+    """Returns a handler that rejects other methods, also where a path with a parameter would match."""
     allowed = sorted(methods | {"HEAD"} if "GET" in methods else methods)
 
     async def handle(request: web.Request) -> web.StreamResponse:

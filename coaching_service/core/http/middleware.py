@@ -89,11 +89,14 @@ def _error_response(request: web.Request, error: Exception) -> web.StreamRespons
     if service_error is None:
         log.error("unexpected error", request_id=request[REQUEST_ID], route=_route(request), exc_info=error)
         service_error = InternalError()
-    return web.Response(
+    response = web.Response(
         body=to_json(service_error.body()),
         status=service_error.status,
         headers={"Content-Type": "application/json; charset=utf-8", **service_error.headers},
     )
+    if service_error.headers.get("Connection") == "close":  # aiohttp does not act on the header
+        response.force_close()
+    return response
 
 
 def _to_service_error(request: web.Request, error: Exception) -> ServiceError | None:
@@ -103,7 +106,7 @@ def _to_service_error(request: web.Request, error: Exception) -> ServiceError | 
     if isinstance(error, web.HTTPNotFound):
         return RouteNotFound(f"Cannot {request.method} {request.path}")
     if isinstance(error, web.HTTPRequestEntityTooLarge):
-        return TooLarge("The body is too large")
+        return TooLarge("The body is too large", {"Connection": "close"})
     return as_service_error(error)
 
 

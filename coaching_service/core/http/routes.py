@@ -108,6 +108,8 @@ class Route:
     @property
     def takes_version(self) -> bool:
         """Whether the body may carry the version of the record the change is based on."""
+        if self.multipart is not None:
+            return "version" in self.multipart.schema.fields
         if self.body is None:
             return False
         schemas = [self.body] if isinstance(self.body, Schema) else self.body.by_type.values()

@@ -6,35 +6,113 @@ pages quote the offending line, including credentials).
 
 from __future__ import annotations
 
+import asyncio
 import uuid
-from typing import Any
+from typing import Any, cast
 
 from aiohttp import web
+from aiohttp.http_exceptions import BadHttpMethod
 from aiohttp.web_protocol import RequestHandler
 from aiohttp.web_runner import AppRunner
 
+from coaching_service.core.http.connections import ConnectionLimits
 from coaching_service.core.http.responses import to_json
 
-_MESSAGES = {
-    400: ("The request is not valid HTTP", "Bad Request"),
-    417: ("The expectation cannot be met", "Expectation Failed"),
+_ERRORS = {
+    400: {"message": "The request is not valid HTTP", "error": "Bad Request", "code": "MALFORMED_HTTP"},
+    417: {"message": "The expectation cannot be met", "error": "Expectation Failed", "code": "EXPECTATION_FAILED"},
+    500: {"message": "Internal server error", "error": "Internal Server Error"},
+    501: {"message": "The method is not supported", "error": "Not Implemented"},
 }
+_TOO_MANY_CONNECTIONS = (
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json; charset=utf-8\r\nServer: coaching-service\r\n"
+    b"Retry-After: 10\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s"
+)
 
 
 def protocol_error(status: int) -> web.Response:
     """Returns the response to a request that never reached the application."""
-    message, reason = _MESSAGES.get(status, ("Internal server error", "Internal Server Error"))
+    status = status if status in _ERRORS else 500
     headers = {
         "Content-Type": "application/json; charset=utf-8",
         "X-Request-Id": uuid.uuid4().hex,
         "X-Content-Type-Options": "nosniff",
         "Server": "coaching-service",
     }
-    body = to_json({"statusCode": status, "message": message, "error": reason})
+    body = to_json({"statusCode": status, **_ERRORS[status]})
     return web.Response(status=status, body=body, headers=headers)
 
 
+def _refusal() -> bytes:
+    body = to_json(
+        {"statusCode": 503, "message": "Too many connections; try again shortly", "error": "Service Unavailable"}
+    )
+    return _TOO_MANY_CONNECTIONS % (len(body), body)
+
+
 class _ConnectionHandler(RequestHandler):
+    """One connection: counted, and closed if the headers of a request do not arrive in time."""
+
+    def __init__(self, manager: web.Server, *, limits: ConnectionLimits, **options: Any) -> None:
+        super().__init__(manager, keepalive_timeout=limits.keepalive_seconds, **options)
+        self._limits = limits
+        self._admitted_address: str | None = None
+        self._header_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        peer = transport.get_extra_info("peername")
+        address = str(peer[0]) if peer else "-"
+        if not self._limits.admit(address):
+            refused = cast("asyncio.Transport", transport)
+            refused.write(_refusal())
+            refused.close()
+            self._manager = None  # connection_lost then does nothing
+            return
+        self._admitted_address = address
+        super().connection_made(transport)
+        self._start_header_timer()
+
+    def data_received(self, data: bytes) -> None:
+        if self._admitted_address is None:
+            return
+        if self._header_timer is None and self._is_waiting_for_headers():
+            self._start_header_timer()
+        super().data_received(data)
+        if not self._is_waiting_for_headers():
+            self._stop_header_timer()
+
+    def eof_received(self) -> None:
+        if self._admitted_address is not None:
+            super().eof_received()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._stop_header_timer()
+        if self._admitted_address is not None:
+            self._limits.release(self._admitted_address)
+            self._admitted_address = None
+        super().connection_lost(exc)
+
+    def log_exception(self, *args: Any, **options: Any) -> None:
+        # Reading the rest of a body whose encoding is broken fails once more after the response is sent.
+        if not isinstance(options.get("exc_info"), web.RequestPayloadError):
+            super().log_exception(*args, **options)
+
+    def _is_waiting_for_headers(self) -> bool:
+        return not self._messages and self._current_request is None
+
+    def _start_header_timer(self) -> None:
+        self._header_timer = self._loop.call_later(self._limits.header_seconds, self._close_without_headers)
+
+    def _stop_header_timer(self) -> None:
+        if self._header_timer is not None:
+            self._header_timer.cancel()
+            self._header_timer = None
+
+    def _close_without_headers(self) -> None:
+        self._header_timer = None
+        if self._is_waiting_for_headers():
+            self.force_close()
+
     def handle_error(
         self,
         request: web.BaseRequest,
@@ -44,22 +122,29 @@ class _ConnectionHandler(RequestHandler):
     ) -> web.StreamResponse:
         if request.writer.output_size > 0:
             raise ConnectionError("the response has already started")
-        response = protocol_error(status)
+        response = protocol_error(501 if isinstance(exc, BadHttpMethod) else status)
         response.force_close()
         return response
 
 
 class _Server(web.Server):
+    limits: ConnectionLimits
+
     def __call__(self) -> RequestHandler:
-        return _ConnectionHandler(self, loop=self._loop, **self._kwargs)
+        return _ConnectionHandler(self, limits=self.limits, loop=self._loop, **self._kwargs)
 
 
 class Runner(AppRunner):
-    """Runs the application on a server whose own errors have the service's shape."""
+    """Runs the application on a server that limits connections, and whose own errors have the service's shape."""
+
+    def __init__(self, app: web.Application, *, limits: ConnectionLimits | None = None, **options: Any) -> None:
+        super().__init__(app, **options)
+        self._limits = limits or ConnectionLimits()
 
     async def _make_server(self) -> Any:
         server = await super()._make_server()
         server.__class__ = _Server  # aiohttp has no setting for the class of its connections
+        cast("_Server", server).limits = self._limits
         handle_request = server.request_handler
 
         async def handle(request: Any) -> web.StreamResponse:

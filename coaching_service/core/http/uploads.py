@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import IO, Any
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import unquote
 
 from aiohttp import BadContentDispositionHeader, BadContentDispositionParam, BodyPartReader, MultipartReader, hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
@@ -29,7 +29,6 @@ from coaching_service.core.errors import (
     UnsupportedMediaType,
     invalid_field,
 )
-from coaching_service.core.http.request_parsing import read_bytes
 from coaching_service.core.http.routes import Handler, MultipartBody
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import JPEG, InvalidFile, ValidatedFile, validate_file
@@ -101,16 +100,13 @@ async def read_upload(
     `drain_oversized`: read a larger file to its end and discard it, instead of raising TooLarge at once: a browser
     shows no response before it has sent the whole body.
 
-    An urlencoded form, or no body at all, is an upload without a file. Raises UnsupportedMediaType for other content
+    A request without a body is an upload without a file. Raises UnsupportedMediaType for other content
     types, BadRequest for malformed multipart bodies, TooLarge, RequestTimeout, and ClientDisconnected when the
     connection closes before the end.
     """
     text_fields = multipart.text_fields | set(extra_fields)
     if not request.body_exists:
         return Upload()
-    if request.content_type == "application/x-www-form-urlencoded":
-        body = (await read_bytes(request, _MAX_TEXT_BYTES)).decode("utf-8", "replace")
-        return Upload({name: value for name, value in parse_qsl(body) if name in text_fields})
     if request.content_type != "multipart/form-data":
         raise UnsupportedMediaType("The body must be multipart/form-data")
     limits = _FileLimits(limit, max(limit, _MAX_DRAINED_BYTES) if drain_oversized else limit)

@@ -24,7 +24,7 @@ from coaching_service.people.customers.schemas import (
     CustomerQuery,
     CustomerReference,
     NewCustomer,
-    NoFormFields,
+    ProfilePhotoFields,
 )
 
 routes = Routes("/coach/customers", tag="Customers")
@@ -135,7 +135,7 @@ async def update_customer(ctx: Context, customer_id: ObjectId, body: models.Cust
 @routes.put(
     "/{customerId}/profile-photo",
     access=coach(CUSTOMERS.EDIT),
-    multipart=MultipartBody("profilePhotoFile", IMAGE_TYPES, NoFormFields()),
+    multipart=MultipartBody("profilePhotoFile", IMAGE_TYPES, ProfilePhotoFields()),
     body_optional=True,
     returns=Customer,
     example={},
@@ -147,8 +147,7 @@ async def set_profile_photo(
 
     Without a file nothing changes.
     """
-    del body
-    return await service.set_profile_photo(ctx, customer_id, file)
+    return await service.set_profile_photo(ctx, customer_id, file, body.get("version"))
 
 
 @routes.delete("/{customerId}", access=coach(CUSTOMERS.DELETE))

@@ -8,7 +8,7 @@ from typing import Any
 from marshmallow import ValidationError, fields
 
 from coaching_service.core.pagination import PageQuery
-from coaching_service.core.query import QueryBoolean
+from coaching_service.core.query import FormVersion, QueryBoolean
 from coaching_service.core.validation import (
     Boolean,
     Choice,
@@ -70,6 +70,12 @@ class NewCustomer(CustomerDetails):
 
 class NoFormFields(Input):
     """The text fields of a form that has only a file."""
+
+
+class ProfilePhotoFields(Input):
+    """The text fields sent with a profile photo."""
+
+    version = FormVersion()
 
 
 class CustomerReference(Input):

@@ -235,14 +235,18 @@ async def update(ctx: Context, customer_id: ObjectId, change: CustomerChange) ->
 
 
 @transactional
-async def set_profile_photo(ctx: Context, customer_id: ObjectId, file: StoredFile | None) -> CustomerProfile:
+async def set_profile_photo(
+    ctx: Context, customer_id: ObjectId, file: StoredFile | None, version: int | None = None
+) -> CustomerProfile:
     """Replace a client's profile photo and return the client; without a file nothing changes.
 
-    Raises what get_visible raises.
+    Raises Conflict if the client has changed since `version`, and what get_visible raises.
     """
+    previous = await get_visible(ctx, customer_id, ("version", store.TRAINER, "profilePhoto"))
+    if version is not None and previous["version"] != version:
+        raise version_conflict()
     if file is None:
         return await read(ctx, customer_id)
-    previous = await get_visible(ctx, customer_id, (store.TRAINER, "profilePhoto"))
     photo: ProfilePhoto = {"fileId": file.id, "thumbnailId": file.thumbnail_id}
     customer = await store.set_profile_photo(ctx, customer_id, photo)
     if customer is None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from marshmallow import ValidationError, fields
 
+from coaching_service.core.query import FormVersion
 from coaching_service.core.validation import Choice, Date, DateTime, Identifier, Input, Output
 
 
@@ -45,6 +46,7 @@ class PhotoReplacement(Input):
     """The side whose photo is replaced."""
 
     imageSideIndex = _side()
+    version = FormVersion()
 
 
 class ProgressPhotoSides(Output):
