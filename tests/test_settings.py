@@ -24,6 +24,8 @@ EXAMPLES: dict[str, tuple[str, object]] = {
     "database_timeout_seconds": ("1.5", 1.5),
     "database_selection_seconds": ("1.5", 1.5),
     "database_connect_seconds": ("1.5", 1.5),
+    "header_timeout_seconds": ("1.5", 1.5),
+    "keepalive_timeout_seconds": ("1.5", 1.5),
     "base_url": ("https://coaching.example/", "https://coaching.example"),
     "mongodb_uri": ("mongodb://host:27017", "mongodb://host:27017"),
     "mail_from": ("Coaching <us@coaching.example>", "Coaching <us@coaching.example>"),
