@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Awaitable, Callable
@@ -45,6 +46,9 @@ _data = click.option(
 )
 
 
+_FILE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EEXIST)
+
+
 class _Commands(click.Group):
     """Reports expected errors as one sentence with exit code 1."""
 
@@ -55,6 +59,10 @@ class _Commands(click.Group):
             raise click.ClickException(str(error)) from None
         except SecretUnreadable as error:
             raise click.ClickException(f"A stored API key cannot be read: {error}") from None
+        except OSError as error:
+            if error.errno not in _FILE_ERRORS:
+                raise
+            raise click.ClickException(f"{error.filename or 'A file'} cannot be written ({error.strerror})") from None
         except Exception as error:
             if getattr(error, "code", None) in UNAUTHORIZED:
                 message = (
@@ -118,6 +126,12 @@ def _with_services(settings: Settings, work: Callable[[Services], Awaitable[T]])
             raise
 
 
+def _existing_folder(settings: Settings) -> Path:
+    """The data folder, created if it is missing."""
+    settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return settings.data_dir
+
+
 async def _find_coach(services: Services, email: str) -> Principal:
     """The coach who signs in with `email`. Raises ClickException if there is none."""
     identity = await identities.find_by_email(services, email)
@@ -144,7 +158,9 @@ def serve(host: str | None, port: int | None, data: Path | None, with_demo: bool
         click.echo(f"Address  {services.base_url}\nDocs     {services.base_url}/docs")
         if facts is not None:
             click.echo(f"Sign-in  {facts['email']}  {facts['password']}\nKey      {facts['apiKey']}")
-            demo.write_atomically(settings.data_dir / "demo.json", facts)
+            demo.write_atomically(_existing_folder(settings) / "demo.json", facts)
+        database = hosts_of(settings.mongodb_uri) if settings.mongodb_uri else settings.data_dir.absolute()
+        click.echo(f"Data     {database}\nStop     Ctrl-C")
         sys.stdout.flush()
 
     with bound, runtime.open_database(settings, runtime.stop_without_database) as opened:

@@ -267,7 +267,8 @@ async def _prepare_once(opened: OpenedDatabase, services: Services, availability
 async def _report_unreadable_keys(services: Services) -> None:
     if unreadable := await api_keys.count_unreadable(services):
         log.error(
-            "API keys are encrypted with a master key that is missing: they are refused until that key is added to "
+            "API keys are encrypted with master keys that are missing: they are refused until those are added to "
             "SECRET_KEYS, after the newest",
-            keys=unreadable,
+            keys_by_missing_fingerprint=dict(unreadable),
+            configured_fingerprints=services.vault.fingerprints,
         )

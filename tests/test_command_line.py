@@ -139,7 +139,7 @@ async def test_seeding(operator: Operator) -> None:
     assert f"the demo company is {company['_id']}" in again
 
     told = await operator.types("seed", SECRET_KEYS=new)
-    assert told.refused("cannot be read", "a master key that is not in SECRET_KEYS")
+    assert told.refused("cannot be read", "which is not in SECRET_KEYS")
     assert await operator.documents() == there
 
 

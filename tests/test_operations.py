@@ -21,7 +21,7 @@ from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.http import operator_endpoints
 from coaching_service.core.http.operator_endpoints import OperatorEndpoints
 from coaching_service.settings import Settings
-from tests.client import CoachClient, document
+from tests.client import UNKNOWN, CoachClient, document
 
 
 async def test_health_and_readiness(anonymous: CoachClient) -> None:
@@ -110,6 +110,22 @@ async def test_metrics_count_requests_by_route_and_never_by_path(coach: CoachCli
     assert ana["_id"] not in text
     assert "teapot" not in text
     assert "PROPFIND" not in text
+
+
+async def test_metrics_of_a_route_are_small(settings: Settings, services: Services) -> None:
+    """Less than 1.5 kB for each route, and no series of creation times."""
+    async with TestServer(create_app(settings, services)) as server:
+        client = CoachClient(server, None, None)
+        before = len((await client.get("/metrics")).raw)
+        item = f"/coach/customers/{UNKNOWN}/wblocks/{UNKNOWN}/witems/{UNKNOWN}/log"
+        for _ in range(3):
+            (await client.send("PUT", item)).refused(401)
+        text = (await client.get("/metrics")).raw
+        await client.close()
+    assert b"/witems/{witemId}/log" in text
+    assert b"_created" not in text
+    own_series = sum(len(line) for line in text.splitlines() if b'route="/metrics"' in line)
+    assert len(text) - before - own_series < 1500
 
 
 async def test_metrics_may_have_a_port_of_their_own(settings: Settings, services: Services) -> None:

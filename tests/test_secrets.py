@@ -188,3 +188,16 @@ def test_the_key_file_is_its_owner_s_alone(tmp_path: Path) -> None:
     assert file.stat().st_mode & 0o777 == 0o600
     assert ready.secret_keys == (file.read_text().strip(),)
     assert Settings(data_dir=tmp_path / "data").with_secret_keys() == ready
+
+
+async def test_missing_master_key_is_named_by_its_fingerprint(coach: CoachClient, log: io.BytesIO) -> None:
+    """At start the log counts the unreadable API keys of each missing master key, and never shows a key."""
+    services = coach.ctx.services
+    other = replace(services, vault=Vault([NEW]))
+    [fingerprint] = services.vault.fingerprints
+    with pytest.raises(SecretUnreadable, match=f"the master key {fingerprint}, which is not in SECRET_KEYS"):
+        Vault([NEW]).open(services.vault.seal(b"secret", "x"), "x")
+    await runtime._report_unreadable_keys(other)
+    assert f"{fingerprint}" in log.getvalue().decode()
+    assert (await api_keys.count_unreadable(other))[fingerprint] > 0
+    assert await api_keys.count_unreadable(services) == {}

@@ -70,13 +70,15 @@ def test_demo_json_tells_how_to_get_in_and_only_to_its_owner(running: Service) -
     ]
 
 
-async def test_what_is_printed_names_address_docs_sign_in_and_key(running: Service) -> None:
+async def test_start_prints_address_docs_sign_in_key_data_and_how_to_stop(running: Service) -> None:
     facts = running.facts
     assert [line.split() for line in running.printed.splitlines()] == [
         ["Address", facts["baseUrl"]],
         ["Docs", facts["baseUrl"] + "/docs"],
         ["Sign-in", facts["email"], facts["password"]],
         ["Key", facts["apiKey"]],
+        ["Data", str(running.folder)],
+        ["Stop", "Ctrl-C"],
     ]
     assert "<html" in await running.call("GET", "/docs")
     assert (await running.call("GET", "/swagger-json"))["servers"] == [{"url": facts["baseUrl"]}]

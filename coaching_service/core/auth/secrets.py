@@ -54,6 +54,11 @@ def parse_master_key(text: str) -> bytes:
     return key
 
 
+def fingerprint_of(sealed: bytes) -> str:
+    """The fingerprint of the master key of `sealed`: it identifies the key and reveals nothing of it."""
+    return sealed[:_KEY_ID].hex()
+
+
 class _MasterKey:
     def __init__(self, key: bytes) -> None:
         self.id = hashlib.sha256(b"key id" + key).digest()[:_KEY_ID]
@@ -91,7 +96,15 @@ class Vault:
                     return key.cipher.decrypt(nonce, body, bound_to.encode())
                 except InvalidTag:
                     break
-        raise SecretUnreadable("sealed under a master key that is not in SECRET_KEYS; put it there, after the newest")
+        fingerprint = fingerprint_of(sealed)
+        raise SecretUnreadable(
+            f"encrypted with the master key {fingerprint}, which is not in SECRET_KEYS; add it after the newest"
+        )
+
+    @property
+    def fingerprints(self) -> list[str]:
+        """The fingerprints of the configured master keys, newest first."""
+        return [key.id.hex() for key in self._keys]
 
     def has_key_for(self, sealed: bytes) -> bool:
         """Whether the master key of `sealed` is configured."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import cast
@@ -9,7 +10,7 @@ from typing import cast
 from coaching_service.core import audit
 from coaching_service.core.auth.permissions import READ_PERMISSIONS
 from coaching_service.core.auth.principal import Principal
-from coaching_service.core.auth.secrets import API_KEY_PREFIX, SecretUnreadable, new_api_key
+from coaching_service.core.auth.secrets import API_KEY_PREFIX, SecretUnreadable, fingerprint_of, new_api_key
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Filter, now
 from coaching_service.core.database.transactions import transactional
@@ -141,9 +142,10 @@ async def authenticate(services: Services, secret: str, client_id: ObjectId | No
 # --- rotation of master keys -----------------------------------------------------------------------------------------
 
 
-async def count_unreadable(services: Services) -> int:
-    """Return the number of keys encrypted under a master key that this process does not have."""
-    return sum([1 async for key in store.iterate_sealed(services) if not services.vault.has_key_for(key["sealed"])])
+async def count_unreadable(services: Services) -> dict[str, int]:
+    """Return the number of keys encrypted under each master key that this process lacks, by its fingerprint."""
+    sealed = [key["sealed"] async for key in store.iterate_sealed(services)]
+    return Counter(fingerprint_of(each) for each in sealed if not services.vault.has_key_for(each))
 
 
 async def rotate_master_key(services: Services) -> AsyncIterator[bool]:
