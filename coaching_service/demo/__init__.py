@@ -1,4 +1,4 @@
-"""The demo company: something to look at on the first day, the same every time."""
+"""The demo company: sample data that shows every feature, the same after every seeding on the same day."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.transactions import in_transaction
+from coaching_service.demo.assets import create_assets
 from coaching_service.demo.company import EMAIL, fill
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.identities import service as identities
@@ -21,18 +22,20 @@ Progress = Callable[[str], None]
 
 
 async def ensure_demo(services: Services, progress: Progress = lambda _: None) -> dict[str, str]:
-    """Make the demo company if it is missing; gives `baseUrl, apiKey, companyId, email, password`.
+    """Create the demo company if it is missing; returns `baseUrl, apiKey, companyId, email, password`.
 
-    All of it is made in one transaction, so that a start that is killed leaves no half of it. The password is derived
-    from the master key and the key is kept encrypted, so a second start gives the same. `progress` is told what is
-    being made.
+    It is created in one transaction, so that an interrupted start leaves no part of it. The password is derived from
+    the master key and the key is stored encrypted, so that later starts return the same. `progress` is called with the
+    name of each step.
     """
     ctx = Context(services)
     password = services.vault.derive_text("demo password")
     owner = await _owner(ctx)
     if owner is None:
         password_hash = await hash_password(password)
-        owner = await in_transaction(ctx, lambda tx: fill(tx, password_hash, progress))
+        progress("drawings")
+        assets = await create_assets(ctx)
+        owner = await in_transaction(ctx, lambda tx: fill(tx, password_hash, assets, progress))
     ctx = ctx.acting_as(owner)
     secret = await api_keys.find_secret(ctx, _KEY_NAME) or str((await api_keys.create(ctx, _KEY_NAME))["key"])
     return {
@@ -45,8 +48,8 @@ async def ensure_demo(services: Services, progress: Progress = lambda _: None) -
 
 
 async def _owner(ctx: Context) -> Principal | None:
-    found = await identities.find_by_email(ctx.services, EMAIL)
-    return None if found is None else await team.load_principal(ctx.services, found.subject_id)
+    identity = await identities.find_by_email(ctx.services, EMAIL)
+    return None if identity is None else await team.load_principal(ctx.services, identity.subject_id)
 
 
 def write_atomically(file: Path, content: dict[str, str]) -> None:

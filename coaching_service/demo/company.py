@@ -4,96 +4,188 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from datetime import date, timedelta
-from typing import cast
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, cast
 
 from coaching_service.core.auth.permissions import ALL_PERMISSIONS
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
-from coaching_service.demo import content
-from coaching_service.demo import progress as training_done
+from coaching_service.core.links import file_url
+from coaching_service.demo import content, training
+from coaching_service.demo.assets import PLAN_VERSIONS, SIDES, Assets, photo_dates
+from coaching_service.demo.content import Client
+from coaching_service.library.exercises import muscles
+from coaching_service.library.exercises import service as exercises
 from coaching_service.library.forms import service as forms
+from coaching_service.library.forms.models import Form
 from coaching_service.library.metric_sets import service as metric_sets
-from coaching_service.library.metric_sets.models import MetricInput
 from coaching_service.library.metric_sets.units import unit_id
+from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomerDetails
 from coaching_service.people.team import service as team
+from coaching_service.progress.logs import service as logs
+from coaching_service.progress.metrics import service as metrics
+from coaching_service.progress.notes import service as notes
+from coaching_service.progress.nutrition_plans import service as nutrition_plans
+from coaching_service.progress.progress_photos import service as progress_photos
 from coaching_service.training.programs import service as programs
+from coaching_service.training.templates import service as templates
 from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.models import BlockPlan
-from coaching_service.training.workouts.schedule_owners import ClientCalendar
 
 EMAIL = "demo@example.com"
-_WEEKS_BACK, _WEEKS_AHEAD = 4, 2
-_SESSIONS = tuple(content.SESSIONS)
-_TRAINING_DAYS = (0, 2, 4)
+# Longer than any demo lasts: the links are stored with the exercises.
+_LINK_LIFETIME = timedelta(days=36_500)
 
 
-async def fill(ctx: Context, password_hash: str, progress: Callable[[str], None]) -> Principal:
-    """The company with all that is in it; gives its owner. `progress` is told what is being made."""
-    owner = await team.create_company(ctx, "Demo Coaching", "Dana Demo", EMAIL, password_hash)
+async def fill(ctx: Context, password_hash: str, assets: Assets, report: Callable[[str], None]) -> Principal:
+    """Create the company with its content and return its owner; `report` is called with each step."""
+    owner = await team.create_company(
+        ctx, "Demo Coaching", "Dana Demo", EMAIL, password_hash, company_id=assets.company_id
+    )
     ctx = ctx.acting_as(owner)
     name, email = content.COLLEAGUE
     colleague = await team.create_employee(ctx, name, email, sorted(ALL_PERMISSIONS), "assigned", password_hash)
-    progress("forms, metrics and programs")
-    await _library(ctx)
-    progress("clients and their calendars")
-    trainers = {"owner": owner.id, "colleague": colleague["_id"], "nobody": None}
-    monday = ctx.caller.today() - timedelta(days=ctx.caller.today().weekday() + 7 * _WEEKS_BACK)
-    for number, client in enumerate(content.CLIENTS):
-        identifier = await _client(ctx, number, client, trainers, monday)
-        if client[0] == content.TRAINED:
-            await training_done.fill(ctx, identifier, monday)
+    report("exercises, forms, metrics and programs")
+    check_in, program_id = await _create_library(ctx, assets)
+    report("clients, their training and their photos")
+    trainers = {"owner": owner.id, "colleague": colleague["_id"], "": None}
+    for client in content.CLIENTS:
+        await _create_client(ctx, client, trainers[client.trainer], assets, check_in, program_id)
+    for archived_name, surname, groups in content.ARCHIVED_CLIENTS:
+        details: CustomerDetails = {"name": archived_name, "surname": surname, "groups": list(groups)}
+        document = customers.build_document(details, str(uuid.uuid4()), sample=True, archived=True)
+        await customers.add_many(ctx, [document])
     return owner
 
 
-async def _library(ctx: Context) -> None:
-    for form in content.FORMS:
-        await forms.create(ctx, form)
-    for name, metrics in content.METRIC_SETS:
-        measured: list[MetricInput] = [{"name": metric, "metricUnitId": unit_id(unit)} for metric, unit in metrics]
-        await metric_sets.create(ctx, {"name": name, "assignAutomatically": False, "metrics": measured})
-    for name, description, tags, weeks, days in content.PROGRAMS:
-        program = await programs.create(ctx, {"name": name, "description": description, "tags": list(tags)})
-        plan = [
-            _block(number, "day", 7 * week + day, 1 + 0.025 * week)
-            for week in range(weeks)
-            for number, day in enumerate(days)
-        ]
-        await workouts.add_blocks(ctx, programs.ProgramPlan(program["_id"]), plan)
+# --- libraries -------------------------------------------------------------------------------------------------------
 
 
-async def _client(
-    ctx: Context,
-    number: int,
-    client: tuple[str, str, tuple[str, ...], str, bool],
-    trainers: dict[str, ObjectId | None],
-    monday: date,
-) -> ObjectId:
-    name, surname, groups, trainer, archived = client
-    details: CustomerDetails = {
-        "name": name,
-        "surname": surname,
-        "groups": list(groups),
-        "assignedTo": trainers[trainer],
+async def _create_library(ctx: Context, assets: Assets) -> tuple[Form, ObjectId]:
+    """Create the libraries; returns the form of the weekly check-in and the first program."""
+    for exercise in content.EXERCISES:
+        await _create_exercise(ctx, assets, *exercise)
+    created_forms = {form["name"]: await forms.create(ctx, cast("Any", form)) for form in content.FORMS}
+    for name, definitions in content.METRIC_SETS:
+        fields = [{"name": metric, "metricUnitId": unit_id(unit)} for metric, unit in definitions]
+        metric_set = {"name": name, "assignAutomatically": False, "metrics": fields}
+        await metric_sets.create(ctx, cast("Any", metric_set))
+    for name, template_type, tags, session in content.TEMPLATES:
+        template = {"name": name, "type": template_type, "tags": list(tags), "items": content.plan_items(session)}
+        await templates.create(ctx, cast("Any", template))
+    program_ids = [await _create_program(ctx, *program) for program in content.PROGRAMS]
+    return created_forms[content.CHECK_IN], program_ids[0]
+
+
+async def _create_exercise(
+    ctx: Context, assets: Assets, name: str, exercise_type: str, equipment: str, text: str, pose: str
+) -> None:
+    file = await assets.attach(ctx, f"exercise/{pose}")
+    media = {
+        "type": "image",
+        "key": None,
+        "source": None,
+        "url": file_url(ctx.services, file.id, _LINK_LIFETIME),
+        "thumbnailUrl": file_url(ctx.services, file.thumbnail_id, _LINK_LIFETIME),
     }
-    identifier = ObjectId()
-    made = customers.build_document(details, str(uuid.uuid4()), sample=True, archived=archived)
-    await customers.add_many(ctx, [{"_id": identifier, **made}])
-    if archived:
-        return identifier
-    calendar = [
-        _block(number + session, "date", str(monday + timedelta(weeks=week, days=day)), 0.8 + 0.02 * (number + week))
-        for week in range(_WEEKS_BACK + _WEEKS_AHEAD)
-        for session, day in enumerate(_TRAINING_DAYS)
-    ]
-    await workouts.add_blocks(ctx, ClientCalendar(identifier), calendar)
-    return identifier
+    exercise = {
+        "name": name,
+        "aliases": [],
+        "type": exercise_type,
+        "level": "beginner",
+        "defaultInstructions": text,
+        "videoLink": None,
+        "tags": ["own"],
+        "muscleGroups": [{"_id": next(iter(muscles.NAME_OF)), "role": "primary"}],
+        "equipment": equipment,
+        "media": [media],
+    }
+    await exercises.create(ctx, cast("Any", exercise))
 
 
-def _block(number: int, slot: str, when: object, load_factor: float) -> BlockPlan:
-    session = _SESSIONS[number % len(_SESSIONS)]
-    plan = {"name": session, slot: when, "isRest": False, "items": content.session_items(session, load_factor)}
-    return cast("BlockPlan", plan)
+async def _create_program(
+    ctx: Context, name: str, description: str, tags: tuple[str, ...], weeks: int, days: tuple[int, ...]
+) -> ObjectId:
+    program = await programs.create(ctx, {"name": name, "description": description, "tags": list(tags)})
+    plans = []
+    for week in range(weeks):
+        for number, day in enumerate(days):
+            session = content.PROGRAM_SESSIONS[number % len(content.PROGRAM_SESSIONS)]
+            items = content.plan_items(session, 0.6 + 0.025 * week)
+            plans.append({"name": session, "day": 7 * week + day, "isRest": False, "items": items})
+    await workouts.add_blocks(ctx, programs.ProgramPlan(program["_id"]), cast("Any", plans))
+    return program["_id"]
+
+
+# --- clients ---------------------------------------------------------------------------------------------------------
+
+
+async def _create_client(
+    ctx: Context, client: Client, trainer: ObjectId | None, assets: Assets, check_in: Form, program_id: ObjectId
+) -> None:
+    today = ctx.caller.today()
+    customer_id = assets.customer_ids[client.name]
+    await _add_customer(ctx, client, trainer, assets, today)
+    await logs.add_logged_blocks(ctx, customer_id, list(training.schedule(client, check_in, today)))
+    if client.name == content.WITH_PROGRAM:
+        monday = today - timedelta(days=today.weekday() + 7)
+        await programs.add_to_calendar(ctx, await programs.load_dated(ctx, program_id, str(monday)), customer_id)
+    await _record_measurements(ctx, customer_id, client, today)
+    for text in client.notes:
+        await notes.create(ctx, customer_id, text)
+    if client.name in content.WITH_PHOTOS:
+        await _add_photos(ctx, client, assets, today)
+    if client.name in content.WITH_PLAN:
+        for version in range(1, PLAN_VERSIONS + 1):
+            file = await assets.attach(ctx, f"plan/{client.name}/{version}")
+            await nutrition_plans.upload(ctx, customer_id, file)
+
+
+async def _add_customer(ctx: Context, client: Client, trainer: ObjectId | None, assets: Assets, today: date) -> None:
+    details: CustomerDetails = {
+        "name": client.name,
+        "surname": client.surname,
+        "email": client.email,
+        "phone": client.phone,
+        "birthday": client.birthday,
+        "timezone": client.timezone,
+        "groups": list(client.groups),
+        "assignedTo": trainer,
+    }
+    document = customers.build_document(details, str(uuid.uuid4()), sample=True)
+    customer_id = document["_id"] = assets.customer_ids[client.name]
+    document["customerRoleData"]["firstLoginDate"] = _at(today - timedelta(weeks=client.weeks))
+    document["lastActivityDate"] = _at(today - timedelta(days=1 + 9 * (client.character == "fading")))
+    await customers.add_many(ctx, [document])
+    await customers.set_profile_photo(ctx, customer_id, await assets.attach(ctx, f"profile/{client.name}"))
+
+
+async def _record_measurements(ctx: Context, customer_id: ObjectId, client: Client, today: date) -> None:
+    dates: dict[ObjectId, datetime] = {}
+    measurements = training.measurements(client, today)
+    for metric_set in await metric_sets.list_all(ctx):
+        await metrics.assign(ctx, customer_id, metric_set["_id"])
+        for metric in metric_set["metrics"]:
+            for day, values in measurements:
+                value = values[metric["name"]]
+                entry = await metrics.record(ctx, customer_id, metric_set["_id"], metric["_id"], str(day), value)
+                dates[entry["_id"]] = _at(day)
+    await activity.set_dates(ctx, customer_id, dates)
+
+
+async def _add_photos(ctx: Context, client: Client, assets: Assets, today: date) -> None:
+    customer_id = assets.customer_ids[client.name]
+    dates: dict[ObjectId, datetime] = {}
+    for number, (day, _) in enumerate(photo_dates(client, today)):
+        for index, side in SIDES.items():
+            file = await assets.attach(ctx, f"progress/{client.name}/{number}/{side}")
+            photos = await progress_photos.add(ctx, customer_id, str(day), index, file)
+            dates[photos["_id"]] = _at(day)
+    await activity.set_dates(ctx, customer_id, dates)
+
+
+def _at(day: date) -> datetime:
+    """Return the time at which something is recorded on a day, in UTC."""
+    return datetime.combine(day, time(8, 15), UTC).replace(tzinfo=None)

@@ -63,8 +63,10 @@ class StoredFile:
 # --- writing -------------------------------------------------------------------------------------------------------
 
 
-async def store(ctx: Context, source: IO[bytes], *, name: str, content_type: str, customer_id: ObjectId) -> StoredFile:
-    """Store the rest of `source` as a file of a client of the company; nothing is left behind if anything fails.
+async def store(
+    ctx: Context, source: IO[bytes], *, name: str, content_type: str, customer_id: ObjectId | None
+) -> StoredFile:
+    """Store the rest of `source` as a file of a client, or of the company (None); if it fails, nothing is left behind.
 
     The file cannot be read until it is attached.
     """

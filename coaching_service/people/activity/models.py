@@ -53,3 +53,14 @@ class StoredActivityEvent(Stored):
     date: datetime
     data: dict[str, Any]
     actor: NotRequired[Actor]
+
+
+class NewActivityEvent(TypedDict):
+    """An entry to store; `sourceId` is the document that it reports on."""
+
+    customerId: ObjectId
+    sourceId: ObjectId
+    type: ActivityType
+    date: datetime
+    data: dict[str, Any]
+    actor: Actor

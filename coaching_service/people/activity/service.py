@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Literal
 
 from coaching_service.core.auth.principal import Principal, Via
@@ -10,7 +12,13 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import Page, page_document, skip_of
 from coaching_service.people.activity import store
-from coaching_service.people.activity.models import ActivityEvent, ActivityType, Actor, AttributedEvent
+from coaching_service.people.activity.models import (
+    ActivityEvent,
+    ActivityType,
+    Actor,
+    AttributedEvent,
+    NewActivityEvent,
+)
 from coaching_service.people.customers import service as customers
 
 _ACTOR_TYPES: dict[Via, Literal["coach", "key", "assistant"]] = {
@@ -42,6 +50,16 @@ async def remove_events(
 ) -> None:
     """Remove entries about a source document, in the caller's transaction."""
     await store.delete(ctx, customer_id, source_id, activity_types)
+
+
+async def add_many(ctx: Context, entries: Sequence[NewActivityEvent]) -> None:
+    """Add entries with their own dates, about source documents without entries of the same types: for imports."""
+    await store.insert_many(ctx, entries)
+
+
+async def set_dates(ctx: Context, customer_id: ObjectId, dates: Mapping[ObjectId, datetime]) -> None:
+    """Set the dates (UTC) of entries by their source documents: for imports."""
+    await store.set_dates(ctx, customer_id, dates)
 
 
 async def list_events(ctx: Context, customer_id: ObjectId, *, page: int, size: int) -> Page[ActivityEvent]:

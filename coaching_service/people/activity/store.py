@@ -11,7 +11,13 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.activity.models import ActivityType, Actor, AttributedEvent, StoredActivityEvent
+from coaching_service.people.activity.models import (
+    ActivityType,
+    Actor,
+    AttributedEvent,
+    NewActivityEvent,
+    StoredActivityEvent,
+)
 
 events = Documents[StoredActivityEvent](
     "activity",
@@ -53,6 +59,20 @@ async def delete(
     """Delete the entries of these types and this source."""
     where = {"customerId": customer_id, "sourceId": source_id, "type": {"$in": list(activity_types)}}
     await events.delete_many(ctx, where)
+
+
+async def insert_many(ctx: Context, entries: Sequence[NewActivityEvent]) -> None:
+    """Store entries of types and sources that have none."""
+    await events.insert_many(ctx, entries)
+
+
+async def set_dates(ctx: Context, customer_id: ObjectId, dates: Mapping[ObjectId, datetime]) -> None:
+    """Set the dates of the entries about source documents."""
+    changes = [
+        ({"customerId": customer_id, "sourceId": source_id}, {"$set": {"date": date}})
+        for source_id, date in dates.items()
+    ]
+    await events.set_derived_each(ctx, changes)
 
 
 async def find_page(ctx: Context, customer_id: ObjectId, *, skip: int, limit: int) -> tuple[list[AttributedEvent], int]:

@@ -25,7 +25,10 @@ async def read(ctx: Context, file_id: ObjectId, expires: str, signature: str) ->
         message = "The link is not valid or has expired; read the record again for a new one"
         raise Forbidden(message, code="LINK_INVALID")
     file = await files.find(ctx.services, file_id)
-    if file is None or not await customers.exists(ctx.services, file["companyId"], file["customerId"]):
+    if file is None:
+        raise NotFound("file")
+    customer_id = file["customerId"]
+    if customer_id is not None and not await customers.exists(ctx.services, file["companyId"], customer_id):
         raise NotFound("file")
 
     def read_range(start: int, end: int) -> AsyncIterator[bytes]:

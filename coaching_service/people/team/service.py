@@ -27,13 +27,14 @@ async def create_company(
     *,
     timezone: str = "UTC",
     load_unit: str = "kg",
+    company_id: ObjectId | None = None,
 ) -> Principal:
     """Create a company and its owner, and return the owner as a principal.
 
     `password_hash` comes from passwords.hash_password; `timezone` is an IANA name, `load_unit` is `kg` or `lb`.
     Raises Conflict if the e-mail address is already used to sign in.
     """
-    company = Company(ObjectId(), company_name, timezone, load_unit)
+    company = Company(company_id or ObjectId(), company_name, timezone, load_unit)
     owner_id = ObjectId()
     principal = Principal(
         id=owner_id,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TypedDict, cast
 
 from coaching_service.core.database.context import Context
@@ -12,7 +13,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import NAME_LENGTH
 from coaching_service.core.variants import DeferredChange
 from coaching_service.people.activity import service as activity
-from coaching_service.people.activity.models import ActivityType
+from coaching_service.people.activity.models import ActivityType, Actor, NewActivityEvent
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.logs.events import ItemLogged
@@ -27,6 +28,7 @@ from coaching_service.training.workouts.models import (
     CircuitItem,
     CustomerSet,
     ItemLog,
+    LoggedBlock,
     StoredBlock,
     WorkItem,
 )
@@ -141,6 +143,55 @@ def _item_name(item: WorkItem) -> str:
 
 def _block_data(block: StoredBlock) -> _BlockData:
     return {"wblockId": block["_id"], "blockName": block["name"], "day": str(block["date"])}
+
+
+@transactional
+async def add_logged_blocks(ctx: Context, customer_id: ObjectId, blocks: Sequence[LoggedBlock]) -> None:
+    """Add blocks with their logs to a client's empty calendar, with records, responses and activity of the client.
+
+    The activity feed has the times of the logs. For sample data: access and references are not checked.
+    """
+    calendar = ClientCalendar(customer_id)
+    customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "name"))
+    actor: Actor = {"type": "client", "_id": customer_id, "name": customer["name"]}
+    stored = await workouts.add_logged_blocks(ctx, calendar, blocks)
+    times = {str(block["plan"].get("date")): block["loggedAt"] for block in blocks}
+    entries: list[NewActivityEvent] = []
+    for block in await workouts.list_blocks(ctx, calendar, min(times), max(times)):
+        entries += await _add_log_of_block(ctx, customer_id, block, times[str(block["date"])], actor)
+    await activity.add_many(ctx, entries)
+    await calendar.after_completed_work_change(ctx, [item for block in stored for item in block["items"]])
+    await ctx.publish(ItemLogged(customer_id))
+
+
+async def _add_log_of_block(
+    ctx: Context, customer_id: ObjectId, block: Block, logged_at: datetime, actor: Actor
+) -> list[NewActivityEvent]:
+    """Store the responses to the forms of a block, and return its entries of the activity feed."""
+    about: _BlockData = {"wblockId": block["_id"], "blockName": block["name"], "day": str(block["date"])}
+
+    def entry(activity_type: ActivityType, source_id: ObjectId, **data: object) -> NewActivityEvent:
+        return {
+            "customerId": customer_id,
+            "sourceId": source_id,
+            "type": activity_type,
+            "date": logged_at,
+            "data": {**about, **data},
+            "actor": actor,
+        }
+
+    entries = []
+    for item in block["items"]:
+        if item["isCompleted"]:
+            if item["type"] == "FORM":
+                form, answers = item["form"], item["answers"]
+                await form_responses.record_response(ctx, customer_id, item["_id"], form, about["day"], answers)
+            activity_type = _ACTIVITY_OF_ITEM.get(item["type"], "item_logged")
+            data = {"witemId": item["_id"], "itemType": item["type"], "itemName": _item_name(item)}
+            entries.append(entry(activity_type, item["_id"], **data))
+    if block["isCompleted"]:
+        entries.append(entry("workout_completed", block["_id"]))
+    return entries
 
 
 async def log_block(ctx: Context, customer_id: ObjectId, block_id: ObjectId, log: BlockLog) -> Block:

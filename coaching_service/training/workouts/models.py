@@ -405,6 +405,20 @@ class BlockLog(TypedDict):
     version: NotRequired[int | None]
 
 
+class LoggedBlock(TypedDict):
+    """A block to add with what was done of it: a log (or null) for each of its items, and of the session.
+
+    `loggedAt` is the time of the logs, in UTC.
+    """
+
+    plan: BlockPlan
+    logs: list[ItemLog | None]
+    loggedAt: datetime
+    durationMinutes: float | None
+    sessionRpe: float | None
+    comment: str | None
+
+
 class ScheduledBlock(TypedDict):
     """A scheduled block with the number of its items and of those completed."""
 

@@ -25,6 +25,7 @@ from coaching_service.training.workouts.models import (
     BlockLog,
     BlockPlan,
     ItemChange,
+    LoggedBlock,
     StoredBlock,
     WorkItem,
 )
@@ -90,6 +91,35 @@ async def add_blocks(ctx: Context, owner: ScheduleOwner, plans: Sequence[BlockPl
     await exercises.count_uses(ctx, items.exercise_ids(item for block in blocks for item in block["items"]))
     await owner.after_schedule_change(ctx)
     return len(blocks)
+
+
+@transactional
+async def add_logged_blocks(ctx: Context, owner: ScheduleOwner, logged: Sequence[LoggedBlock]) -> list[StoredBlock]:
+    """Add blocks with what was done of them to an empty schedule of an owner whose access has been checked.
+
+    Returns the stored blocks. What follows from the logs is up to the caller.
+    """
+    blocks = [_new_logged_block(owner, block) for block in logged]
+    await fix_load_unit(ctx, [item for block in blocks for item in block["items"]])
+    await store.insert_many(ctx, blocks)
+    await owner.after_schedule_change(ctx)
+    return await store.find_all(ctx, owner.block_filter, owner.day_field)
+
+
+def _new_logged_block(owner: ScheduleOwner, logged: LoggedBlock) -> BlockContent:
+    block = _new_block(owner, logged["plan"])
+    logged_items = []
+    for item, log in zip(block["items"], logged["logs"], strict=True):
+        logged_item = items.log_item(item, log) if log else item
+        completed_at = logged["loggedAt"] if logged_item["isCompleted"] else None
+        logged_items.append(cast("WorkItem", {**logged_item, "completedAt": completed_at}))
+    return {
+        **block,
+        "items": logged_items,
+        "durationMinutes": logged["durationMinutes"],
+        "sessionRpe": logged["sessionRpe"],
+        "comment": logged["comment"],
+    }
 
 
 async def list_stored_blocks(ctx: Context, owner: ScheduleOwner) -> list[StoredBlock]:
