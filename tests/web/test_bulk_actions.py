@@ -47,7 +47,7 @@ async def test_existing_groups_are_checkboxes(coach: CoachClient, owner_page: Vi
     ana = await coach.create_customer("Ana", groups=["Legs, arms", "Evening"])
     confirmation = await owner_page.get(BULK, params={"ids": ana["_id"], "action": "groups-remove"})
     assert 'value="Legs, arms"' in confirmation.html
-    assert "New ones" not in confirmation.text
+    assert "New groups" not in confirmation.text
     (await owner_page.submit(confirmation, BULK)).ok(400).says("This is required.")
     (await owner_page.submit(confirmation, BULK, groupNames=["Legs, arms", ""])).says("1 client changed")
     saved = (await coach.get(f"/coach/customers/{ana['_id']}")).ok()

@@ -132,7 +132,7 @@ async def test_client_is_archived_restored_and_deleted(coach: CoachClient, owner
     for _ in range(2):
         (await owner_page.submit(archived, f"{base}/restore")).ok().says("Ana is active again.")
     assert f"{base}/invite" not in [form.action for form in page.forms]
-    page.says("Add an email address above to send an invitation.")
+    page.says("Add an e-mail address above to send an invitation.")
     confirmation = (await owner_page.get(f"{base}/delete")).says(
         "All of this client’s data will be deleted:", "This cannot be undone."
     )

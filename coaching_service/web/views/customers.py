@@ -116,5 +116,5 @@ async def new_customer(ctx: Context, form: dict[str, Any]) -> Redirect:
     if send_invitation and customer["email"]:
         notice += " Invitation sent."
     elif send_invitation:
-        notice += " No invitation was sent because the client has no email address."
+        notice += " No invitation was sent because the client has no e-mail address."
     return Redirect(customer_path(customer["_id"]), notice, customer_id=customer["_id"])

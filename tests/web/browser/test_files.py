@@ -43,7 +43,7 @@ async def test_plan_is_uploaded_by_keyboard(page: Page, coach: CoachClient, tmp_
     await tab_to(page, "Plan")
     await page.keyboard.press("Enter")
     await expect(page.get_by_label("Plan", exact=True)).to_have_value(r"C:\fakepath\Plan.pdf")
-    await tab_to(page, "Keep the plan")
+    await tab_to(page, "Upload")
     await page.keyboard.press("Enter")
 
     await expect(page.get_by_role("status")).to_have_text("Plan.pdf saved as version 1.")
@@ -60,8 +60,8 @@ async def test_photo_that_is_too_large_is_reported_at_its_field(
     await page.get_by_role("button", name="Save photo").click()
 
     await expect(page.get_by_label("Photo", exact=True)).to_have_accessible_description(
-        "A JPEG, PNG or WebP picture of at most 15 MB. Another of the same date and side takes its place. "
-        "No file is kept with a form: Choose the file again. This must not be larger than 15 MB."
+        "JPEG, PNG or WebP, up to 15 MB. Replaces the photo of the same date and view. "
+        "Choose the file again. This must not be larger than 15 MB."
     )
     await expect(page.get_by_label("Date")).to_have_value("2026-03-02")
     assert await serious(page) == []

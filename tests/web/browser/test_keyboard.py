@@ -40,12 +40,12 @@ async def test_client_is_added_and_planned_by_keyboard(open_page: OpenPage, coac
     await page.keyboard.press("Enter")
     await page.wait_for_url("**/app/customers")
 
-    await tab_to(page, "Skip to the content")
+    await tab_to(page, "Skip to content")
     await page.keyboard.press("Enter")
-    await tab_to(page, "Add a client")
+    await tab_to(page, "Add client")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("heading", name="Add client")).to_be_visible()
-    await tab_to(page, "Name")
+    await tab_to(page, "First name")
     await page.keyboard.type("Ana")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("status")).to_contain_text("Ana added.")
@@ -53,7 +53,7 @@ async def test_client_is_added_and_planned_by_keyboard(open_page: OpenPage, coac
     await page.goto(f"{page.url}?week={MONDAY}")
     await tab_to(page, "Add a workout on Mon 2 Mar 2026")
     await page.keyboard.press("Enter")
-    await tab_to(page, "Name")
+    await tab_to(page, "Workout name")
     await page.keyboard.type("Legs")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("status")).to_have_text("Legs added. Now add exercises to it.")
@@ -68,7 +68,7 @@ async def test_error_summary_receives_focus(open_page: OpenPage, complaints: lis
 
     await expect(page.get_by_role("alert")).to_be_focused()
     await expect(page.get_by_label("Password")).to_have_accessible_description(
-        "At least 12 characters. A few words in a row are easy to remember. This must be at least 12 characters long."
+        "At least 12 characters. Several words are easy to remember. This must be at least 12 characters long."
     )
     await expect(page).to_have_title("Error: Sign up · Coaching")
     assert all("400" in each for each in complaints), "only the rejected form"

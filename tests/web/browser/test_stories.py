@@ -23,7 +23,7 @@ async def test_sign_up_then_create_use_and_delete_an_api_key(open_page: OpenPage
     await page.get_by_label("Your name").fill("Nova")
     await page.get_by_label("E-mail").fill(f"nova-{secrets.token_hex(6)}@example.com")
     await page.get_by_label("Password").fill(PASSWORD)
-    await page.get_by_role("button", name="Create the company").click()
+    await page.get_by_role("button", name="Create company").click()
     await expect(page.get_by_role("status")).to_have_text("Welcome, Nova. Nova Gym is ready.")
 
     await page.get_by_role("link", name="Settings").click()
@@ -38,8 +38,8 @@ async def test_sign_up_then_create_use_and_delete_an_api_key(open_page: OpenPage
     await expect(page.get_by_role("link", name="Ana")).to_be_visible()
     await page.get_by_role("link", name="Settings").click()
     await page.get_by_role("link", name="Delete Website").click()
-    await expect(page.get_by_text("is loses access immediately")).to_be_visible()
-    await page.get_by_role("button", name="Delete the key").click()
+    await expect(page.get_by_text("will lose access immediately")).to_be_visible()
+    await page.get_by_role("button", name="Delete key").click()
     await expect(page.get_by_role("status")).to_have_text("Website deleted. Requests with it are rejected from now on.")
     (await caller.get("/me")).refused(401)
 
@@ -112,12 +112,12 @@ async def test_bulk_action_shows_its_progress(page: Page, coach: CoachClient) ->
     await expect(page.locator("[data-chosen]")).to_have_text("All are chosen")
     await page.get_by_label("Bulk action").select_option("Add to groups…")
     await page.get_by_role("button", name="Continue").click()
-    await page.get_by_label("New ones, one a line").fill("Spring")
-    await page.get_by_role("button", name="Add to the groups").click()
+    await page.get_by_label("New groups, one per line").fill("Spring")
+    await page.get_by_role("button", name="Add to groups").click()
 
     await expect(page.get_by_role("heading", name="40 clients changed")).to_be_visible()
     await expect(page.locator(".step:visible")).to_have_text("40 of 40")
-    await page.get_by_role("link", name="Back to the clients").click()
+    await page.get_by_role("link", name="Back to clients").click()
     await expect(page.get_by_label("Group")).to_contain_text("Spring (40)")
 
 
@@ -151,10 +151,10 @@ async def test_assistant_is_connected_and_disconnected(
         await page.get_by_label("E-mail").fill(str(coach.ctx.caller.email))
         await page.get_by_label("Password").fill(PASSWORD)
         await page.get_by_role("button", name="Sign in").click()
-        await expect(page.get_by_role("heading", name="Let Claude in?")).to_be_visible()
+        await expect(page.get_by_role("heading", name="Connect Claude?")).to_be_visible()
         assert await serious(page) == []
         await picture(page, "light", "oauth-authorize")
-        await page.get_by_role("button", name="Let it read and change").click()
+        await page.get_by_role("button", name="Allow", exact=True).click()
         await expect(page).to_have_title("Back at the assistant")
         code = parse_qs(urlsplit(page.url).query)["code"][0]
         (await claude.exchange(code)).ok()
@@ -162,7 +162,7 @@ async def test_assistant_is_connected_and_disconnected(
     await page.goto("/app/settings/assistants")
     await page.get_by_role("link", name="Disconnect Claude").click()
     await page.get_by_role("button", name="Disconnect").click()
-    await expect(page.get_by_role("status")).to_have_text("Claude is disconnected.")
+    await expect(page.get_by_role("status")).to_have_text("Claude disconnected.")
     assert [each for each in complaints if CALLBACK not in each] == []
     complaints.clear()  # the assistant's URL is the only other host
 
