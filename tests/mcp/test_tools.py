@@ -193,7 +193,7 @@ async def test_items_are_added_and_moved(mcp: McpHttpClient, coach: CoachClient)
         ({}, "exercises.0.sets.0 must have exactly one of reps, seconds and meters"),
         ({"reps": 5, "seconds": 5}, "one of reps, seconds and meters"),
         ({"reps": 8, "repsMax": 5}, "repsMax must not be less than reps"),
-        ({"meters": 400, "load": 5}, "load does not go with meters"),
+        ({"meters": 400, "load": 5}, "load must not be combined with meters"),
         ({"reps": "5"}, "reps must be an integer"),
         ({"reps": 5, "weight": 5}, "exercises.0.sets.0 unknown field; the known ones are reps, repsMax"),
         ({"reps": 5, "count": 21}, "count must not be greater than 20"),
