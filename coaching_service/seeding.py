@@ -1,4 +1,4 @@
-"""Many plausible clients, the same ones every time: for large demonstrations, benchmarks and tests at scale."""
+"""Generates many plausible clients, always the same, for large demonstrations, benchmarks and tests at scale."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SEED = 20_261_120
 _ARCHIVED_SHARE = 0.1
 _WITHOUT_TRAINER_SHARE = 0.2
 
-# Given names and surnames of one culture a line.
+# Given names and surnames, one culture per line.
 _PEOPLE: tuple[tuple[str, str], ...] = (
     ("Ana Carmen Diego Javier José Lucía Marta Pablo", "Álvarez Castro Flores García Muñoz Núñez Ortega Ruiz"),
     ("Beatriz Caio Inês João Letícia Rafael Tiago Vitória", "Almeida Barbosa Carvalho Conceição Lopes Moreira Silva"),
@@ -56,23 +56,24 @@ _PEOPLE: tuple[tuple[str, str], ...] = (
 _GROUPS = ("Beginners", "Evening", "Morning", "Online", "Postnatal", "Rehab", "Running", "Seniors", "Strength")
 _UNDECOMPOSED = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "'": None, "-": None})
 
-Told = Callable[[int], None]
+ReportProgress = Callable[[int], None]
 
 
 async def seed_clients(
     services: Services,
     ctx: Context,
     count: int,
-    progress: Told = lambda _: None,
+    progress: ReportProgress = lambda _: None,
     *,
     trainers: Sequence[ObjectId] = (),
 ) -> None:
     """Add `count` sample clients to the company of `ctx`, a thousand in each transaction.
 
-    About a tenth are archived, a fifth have no trainer, the others one of `trainers` (without any: the one asking).
-    `progress` is told after each thousand how many there are. Every call adds the same people under new identifiers.
+    About a tenth are archived and a fifth have no trainer; the others have one of `trainers`, by default the caller.
+    `progress` is called with the number of clients after each thousand. Every call adds the same people under new
+    identifiers.
     """
-    ctx = Context(services, ctx.caller)  # each thousand is a transaction of its own
+    ctx = Context(services, ctx.caller)  # each thousand has a transaction of its own
     chance = random.Random(_SEED)  # noqa: S311 - to be repeatable is the point
     coaches = trainers or (ctx.caller.id,)
     for first in range(0, count, BATCH):
@@ -82,8 +83,8 @@ async def seed_clients(
 
 
 @contextmanager
-def progress_bar(console: Console, count: int) -> Iterator[Told]:
-    """A bar on `console` for as long as `count` clients are added; gives what tells it how many there are."""
+def progress_bar(console: Console, count: int) -> Iterator[ReportProgress]:
+    """Show a progress bar on `console` while `count` clients are added; yields the function that updates it."""
     columns = (TextColumn("Adding clients"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console) as bar:
         task = bar.add_task("", total=count)
@@ -91,16 +92,16 @@ def progress_bar(console: Console, count: int) -> Iterator[Told]:
 
 
 def _client(chance: random.Random, number: int, count: int, trainers: Sequence[ObjectId]) -> Document:
-    """The client of that number, as it is stored."""
-    # One culture after another: names that are alike are neighbours in the index of suffixes, and a thousand clients
-    # who are neighbours there change few of its pages.
+    """The client with that number, as it is stored."""
+    # One culture after another: similar names are close together in the index of suffixes, so that a thousand clients
+    # change few of its pages.
     names, surnames = _PEOPLE[number * len(_PEOPLE) // count]
     name, surname = chance.choice(names.split()), chance.choice(surnames.split())
     details: CustomerDetails = {
         "name": name,
         "surname": surname,
         "email": f"{_ascii(name)}.{_ascii(surname)}.{number}@example.com",
-        "phone": f"+44 7700 900{chance.randrange(1000):03}",  # a range that belongs to nobody
+        "phone": f"+44 7700 900{chance.randrange(1000):03}",  # a range reserved for fiction
         "birthday": f"{chance.randint(1945, 2008)}-{chance.randint(1, 12):02}-{chance.randint(1, 28):02}",
         "groups": sorted(chance.sample(_GROUPS, chance.choice((0, 0, 1, 1, 1, 2, 3)))),
         "assignedTo": None if chance.random() < _WITHOUT_TRAINER_SHARE else chance.choice(trainers),

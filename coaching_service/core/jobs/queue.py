@@ -187,12 +187,12 @@ async def run_due(services: Services, steps: Steps, *, at: datetime | None = Non
 async def working(
     services: Services,
     steps: Steps,
-    standing: Collection[str] = (),
+    standing_kinds: Collection[str] = (),
     dedicated: Mapping[str, int] | None = None,
     *,
     start: asyncio.Event | None = None,
 ) -> AsyncIterator[None]:
-    """Run jobs in the background while the context is open, and store those of the `standing` kinds.
+    """Run jobs in the background while the context is open, and store those of the `standing_kinds`.
 
     Jobs run one at a time, except the kinds in `dedicated`: each of these runs that many at a time, independently of
     all others. With `start`, no job runs before that event.
@@ -202,7 +202,7 @@ async def working(
     async def work() -> None:
         if start is not None:
             await start.wait()
-        await worker.run(standing)
+        await worker.run(standing_kinds)
 
     task = asyncio.create_task(work())
     try:
@@ -220,7 +220,7 @@ class _Worker:
         self._services, self._steps, self._dedicated = services, steps, dedicated
         self._running: dict[str, set[asyncio.Task[None]]] = {name: set() for name in (_SHARED_SLOT, *dedicated)}
 
-    async def run(self, standing: Collection[str]) -> None:
+    async def run(self, standing_kinds: Collection[str]) -> None:
         """Work until cancelled."""
         has_standing_jobs = False
         try:
@@ -228,7 +228,7 @@ class _Worker:
                 self._services.job_available.clear()
                 try:
                     if not has_standing_jobs:
-                        await ensure_standing_jobs(self._services, standing)
+                        await ensure_standing_jobs(self._services, standing_kinds)
                         has_standing_jobs = True
                     while await self._start_next():
                         pass
