@@ -142,6 +142,25 @@ async def test_sessions_follow_the_rule_of_working_sets(old_database: Services) 
     assert due == 2, "the figures of every client are computed again"
 
 
+async def test_media_of_exercises_get_identifiers_and_thumbnails(old_database: Services) -> None:
+    """Release 0.1.0 stored media without `_id` and `thumbnailUrl`, and the suffixes of exercises."""
+    exercises = old_database.db["exercises"]
+    media = [
+        {"type": kind, "url": f"https://example.com/{kind}", "source": None, "key": None} for kind in ("image", "video")
+    ]
+    exercise = {"_id": ObjectId(), "companyId": ObjectId(), "name": "Sled Push", "media": media, "suf": ["push"]}
+    await exercises.insert_one(exercise)
+
+    await migrate(old_database.db, old_database.vault)
+
+    stored = await exercises.find_one({"_id": exercise["_id"]})
+    assert stored is not None
+    assert "suf" not in stored
+    assert [{name: each[name] for name in media[0]} for each in stored["media"]] == media
+    assert [each["thumbnailUrl"] for each in stored["media"]] == [None, None]
+    assert len({each["_id"] for each in stored["media"]}) == 2
+
+
 async def test_steps_are_applied_once(old_database: Services) -> None:
     db = old_database.db
     await migrate(db, old_database.vault)

@@ -31,7 +31,7 @@ exercises = Documents[Exercise](
         Index(("deletedAt", "sortName", "_id")),
         Index(("deletedAt", "type", "sortName", "_id")),
     ),
-    private=("sortName", "search", "suf", "deletedAt", "digest"),  # older documents have `suf`
+    private=("sortName", "search", "deletedAt", "digest"),
     shared=True,
     cross_company_reason="the shared library belongs to no company and is published by the operator",
 )

@@ -22,6 +22,7 @@ from coaching_service.core.database.migrations import (
     step_0001_last_trained_date,
     step_0002_sealed_mail,
     step_0003_sessions,
+    step_0004_exercise_media,
 )
 
 COLLECTION = "migrations"
@@ -43,6 +44,7 @@ STEPS = (
     Step(1, "last_trained_date", step_0001_last_trained_date.apply),
     Step(2, "sealed_mail", step_0002_sealed_mail.apply),
     Step(3, "sessions", step_0003_sessions.apply),
+    Step(4, "exercise_media", step_0004_exercise_media.apply),
 )
 
 
