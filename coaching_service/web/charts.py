@@ -1,7 +1,7 @@
-"""Charts as SVG: no script, no style of their own (the stylesheet's classes paint them), axes with units.
+"""Charts as SVG without scripts and inline styles: the classes of the stylesheet color them, and axes show units.
 
-A chart is drawn in a space 360 wide, so that its letters can be read on a telephone. The numbers it shows stand in a
-table beneath it (see macros.html), which is what a screen reader reads.
+Charts are 360 units wide, so that labels stay legible on a phone. The values are repeated in a table below each chart
+(see macros.html) for screen readers.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from markupsafe import Markup
 
 WIDTH, HEIGHT = 360, 190
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 8, 22, 24
-_LETTER = 6.8  # how wide a figure is, at most
-_MAX_DOTS = 60
+_DIGIT_WIDTH = 6.8  # the maximum width of a digit
+_MAX_POINTS = 60
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _CELL, _WEEKS = 13, 13
 _THOUSANDS = ("", "k", "M", "G", "T")
@@ -24,39 +24,39 @@ _THOUSANDS = ("", "k", "M", "G", "T")
 
 @dataclass(frozen=True)
 class Scale:
-    """The upright axis: from `low` to `high`, marked every `step`."""
+    """The vertical axis from `low` to `high`, with a tick every `step`."""
 
     low: float
     high: float
     step: float
 
     def y(self, value: float) -> float:
-        """Where a value is, from the top."""
+        """Return the distance of a value from the top."""
         share = (value - self.low) / (self.high - self.low)
         return round(HEIGHT - _BOTTOM - share * (HEIGHT - _TOP - _BOTTOM), 1)
 
-    def marks(self) -> list[float]:
-        """The values marked."""
+    def ticks(self) -> list[float]:
+        """Return the values of the ticks."""
         count = round((self.high - self.low) / self.step)
         return [self.low + at * self.step for at in range(count + 1)]
 
-    def texts(self) -> list[str]:
-        """The marks as they are written: in thousands, millions ... of as many figures as tell them apart."""
+    def tick_labels(self) -> list[str]:
+        """Return the labels of the ticks, abbreviated (k, M ...) with as many decimals as make them distinct."""
         power = min(len(_THOUSANDS) - 1, int(math.log10(max(abs(self.low), abs(self.high), 1)) / 3))
         unit = 1000**power if power > 1 or max(abs(self.low), abs(self.high)) >= 10_000 else 1
         places = max(0, 1 - math.floor(math.log10(self.step / unit)))
         suffix = _THOUSANDS[power] if unit > 1 else ""
-        texts = [_plain(mark / unit, places) for mark in self.marks()]
+        texts = [_plain(tick / unit, places) for tick in self.ticks()]
         return [text if text == "0" else text + suffix for text in texts]
 
     @property
     def left(self) -> float:
-        """Where the picture begins, right of the longest mark."""
-        return max(_LEFT, 10 + _LETTER * max(map(len, self.texts())))
+        """The left edge of the plot, right of the longest label."""
+        return max(_LEFT, 10 + _DIGIT_WIDTH * max(map(len, self.tick_labels())))
 
 
 def scale_of(values: Sequence[float], *, from_zero: bool) -> Scale:
-    """An axis with about four round marks that holds every value."""
+    """Return an axis with about four round ticks that contains every value."""
     low, high = min(values), max(values)
     if from_zero:
         low, high = min(low, 0), max(high, 0)
@@ -69,7 +69,7 @@ def scale_of(values: Sequence[float], *, from_zero: bool) -> Scale:
 
 
 def lines(points: Sequence[tuple[str, float]], unit: str, label: str) -> Markup:
-    """Values by date as a line; the distance between two points is that of their dates. Few points are marked."""
+    """Return values by date as a line chart with a time axis; up to 60 values also have points."""
     scale = scale_of([value for _, value in points], from_zero=False)
     days = [date.fromisoformat(day) for day, _ in points]
     first, span = days[0], (days[-1] - days[0]).days
@@ -88,14 +88,14 @@ def lines(points: Sequence[tuple[str, float]], unit: str, label: str) -> Markup:
         _below(scale.left + room * (share if span else 0.5), _day(day, year=of_years), at, len(ends))
         for at, (share, day) in enumerate(zip(shares, ends, strict=True))
     ]
-    marked = dots if len(dots) <= _MAX_DOTS else []
+    marked = dots if len(dots) <= _MAX_POINTS else []
     return _svg([*_axis(scale, unit), f'<path class="line" d="{path}"/>', *marked, *below], label)
 
 
 def bars(values: Sequence[tuple[str, float]], unit: str, label: str) -> Markup:
-    """Values by name as upright bars, in their order; at most five are named, evenly spread, the last among them."""
+    """Return values by name as vertical bars; at most five are labelled, evenly spaced and including the last."""
     scale = scale_of([value for _, value in values], from_zero=True)
-    room = (WIDTH - scale.left - 3.5 * _LETTER) / len(values)  # on the right half a date
+    room = (WIDTH - scale.left - 3.5 * _DIGIT_WIDTH) / len(values)  # space for half of the last label
     drawn = []
     for at, (name, value) in enumerate(values):
         x, y, base = scale.left + room * at + room * 0.15, scale.y(value), scale.y(0)
@@ -109,7 +109,7 @@ def bars(values: Sequence[tuple[str, float]], unit: str, label: str) -> Markup:
 
 
 def rows(values: Sequence[tuple[str, float]], unit: str, label: str) -> Markup:
-    """Values by name as lying bars, one beneath another: for names that need room."""
+    """Return values by name as horizontal bars, for long names."""
     maximum = max(value for _, value in values) or 1
     left, height, room = 104, 20, WIDTH - 104 - 52
     drawn = []
@@ -128,16 +128,18 @@ def rows(values: Sequence[tuple[str, float]], unit: str, label: str) -> Markup:
 
 
 def heat(days: Sequence[tuple[str, str, str]], label: str, today: str = "") -> Markup:
-    """Days as calendars of a quarter each, a week a column: (date, class, what it means) for each, in order, none left
-    out. `today` is marked."""
+    """Return days as one calendar per quarter with a column per week.
+
+    `days`: (date, CSS class, description) of consecutive days. `today` is highlighted.
+    """
     first = date.fromisoformat(days[0][0])
     monday = first - timedelta(days=first.weekday())
     quarters: dict[int, list[tuple[date, str, str]]] = {}
     for day, kind, meaning in days:
         when = date.fromisoformat(day)
-        told = ("today, " if day == today else "") + meaning
+        description = ("today, " if day == today else "") + meaning
         quarters.setdefault((when - monday).days // 7 // _WEEKS, []).append(
-            (when, f"{kind} today" if day == today else kind, told)
+            (when, f"{kind} today" if day == today else kind, description)
         )
     return Markup("").join(
         _quarter(monday + timedelta(weeks=at * _WEEKS), each, label) for at, each in quarters.items()
@@ -165,13 +167,13 @@ def _quarter(monday: date, days: list[tuple[date, str, str]], label: str) -> Mar
 
 
 def short(day: str) -> str:
-    """A date as `2 Mar`."""
+    """Return a date as `2 Mar`."""
     return _day(date.fromisoformat(day))
 
 
 def _axis(scale: Scale, unit: str) -> list[str]:
     drawn = [f'<text class="mark" x="2" y="11">{_safe(unit)}</text>']
-    for value, text in zip(scale.marks(), scale.texts(), strict=True):
+    for value, text in zip(scale.ticks(), scale.tick_labels(), strict=True):
         y = scale.y(value)
         drawn.append(
             f'<line class="grid" x1="{scale.left}" x2="{WIDTH - _RIGHT}" y1="{y}" y2="{y}"/>'
@@ -186,10 +188,10 @@ def _below(x: float, text: str, at: int, count: int) -> str:
 
 
 def _svg(inner: list[str], label: str, *, height: int = HEIGHT, width: int = WIDTH, fixed: bool = False) -> Markup:
-    """A picture as wide as there is room; a `fixed` one a quarter larger than it is drawn."""
+    """Return an SVG that fills the available width, or with `fixed` one at 125 % of its units."""
     about = f'class="chart" role="img" aria-label="{_safe(label)}" viewBox="0 0 {width} {height}"'
     size = f' width="{width * 1.25:.0f}" height="{height * 1.25:.0f}"' if fixed else ""
-    return Markup(f"<svg {about}{size}>{''.join(inner)}</svg>")  # noqa: S704 - every text in it went through _safe
+    return Markup(f"<svg {about}{size}>{''.join(inner)}</svg>")  # noqa: S704 - all text is escaped by _safe
 
 
 def _safe(text: str) -> str:
@@ -205,8 +207,8 @@ def _short(value: float) -> str:
 
 
 def _plain(value: float, places: int) -> str:
-    """A number with so many decimal places at most, thousands set apart."""
-    text = f"{round(value, places) + 0:,.{places}f}"  # + 0: no -0
+    """Return a number with at most `places` decimals and thousands separators."""
+    text = f"{round(value, places) + 0:,.{places}f}"  # + 0 avoids -0
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 

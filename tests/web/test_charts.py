@@ -67,7 +67,7 @@ def test_heat_map_has_each_day_once(first: date, count: int) -> None:
     [(0, 10_300, [0, 5000, 10_000, 15_000]), (79, 82, [79, 80, 81, 82]), (5, 5, [4, 4.5, 5, 5.5, 6])],
 )
 def test_axis_has_round_steps(low: float, high: float, marks: list[float]) -> None:
-    assert charts.scale_of([low, high], from_zero=False).marks() == marks
+    assert charts.scale_of([low, high], from_zero=False).ticks() == marks
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_axis_has_round_steps(low: float, high: float, marks: list[float]) -> No
     ],
 )
 def test_axis_labels_are_short_and_distinct(low: float, high: float, texts: list[str]) -> None:
-    assert charts.scale_of([low, high], from_zero=False).texts() == texts
+    assert charts.scale_of([low, high], from_zero=False).tick_labels() == texts
 
 
 def test_long_line_chart_has_no_points_and_shows_years() -> None:

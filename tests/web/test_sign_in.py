@@ -144,7 +144,7 @@ async def test_password_is_reset_with_the_emailed_link(coach: CoachClient, visit
     confirmation = await visitor.submit(
         await visitor.get("/app/forgotten-password"), "/app/forgotten-password", email="nobody@example.com"
     )
-    confirmation.ok().says("If the address has an account, we sent an e-mail with a link.")
+    confirmation.ok().says("If the address has an account, we sent an email with a link.")
     token = await identities.create_reset_token(coach.ctx, coach.ctx.caller.id, "coach")
     page = await visitor.get(f"/app/reset-password?token={token}")
     short = await visitor.submit(page, "/app/reset-password", password="short")
@@ -163,7 +163,7 @@ async def test_used_reset_link_is_reported(coach: CoachClient, visitor: Visitor)
     page = await visitor.get("/app/reset-password?token=unknown")
     used = await visitor.submit(page, "/app/reset-password", password="another fine phrase")
     used.ok(401).says("The token is unknown, used or older than an hour; ask for another")
-    (await visitor.get("/app/reset-password")).ok().says("Open this page with the link from our e-mail.")
+    (await visitor.get("/app/reset-password")).ok().says("Open this page with the link from our email.")
 
 
 async def test_invited_client_sets_a_password_but_cannot_sign_in_here(

@@ -1,10 +1,10 @@
 "use strict";
-// Comfort only: every page works without it.
+// Enhancements only: every page works without this script.
 
-// What is wrong is read out and scrolled to first.
+// Focus the error summary, so that it is announced and scrolled to.
 document.querySelector("[data-focus]")?.focus();
 
-// A form pressed twice is sent once. Pressed again after a while it is sent again: the first time may have been stopped.
+// Ignore a second submission within three seconds (double click). Later ones are sent: the first may have been interrupted.
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (form.method !== "post") return;
@@ -15,12 +15,12 @@ window.addEventListener("pageshow", () => {
   for (const form of document.forms) delete form.dataset.sent;
 });
 
-// A new company is where its owner's browser is.
+// Propose the browser's time zone at sign-up.
 for (const zone of document.querySelectorAll("[data-zone]")) {
   zone.value ||= Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
-// A secret is copied by a press.
+// Copy buttons.
 for (const button of document.querySelectorAll("[data-copy]")) {
   if (!navigator.clipboard) continue;
   button.hidden = false;
@@ -30,16 +30,16 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   });
 }
 
-// The list of clients says how many are chosen.
+// Show the number of selected clients.
 for (const form of document.querySelectorAll("[data-choose]")) {
-  const told = form.querySelector("[data-chosen]");
+  const output = form.querySelector("[data-chosen]");
   form.addEventListener("change", () => {
     const count = form.querySelectorAll("[name=ids]:checked").length;
-    told.textContent = form.elements.all.checked ? "All are chosen" : count ? `${count} chosen` : "";
+    output.textContent = form.elements.all.checked ? "All selected" : count ? `${count} selected` : "";
   });
 }
 
-// An item is dragged to its new place: the same form is sent that its "Move" shows.
+// Drag an item to a new position: submits the item's "Move" form.
 let dragged = null;
 document.addEventListener("dragstart", (event) => {
   dragged = event.target.closest?.("[data-item]") ?? null;

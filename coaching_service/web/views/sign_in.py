@@ -85,7 +85,7 @@ async def request_password_reset(ctx: Context, form: dict[str, Any]) -> Redirect
     """Send an e-mail with a link if the address has an account; the response is the same if it has none."""
     await sessions.request_password_reset(ctx, form["email"])
     return Redirect(
-        "/app/sign-in", "If the address has an account, we sent an e-mail with a link. It expires in an hour."
+        "/app/sign-in", "If the address has an account, we sent an email with a link. It expires in an hour."
     )
 
 

@@ -52,7 +52,7 @@ async def new_employee_page(_: Context) -> dict[str, Any]:
 async def create_employee(ctx: Context, form: dict[str, Any]) -> Redirect:
     """Add an employee, who receives an e-mail to set a password."""
     await team.create_employee(ctx, form["name"], form["email"], form["permissions"], form["customersScope"])
-    return Redirect("/app/settings/team", f"{form['name']} added. We sent an e-mail with a link to set a password.")
+    return Redirect("/app/settings/team", f"{form['name']} added. We sent an email with a link to set a password.")
 
 
 @pages.get("/{employeeId}", access=owner_session(), template="settings/employee.html")

@@ -101,7 +101,7 @@ async def serious(page: Page) -> list[str]:
 async def sign_in(page: Page, coach: CoachClient) -> None:
     """Sign the company's owner in."""
     await page.goto("/app/sign-in")
-    await page.get_by_label("E-mail").fill(str(coach.ctx.caller.email))
+    await page.get_by_label("Email").fill(str(coach.ctx.caller.email))
     await page.get_by_label("Password").fill(PASSWORD)
     await page.get_by_role("button", name="Sign in").click()
     await page.wait_for_url("**/app/customers")

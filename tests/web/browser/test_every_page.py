@@ -13,7 +13,7 @@ from tests.client import CoachClient
 from tests.conftest import NewCompany
 from tests.contract.world import World
 from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
-from tests.web.browser.studio import populate
+from tests.web.browser.sample_company import populate
 from tests.web.test_pages import filled
 
 PAGES = [page for page in views.list_pages() if page.method == "GET" and page.path.startswith("/app/")]

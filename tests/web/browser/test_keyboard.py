@@ -33,7 +33,7 @@ async def tab_to(page: Page, name: str, *, key: str = "Tab") -> None:
 async def test_client_is_added_and_planned_by_keyboard(open_page: OpenPage, coach: CoachClient) -> None:
     page = await open_page()
     await page.goto("/app/sign-in")
-    await tab_to(page, "E-mail")
+    await tab_to(page, "Email")
     await page.keyboard.type(str(coach.ctx.caller.email))
     await tab_to(page, "Password")
     await page.keyboard.type(PASSWORD)
@@ -62,7 +62,7 @@ async def test_client_is_added_and_planned_by_keyboard(open_page: OpenPage, coac
 async def test_error_summary_receives_focus(open_page: OpenPage, complaints: list[str]) -> None:
     page = await open_page()
     await page.goto("/app/sign-up")
-    for label, text in (("Company", "Nova"), ("Your name", "Nova"), ("E-mail", "n@example.com"), ("Password", "short")):
+    for label, text in (("Company", "Nova"), ("Your name", "Nova"), ("Email", "n@example.com"), ("Password", "short")):
         await page.get_by_label(label).fill(text)
     await page.keyboard.press("Enter")
 
