@@ -25,11 +25,11 @@ async def test_every_response_to_generated_requests_is_documented(
 ) -> None:
     (tmp_path / "openapi.json").write_text(document_of(public_server), "utf-8")
     (tmp_path / "schemathesis.toml").write_text("[auth]\nauto-signup = false\n", "utf-8")
-    token = (await sessions.begin(coach.ctx, coach.ctx.caller.id, "coach"))["accessToken"]
+    token = (await sessions.create_session(coach.ctx, coach.ctx.caller.id, "coach"))["accessToken"]
     command = [
         *("-m", "schemathesis.cli", "run", "openapi.json"),
         *("--url", str(public_server.make_url("")).rstrip("/"), "--header", f"Authorization: Bearer {token}"),
-        *("--checks", CHECKS, "--max-examples", os.environ.get("SCHEMATHESIS_EXAMPLES", "5")),
+        *("--checks", CHECKS, "--max-examples", os.environ.get("SCHEMATHESIS_EXAMPLES", "3")),
         *("--phases", os.environ.get("SCHEMATHESIS_PHASES", "examples,fuzzing")),
         *(*EXCLUDED, "--no-color", "--continue-on-failure"),
     ]
