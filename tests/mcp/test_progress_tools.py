@@ -1,9 +1,13 @@
-"""Programs, metrics and what was done, in stories of assistants."""
+"""Tools about programs, metrics and completed work."""
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from tests.client import MONDAY, TUESDAY, UNKNOWN, CoachClient
 from tests.mcp.http_client import McpHttpClient, tool_error, tool_result
+from tests.results import read_compliance
+from tests.training import block_with, log, task
 
 
 async def test_program_is_assigned(mcp: McpHttpClient, coach: CoachClient) -> None:
@@ -82,3 +86,19 @@ async def test_completed_work_is_read_with_names_and_units(mcp: McpHttpClient, c
     assert activity["totalDocs"] > 1 and activity["hasNextPage"]
     assert activity["docs"][0]["data"]["workoutId"] == block["_id"]
     assert tool_result(await mcp.call("list_form_responses", customerId=client["_id"]))["docs"] == []
+
+
+async def test_compliance_equals_that_of_rest(mcp: McpHttpClient, coach: CoachClient) -> None:
+    """Contract 7: days up to yesterday count, and today only once it is completed."""
+    client, today = await coach.create_customer(), coach.ctx.caller.today()
+    for offset, completed in ((-2, True), (-1, False), (0, False), (1, True), (2, False)):
+        block = await block_with(coach, client, task(), date=str(today + timedelta(days=offset)))
+        if completed:
+            (await log(coach, block, block["items"][0])).ok()
+    start, end = str(today - timedelta(days=3)), str(today + timedelta(days=3))
+    tool = tool_result(await mcp.call("get_compliance", customerId=client["_id"], startDate=start, endDate=end))
+    rest = await read_compliance(coach, client, **{"from": start, "to": end})
+    for result in (tool, rest):
+        assert (result["totalWorkoutDays"], result["completedWorkoutDays"]) == (2, 1)
+        assert result["workoutCompletionPercentage"] == 50
+    assert len(tool["workoutDays"]) == 5

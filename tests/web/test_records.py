@@ -114,6 +114,20 @@ async def test_metric_change_states_the_date_of_the_first_value(coach: CoachClie
     assert "in 26 weeks" not in page.text
 
 
+async def test_compliance_counts_past_days_and_completed_todays(coach: CoachClient, owner_page: Visitor) -> None:
+    """Contract 7: the page has the same figures as the response over REST."""
+    ana, today = await coach.create_customer("Ana"), coach.ctx.caller.today()
+    for offset, completed in ((-2, True), (-1, False), (0, False), (1, False)):
+        date = str(today + timedelta(days=offset))
+        block = await training.block_with(coach, ana, training.task(), date=date)
+        if completed:
+            (await training.log(coach, block, block["items"][0])).ok()
+
+    page = (await owner_page.get(f"/app/customers/{ana['_id']}/progress?weeks=26")).ok()
+
+    page.says("50 % of workout days completed", "1 of 2 workout days so far")
+
+
 async def test_recent_activity_names_the_items_and_the_author(
     coach: CoachClient, owner_page: Visitor, anonymous: CoachClient
 ) -> None:
