@@ -1,4 +1,4 @@
-"""A client in a session of their own: what they see, what they log, and all that they do not see."""
+"""A client's own session: what the client can read and log, and what is hidden."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from tests.training import (
 )
 
 
-async def mine(client: CoachClient, start: str = MONDAY, end: str = SUNDAY) -> list[Json]:
-    found: list[Json] = (await client.get("/customer/wblock", startDate=start, endDate=end)).ok()
-    return found
+async def list_own_blocks(client: CoachClient, start: str = MONDAY, end: str = SUNDAY) -> list[Json]:
+    blocks: list[Json] = (await client.get("/customer/wblock", startDate=start, endDate=end)).ok()
+    return blocks
 
 
 @pytest.fixture(autouse=True)
-async def nobody_has_failed_yet(coach: CoachClient) -> None:
-    """All tests come from one network address."""
+async def reset_sign_in_counters(coach: CoachClient) -> None:
+    """Clear the counters of failed sign-ins: all tests share one network address."""
     await coach.ctx.db["rateCounters"].delete_many({})
 
 
 @pytest.mark.parametrize("way", ["first access", "sign-in", "impersonation"])
-async def test_whoever_comes_in_as_the_client_reads_and_logs(
+async def test_every_kind_of_client_session_reads_and_logs(
     coach: CoachClient, interactive: CoachClient, anonymous: CoachClient, way: str
 ) -> None:
-    """Issue 5: a client's session (first access, sign-in, impersonation) reads its own visible calendar, logs its
+    """A client's session (first access, sign-in, impersonation) reads its own visible calendar, logs its
     items and blocks."""
     email = f"ana@{coach.ctx.company_id}.test"
     ana = await coach.create_customer("Ana", email=email, sendInvitation=False)
@@ -58,17 +58,17 @@ async def test_whoever_comes_in_as_the_client_reads_and_logs(
         tokens = (await anonymous.post("/auth/login", {"email": email, "password": PASSWORD})).ok()
     client = anonymous.with_bearer(tokens["accessToken"])
 
-    assert await mine(client) == [block]
+    assert await list_own_blocks(client) == [block]
     logged = (await own_log(client, block, block["items"][0], comment="easy")).ok()
     noted = (await client.put(f"/customer/wblocks/{block['_id']}/log", {"sessionRpe": 6, "durationMinutes": 20})).ok()
 
     assert (logged["isCompleted"], logged["comment"], noted["isCompleted"]) == (True, "easy", True)
     assert (noted["sessionRpe"], noted["durationMinutes"]) == (6, 20)
-    assert await mine(client) == [noted] == [await read(coach, block)]
+    assert await list_own_blocks(client) == [noted] == [await read(coach, block)]
     assert await feed_types(coach, ana) == ["item_logged", "workout_completed"]
 
 
-async def test_a_client_s_log_implies_what_a_coach_s_does(coach: CoachClient) -> None:
+async def test_log_of_a_client_has_the_same_consequences_as_that_of_a_coach(coach: CoachClient) -> None:
     ana, body = await coach.create_customer(), await metric_set(coach)
     items = [item for item in await one_of_each(coach) if item["type"] != "METRICS"]
     block = await block_with(coach, ana, *items, metrics_of(body))
@@ -95,7 +95,7 @@ async def test_a_client_s_log_implies_what_a_coach_s_does(coach: CoachClient) ->
     (await own_log(client, block, block["items"][0], customerSets=[{"reps": "8"}])).refused(400, "customerSets.0.reps")
 
 
-async def test_hidden_days_are_not_there(coach: CoachClient) -> None:
+async def test_client_does_not_see_hidden_days(coach: CoachClient) -> None:
     """Contract 5: GET /customer/wblock?startDate&endDate (visible days only)."""
     ana = await coach.create_customer()
     monday = await block_with(coach, ana, task())
@@ -103,26 +103,26 @@ async def test_hidden_days_are_not_there(coach: CoachClient) -> None:
     client = await coach.as_client(ana)
     await hide(coach, ana, TUESDAY)
 
-    assert await mine(client) == [monday]
-    assert await mine(client, TUESDAY, TUESDAY) == []
+    assert await list_own_blocks(client) == [monday]
+    assert await list_own_blocks(client, TUESDAY, TUESDAY) == []
 
     item, own = tuesday["items"][0], f"/customer/wblocks/{tuesday['_id']}"
     refused = (await own_log(client, tuesday, item)).refused(404)
-    assert refused == (await own_log(client, {"_id": UNKNOWN}, item)).refused(404), "as if there were none"
+    assert refused == (await own_log(client, {"_id": UNKNOWN}, item)).refused(404), "the same as for an unknown block"
     assert (await client.put(f"{own}/log", {"sessionRpe": 5})).refused(404) == refused
     assert (await own_log(client, tuesday, {"_id": UNKNOWN})).refused(404) == refused
     assert await read(coach, tuesday) == tuesday
-    (await log(coach, tuesday, item)).ok(), "the coach may"
+    (await log(coach, tuesday, item)).ok(), "coaches can log on hidden days"
 
     await show(coach, ana, TUESDAY)
-    assert [block["date"] for block in await mine(client)] == [MONDAY, TUESDAY]
+    assert [block["date"] for block in await list_own_blocks(client)] == [MONDAY, TUESDAY]
     (await own_log(client, tuesday, item)).ok()
     (await coach.patch(path_of(tuesday), {"date": SUNDAY})).ok()
     await hide(coach, ana, SUNDAY)
     (await own_log(client, tuesday, item)).refused(404)
 
 
-async def test_a_client_sees_nothing_of_anyone_else(coach: CoachClient, other_company: CoachClient) -> None:
+async def test_client_cannot_read_other_clients(coach: CoachClient, other_company: CoachClient) -> None:
     ana, bo = await coach.create_customer("Ana"), await coach.create_customer("Bo")
     stranger = await other_company.create_customer("Zoe")
     hers, his = await block_with(coach, ana, task("a")), await block_with(coach, bo, task("b"))
@@ -131,7 +131,7 @@ async def test_a_client_sees_nothing_of_anyone_else(coach: CoachClient, other_co
     planned = (await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "A", "day": 1})).ok(201)
     client = await coach.as_client(ana)
 
-    assert await mine(client, "0001-01-01", "9999-12-31") == [hers]
+    assert await list_own_blocks(client, "0001-01-01", "9999-12-31") == [hers]
     unknown = (await own_log(client, {"_id": UNKNOWN}, hers["items"][0])).refused(404)
     for block in (his, theirs):
         assert (await own_log(client, block, block["items"][0])).refused(404) == unknown
@@ -141,15 +141,15 @@ async def test_a_client_sees_nothing_of_anyone_else(coach: CoachClient, other_co
     assert (await read(coach, his), await read(other_company, theirs)) == (his, theirs)
 
 
-async def test_a_client_s_own_hidden_days_hide_nothing_from_others(coach: CoachClient) -> None:
+async def test_hidden_days_of_one_client_do_not_affect_others(coach: CoachClient) -> None:
     ana, bo = await coach.create_customer("Ana"), await coach.create_customer("Bo")
     block = await block_with(coach, bo, task())
     await hide(coach, ana, MONDAY, SUNDAY)
-    assert await mine(await coach.as_client(bo)) == [block]
+    assert await list_own_blocks(await coach.as_client(bo)) == [block]
 
 
 @pytest.mark.parametrize("who", ["key", "session"])
-async def test_the_client_s_doors_are_closed_to_coaches(
+async def test_coach_cannot_use_the_operations_of_clients(
     coach: CoachClient, interactive: CoachClient, anonymous: CoachClient, who: str
 ) -> None:
     ana = await coach.create_customer()
@@ -166,7 +166,7 @@ async def test_the_client_s_doors_are_closed_to_coaches(
     assert await read(coach, block) == block
 
 
-async def test_a_coach_s_doors_are_closed_to_clients(coach: CoachClient) -> None:
+async def test_client_cannot_use_the_operations_of_coaches(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     block = await block_with(coach, ana, task())
     client, item = await coach.as_client(ana), block["items"][0]
@@ -193,7 +193,7 @@ async def test_a_coach_s_doors_are_closed_to_clients(coach: CoachClient) -> None
     assert await read(coach, block) == block
 
 
-async def test_a_client_s_calendar_needs_both_dates_in_order(coach: CoachClient) -> None:
+async def test_own_calendar_requires_both_dates_in_order(coach: CoachClient) -> None:
     client = await coach.as_client(await coach.create_customer())
     for query in (
         {},
@@ -204,10 +204,10 @@ async def test_a_client_s_calendar_needs_both_dates_in_order(coach: CoachClient)
         (await client.get("/customer/wblock", **query)).refused(400)
 
 
-async def test_loads_are_read_in_the_company_s_unit_by_clients_too(new_company: Any) -> None:
+async def test_client_reads_loads_in_the_unit_of_the_company(new_company: Any) -> None:
     american = await new_company(load_unit="lb")
     ana, squat = await american.create_customer(), await american.create_exercise()
     await block_with(american, ana, exercise_of(squat))
-    [block] = await mine(await american.as_client(ana))
+    [block] = await list_own_blocks(await american.as_client(ana))
     units = {variable["unit"] for planned in block["items"][0]["exerciseSets"] for variable in planned["variables"]}
     assert units == {"count", "lb"}

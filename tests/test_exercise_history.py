@@ -1,4 +1,4 @@
-"""What a client did of one exercise, session by session (contract 7)."""
+"""A client's history of one exercise, by session (contract 7)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ TABLE = [
 
 
 @pytest.mark.parametrize(("done", "volume", "best", "estimate", "formula"), TABLE)
-async def test_what_a_session_amounts_to(
+async def test_figures_of_a_session(
     coach: CoachClient,
     done: list[tuple[int | None, float | None]],
     volume: float,
@@ -82,7 +82,7 @@ async def test_loads_are_in_the_unit_of_the_company(new_company: NewCompany) -> 
     assert [session["loadUnit"] for session in await list_history(coach, ana, squat)] == ["lb"]
 
 
-async def test_warm_up_sets_and_sets_that_were_not_completed_do_not_count(coach: CoachClient) -> None:
+async def test_warm_up_and_incomplete_sets_do_not_count(coach: CoachClient) -> None:
     """Contract 7: completed sets that are not warm-up. 8 x 60 + 6 x 62.5 = 480 + 375 = 855; Epley 76, 75."""
     ana, squat = await coach.create_customer(), await coach.create_exercise()
     block = await block_with(coach, ana, exercise_of(squat, WARM_UP, WORK, WORK, WORK))
@@ -91,7 +91,7 @@ async def test_warm_up_sets_and_sets_that_were_not_completed_do_not_count(coach:
 
     [session] = await list_history(coach, ana, squat)
 
-    assert [each["index"] for each in session["sets"]] == [1, 2, 3, 4], "all of them are shown"
+    assert [each["index"] for each in session["sets"]] == [1, 2, 3, 4], "every logged set is listed"
     assert (session["volumeLoad"], session["bestSet"]["index"]) == (855, 2)
     assert session["estimatedOneRepMax"] == {"value": 76, "formula": "epley", "setIndex": 2}
 
@@ -102,7 +102,7 @@ async def test_warm_up_sets_and_sets_that_were_not_completed_do_not_count(coach:
     assert (session["volumeLoad"], session["bestSet"]["index"]) == (2775, 1), "12 x 200 + 6 x 62.5: another plan"
 
 
-async def test_an_exercise_of_a_circuit_is_a_session_of_its_own(coach: CoachClient) -> None:
+async def test_each_exercise_of_a_circuit_has_its_session(coach: CoachClient) -> None:
     """Contract 5: `customerSets` of circuits have `exerciseId` and `round`."""
     ana, squat, press = await coach.create_customer(), await coach.create_exercise(), await coach.create_exercise("P")
     block = await block_with(coach, ana, circuit_of(squat, press, rounds=2))
@@ -156,7 +156,7 @@ async def test_warm_up_sets_alone_are_no_session(coach: CoachClient) -> None:
     assert (session["date"], session["volumeLoad"]) == (MONDAY, 480)
 
 
-async def test_what_was_done_of_an_exercise_stays_when_the_plan_changes(coach: CoachClient) -> None:
+async def test_logged_sets_remain_when_the_plan_changes(coach: CoachClient) -> None:
     ana, squat, press = await coach.create_customer(), await coach.create_exercise(), await coach.create_exercise("P")
     block = await block_with(coach, ana, circuit_of(squat, press))
     done = [circuit_set(1, squat, 10, 20), circuit_set(1, press, 8, 30)]
@@ -195,7 +195,7 @@ async def test_sessions_not_done_are_listed_only_on_request(coach: CoachClient) 
     assert (await read_progress(coach, ana, "exercise", squat["_id"], "history", **PAGE)).ok()["totalDocs"] == 1
 
 
-async def test_a_block_is_one_session_however_often_the_exercise_is_in_it(coach: CoachClient) -> None:
+async def test_block_is_one_session_for_several_items_of_the_exercise(coach: CoachClient) -> None:
     ana, squat = await coach.create_customer(), await coach.create_exercise()
     block = await block_with(coach, ana, exercise_of(squat), task(), circuit_of(squat), exercise_of(squat))
     for at, done in [(0, completed_sets((5, 100))), (2, [circuit_set(1, squat, 10, 20)])]:
@@ -207,7 +207,7 @@ async def test_a_block_is_one_session_however_often_the_exercise_is_in_it(coach:
     assert [s["wblockId"] for s in await list_history(coach, ana, squat)] == [second["_id"], block["_id"]]
 
 
-async def test_a_session_counts_on_the_date_of_its_block(coach: CoachClient) -> None:
+async def test_session_counts_on_the_date_of_its_block(coach: CoachClient) -> None:
     """Contract 7: on its block's `date`, not on the time of the log."""
     ana, squat = await coach.create_customer(), await coach.create_exercise()
     block = await train(coach, ana, squat, (5, 100), date="2024-02-29")
@@ -221,7 +221,7 @@ async def test_a_session_counts_on_the_date_of_its_block(coach: CoachClient) -> 
     assert await list_history(coach, ana, squat, includeIncomplete="true") == []
 
 
-async def test_pages_are_required_and_meet_every_session_once_newest_first(coach: CoachClient) -> None:
+async def test_pages_contain_every_session_once_newest_first(coach: CoachClient) -> None:
     ana, squat = await coach.create_customer(), await coach.create_exercise()
     days = ["2025-12-30", "2025-12-30", "2025-12-31", "2026-01-01", "2026-01-01", "2026-01-01", "2026-02-01"]
     for day in days:
@@ -244,7 +244,7 @@ async def test_pages_are_required_and_meet_every_session_once_newest_first(coach
     (await read_progress(coach, ana, *path, pageSize=50, pageNum=2**53 - 1)).ok()
 
 
-async def test_a_deleted_exercise_keeps_its_history(coach: CoachClient, other_company: CoachClient) -> None:
+async def test_history_of_a_deleted_exercise_is_readable(coach: CoachClient, other_company: CoachClient) -> None:
     ana, squat = await coach.create_customer(), await coach.create_exercise()
     await train(coach, ana, squat, (5, 100))
     (await coach.delete(f"/exercises/{squat['_id']}")).ok(204)
@@ -267,7 +267,7 @@ READINGS: list[tuple[str, Json]] = [
 
 
 @pytest.mark.parametrize(("path", "query"), READINGS)
-async def test_nobody_reads_of_clients_that_are_not_theirs(
+async def test_history_of_clients_outside_the_scope_is_rejected(
     coach: CoachClient, other_company: CoachClient, path: str, query: Json
 ) -> None:
     """Contract 1: another company's client is not found; a colleague's client, of one's own company, is 403."""

@@ -19,7 +19,7 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle.orphans import service as orphans
 from tests.client import CoachClient
-from tests.everything import in_every_collection, of_clients
+from tests.client_data import insert_in_every_collection, list_client_collections
 from tests.test_uploads import PDF, form, picture
 from tests.training import employee_key
 
@@ -155,11 +155,11 @@ async def test_an_export_holds_every_record_and_every_byte(coach: CoachClient, a
 async def test_an_export_leaves_no_collection_out(coach: CoachClient, ana: str) -> None:
     """Every collection that is declared to hold anything of a client's, but for tokens and queues; every file."""
     ctx, client = coach.ctx, ObjectId(ana.rpartition("/")[2])
-    await in_every_collection(ctx, client, "of Ana's")
-    await in_every_collection(ctx, ObjectId(), "of somebody else's")
+    await insert_in_every_collection(ctx, client, "of Ana's")
+    await insert_in_every_collection(ctx, ObjectId(), "of somebody else's")
     (await coach.send("POST", f"{ana}/nutrition-plans", data=form(LONG, "file", "long.pdf"))).ok(201)
     wanted = {}
-    for name, collection in of_clients().items():
+    for name, collection in list_client_collections().items():
         found = await ctx.db[name].find({"companyId": ctx.company_id, collection.client_field: client}).to_list(None)
         wanted[f"records/{name}.jsonl"] = sorted(str(each["_id"]) for each in found)
         if collection.secret:

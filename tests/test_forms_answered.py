@@ -1,4 +1,4 @@
-"""Forms answered: every type of question, right and wrong; what must be answered; the responses kept."""
+"""Answers to every type of question, required questions, and stored responses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def answer(item: Json, value: Any, at: int = 0) -> Json:
 
 
 async def answered(coach: CoachClient, question: Json, value: Any) -> Reply:
-    """A form of one question, answered."""
+    """Log an answer to a form of one question."""
     block = await block_with(coach, await coach.create_customer(), form_of(question))
     return await log(coach, block, block["items"][0], answers=[answer(block["items"][0], value)])
 
@@ -56,7 +56,7 @@ async def answered(coach: CoachClient, question: Json, value: Any) -> Reply:
         *((kind, None) for kind in TYPES),
     ],
 )
-async def test_an_answer_fits_its_question(coach: CoachClient, kind: str, value: Any) -> None:
+async def test_valid_answer_is_accepted(coach: CoachClient, kind: str, value: Any) -> None:
     """Contract 6: questions `type: text, number, rating, choice, multi`."""
     logged = (await answered(coach, QUESTIONS[TYPES.index(kind)], value)).ok()
     assert [each["value"] for each in logged["answers"]] == [value]
@@ -90,14 +90,13 @@ async def test_an_answer_fits_its_question(coach: CoachClient, kind: str, value:
         ("multi", {"Knee": True}),
     ],
 )
-async def test_an_answer_that_does_not_fit_is_refused_by_its_place(coach: CoachClient, kind: str, value: Any) -> None:
-    """Issue 5: answers checked against their question."""
+async def test_invalid_answer_is_rejected_with_its_position(coach: CoachClient, kind: str, value: Any) -> None:
     error = (await answered(coach, QUESTIONS[TYPES.index(kind)], value)).refused(400)
     [message] = error["message"]
     assert message.startswith("answers.0.value must ")
 
 
-async def test_every_wrong_answer_is_named_and_nothing_is_kept(coach: CoachClient) -> None:
+async def test_every_invalid_answer_is_named_and_nothing_is_stored(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     block = await block_with(coach, ana, form_of())
     [item] = block["items"]
@@ -123,31 +122,34 @@ REQUIRED = [question | {"required": True} for question in QUESTIONS]
 GOOD = ["Fine", 8, 5, "Good", ["Knee"]]
 
 
-@pytest.mark.parametrize(("at", "nothing"), [(0, ""), (0, "  \n"), *((at, None) for at in range(5)), (4, [])])
-async def test_what_is_required_must_be_answered_to_be_done(coach: CoachClient, at: int, nothing: Any) -> None:
+@pytest.mark.parametrize(("at", "blank"), [(0, ""), (0, "  \n"), *((at, None) for at in range(5)), (4, [])])
+async def test_completed_form_requires_answers_to_required_questions(coach: CoachClient, at: int, blank: Any) -> None:
     """Contract 6: questions `{..., required}`. Contract 1: required strings are not empty after trimming."""
     ana = await coach.create_customer()
     block = await block_with(coach, ana, form_of(*REQUIRED))
     [item] = block["items"]
     question = item["form"]["questions"][at]["_id"]
-    whole = [answer(item, value, number) for number, value in enumerate(GOOD)]
+    answers_to_all = [answer(item, value, number) for number, value in enumerate(GOOD)]
 
-    for given in (whole[:at] + whole[at + 1 :], [*whole[:at], answer(item, nothing, at), *whole[at + 1 :]]):
-        error = (await log(coach, block, item, answers=given)).refused(400)
+    for incomplete in (
+        answers_to_all[:at] + answers_to_all[at + 1 :],
+        [*answers_to_all[:at], answer(item, blank, at), *answers_to_all[at + 1 :]],
+    ):
+        error = (await log(coach, block, item, answers=incomplete)).refused(400)
         assert error["message"] == [f"answers must answer the required question {question}"]
     assert await read(coach, block) == block
     (await log(coach, block, item)).refused(400)
 
-    begun = (await log(coach, block, item, isCompleted=False, answers=whole[:at])).ok()
-    assert (begun["isCompleted"], len(begun["answers"])) == (False, at)
-    done = (await log(coach, block, item, answers=whole)).ok()
-    assert (done["isCompleted"], done["answers"]) == (True, whole)
+    partial = (await log(coach, block, item, isCompleted=False, answers=answers_to_all[:at])).ok()
+    assert (partial["isCompleted"], len(partial["answers"])) == (False, at)
+    done = (await log(coach, block, item, answers=answers_to_all)).ok()
+    assert (done["isCompleted"], done["answers"]) == (True, answers_to_all)
     [response] = await responses(coach, ana)
     assert [each["value"] for each in response["answers"]] == GOOD
     assert [each["label"] for each in response["answers"]] == [question["label"] for question in QUESTIONS]
 
 
-async def test_nought_and_no_are_answers(coach: CoachClient) -> None:
+async def test_zero_and_no_are_answers(coach: CoachClient) -> None:
     number = {"label": "How many?", "type": "number", "required": True}
     assert (await answered(coach, number, 0)).ok()["isCompleted"] is True
 
@@ -176,7 +178,7 @@ async def test_responses_are_listed_by_the_date_of_the_session(coach: CoachClien
     (await coach.get(client_path({"_id": UNKNOWN}, "form-responses"))).refused(404, "Customer")
 
 
-async def test_a_form_made_for_an_item_is_answered_under_its_name(coach: CoachClient) -> None:
+async def test_response_to_a_form_without_library_entry_has_its_name(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     block = await block_with(coach, ana, form_of(QUESTIONS[0]))
     client = await coach.as_client(ana)
@@ -185,8 +187,8 @@ async def test_a_form_made_for_an_item_is_answered_under_its_name(coach: CoachCl
     assert (response["formId"], response["formName"]) == (None, "Check-in")
 
 
-async def test_a_form_as_it_is_read_can_be_sent_again(coach: CoachClient) -> None:
-    """What a reader got it may send back: null is "none", as where a field is unset."""
+async def test_form_can_be_sent_as_it_was_read(coach: CoachClient) -> None:
+    """A null field in a response can be sent back: it means unset."""
     ana = await coach.create_customer()
     block = await block_with(coach, ana, form_of())
     again = await add(coach, block, {"type": "FORM", "form": block["items"][0]["form"]})
@@ -198,7 +200,7 @@ async def test_a_form_as_it_is_read_can_be_sent_again(coach: CoachClient) -> Non
     assert item["form"]["name"] == "Renamed"
 
 
-async def test_a_library_form_can_be_answered_by_many_and_each_keeps_its_own(coach: CoachClient) -> None:
+async def test_each_client_has_their_own_response_to_a_library_form(coach: CoachClient) -> None:
     form = (await coach.post("/coach/forms", {"name": "Weekly", "questions": QUESTIONS})).ok(201)
     for name in ("Ana", "Bo"):
         customer = await coach.create_customer(name)

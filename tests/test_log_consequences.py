@@ -1,4 +1,4 @@
-"""What a log implies follows in the same transaction: history, responses, the feed, the client's last activity."""
+"""Updates that follow from a log: metric history, form responses, the activity feed, the client's last activity."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def answer_to(item: Json, value: Any, at: int = 0) -> list[Json]:
     return [{"questionId": item["form"]["questions"][at]["_id"], "value": value}]
 
 
-async def test_metric_values_enter_the_history_on_the_date_of_the_session(coach: CoachClient) -> None:
-    """Issue 5: metric values enter the metric's history. Contract 7: a session counts on its block's `date`."""
+async def test_logged_values_are_in_the_history_on_the_date_of_the_session(coach: CoachClient) -> None:
+    """Contract 7: a session counts on its block's `date`."""
     ana, body = await coach.create_customer(), await metric_set(coach)
     (await coach.post(client_path(ana, "metrics-sets"), {"metricsSetId": body["_id"]})).ok(201)
     block = await block_with(coach, ana, metrics_of(body), date="2024-02-29")
@@ -60,7 +60,7 @@ async def test_metric_values_enter_the_history_on_the_date_of_the_session(coach:
     assert (tracked["initialValue"], tracked["currentValue"]) == (None, None)
 
 
-async def test_a_log_without_a_value_it_had_before_takes_that_one_back(coach: CoachClient) -> None:
+async def test_value_missing_from_a_new_log_is_deleted(coach: CoachClient) -> None:
     ana, body = await coach.create_customer(), await metric_set(coach, "Weight", "Waist")
     block = await block_with(coach, ana, metrics_of(body))
     [item] = block["items"]
@@ -72,7 +72,7 @@ async def test_a_log_without_a_value_it_had_before_takes_that_one_back(coach: Co
     assert await history(coach, ana, body, body["metrics"][1]) == [{"date": MONDAY, "value": 81}]
 
 
-async def test_a_value_typed_in_after_the_log_stays_when_the_log_is_undone(coach: CoachClient) -> None:
+async def test_value_entered_after_a_log_remains_when_the_log_is_cleared(coach: CoachClient) -> None:
     ana, body = await coach.create_customer(), await metric_set(coach)
     path = client_path(ana, "metrics-sets")
     (await coach.post(path, {"metricsSetId": body["_id"]})).ok(201)
@@ -85,8 +85,7 @@ async def test_a_value_typed_in_after_the_log_stays_when_the_log_is_undone(coach
     assert await history(coach, ana, body) == [{"date": MONDAY, "value": 69}]
 
 
-async def test_answers_become_a_response_in_the_words_of_the_questions(coach: CoachClient) -> None:
-    """Issue 5: form answers become a form response; responses with question text as it was when answered."""
+async def test_response_has_the_text_of_the_questions_at_the_time(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     form = (await coach.post("/coach/forms", {"name": "Check-in", "questions": [{"label": "Well?"}]})).ok(201)
     block = await block_with(coach, ana, {"type": "FORM", "form": {"formId": form["_id"]}}, date=TUESDAY)
@@ -118,7 +117,7 @@ async def test_answers_become_a_response_in_the_words_of_the_questions(coach: Co
     assert await responses(coach, ana) == []
 
 
-async def test_the_feed_gets_the_event_of_each_type(coach: CoachClient) -> None:
+async def test_each_type_of_item_has_its_event_in_the_feed(coach: CoachClient) -> None:
     """Contract 7: types `workout_completed, item_logged, form_submitted, metric_recorded, ...`."""
     ana = await coach.create_customer()
     block = await block_with(coach, ana, *await one_of_each(coach))
@@ -132,10 +131,10 @@ async def test_the_feed_gets_the_event_of_each_type(coach: CoachClient) -> None:
             *(block["_id"], "Legs", MONDAY),
             item["type"],
         )
-        assert ("workout_completed" in await feed_types(coach, ana)) == (at == 5), "only when all items are done"
+        assert ("workout_completed" in await feed_types(coach, ana)) == (at == 5), "only when all items are completed"
 
 
-async def test_the_feed_names_what_was_measured(coach: CoachClient) -> None:
+async def test_feed_names_the_measured_metrics(coach: CoachClient) -> None:
     ana, body = await coach.create_customer(), await metric_set(coach)
     block = await block_with(coach, ana, metrics_of(body))
     [item] = block["items"]
@@ -148,7 +147,7 @@ async def test_the_feed_names_what_was_measured(coach: CoachClient) -> None:
     ]
 
 
-async def test_repeating_a_log_tells_nothing_twice(coach: CoachClient) -> None:
+async def test_repeated_log_adds_no_second_event(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     block = await block_with(coach, ana, task())
     for _ in range(3):
@@ -156,7 +155,7 @@ async def test_repeating_a_log_tells_nothing_twice(coach: CoachClient) -> None:
     assert await feed_types(coach, ana) == ["item_logged", "workout_completed"]
 
 
-async def test_undoing_one_item_takes_the_finished_workout_back(coach: CoachClient) -> None:
+async def test_clearing_one_item_removes_the_completed_workout_from_the_feed(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     block = await block_with(coach, ana, *await one_of_each(coach))
     for item in block["items"]:
@@ -217,7 +216,7 @@ async def test_last_activity_is_that_of_the_client_not_of_a_coach(coach: CoachCl
         ("CIRCUIT", {"customerSets": [{"exerciseId": UNKNOWN, "load": 5}]}, 400),
     ],
 )
-async def test_a_refused_log_leaves_nothing_behind(coach: CoachClient, kind: str, done: Json, status: int) -> None:
+async def test_rejected_log_stores_nothing(coach: CoachClient, kind: str, done: Json, status: int) -> None:
     ana = await coach.create_customer()
     block = await block_with(coach, ana, *[item for item in await one_of_each(coach) if item["type"] == kind])
 
@@ -228,7 +227,7 @@ async def test_a_refused_log_leaves_nothing_behind(coach: CoachClient, kind: str
     assert (await coach.get(client_path(ana))).ok()["lastActivityDate"] is None
 
 
-async def test_half_a_log_of_metrics_is_none(coach: CoachClient) -> None:
+async def test_log_with_one_invalid_value_stores_no_value(coach: CoachClient) -> None:
     ana, body, other = await coach.create_customer(), await metric_set(coach), await metric_set(coach)
     block = await block_with(coach, ana, metrics_of(body))
     [item] = block["items"]
@@ -241,7 +240,7 @@ async def test_half_a_log_of_metrics_is_none(coach: CoachClient) -> None:
     assert await read(coach, block) == block
 
 
-async def test_a_load_that_is_logged_fixes_the_unit_of_the_company(coach: CoachClient) -> None:
+async def test_logged_load_locks_the_load_unit_of_the_company(coach: CoachClient) -> None:
     """Contract 2: `loadUnit` (409 once any load is stored)."""
     ana, squat = await coach.create_customer(), await coach.create_exercise()
     block = await block_with(coach, ana, exercise_of(squat, {"type": "reps", "minPlannedReps": 5}))
@@ -251,7 +250,7 @@ async def test_a_load_that_is_logged_fixes_the_unit_of_the_company(coach: CoachC
     (await coach.patch("/coach/account", {"loadUnit": "kg"})).refused(409)
 
 
-async def test_the_last_two_items_logged_at_the_same_time_finish_the_workout(coach: CoachClient) -> None:
+async def test_concurrent_logs_of_the_last_items_complete_the_workout(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     for name in "abcd":
         block = await block_with(coach, ana, task(), task(), task(), name=name)
@@ -259,7 +258,7 @@ async def test_the_last_two_items_logged_at_the_same_time_finish_the_workout(coa
     assert (await feed_types(coach, ana)).count("workout_completed") == 4
 
 
-async def test_what_was_recorded_goes_with_its_session_to_another_day(coach: CoachClient) -> None:
+async def test_results_move_with_their_session_to_another_date(coach: CoachClient) -> None:
     """Contract 7: a session counts on its block's `date`, not on the time of the log."""
     ana, body = await coach.create_customer(), await metric_set(coach)
     block = await block_with(coach, ana, metrics_of(body), form_of())
@@ -278,7 +277,7 @@ async def test_what_was_recorded_goes_with_its_session_to_another_day(coach: Coa
     assert [response["date"] for response in await responses(coach, ana)] == ["2026-03-05"]
 
 
-async def test_what_was_recorded_stays_when_the_plan_is_deleted(coach: CoachClient) -> None:
+async def test_results_remain_when_the_block_is_deleted(coach: CoachClient) -> None:
     ana, body = await coach.create_customer(), await metric_set(coach)
     block = await block_with(coach, ana, metrics_of(body))
     form = await add(coach, block, form_of())

@@ -1,4 +1,4 @@
-"""Recording what was done: every type of item, and the session as a whole."""
+"""Logs of every type of item, and of sessions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.training import (
 DONE = {"index": 1, "reps": 8, "load": 62.5, "seconds": None, "meters": None, "rpe": 8, "rir": 2, "isCompleted": True}
 
 
-async def test_an_exercise_is_logged_set_by_set(coach: CoachClient) -> None:
+async def test_exercise_log_has_sets(coach: CoachClient) -> None:
     """Contract 5: `customerSets`: `index, exerciseId and round (circuits), reps, load, seconds, meters, rpe, rir,
     isCompleted`."""
     ana, squat = await coach.create_customer(), await coach.create_exercise()
@@ -44,13 +44,13 @@ async def test_an_exercise_is_logged_set_by_set(coach: CoachClient) -> None:
     ]
     assert (logged["isCompleted"], logged["comment"]) == (True, "Felt light")
     assert logged["completedAt"] is not None
-    assert logged["exerciseSets"] == item["exerciseSets"], "the plan stays"
+    assert logged["exerciseSets"] == item["exerciseSets"], "the plan is unchanged"
     assert logged["version"] == block["version"] + 1
     now = await read(coach, block)
     assert (now["items"], now["isCompleted"]) == ([logged], True)
 
 
-async def test_a_circuit_is_logged_by_exercise_and_round(coach: CoachClient) -> None:
+async def test_circuit_log_has_sets_by_exercise_and_round(coach: CoachClient) -> None:
     ana, squat, press = await coach.create_customer(), await coach.create_exercise(), await coach.create_exercise("P")
     block = await block_with(coach, ana, circuit_of(squat, press, rounds=2))
     [item] = block["items"]
@@ -70,7 +70,7 @@ async def test_a_circuit_is_logged_by_exercise_and_round(coach: CoachClient) -> 
     ]
 
 
-async def test_sets_of_a_circuit_are_numbered_within_their_exercise_and_round(coach: CoachClient) -> None:
+async def test_circuit_sets_are_numbered_within_exercise_and_round(coach: CoachClient) -> None:
     ana, squat, press = await coach.create_customer(), await coach.create_exercise(), await coach.create_exercise("P")
     block = await block_with(coach, ana, circuit_of(squat, press))
     sets = [{"exerciseId": each["_id"], "round": n} for n in (1, 2) for each in (squat, press, squat)]
@@ -80,7 +80,7 @@ async def test_sets_of_a_circuit_are_numbered_within_their_exercise_and_round(co
     assert [s["index"] for s in logged["customerSets"]] == [1, 1, 2, 1, 1, 2]
 
 
-async def test_a_set_of_a_circuit_is_of_its_exercises_and_rounds(coach: CoachClient) -> None:
+async def test_circuit_set_outside_its_exercises_or_rounds_is_rejected(coach: CoachClient) -> None:
     ana, squat, other = await coach.create_customer(), await coach.create_exercise(), await coach.create_exercise("O")
     block = await block_with(coach, ana, circuit_of(squat, rounds=2))
     [item] = block["items"]
@@ -98,7 +98,7 @@ async def test_a_set_of_a_circuit_is_of_its_exercises_and_rounds(coach: CoachCli
     assert await read(coach, block) == block
 
 
-async def test_a_task_and_a_reminder_are_just_done(coach: CoachClient) -> None:
+async def test_task_and_reminder_are_completed(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     block = await block_with(coach, ana, *[item for item in await one_of_each(coach) if item["type"] in "TASKREMINDER"])
     for item in block["items"]:
@@ -109,7 +109,7 @@ async def test_a_task_and_a_reminder_are_just_done(coach: CoachClient) -> None:
         assert (logged["isCompleted"], logged["comment"]) == (True, "ok")
 
 
-async def test_a_form_is_answered_and_metrics_are_measured(coach: CoachClient) -> None:
+async def test_form_log_has_answers_and_metrics_log_has_values(coach: CoachClient) -> None:
     ana, body = await coach.create_customer(), await metric_set(coach, "Weight", "Waist")
     block = await block_with(coach, ana, form_of(), metrics_of(body))
     form, metrics = block["items"]
@@ -121,7 +121,7 @@ async def test_a_form_is_answered_and_metrics_are_measured(coach: CoachClient) -
     assert [item["isCompleted"] for item in (await read(coach, block))["items"]] == [True, True]
 
 
-async def test_an_empty_log_of_any_item_says_that_it_was_done(coach: CoachClient) -> None:
+async def test_empty_log_completes_any_item(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     block = await block_with(coach, ana, *await one_of_each(coach))
     for item in block["items"]:
@@ -130,7 +130,7 @@ async def test_an_empty_log_of_any_item_says_that_it_was_done(coach: CoachClient
     assert (await read(coach, block))["isCompleted"] is True
 
 
-async def test_a_second_log_replaces_the_first_and_the_time_stays(coach: CoachClient) -> None:
+async def test_second_log_replaces_the_first_and_keeps_its_time(coach: CoachClient) -> None:
     ana, squat = await coach.create_customer(), await coach.create_exercise()
     block = await block_with(coach, ana, exercise_of(squat))
     [item] = block["items"]
@@ -143,8 +143,7 @@ async def test_a_second_log_replaces_the_first_and_the_time_stays(coach: CoachCl
     assert second["completedAt"] == first["completedAt"]
 
 
-async def test_undoing_takes_everything_back(coach: CoachClient) -> None:
-    """Issue 5: undoing it; a block counts as done when all its items are."""
+async def test_incomplete_log_clears_the_results(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     block = await block_with(coach, ana, *await one_of_each(coach))
     for item in block["items"]:
@@ -154,10 +153,10 @@ async def test_undoing_takes_everything_back(coach: CoachClient) -> None:
     assert (await read(coach, block))["isCompleted"] is False
 
 
-async def test_a_block_is_done_when_all_its_items_are(coach: CoachClient) -> None:
+async def test_block_is_completed_when_all_items_are(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     block = await block_with(coach, ana, task("a"), task("b"))
-    assert (await block_with(coach, ana))["isCompleted"] is False, "an empty one is not"
+    assert (await block_with(coach, ana))["isCompleted"] is False, "an empty block is not completed"
     seen = []
     for at, done in [(0, True), (1, True), (0, False), (0, True)]:
         (await log(coach, block, block["items"][at], isCompleted=done)).ok()
@@ -189,9 +188,7 @@ async def test_a_block_is_done_when_all_its_items_are(coach: CoachClient) -> Non
         ({"customerSets": [{}] * 201}, "customerSets"),
     ],
 )
-async def test_a_bad_log_is_refused_by_the_name_of_its_field(
-    coach: CoachClient, done: dict[str, Any], field: str
-) -> None:
+async def test_invalid_log_names_the_field(coach: CoachClient, done: dict[str, Any], field: str) -> None:
     ana, squat = await coach.create_customer(), await coach.create_exercise()
     block = await block_with(coach, ana, exercise_of(squat))
 
@@ -201,14 +198,14 @@ async def test_a_bad_log_is_refused_by_the_name_of_its_field(
     assert await read(coach, block) == block
 
 
-async def test_what_another_type_records_is_ignored_however_wrong(coach: CoachClient) -> None:
+async def test_fields_of_other_types_are_ignored(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     block = await block_with(coach, ana, task())
     logged = (await log(coach, block, block["items"][0], customerSets="x", answers=5, values=[None])).ok()
     assert not {"customerSets", "answers", "values"} & logged.keys()
 
 
-async def test_null_lists_are_empty_ones(coach: CoachClient) -> None:
+async def test_null_list_is_an_empty_list(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     items = [item for item in await one_of_each(coach) if item["type"] in ("EXERCISE", "CIRCUIT", "FORM", "METRICS")]
     block = await block_with(coach, ana, *items)
@@ -217,7 +214,7 @@ async def test_null_lists_are_empty_ones(coach: CoachClient) -> None:
         assert [logged[name] for name in ("customerSets", "answers", "values") if name in logged] == [[]]
 
 
-async def test_a_log_finds_only_the_item_in_its_block_of_its_client(coach: CoachClient) -> None:
+async def test_item_is_found_only_in_its_block_and_client(coach: CoachClient) -> None:
     ana, bo = await coach.create_customer("Ana"), await coach.create_customer("Bo")
     block = await block_with(coach, ana, task())
     elsewhere, theirs = await coach.schedule(ana), await coach.schedule(bo)
@@ -229,7 +226,7 @@ async def test_a_log_finds_only_the_item_in_its_block_of_its_client(coach: Coach
     assert await read(coach, block) == block
 
 
-async def test_items_logged_at_the_same_time_are_all_done(coach: CoachClient) -> None:
+async def test_concurrent_logs_of_several_items_are_all_stored(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     block = await block_with(coach, ana, *(task(str(n)) for n in range(12)))
 
@@ -241,7 +238,7 @@ async def test_items_logged_at_the_same_time_are_all_done(coach: CoachClient) ->
     assert now["version"] == block["version"] + 12
 
 
-async def test_a_session_is_noted_as_a_whole(coach: CoachClient) -> None:
+async def test_session_log_is_stored_with_the_block(coach: CoachClient) -> None:
     """Contract 5: PUT .../wblocks/{wid}/log `{durationMinutes, sessionRpe, comment}`."""
     ana = await coach.create_customer()
     block = await block_with(coach, ana, task())

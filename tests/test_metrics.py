@@ -1,4 +1,4 @@
-"""What is measured of a client: sets assigned, values recorded, and the history that stays."""
+"""A client's metrics: assigned sets, recorded values and their history."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from tests.training import (
 
 
 async def assign(coach: CoachClient, customer: Json, body: Json) -> Json:
-    made: Json = (await coach.post(client_path(customer, "metrics-sets"), {"metricsSetId": body["_id"]})).ok(201)
-    return made
+    assignment: Json = (await coach.post(client_path(customer, "metrics-sets"), {"metricsSetId": body["_id"]})).ok(201)
+    return assignment
 
 
 async def unassign(coach: CoachClient, customer: Json, body: Json) -> Reply:
@@ -38,12 +38,12 @@ async def record(coach: CoachClient, customer: Json, body: Json, value: Any, dat
     return await coach.post(client_path(customer, "metrics-sets", body["_id"], "entries"), entry)
 
 
-async def ends(coach: CoachClient, customer: Json, at: int = 0) -> tuple[float | None, float | None]:
+async def first_and_last(coach: CoachClient, customer: Json, at: int = 0) -> tuple[float | None, float | None]:
     tracked = (await assigned_sets(coach, customer))[0]["metrics"][at]
     return tracked["initialValue"], tracked["currentValue"]
 
 
-async def test_the_units_are_the_same_for_everybody(coach: CoachClient, other_company: CoachClient) -> None:
+async def test_units_are_the_same_for_all_companies(coach: CoachClient, other_company: CoachClient) -> None:
     """Contract 6: GET /metrics-units (plain array of `{_id, name, shortName}`)."""
     units = (await coach.get("/metrics-units")).ok()
     assert {"kg", "lb", "cm", "%", "bpm"} <= {unit["shortName"] for unit in units}
@@ -51,31 +51,31 @@ async def test_the_units_are_the_same_for_everybody(coach: CoachClient, other_co
     assert (await other_company.get("/metrics-units")).ok() == units
 
 
-async def test_a_set_is_assigned(coach: CoachClient) -> None:
+async def test_set_is_assigned(coach: CoachClient) -> None:
     """Contract 7: `{_id, customerId, metricsSet {_id, name}, metrics [{metric {_id, name, metricUnit}, initialValue,
     currentValue}]}`."""
     ana, body = await coach.create_customer(), await metric_set(coach, "Weight", "Waist")
     other = await metric_set(coach, "Steps")
     assert await assigned_sets(coach, ana) == []
 
-    made = await assign(coach, ana, body)
+    assignment = await assign(coach, ana, body)
 
-    assert made == {
-        "_id": made["_id"],
+    assert assignment == {
+        "_id": assignment["_id"],
         "customerId": ana["_id"],
         "metricsSet": {"_id": body["_id"], "name": "Body"},
         "metrics": [{"metric": metric, "initialValue": None, "currentValue": None} for metric in body["metrics"]],
-        "createdAt": made["createdAt"],
-        "updatedAt": made["createdAt"],
+        "createdAt": assignment["createdAt"],
+        "updatedAt": assignment["createdAt"],
         "version": 0,
     }
-    assert await assign(coach, ana, body) == made, "repeating is harmless"
+    assert await assign(coach, ana, body) == assignment, "repeating is harmless"
     await assign(coach, ana, other)
     assert [each["metricsSet"]["_id"] for each in await assigned_sets(coach, ana)] == [body["_id"], other["_id"]]
     assert await assigned_sets(coach, await coach.create_customer("Bo")) == []
 
 
-async def test_the_first_and_the_last_value_go_by_date(coach: CoachClient) -> None:
+async def test_first_and_last_value_are_those_by_date(coach: CoachClient) -> None:
     """Contract 7: numbers: earliest and latest by date; one value a metric and date: a second replaces it."""
     ana, body = await coach.create_customer(), await metric_set(coach, "Weight", "Waist")
     await assign(coach, ana, body)
@@ -84,36 +84,39 @@ async def test_the_first_and_the_last_value_go_by_date(coach: CoachClient) -> No
         entry = (await record(coach, ana, body, value, date)).ok(201)
         assert (entry["metricsSetId"], entry["metricId"]) == (body["_id"], body["metrics"][0]["_id"])
         assert (entry["date"], entry["value"]) == (date, value)
-        assert await ends(coach, ana) == both
+        assert await first_and_last(coach, ana) == both
     second = (await record(coach, ana, body, -1.5, SUNDAY)).ok(201)
     assert second["value"] == -1.5
 
-    assert await ends(coach, ana) == (73, -1.5)
+    assert await first_and_last(coach, ana) == (73, -1.5)
     assert await history(coach, ana, body) == [
         {"date": MONDAY, "value": 73},
         {"date": TUESDAY, "value": 72},
         {"date": SUNDAY, "value": -1.5},
     ]
-    assert (await ends(coach, ana, 1), await history(coach, ana, body, body["metrics"][1])) == ((None, None), [])
+    assert (await first_and_last(coach, ana, 1), await history(coach, ana, body, body["metrics"][1])) == (
+        (None, None),
+        [],
+    )
     (await record(coach, ana, body, 0, MONDAY, at=1)).ok(201)
-    assert await ends(coach, ana, 1) == (0, 0), "nought is a value"
+    assert await first_and_last(coach, ana, 1) == (0, 0), "zero is a value"
     days = sorted(event["data"]["day"] for event in await feed(coach, ana))
     assert (days, set(await feed_types(coach, ana))) == ([MONDAY, MONDAY, TUESDAY, SUNDAY], {"metric_recorded"})
 
 
-async def test_one_client_s_values_are_not_another_s(coach: CoachClient) -> None:
+async def test_values_belong_to_one_client(coach: CoachClient) -> None:
     ana, bo, body = await coach.create_customer("Ana"), await coach.create_customer("Bo"), await metric_set(coach)
     for customer, value in [(ana, 70), (bo, 90)]:
         await assign(coach, customer, body)
         (await record(coach, customer, body, value)).ok(201)
-    assert (await ends(coach, ana), await ends(coach, bo)) == ((70, 70), (90, 90))
+    assert (await first_and_last(coach, ana), await first_and_last(coach, bo)) == ((70, 70), (90, 90))
     assert await history(coach, ana, body) == [{"date": MONDAY, "value": 70}]
 
 
-async def test_unassigned_the_history_stays_and_assigned_again_it_is_back(coach: CoachClient) -> None:
+async def test_history_remains_when_a_set_is_unassigned_and_assigned_again(coach: CoachClient) -> None:
     """Contract 7: unassigned: history stays readable, new values are 409; assigned again: the history is back."""
     ana, body = await coach.create_customer(), await metric_set(coach)
-    made = await assign(coach, ana, body)
+    assignment = await assign(coach, ana, body)
     (await record(coach, ana, body, 70)).ok(201)
 
     (await unassign(coach, ana, body)).ok(204)
@@ -124,14 +127,14 @@ async def test_unassigned_the_history_stays_and_assigned_again_it_is_back(coach:
     (await unassign(coach, ana, body)).refused(404)
     assert await history(coach, ana, body) == [{"date": MONDAY, "value": 70}]
     again = await assign(coach, ana, body)
-    assert (again["_id"], again["metrics"][0]["currentValue"]) == (made["_id"], 70)
+    assert (again["_id"], again["metrics"][0]["currentValue"]) == (assignment["_id"], 70)
     (await record(coach, ana, body, 71, TUESDAY)).ok(201)
-    assert await ends(coach, ana) == (70, 71)
+    assert await first_and_last(coach, ana) == (70, 71)
     (await record(coach, await coach.create_customer("Bo"), body, 5)).refused(409), "never assigned"
 
 
-async def test_what_is_logged_with_an_item_is_seen_among_the_sets(coach: CoachClient) -> None:
-    """Scheduling a set tells that it is tracked: it is assigned with its first values, unless that has been ended."""
+async def test_first_logged_values_assign_the_set(coach: CoachClient) -> None:
+    """A scheduled set is assigned with its first values, unless an earlier assignment has ended."""
     ana, body = await coach.create_customer(), await metric_set(coach)
     block = await block_with(coach, ana, metrics_of(body))
     [item] = block["items"]
@@ -141,15 +144,14 @@ async def test_what_is_logged_with_an_item_is_seen_among_the_sets(coach: CoachCl
 
     (await log(coach, block, item, values=values)).ok()
 
-    assert await ends(coach, ana) == (70, 70)
+    assert await first_and_last(coach, ana) == (70, 70)
     (await unassign(coach, ana, body)).ok(204)
     (await log(coach, block, item, values=[values[0] | {"value": 71}])).refused(409, "not assigned")
     (await log(coach, block, item)).ok()
-    assert await history(coach, ana, body) == [], "a log without them takes the values of the log before back"
+    assert await history(coach, ana, body) == [], "a log without values deletes those of the log before"
 
 
-async def test_new_clients_get_what_is_marked_automatic(coach: CoachClient) -> None:
-    """Issue 5: automatic assignment to new clients when the set says so."""
+async def test_new_clients_are_assigned_automatic_sets(coach: CoachClient) -> None:
     before = await coach.create_customer("Before")
     body, _ = await metric_set(coach, assignAutomatically=True), await metric_set(coach, "Steps")
     after = await coach.create_customer("After")
@@ -164,9 +166,7 @@ async def test_new_clients_get_what_is_marked_automatic(coach: CoachClient) -> N
 
 
 @pytest.mark.parametrize("which", ["unknown", "another company's", "deleted"])
-async def test_a_set_that_does_not_exist_is_the_documented_500(
-    coach: CoachClient, other_company: CoachClient, which: str
-) -> None:
+async def test_missing_set_is_the_documented_500(coach: CoachClient, other_company: CoachClient, which: str) -> None:
     """Contract 3: a metrics set that does not exist, under /coach/customers/{cid}/metrics-sets (elsewhere 404): 500
     with `{code, message}`, nothing written."""
     ana = await coach.create_customer()
@@ -191,19 +191,19 @@ async def test_a_set_that_does_not_exist_is_the_documented_500(
     assert await coach.ctx.db["metricEntries"].count_documents({"companyId": coach.ctx.company_id}) == 0
 
 
-async def test_what_was_recorded_of_a_deleted_set_stays_readable(coach: CoachClient) -> None:
+async def test_history_of_a_deleted_set_is_readable(coach: CoachClient) -> None:
     ana, body = await coach.create_customer(), await metric_set(coach)
     await assign(coach, ana, body)
     (await record(coach, ana, body, 70)).ok(201)
     (await coach.delete(f"/coach/metrics-sets/{body['_id']}")).ok(204)
     assert await history(coach, ana, body) == [{"date": MONDAY, "value": 70}]
-    assert await ends(coach, ana) == (70, 70)
+    assert await first_and_last(coach, ana) == (70, 70)
     (await unassign(coach, ana, body)).ok(204)
     assert await assigned_sets(coach, ana) == []
     assert await history(coach, ana, body) == [{"date": MONDAY, "value": 70}]
 
 
-async def test_a_removed_metric_is_archived_not_lost(coach: CoachClient) -> None:
+async def test_removed_metric_is_archived(coach: CoachClient) -> None:
     """Contract 7: a removed metric is archived, not lost."""
     ana, body = await coach.create_customer(), await metric_set(coach, "Weight", "Waist")
     weight, waist = body["metrics"]
@@ -211,9 +211,11 @@ async def test_a_removed_metric_is_archived_not_lost(coach: CoachClient) -> None
     (await record(coach, ana, body, 80, at=1)).ok(201)
     block = await block_with(coach, ana, metrics_of(body))
 
-    kept = {"_id": weight["_id"], "name": "Weight", "metricUnitId": weight["metricUnit"]["_id"]}
-    (await coach.patch(f"/coach/metrics-sets/{body['_id']}", {"metrics": [kept, kept]})).refused(400, "only once")
-    (await coach.patch(f"/coach/metrics-sets/{body['_id']}", {"metrics": [kept]})).ok()
+    weight_metric = {"_id": weight["_id"], "name": "Weight", "metricUnitId": weight["metricUnit"]["_id"]}
+    (await coach.patch(f"/coach/metrics-sets/{body['_id']}", {"metrics": [weight_metric, weight_metric]})).refused(
+        400, "only once"
+    )
+    (await coach.patch(f"/coach/metrics-sets/{body['_id']}", {"metrics": [weight_metric]})).ok()
 
     assert [each["metric"]["name"] for each in (await assigned_sets(coach, ana))[0]["metrics"]] == ["Weight"]
     assert await history(coach, ana, body, waist) == [{"date": MONDAY, "value": 80}]
@@ -223,12 +225,12 @@ async def test_a_removed_metric_is_archived_not_lost(coach: CoachClient) -> None
     (await log(coach, block, block["items"][0], values=[value])).refused(409)
     assert await read(coach, block) == before
     back = {"_id": waist["_id"], "name": "Waist", "metricUnitId": waist["metricUnit"]["_id"]}
-    (await coach.patch(f"/coach/metrics-sets/{body['_id']}", {"metrics": [kept, back]})).ok()
-    assert await ends(coach, ana, 1) == (80, 80)
+    (await coach.patch(f"/coach/metrics-sets/{body['_id']}", {"metrics": [weight_metric, back]})).ok()
+    assert await first_and_last(coach, ana, 1) == (80, 80)
     (await record(coach, ana, body, 81, TUESDAY, at=1)).ok(201)
 
 
-async def test_a_value_is_a_number_on_a_day_of_a_metric_of_the_set(coach: CoachClient) -> None:
+async def test_invalid_values_are_rejected(coach: CoachClient) -> None:
     ana, body, other = await coach.create_customer(), await metric_set(coach), await metric_set(coach)
     await assign(coach, ana, body)
     path = client_path(ana, "metrics-sets", body["_id"], "entries")
@@ -252,7 +254,7 @@ async def test_a_value_is_a_number_on_a_day_of_a_metric_of_the_set(coach: CoachC
     assert await history(coach, ana, body) == []
 
 
-async def test_values_recorded_at_the_same_time_are_one_a_date(coach: CoachClient) -> None:
+async def test_concurrent_values_of_one_date_result_in_one_value(coach: CoachClient) -> None:
     ana, body = await coach.create_customer(), await metric_set(coach)
     await assign(coach, ana, body)
     replies = await asyncio.gather(*(record(coach, ana, body, n) for n in range(12)))
@@ -261,7 +263,7 @@ async def test_values_recorded_at_the_same_time_are_one_a_date(coach: CoachClien
     assert entry["value"] in range(12)
 
 
-async def test_assigning_and_unassigning_at_the_same_time(coach: CoachClient) -> None:
+async def test_concurrent_assigning_and_unassigning(coach: CoachClient) -> None:
     ana, body = await coach.create_customer(), await metric_set(coach)
     path = client_path(ana, "metrics-sets")
     work = [coach.post(path, {"metricsSetId": body["_id"]}) for _ in range(10)]
@@ -272,7 +274,7 @@ async def test_assigning_and_unassigning_at_the_same_time(coach: CoachClient) ->
     assert len(await assigned_sets(coach, ana)) == 1
 
 
-async def test_a_client_out_of_a_coach_s_scope_is_forbidden(coach: CoachClient) -> None:
+async def test_client_outside_the_scope_is_forbidden(coach: CoachClient) -> None:
     ana, body = await coach.create_customer(), await metric_set(coach)
     await assign(coach, ana, body)
     scoped = coach.with_key(await employee_key(coach, "metrics.view", "metrics.edit"))

@@ -1,4 +1,4 @@
-"""A coach's notes on a client: HTML, made harmless on the way in."""
+"""Notes of coaches on a client: HTML, sanitised before it is stored."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from tests.training import Json, client_path, employee_key, feed, feed_types
 
 
 async def write(coach: CoachClient, customer: Json, content: str) -> Json:
-    made: Json = (await coach.post(client_path(customer, "notes"), {"content": content})).ok(201)
-    return made
+    note: Json = (await coach.post(client_path(customer, "notes"), {"content": content})).ok(201)
+    return note
 
 
 async def notes(coach: CoachClient, customer: Json) -> list[Json]:
-    found: list[Json] = (await coach.get(client_path(customer, "notes"))).ok()
-    return found
+    listed: list[Json] = (await coach.get(client_path(customer, "notes"))).ok()
+    return listed
 
 
 @pytest.mark.parametrize(
-    ("sent", "kept"),
+    ("sent", "stored"),
     [
         ("Left knee: go easy.", "Left knee: go easy."),
         ("  <p>Bold <b>move</b></p>\n", "<p>Bold <b>move</b></p>"),
@@ -56,14 +56,14 @@ async def notes(coach: CoachClient, customer: Json) -> list[Json]:
         ("<custom-tag>a</custom-tag>", "a"),
     ],
 )  # fmt: skip
-async def test_nothing_that_a_browser_would_run_or_load_is_kept(coach: CoachClient, sent: str, kept: str) -> None:
+async def test_active_content_is_removed(coach: CoachClient, sent: str, stored: str) -> None:
     """Contract 4: `content` is HTML, sanitised on the way in."""
     ana = await coach.create_customer()
     note = await write(coach, ana, sent)
-    assert note["content"] == kept
-    assert [each["content"] for each in await notes(coach, ana)] == [kept]
-    again = (await coach.patch(client_path(ana, "notes", note["_id"]), {"content": kept})).ok()
-    assert again["content"] == kept, "what is clean stays as it is"
+    assert note["content"] == stored
+    assert [each["content"] for each in await notes(coach, ana)] == [stored]
+    again = (await coach.patch(client_path(ana, "notes", note["_id"]), {"content": stored})).ok()
+    assert again["content"] == stored, "clean HTML is unchanged"
 
 
 HOSTILE = (
@@ -74,7 +74,7 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("seed", range(6))
-async def test_broken_markup_is_no_way_around(coach: CoachClient, seed: int) -> None:
+async def test_malformed_markup_does_not_bypass_sanitising(coach: CoachClient, seed: int) -> None:
     ana = await coach.create_customer()
     pieces = HOSTILE[seed:] + HOSTILE[:seed]
     content = (await write(coach, ana, "a" + "".join(pieces) + "b"))["content"]
@@ -103,19 +103,19 @@ async def test_broken_markup_is_no_way_around(coach: CoachClient, seed: int) -> 
         "x" * 50_001,
     ],
 )
-async def test_a_note_says_something(coach: CoachClient, content: object) -> None:
+async def test_note_without_text_is_rejected(coach: CoachClient, content: object) -> None:
     """Contract 1: required strings are not empty after trimming."""
     ana = await coach.create_customer()
     path = client_path(ana, "notes")
     error = (await coach.post(path, {"content": content})).refused(400)
     assert error["message"][0].startswith("content ")
     (await coach.post(path, {})).refused(400, "content")
-    note = await write(coach, ana, "kept")
+    note = await write(coach, ana, "unchanged")
     (await coach.patch(f"{path}/{note['_id']}", {"content": content})).refused(400, "content")
     assert await notes(coach, ana) == [note]
 
 
-async def test_notes_are_listed_newest_first_changed_and_deleted(coach: CoachClient) -> None:
+async def test_notes_are_listed_changed_and_deleted(coach: CoachClient) -> None:
     """Contract 4: plain array of `{_id, customerId, content, createdAt, updatedAt}`."""
     ana, bo = await coach.create_customer("Ana"), await coach.create_customer("Bo")
     first, second, third = [await write(coach, ana, text) for text in ("one", "two", "three")]
@@ -127,7 +127,7 @@ async def test_notes_are_listed_newest_first_changed_and_deleted(coach: CoachCli
     changed = (await coach.patch(path, {"content": "<b>two</b>", "version": 0})).ok()
 
     assert (changed["content"], changed["version"], changed["createdAt"]) == ("<b>two</b>", 1, second["createdAt"])
-    assert await notes(coach, ana) == [third, changed, first], "a change does not move it"
+    assert await notes(coach, ana) == [third, changed, first], "a change does not affect the order"
     (await coach.patch(path, {"content": "x", "version": 0})).refused(409)
     (await coach.patch(path, {"version": 0})).refused(409)
     assert (await coach.patch(path, {"version": 1})).ok() == changed
@@ -145,7 +145,7 @@ async def test_notes_are_listed_newest_first_changed_and_deleted(coach: CoachCli
     assert await notes(coach, bo) == [other]
 
 
-async def test_the_feed_tells_how_a_note_begins_as_it_is_now(coach: CoachClient) -> None:
+async def test_feed_shows_the_beginning_of_the_current_note(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     note = await write(coach, ana, "<p>Left <b>kn</b>ee:</p><ul><li>easy &amp; slow</li></ul>" + "x" * 300)
     (event,) = await feed(coach, ana)
@@ -157,7 +157,7 @@ async def test_the_feed_tells_how_a_note_begins_as_it_is_now(coach: CoachClient)
     assert event["data"] == {"noteId": note["_id"], "text": "Knee is fine"}
 
 
-async def test_of_two_changes_based_on_one_version_one_wins(coach: CoachClient) -> None:
+async def test_one_of_several_changes_of_the_same_version_succeeds(coach: CoachClient) -> None:
     """Contract 1: if the document has moved on, 409 and nothing is written."""
     ana = await coach.create_customer()
     note = await write(coach, ana, "one")
@@ -168,7 +168,7 @@ async def test_of_two_changes_based_on_one_version_one_wins(coach: CoachClient) 
     assert await notes(coach, ana) == [won]
 
 
-async def test_notes_need_a_client_in_scope(coach: CoachClient) -> None:
+async def test_notes_require_a_client_in_scope(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     note = await write(coach, ana, "one")
     (await coach.get(client_path({"_id": UNKNOWN}, "notes"))).refused(404, "Customer")

@@ -1,4 +1,4 @@
-"""Dates are the client's local dates, wherever the server is and whatever its clock is called."""
+"""Dates are the client's local dates, independent of the server."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.training import block_with, feed, history, log, metric_set, metrics_o
 EAST, WEST = "Pacific/Kiritimati", "Pacific/Pago_Pago"
 
 
-def moment(text: str) -> datetime:
-    """A moment in UTC as it is stored: no zone attached."""
+def utc_time(text: str) -> datetime:
+    """A time in UTC as it is stored: without a time zone."""
     return datetime.fromisoformat(text)
 
 
@@ -47,7 +47,7 @@ def moment(text: str) -> datetime:
         # Where the clocks went forward at midnight, that day began at one o'clock.
         ("2018-11-04T02:59:59", "America/Sao_Paulo", "2018-11-03"),
         ("2018-11-04T03:00:00", "America/Sao_Paulo", "2018-11-04"),
-        # The date line: at one moment it is three dates; and Samoa once left a day out.
+        # The date line: three dates at the same time; Samoa omitted a day in 2011.
         ("2026-03-02T10:30:00", EAST, "2026-03-03"),
         ("2026-03-02T10:30:00", "UTC", "2026-03-02"),
         ("2026-03-02T10:30:00", WEST, "2026-03-01"),
@@ -59,19 +59,19 @@ def moment(text: str) -> datetime:
         ("2024-03-01T10:59:59", WEST, "2024-02-29"),
     ],
 )
-def test_the_date_where_the_client_is(at: str, timezone: str, expected: str) -> None:
+def test_local_date_of_a_time(at: str, timezone: str, expected: str) -> None:
     """Contract 1: dates are the client's local dates; "today" is in the client's `timezone`, else the company's."""
-    assert str(local_date(moment(at), timezone)) == expected
-    assert str(local_date(moment(at).replace(tzinfo=UTC), timezone)) == expected
+    assert str(local_date(utc_time(at), timezone)) == expected
+    assert str(local_date(utc_time(at).replace(tzinfo=UTC), timezone)) == expected
 
 
 @settings(max_examples=100)
-@given(st.datetimes(moment("1990-01-01"), moment("2090-01-01")), st.sampled_from(sorted(available_timezones())))
-def test_nobody_is_more_than_a_day_away(at: datetime, timezone: str) -> None:
+@given(st.datetimes(utc_time("1990-01-01"), utc_time("2090-01-01")), st.sampled_from(sorted(available_timezones())))
+def test_local_date_differs_by_at_most_a_day(at: datetime, timezone: str) -> None:
     assert abs(local_date(at, timezone) - at.date()) <= timedelta(days=1)
 
 
-async def test_any_zone_of_the_database_is_a_client_s(coach: CoachClient) -> None:
+async def test_any_iana_time_zone_is_accepted(coach: CoachClient) -> None:
     """Contract 2: `timezone` (IANA)."""
     ana = await coach.create_customer("Ana", timezone="EST5EDT")
     for zone in ("CET", "Japan", "Europe/Kyiv", "Etc/GMT+5", "UTC"):
@@ -80,22 +80,22 @@ async def test_any_zone_of_the_database_is_a_client_s(coach: CoachClient) -> Non
         (await coach.patch(f"/coach/customers/{ana['_id']}", {"timezone": other})).refused(400, "timezone")
 
 
-def test_today_is_the_client_s_else_the_company_s(owner: Principal) -> None:
-    """Issue 5: "today" is computed in the client's time zone, else the company's."""
+def test_today_is_in_the_time_zone_of_the_client_or_else_of_the_company(owner: Principal) -> None:
+    """Contract 1: "today" is in the client's `timezone`, else the company's."""
 
-    def between(timezone: str, given: str | None) -> None:
+    def require_today(timezone: str, given: str | None) -> None:
         earliest = local_date(datetime.now(UTC), timezone)
-        told = owner.today(given)
-        assert earliest <= told <= local_date(datetime.now(UTC), timezone)
+        today = owner.today(given)
+        assert earliest <= today <= local_date(datetime.now(UTC), timezone)
 
     for timezone in (EAST, WEST, "Europe/Madrid", "Asia/Kathmandu"):
-        between(timezone, timezone)
-    between(owner.company.timezone, None)
+        require_today(timezone, timezone)
+    require_today(owner.company.timezone, None)
     assert owner.today(EAST) - owner.today(WEST) in (timedelta(days=1), timedelta(days=2)), "25 hours apart"
 
 
 @pytest.mark.parametrize("timezone", [EAST, WEST, None])
-async def test_a_session_stays_on_its_date_wherever_it_is_logged(coach: CoachClient, timezone: str | None) -> None:
+async def test_session_remains_on_its_date_in_every_time_zone(coach: CoachClient, timezone: str | None) -> None:
     """Contract 7: a session counts on its block's `date`, not on the time of the log."""
     ana, body = await coach.create_customer(timezone=timezone), await metric_set(coach)
     client = await coach.as_client(ana)
@@ -111,7 +111,7 @@ async def test_a_session_stays_on_its_date_wherever_it_is_logged(coach: CoachCli
         assert (await feed(coach, ana))[0]["data"]["day"] == day
 
 
-async def test_moving_to_another_zone_moves_no_session(coach: CoachClient) -> None:
+async def test_change_of_time_zone_moves_no_session(coach: CoachClient) -> None:
     ana = await coach.create_customer(timezone=EAST)
     await coach.schedule(ana)
     before = await coach.calendar(ana)
@@ -135,8 +135,8 @@ async def test_moving_to_another_zone_moves_no_session(coach: CoachClient) -> No
         ("2026-03-02", "Asia/Kathmandu", "2026-03-02T18:15"),
     ],
 )
-def test_a_day_ends_when_the_next_begins_there(day: str, timezone: str, ends: str) -> None:
-    """Contract 1: dates are the client's local dates; kept rates hold until the client's day ends."""
+def test_local_day_ends_when_the_next_begins(day: str, timezone: str, ends: str) -> None:
+    """Contract 1: dates are the client's local dates; stored figures are valid until the client's day ends."""
     end = next_midnight(date.fromisoformat(day), timezone)
     assert end == datetime.fromisoformat(ends)
     assert local_date(end, timezone) == date.fromisoformat(day) + timedelta(days=1)

@@ -1,4 +1,4 @@
-"""Which muscles a client trained, and how much (contract 7: a secondary muscle counts half)."""
+"""Muscle-group volume (contract 7: a secondary muscle counts half)."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ BOTH = {
 FIGURES = ("sets", "reps", "volumeLoad")
 
 
-async def training(coach: CoachClient, name: str, **roles: str) -> Json:
-    """An exercise that trains muscles, by name, in these roles."""
+async def create_exercise(coach: CoachClient, name: str, **roles: str) -> Json:
+    """Create an exercise that trains the named muscles in these roles."""
     muscles = {muscle["name"]: muscle["_id"] for muscle in (await coach.get("/muscle-groups")).ok()}
     trains = [{"_id": muscles[muscle], "role": role} for muscle, role in roles.items()]
     return await coach.create_exercise(name, muscleGroups=trains)
 
 
-async def squat_of(coach: CoachClient) -> Json:
-    return await training(coach, "Squat", Quadriceps="primary", Glutes="secondary")
+async def create_squat(coach: CoachClient) -> Json:
+    return await create_exercise(coach, "Squat", Quadriceps="primary", Glutes="secondary")
 
 
-async def thrust_of(coach: CoachClient) -> Json:
-    return await training(coach, "Thrust", Glutes="primary", Hamstrings="secondary")
+async def create_thrust(coach: CoachClient) -> Json:
+    return await create_exercise(coach, "Thrust", Glutes="primary", Hamstrings="secondary")
 
 
-def figures(read: dict[str, Json]) -> dict[str, tuple[Any, ...]]:
-    return {name: tuple(muscle[figure] for figure in FIGURES) for name, muscle in read.items()}
+def figures(muscles: dict[str, Json]) -> dict[str, tuple[Any, ...]]:
+    return {name: tuple(muscle[figure] for figure in FIGURES) for name, muscle in muscles.items()}
 
 
-async def test_a_secondary_muscle_counts_half(coach: CoachClient) -> None:
-    ana, squat, thrust = await coach.create_customer(), await squat_of(coach), await thrust_of(coach)
+async def test_secondary_muscle_counts_half(coach: CoachClient) -> None:
+    ana, squat, thrust = await coach.create_customer(), await create_squat(coach), await create_thrust(coach)
     await train(coach, ana, squat, *SQUATS)
     await train(coach, ana, thrust, *THRUSTS, date=SUNDAY)
 
@@ -64,7 +64,7 @@ async def test_a_secondary_muscle_counts_half(coach: CoachClient) -> None:
         "endDate": SUNDAY,
         "loadUnit": "kg",
     }
-    assert [muscle["name"] for muscle in answer["muscleGroups"]] == list(BOTH), "the most trained first"
+    assert [muscle["name"] for muscle in answer["muscleGroups"]] == list(BOTH), "sorted by number of sets, most first"
     assert figures({muscle["name"]: muscle for muscle in answer["muscleGroups"]}) == BOTH
     known = {muscle["_id"] for muscle in (await coach.get("/muscle-groups")).ok()}
     assert {muscle["_id"] for muscle in answer["muscleGroups"]} <= known
@@ -78,7 +78,7 @@ async def test_loads_are_in_the_unit_of_the_company(new_company: NewCompany) -> 
 
 
 async def test_only_completed_sets_that_are_not_warm_up_count(coach: CoachClient) -> None:
-    ana, squat = await coach.create_customer(), await squat_of(coach)
+    ana, squat = await coach.create_customer(), await create_squat(coach)
     block = await block_with(coach, ana, exercise_of(squat, WARM_UP, WORK, WORK), exercise_of(squat), task())
     done = [*completed_sets((12, 20), (8, 62.5)), incomplete_set(8, 60)]
     (await log(coach, block, block["items"][0], customerSets=done)).ok()
@@ -87,15 +87,15 @@ async def test_only_completed_sets_that_are_not_warm_up_count(coach: CoachClient
     assert figures(await read_volume(coach, ana)) == {"Quadriceps": (1, 8, 500), "Glutes": (0.5, 4, 250)}
 
 
-async def test_sets_of_an_item_that_is_not_finished_count(coach: CoachClient) -> None:
-    ana, squat = await coach.create_customer(), await squat_of(coach)
+async def test_sets_of_an_incomplete_item_count(coach: CoachClient) -> None:
+    ana, squat = await coach.create_customer(), await create_squat(coach)
     block = await block_with(coach, ana, exercise_of(squat))
     (await log(coach, block, block["items"][0], isCompleted=False, customerSets=completed_sets((8, 60)))).ok()
     assert figures(await read_volume(coach, ana)) == {"Quadriceps": (1, 8, 480), "Glutes": (0.5, 4, 240)}
 
 
-async def test_a_set_without_repetitions_or_load_is_a_set(coach: CoachClient) -> None:
-    ana, squat = await coach.create_customer(), await squat_of(coach)
+async def test_set_without_reps_or_load_counts_as_a_set(coach: CoachClient) -> None:
+    ana, squat = await coach.create_customer(), await create_squat(coach)
     block = await block_with(coach, ana, exercise_of(squat, {"type": "time", "minPlannedSeconds": 30}))
     done = [{"seconds": 30}, {"reps": 5}, {"seconds": 30, "load": 20}]
     (await log(coach, block, block["items"][0], customerSets=done)).ok()
@@ -104,7 +104,7 @@ async def test_a_set_without_repetitions_or_load_is_a_set(coach: CoachClient) ->
 
 async def test_circuits_count_by_exercise(coach: CoachClient) -> None:
     """Squat 10 x 20, 8 x 20: 2, 18, 360. Thrust 10 x 50: 1, 10, 500."""
-    ana, squat, thrust = await coach.create_customer(), await squat_of(coach), await thrust_of(coach)
+    ana, squat, thrust = await coach.create_customer(), await create_squat(coach), await create_thrust(coach)
     block = await block_with(coach, ana, circuit_of(squat, thrust))
     done = [circuit_set(1, squat, 10, 20), circuit_set(1, thrust, 10, 50), circuit_set(2, squat, 8, 20)]
     (await log(coach, block, block["items"][0], customerSets=done)).ok()
@@ -112,8 +112,8 @@ async def test_circuits_count_by_exercise(coach: CoachClient) -> None:
     assert figures(await read_volume(coach, ana)) == expected
 
 
-async def test_a_session_counts_on_the_date_of_its_block_and_both_ends_count(coach: CoachClient) -> None:
-    ana, squat = await coach.create_customer(), await squat_of(coach)
+async def test_session_counts_on_the_date_of_its_block_with_both_ends_included(coach: CoachClient) -> None:
+    ana, squat = await coach.create_customer(), await create_squat(coach)
     blocks = [await train(coach, ana, squat, (8, 60), date=date) for date in (MONDAY, TUESDAY, SUNDAY)]
 
     async def done(start: str, end: str) -> float:
@@ -131,20 +131,20 @@ async def test_a_session_counts_on_the_date_of_its_block_and_both_ends_count(coa
     assert await done("0001-01-01", "9999-12-31") == 1
 
 
-async def test_another_clients_training_is_not_counted(coach: CoachClient) -> None:
-    ana, bo, squat = await coach.create_customer(), await coach.create_customer("Bo"), await squat_of(coach)
+async def test_training_of_other_clients_is_not_counted(coach: CoachClient) -> None:
+    ana, bo, squat = await coach.create_customer(), await coach.create_customer("Bo"), await create_squat(coach)
     await train(coach, bo, squat, (8, 60))
     assert await read_volume(coach, ana) == {}
 
 
-async def test_exercises_without_muscles_train_none(coach: CoachClient) -> None:
+async def test_exercise_without_muscles_trains_none(coach: CoachClient) -> None:
     ana, walk = await coach.create_customer(), await coach.create_exercise("Walk")
     await train(coach, ana, walk, (8, 60))
     assert await read_volume(coach, ana) == {}
 
 
 async def test_shared_and_deleted_exercises_count(coach: CoachClient) -> None:
-    ana, squat = await coach.create_customer(), await squat_of(coach)
+    ana, squat = await coach.create_customer(), await create_squat(coach)
     page = {"pageSize": 1, "pageNum": 1, "type": "public", "keywords": "Barbell Bench Press"}
     [bench] = (await coach.get("/exercises/unified", **page)).ok()["docs"]
     for exercise in (squat, bench):
@@ -155,9 +155,9 @@ async def test_shared_and_deleted_exercises_count(coach: CoachClient) -> None:
     assert figures(await read_volume(coach, ana)) == {"Quadriceps": (1, 8, 480), "Glutes": (0.5, 4, 240)} | of_bench
 
 
-async def test_fractions_of_loads_leave_no_noise(coach: CoachClient) -> None:
+async def test_volume_load_is_rounded(coach: CoachClient) -> None:
     """3 x 22.7 + 3 x 0.1 = 68.4, half of it 34.2; in binary fractions it would be 68.39999999999999 or so."""
-    ana, squat = await coach.create_customer(), await squat_of(coach)
+    ana, squat = await coach.create_customer(), await create_squat(coach)
     await train(coach, ana, squat, (3, 22.7), (3, 0.1))
     assert [muscle["volumeLoad"] for muscle in (await read_volume(coach, ana)).values()] == [68.4, 34.2]
 

@@ -1,4 +1,4 @@
-"""How much a client trained, period by period (contract 7)."""
+"""Workload by period (contract 7)."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def ratio(period: Json) -> tuple[float | None, str]:
     return period["acuteChronicRatio"], period["ratioOf"]
 
 
-async def session(
+async def create_session(
     coach: CoachClient, customer: Json, date: str, rpe: float | None, minutes: float | None, *items: Json
 ) -> Json:
-    """A session of one task (or of `items`), all done and rated."""
+    """Create a session of one task or of `items`, completed and rated."""
     block = await block_with(coach, customer, *(items or [task()]), date=date)
     for item in block["items"]:
         (await log(coach, block, item)).ok()
@@ -45,7 +45,7 @@ async def session(
     return block
 
 
-async def test_a_day_adds_its_sessions_up(coach: CoachClient) -> None:
+async def test_figures_of_a_day_are_the_sums_of_its_sessions(coach: CoachClient) -> None:
     """By hand: 8 x 60 + 6 x 70 = 900 with 7 x 50 = 350; 10 x 20 + 8 x 20 = 360 with 5 x 24 = 120."""
     ana, squat, press = await coach.create_customer(), await coach.create_exercise(), await coach.create_exercise("P")
     first = await block_with(coach, ana, exercise_of(squat, WARM_UP, WORK, WORK, WORK), task(), date=TUESDAY)
@@ -59,7 +59,7 @@ async def test_a_day_adds_its_sessions_up(coach: CoachClient) -> None:
 
     answer = (await read_progress(coach, ana, "workload", startDate=MONDAY, endDate="2026-03-04")).ok()
 
-    assert (answer["loadUnit"], answer["groupBy"]) == ("kg", "day"), "by day unless asked otherwise"
+    assert (answer["loadUnit"], answer["groupBy"]) == ("kg", "day"), "grouped by day by default"
     assert [period["date"] for period in answer["periods"]] == [MONDAY, TUESDAY, "2026-03-04"]
     before, day, after = answer["periods"]
     assert figures(day) == (2, 5, 37, 1260, 470)
@@ -78,13 +78,13 @@ async def test_loads_are_in_the_unit_of_the_company(new_company: NewCompany) -> 
 @pytest.mark.parametrize(
     ("rpe", "minutes", "load"), [(7, 50, 350), (6.5, 30, 195), (0, 45, 0), (8, None, None), (None, 60, None)]
 )
-async def test_session_load_is_exertion_times_minutes(
+async def test_session_load_is_rpe_times_minutes(
     coach: CoachClient, rpe: float | None, minutes: float | None, load: float | None
 ) -> None:
-    """Contract 7: session load = sessionRpe x durationMinutes; none unless both were noted."""
+    """Contract 7: session load = sessionRpe x durationMinutes; null unless both are recorded."""
     ana = await coach.create_customer()
-    await session(coach, ana, MONDAY, rpe, minutes)
-    await session(coach, ana, MONDAY, None, None)
+    await create_session(coach, ana, MONDAY, rpe, minutes)
+    await create_session(coach, ana, MONDAY, None, None)
     [day] = await read_workload(coach, ana, MONDAY, MONDAY)
     assert figures(day) == (2, 0, 0, 0, load)
 
@@ -127,7 +127,7 @@ SESSIONS = [
 ]
 GROUPED = [
     ("2025-12-28", "2026-01-05", "week", [("2025-12-22", 50), ("2025-12-29", 700), ("2026-01-05", 300)]),
-    ("2025-12-30", "2026-01-03", "week", [("2025-12-29", 350)]),  # only the days asked for
+    ("2025-12-30", "2026-01-03", "week", [("2025-12-29", 350)]),  # only the days of the range
     ("2025-12-31", "2026-01-01", "month", [("2025-12-01", 150), ("2026-01-01", 200)]),
     ("2025-12-01", "2026-03-31", "month", [("2025-12-01", 300), ("2026-01-01", 750), ("2026-02-01", 350)]),
     ("2026-01-10", "2026-02-10", "month", [("2026-01-01", None), ("2026-02-01", None)]),
@@ -140,7 +140,7 @@ GROUPED = [
 async def test_weeks_begin_on_monday_and_months_on_the_first(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     for date, rpe, minutes in SESSIONS:
-        await session(coach, ana, date, rpe, minutes)
+        await create_session(coach, ana, date, rpe, minutes)
     for start, end, group_by, expected in GROUPED:
         periods = await read_workload(coach, ana, start, end, groupBy=group_by)
         assert [(period["date"], period["sessionLoad"]) for period in periods][: len(expected)] == expected
@@ -168,29 +168,35 @@ RATIOS = [
 ]
 
 
-async def weekly(coach: CoachClient) -> tuple[Json, dict[str, Json]]:
-    """A client with the sessions of RATIOS, by date."""
+async def create_weekly_sessions(coach: CoachClient) -> tuple[Json, dict[str, Json]]:
+    """Create a client with the sessions of RATIOS; returns the client and the sessions by date."""
     ana = await coach.create_customer()
-    told = [("2026-01-01", 5, 20), *((f"2026-01-{day:02}", 7, 40) for day in (8, 15, 22, 29)), ("2026-02-05", 8, 70)]
-    return ana, {date: await session(coach, ana, date, rpe, minutes) for date, rpe, minutes in told}
+    sessions = [
+        ("2026-01-01", 5, 20),
+        *((f"2026-01-{day:02}", 7, 40) for day in (8, 15, 22, 29)),
+        ("2026-02-05", 8, 70),
+    ]
+    return ana, {date: await create_session(coach, ana, date, rpe, minutes) for date, rpe, minutes in sessions}
 
 
-async def test_the_acute_chronic_ratio(coach: CoachClient) -> None:
+async def test_acute_chronic_ratio(coach: CoachClient) -> None:
     """Contract 7: mean of 7 days over mean of 28; null in the first 28 days or when the chronic mean is 0."""
-    ana, _ = await weekly(coach)
+    ana, _ = await create_weekly_sessions(coach)
     for day, expected, of in RATIOS:
         assert [ratio(period) for period in await read_workload(coach, ana, day, day)] == [(expected, of)], day
     days = {period["date"]: ratio(period) for period in await read_workload(coach, ana, "2025-12-30", "2026-03-06")}
     assert {day: days[day] for day, _, _ in RATIOS} == {day: (expected, of) for day, expected, of in RATIOS}
     weeks = await read_workload(coach, ana, "2026-02-02", "2026-02-10", groupBy="week")
-    assert [ratio(week) for week in weeks] == [(1.6, "sessionLoad")] * 2, "on the last day of the period, or asked for"
+    assert [ratio(week) for week in weeks] == [(1.6, "sessionLoad")] * 2, (
+        "on the last day of the period or of the range"
+    )
     [month] = await read_workload(coach, ana, "2026-01-01", "2026-01-29", groupBy="month")
     assert ratio(month) == (1.0, "sessionLoad")
 
 
-async def test_the_ratio_is_of_volume_load_when_a_session_was_not_rated(coach: CoachClient) -> None:
+async def test_ratio_is_of_volume_load_if_a_session_is_not_rated(coach: CoachClient) -> None:
     """Contract 7: of session load if every session in the window has it. Unrated on 01-20: 10 x 100 = 1000 kg."""
-    ana, by_date = await weekly(coach)
+    ana, by_date = await create_weekly_sessions(coach)
     squat = await coach.create_exercise()
     unrated = await train(coach, ana, squat, (10, 100), date="2026-01-20")
     await train(coach, ana, squat, (5, 60), date="2026-02-05", plan=(WORK,))  # 300 kg, not rated either
@@ -201,8 +207,8 @@ async def test_the_ratio_is_of_volume_load_when_a_session_was_not_rated(coach: C
         "2026-02-16": (0.0, "volumeLoad"),  # 01-20 is still in: 1300
         "2026-02-17": (0.0, "volumeLoad"),  # 300
     }
-    for day, told in expected.items():
-        assert [ratio(period) for period in await read_workload(coach, ana, day, day)] == [told], day
+    for day, ratio_of_day in expected.items():
+        assert [ratio(period) for period in await read_workload(coach, ana, day, day)] == [ratio_of_day], day
     await rate_session(coach, unrated, 6, 50)
     [day_29] = await read_workload(coach, ana, "2026-01-29", "2026-01-29")
     assert ratio(day_29) == (0.79, "sessionLoad")  # 280 / 7 = 40; (4 x 280 + 300) / 28 = 50.71
@@ -211,15 +217,15 @@ async def test_the_ratio_is_of_volume_load_when_a_session_was_not_rated(coach: C
     assert ratio(day_29) == (0.0, "volumeLoad")
 
 
-async def test_without_any_load_there_is_no_ratio(coach: CoachClient) -> None:
+async def test_ratio_is_null_without_any_load(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     for date in ("2026-01-01", "2026-02-01"):
-        await session(coach, ana, date, None, None)
+        await create_session(coach, ana, date, None, None)
     [period] = await read_workload(coach, ana, "2026-02-01", "2026-02-01")
     assert (period["sessions"], ratio(period)) == (1, (None, "volumeLoad"))
 
 
-async def test_a_session_counts_on_the_date_of_its_block(coach: CoachClient) -> None:
+async def test_session_counts_on_the_date_of_its_block(coach: CoachClient) -> None:
     ana, squat = await coach.create_customer(), await coach.create_exercise()
     block = await train(coach, ana, squat, (5, 100))
     other = await coach.schedule(ana, SUNDAY)
@@ -235,7 +241,7 @@ async def test_a_session_counts_on_the_date_of_its_block(coach: CoachClient) -> 
     assert await trained_on() == []
 
 
-async def test_the_ends_of_the_calendar_are_answered(coach: CoachClient) -> None:
+async def test_first_and_last_dates_of_the_calendar_are_accepted(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     for start, end in (("0001-01-01", "0001-01-03"), ("9999-12-28", "9999-12-31")):
         for group_by in ("day", "week", "month"):

@@ -1,4 +1,4 @@
-"""Three years of daily training of one client, put straight into the database: to see what readings cost."""
+"""Three years of daily training of one client, inserted directly into the database, to measure the cost of reads."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import date, timedelta
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
-from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.database.transactions import transactional
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import store as library
 from coaching_service.people.activity import store as activity
@@ -23,7 +23,7 @@ FIRST, LAST = date(2023, 3, 6), date(2026, 3, 8)
 DAYS = (LAST - FIRST).days + 1
 ITEMS_A_DAY, EXERCISES = 6, 32
 _BATCH = 100
-_EVERY_TENTH = 10  # item is left undone
+_INCOMPLETE_EVERY = 10  # every tenth item is not logged
 
 
 @dataclass(frozen=True)
@@ -37,39 +37,38 @@ class Years:
 
     @property
     def path(self) -> str:
-        """Where the client is."""
+        """The path of the client."""
         return f"/coach/customers/{self.customer_id}"
 
     @property
     def item_path(self) -> str:
-        """Where the item is."""
+        """The path of the item."""
         return f"{self.path}/wblocks/{self.block_id}/witems/{self.item_id}"
 
 
 async def train(ctx: Context, customer_id: ObjectId) -> Years:
-    """Fill the client's calendar from FIRST to LAST with six items a day, nine of ten logged, and what follows."""
+    """Fill the client's calendar from FIRST to LAST with six items a day, nine of ten logged, and derived documents."""
     shared = await library.exercises.find(ctx, {"deletedAt": None}, sort=("sortName",), limit=EXERCISES)
     exercises = [exercise["_id"] for exercise in shared]
     days = [FIRST + timedelta(number) for number in range(DAYS)]
-    made = [_block(customer_id, number, day, exercises) for number, day in enumerate(days)]
-    for at in range(0, DAYS, _BATCH):
-        await store.insert_many(ctx, made[at : at + _BATCH])
+    blocks = [_block(customer_id, number, day, exercises) for number, day in enumerate(days)]
+    for start in range(0, DAYS, _BATCH):
+        await store.insert_many(ctx, blocks[start : start + _BATCH])
     calendar = await store.find_all(ctx, {"customerId": customer_id}, "date")
-    for at in range(0, DAYS, _BATCH):
-        part = calendar[at : at + _BATCH]
-        await in_transaction(ctx, lambda tx, part=part: _follow(tx, customer_id, part))  # type: ignore[misc]
+    for start in range(0, DAYS, _BATCH):
+        await _insert_derived(ctx, customer_id, calendar[start : start + _BATCH])
     await customers.set_last_workout_date(ctx, customer_id, str(LAST))
     return Years(customer_id, exercises, calendar[-1]["_id"], calendar[-1]["items"][0]["_id"])
 
 
 def _block(customer_id: ObjectId, number: int, day: date, exercises: list[ObjectId]) -> Document:
-    named = itertools.islice(itertools.cycle(exercises), number * 5 % EXERCISES, None)
-    plans = [_exercise(next(named)) for _ in range(4)]
-    plans += [_circuit(next(named), next(named)), _form() if day.weekday() == 6 else _task()]
-    made = [items.create_item(plan) for plan in plans]
-    done = [
-        item if (number + at) % _EVERY_TENTH == 0 else items.log_item(item, _done(item, number))
-        for at, item in enumerate(made)
+    rotation = itertools.islice(itertools.cycle(exercises), number * 5 % EXERCISES, None)
+    plans = [_exercise(next(rotation)) for _ in range(4)]
+    plans += [_circuit(next(rotation), next(rotation)), _form() if day.weekday() == 6 else _task()]
+    planned = [items.create_item(plan) for plan in plans]
+    logged = [
+        item if (number + position) % _INCOMPLETE_EVERY == 0 else items.log_item(item, _log(item, number))
+        for position, item in enumerate(planned)
     ]
     return {
         "customerId": customer_id,
@@ -81,7 +80,7 @@ def _block(customer_id: ObjectId, number: int, day: date, exercises: list[Object
         "durationMinutes": 60 + number % 30,
         "sessionRpe": 5 + number % 4,
         "comment": None,
-        "items": done,
+        "items": logged,
     }
 
 
@@ -106,53 +105,64 @@ def _task() -> Document:
 
 
 def _form() -> Document:
-    kinds = [("How was it?", "text"), ("Hours of sleep?", "number"), ("Energy?", "rating")]
+    labels = {"How was it?": "text", "Hours of sleep?": "number", "Energy?": "rating"}
     questions = [
-        {"_id": ObjectId(), "label": label, "type": kind, "options": [], "required": False} for label, kind in kinds
+        {"_id": ObjectId(), "label": label, "type": question_type, "options": [], "required": False}
+        for label, question_type in labels.items()
     ]
     return {"type": "FORM", "form": {"formId": None, "name": "Check-in", "questions": questions}}
 
 
-def _done(item: Document, number: int) -> Document:
+def _log(item: Document, number: int) -> Document:
     load = 50 + number % 40 * 0.5 + number // 100
     log: Document = {"isCompleted": True, "comment": None}
     if item["type"] == "EXERCISE":
         log["customerSets"] = [_set(index, 8 + index % 3, load) for index in (1, 2, 3, 4)]
     if item["type"] == "CIRCUIT":
         log["customerSets"] = [
-            _set(1, 10, 20 + number % 5, exercise_id, lap)
-            for lap in (1, 2)
+            _set(1, 10, 20 + number % 5, exercise_id, round_number)
+            for round_number in (1, 2)
             for exercise_id in planned_exercise_ids(item)
         ]
     if item["type"] == "FORM":
         values = ("Fine, thank you", 7.5, 6)
-        asked = item["form"]["questions"]
-        log["answers"] = [{"questionId": one["_id"], "value": value} for one, value in zip(asked, values, strict=True)]
+        questions = item["form"]["questions"]
+        log["answers"] = [
+            {"questionId": question["_id"], "value": value} for question, value in zip(questions, values, strict=True)
+        ]
     return log
 
 
-def _set(index: int, reps: int, load: float, exercise_id: ObjectId | None = None, lap: int | None = None) -> Document:
+def _set(
+    index: int, reps: int, load: float, exercise_id: ObjectId | None = None, round_number: int | None = None
+) -> Document:
     extra = {"seconds": None, "meters": None, "rpe": 8, "rir": None, "isCompleted": True}
-    return {"index": index, "exerciseId": exercise_id, "round": lap, "reps": reps, "load": load, **extra}
+    return {"index": index, "exerciseId": exercise_id, "round": round_number, "reps": reps, "load": load, **extra}
 
 
-async def _follow(ctx: Context, customer_id: ObjectId, blocks: list[Document]) -> None:
-    """What the logs of these blocks leave among the records and in the feed, and the answers to forms."""
-    told, answered = [], []
+@transactional
+async def _insert_derived(ctx: Context, customer_id: ObjectId, blocks: list[Document]) -> None:
+    """Insert the records, feed events and form responses that follow from the logs of these blocks."""
+    events, form_responses = [], []
     for block in blocks:
         for item in block["items"]:
             if not item["isCompleted"]:
                 continue
-            about = {"wblockId": block["_id"], "blockName": block["name"], "day": block["date"]}
-            data = {**about, "witemId": item["_id"], "itemType": item["type"]}
+            data = {
+                "wblockId": block["_id"],
+                "blockName": block["name"],
+                "day": block["date"],
+                "witemId": item["_id"],
+                "itemType": item["type"],
+            }
             event = {"customerId": customer_id, "type": "item_logged", "date": item["completedAt"], "data": data}
-            told.append({**event, "sourceId": item["_id"]})
+            events.append({**event, "sourceId": item["_id"]})
             if item["type"] == "FORM":
-                labels = {one["_id"]: one["label"] for one in item["form"]["questions"]}
-                written = [{**answer, "label": labels[answer["questionId"]]} for answer in item["answers"]]
-                form = {"formId": None, "formName": item["form"]["name"], "date": block["date"], "answers": written}
-                answered.append({"customerId": customer_id, "witemId": item["_id"], **form})
-    items = [item for block in blocks for item in block["items"]]
-    await personal_records.update_records(ctx, CompletedWorkChanged(customer_id, items))
-    await activity.events.insert_many(ctx, told)
-    await responses.responses.insert_many(ctx, answered)
+                labels = {question["_id"]: question["label"] for question in item["form"]["questions"]}
+                answers = [{**answer, "label": labels[answer["questionId"]]} for answer in item["answers"]]
+                form = {"formId": None, "formName": item["form"]["name"], "date": block["date"], "answers": answers}
+                form_responses.append({"customerId": customer_id, "witemId": item["_id"], **form})
+    logged_items = [item for block in blocks for item in block["items"]]
+    await personal_records.update_records(ctx, CompletedWorkChanged(customer_id, logged_items))
+    await activity.events.insert_many(ctx, events)
+    await responses.responses.insert_many(ctx, form_responses)

@@ -14,7 +14,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain, Step
 from coaching_service.lifecycle.erasure import service as erasure
 from tests.client import MONDAY, CoachClient
-from tests.everything import in_every_collection
+from tests.client_data import insert_in_every_collection
 
 MANY = 110  # more than the query planner examines before it chooses an index
 PICTURE = b"a picture"
@@ -112,7 +112,7 @@ async def test_export_and_erasure_do_not_scan_collections(coach: CoachClient, ot
 
 async def create_many(ctx: Context, client: ObjectId) -> list[ObjectId]:
     """Create documents of the client in every collection, and files, whose identifiers are returned."""
-    await in_every_collection(ctx, client, str(client), times=MANY)
+    await insert_in_every_collection(ctx, client, str(client), times=MANY)
     file_ids = []
     for _ in range(MANY):
         picture = io.BytesIO(PICTURE)

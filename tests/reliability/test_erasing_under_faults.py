@@ -20,7 +20,7 @@ from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
-from tests.everything import in_every_collection, of_clients
+from tests.client_data import insert_in_every_collection, list_client_collections
 from tests.reliability.service import until
 from tests.reliability.victim import Victim, running
 from tests.reliability.wire import DateTime
@@ -65,7 +65,7 @@ async def company(settings: Settings) -> AsyncIterator[Company]:
 
 
 async def _fill(ctx: Context, client: ObjectId, name: str, number: int) -> None:
-    await in_every_collection(ctx, client, name)
+    await insert_in_every_collection(ctx, client, name)
     for _ in range(number):
         source = io.BytesIO(name.encode() * 10)
         file = await files.store(ctx, source, name=name, content_type="image/png", customer_id=client)
@@ -75,7 +75,7 @@ async def _fill(ctx: Context, client: ObjectId, name: str, number: int) -> None:
 async def test_erasing_survives_a_process_that_is_killed_half_way(company: Company, tmp_path: Path) -> None:
     db, services, path = company.ctx.db, company.ctx.services, f"/coach/customers/{company.erased}"
     everywhere = await naming(services, str(company.kept), "yolanda")
-    assert set(everywhere) == {*of_clients(), "customers", "fs.files", "fs.chunks"}
+    assert set(everywhere) == {*list_client_collections(), "customers", "fs.files", "fs.chunks"}
     file = await db["fs.files"].find_one({"customerId": company.erased}, sort=[("_id", -1)])
     link = str(links.file_url(services, file["_id"])).partition("/files/")[2]
 
