@@ -303,3 +303,11 @@ async def test_preflight_needs_no_credential_and_401_is_readable_by_pages(unauth
     assert "WWW-Authenticate" in refused.headers["Access-Control-Expose-Headers"]
     foreign = await unauthenticated.send("OPTIONS", headers={"Origin": "https://evil.example"})
     assert "Access-Control-Allow-Origin" not in foreign.headers
+
+
+async def test_api_key_is_accepted_as_a_bearer(unauthenticated: McpHttpClient, coach: CoachClient) -> None:
+    reply = await unauthenticated.request("tools/list", Authorization=f"Bearer {coach.key}")
+    assert reply.ok()["result"]["tools"]
+    rejected = await unauthenticated.request("tools/list", Authorization="Bearer cs_ak_" + "A" * 43)
+    assert rejected.status == 401
+    assert 'error="invalid_token"' in rejected.headers["WWW-Authenticate"]

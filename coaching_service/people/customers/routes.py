@@ -56,7 +56,7 @@ def _trainers(values: list[str] | None) -> list[ObjectId | None] | None:
 def _identifier(value: str) -> ObjectId:
     if (identifier := parse_id(value)) is None:
         message = "must be an identifier of 24 hexadecimal characters, or none"
-        raise invalid_field("assignedTo", message, code="INVALID_IDENTIFIER")
+        raise invalid_field("assignedTo", message, code="INVALID_ID")
     return identifier
 
 
