@@ -95,7 +95,7 @@ def _background(services: Services, availability: Availability) -> Callable[[web
 
     async def run(_: web.Application) -> AsyncIterator[None]:
         dedicated = {mail.SEND: mail.CONNECTIONS}
-        async with queue.working(services, features.STEPS, features.STANDING, dedicated, start=availability.ready):
+        async with queue.working(services, features.STEPS, features.STANDING_JOBS, dedicated, start=availability.ready):
             yield
 
     return run

@@ -147,4 +147,4 @@ STEPS: Steps = {
     orphans.COLLECT: orphans.collect_step,
 }
 # Jobs that never end: one of each is kept in the queue.
-STANDING = (compliance_renewal.RENEW, orphans.COLLECT)
+STANDING_JOBS = (compliance_renewal.RENEW, orphans.COLLECT)

@@ -391,6 +391,6 @@ async def test_renewal_does_not_overwrite_the_figures_of_a_concurrent_log(coach:
 
 
 async def test_renewal_is_a_permanent_job(coach: CoachClient) -> None:
-    assert RENEW in features.STANDING
+    assert RENEW in features.STANDING_JOBS
     assert features.STEPS[RENEW] is renew_batch
     assert date.fromisoformat(MONDAY).weekday() == 0

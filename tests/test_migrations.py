@@ -161,6 +161,33 @@ async def test_media_of_exercises_get_identifiers_and_thumbnails(old_database: S
     assert len({each["_id"] for each in stored["media"]}) == 2
 
 
+async def test_photos_get_the_content_type_of_their_file(old_database: Services) -> None:
+    db = old_database.db
+    files = {side: ObjectId() for side in ("front", "back")}
+    types = {"front": "image/png", "back": "image/webp"}
+    await db["fs.files"].insert_many([{"_id": files[side], "contentType": types[side]} for side in files])
+    sides = {side: {"fileId": files[side], "thumbnailId": None} for side in files}
+    photos = {"_id": ObjectId(), "companyId": ObjectId(), "date": "2026-03-02", "sides": sides, "version": 2}
+    await db["progressPhotos"].insert_many([photos, {"_id": ObjectId(), "date": "2026-03-03", "version": 0}])
+
+    await migrate(db, old_database.vault)
+
+    stored = await db["progressPhotos"].find_one({"_id": photos["_id"]})
+    assert stored is not None
+    assert {side: photo["contentType"] for side, photo in stored["sides"].items()} == types
+    assert stored["version"] == 2
+
+
+async def test_sessions_name_their_application(old_database: Services) -> None:
+    db = old_database.db
+    await db["sessions"].insert_many(
+        [{"_id": 1, "access": {"hash": "a"}, "door": "web"}, {"_id": 2, "access": {"hash": "b"}}]
+    )
+    await migrate(db, old_database.vault)
+    stored = await db["sessions"].find({"_id": {"$in": [1, 2]}}).sort("_id", 1).to_list(None)
+    assert stored == [{"_id": 1, "access": {"hash": "a"}, "application": "web"}, {"_id": 2, "access": {"hash": "b"}}]
+
+
 async def test_steps_are_applied_once(old_database: Services) -> None:
     db = old_database.db
     await migrate(db, old_database.vault)

@@ -89,7 +89,7 @@ async def test_undecodable_cookie_is_ignored(owner_page: Visitor, server: TestSe
 async def test_only_a_hash_of_the_cookie_is_stored(coach: CoachClient, owner_page: Visitor) -> None:
     token = owner_page.cookies()["coach_session"]
     stored = await coach.ctx.db["sessions"].find({"companyId": coach.ctx.company_id}).to_list(None)
-    assert [session["door"] for session in stored] == ["web"]
+    assert [session["application"] for session in stored] == ["web"]
     assert token not in str(stored)
 
 

@@ -77,8 +77,8 @@ class ReadableCollection(Generic[D]):
         return self._index_on("companyId", self.client_field) if self.client_field else None
 
     def _index_on(self, *fields: str) -> str | None:
-        whole = (index for index in self.indexes if not index.partial_filter)
-        return next((index.name for index in whole if index.fields[: len(fields)] == fields), None)
+        full = (index for index in self.indexes if not index.partial_filter)
+        return next((index.name for index in full if index.fields[: len(fields)] == fields), None)
 
     # --- reading -----------------------------------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ class Session(Stored):
     impersonatedBy: ObjectId | None
     familyHash: NotRequired[str]
     refreshHash: NotRequired[str]
-    door: NotRequired[str]
+    application: NotRequired[str]
 
 
 class NewSession(TypedDict):
@@ -45,7 +45,7 @@ class NewSession(TypedDict):
     impersonatedBy: ObjectId | None
     familyHash: NotRequired[str]
     refreshHash: NotRequired[str]
-    door: NotRequired[str]
+    application: NotRequired[str]
 
 
 class SessionWithSubject(Session):

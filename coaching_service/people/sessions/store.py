@@ -49,7 +49,7 @@ async def find_by_access(
     `application` is the one the session was created for; None: the REST interface.
     """
     unexpired = {"$elemMatch": {"hash": access_hash, "until": {"$gt": now()}}}
-    return await _with_subject(services, {"access": unexpired, "door": application})
+    return await _with_subject(services, {"access": unexpired, "application": application})
 
 
 async def find_by_refresh(services: Services, family_hash: str, refresh_hash: str) -> SessionWithSubject | None:

@@ -39,7 +39,7 @@ async def create_session(ctx: Context, coach_id: ObjectId) -> str:
     token = new_token()
     await store.insert(
         ctx,
-        {"subjectId": coach_id, "kind": "coach", "door": _APPLICATION, "impersonatedBy": None},
+        {"subjectId": coach_id, "kind": "coach", "application": _APPLICATION, "impersonatedBy": None},
         token_hash(token),
         IDLE_LIFETIME,
         LIFETIME,

@@ -23,6 +23,8 @@ from coaching_service.core.database.migrations import (
     step_0002_sealed_mail,
     step_0003_sessions,
     step_0004_exercise_media,
+    step_0005_photo_content_types,
+    step_0006_session_applications,
 )
 
 COLLECTION = "migrations"
@@ -45,6 +47,8 @@ STEPS = (
     Step(2, "sealed_mail", step_0002_sealed_mail.apply),
     Step(3, "sessions", step_0003_sessions.apply),
     Step(4, "exercise_media", step_0004_exercise_media.apply),
+    Step(5, "photo_content_types", step_0005_photo_content_types.apply),
+    Step(6, "session_applications", step_0006_session_applications.apply),
 )
 
 
