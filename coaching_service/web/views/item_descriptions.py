@@ -40,7 +40,7 @@ def _title_and_lines(item: WorkItem, unit: str) -> tuple[str, list[str]]:
         superset = [f"Superset {item['supersetId']}"] if item["supersetId"] else []
         return item["exercise"]["name"], [*describe_sets(item["exerciseSets"], unit), *superset]
     if item["type"] == "CIRCUIT":
-        rounds = f", {item['rounds']} rounds" if item["rounds"] else ""
+        rounds = f", {item['rounds']} round{'' if item['rounds'] == 1 else 's'}" if item["rounds"] else ""
         return item["circuitName"] + rounds, [
             f"{entry['exercise']['name']}: {'; '.join(describe_sets(entry['sets'], unit))}"
             for entry in item["circuitExercises"]
