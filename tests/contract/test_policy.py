@@ -58,7 +58,7 @@ def test_every_operation_requires_the_permission_of_the_policy() -> None:
     routes = [f"{route.method} {route.path} {describe_access(route.access)}" for route in routes_of(features.ROUTES)]
     kinds = {"GET": "PAGE", "POST": "FORM"}
     pages = [f"{kinds[page.method]} {page.path} {describe_access(page.access)}" for page in views.list_pages()]
-    actions = [f"ACTION {name} coach {action.permission} {action.sees}" for name, action in ACTIONS.items()]
+    actions = [f"ACTION {name} coach {action.permission} {action.view_permission}" for name, action in ACTIONS.items()]
     tools = [f"TOOL {tool.name} {describe_access(tool.access)}" for tool in tools_of(features.TOOLS)]
     assert_same("policy.txt", routes + pages + actions + tools)
 
