@@ -62,11 +62,12 @@ async def create_block_with_items(
     return await add_block(ctx, owner, {**block, "items": new_items, "programId": None})
 
 
-@transactional
 async def add_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, details: ItemInput) -> WorkItem:
     """Add an item to the end of a block.
 
-    Raises NotFound for the block or a document the item refers to, Forbidden, and InvalidFields if the block is full.
+    Appending is one atomic write, without a transaction of its own: coaches often add items at the same time, and
+    transactions would conflict. Raises NotFound for the block or a document the item refers to, Forbidden, and
+    InvalidFields if the block is full.
     """
     await owner.require_access(ctx)
     resolved, linked = await references.resolve(ctx, details)
