@@ -11,7 +11,7 @@ from tests.conftest import PASSWORD
 from tests.reliability.service import until
 
 
-async def test_the_company_is_read_and_changed(coach: CoachClient) -> None:
+async def test_owner_reads_and_updates_the_company(coach: CoachClient) -> None:
     account = (await coach.get("/coach/account")).ok()
     assert (account["_id"], account["timezone"], account["loadUnit"]) == (str(coach.ctx.company_id), "UTC", "kg")
 
@@ -31,7 +31,7 @@ async def test_bad_fields_are_named(coach: CoachClient, body: dict[str, Any], fi
     (await coach.patch("/coach/account", body)).refused(400, field)
 
 
-async def test_the_unit_of_load_stays_once_a_load_is_stored(coach: CoachClient) -> None:
+async def test_load_unit_is_fixed_once_a_load_is_stored(coach: CoachClient) -> None:
     """Contract 2: `loadUnit` 409 once any load is stored."""
     ana, squat = await coach.create_customer(), await coach.create_exercise()
     block = await coach.schedule(ana)
@@ -41,28 +41,28 @@ async def test_the_unit_of_load_stays_once_a_load_is_stored(coach: CoachClient) 
     assert (await coach.patch("/coach/account", {"loadUnit": "lb"})).ok()["loadUnit"] == "lb", "no load yet"
 
     item["exerciseSets"] = [{"type": "reps_load", "load": 100}]
-    made = (await coach.post(items, item)).ok(201)
+    created = (await coach.post(items, item)).ok(201)
 
-    assert made["exerciseSets"][0]["variables"][0]["unit"] == "lb"
+    assert created["exerciseSets"][0]["variables"][0]["unit"] == "lb"
     (await coach.patch("/coach/account", {"loadUnit": "kg"})).refused(409, "loadUnit")
     (await coach.patch("/coach/account", {"loadUnit": "lb", "companyName": "Same unit"})).ok()
 
 
-async def test_erasing_the_company_locks_it_at_once_and_removes_everything(
+async def test_erased_company_is_locked_and_all_data_removed(
     coach: CoachClient, other_company: CoachClient, interactive: CoachClient, anonymous: CoachClient
 ) -> None:
     ana = await coach.create_customer("Ana", email="ana@example.com")
     await coach.schedule(ana)
     client = await coach.as_client(ana)
-    kept = await other_company.create_customer("Kept")
+    stored = await other_company.create_customer("Kept")
     email = coach.ctx.caller.email
 
     (await interactive.send("DELETE", "/coach/account", json={"password": "not the password"})).refused(403)
     (await coach.get("/me")).ok()
     (await interactive.send("DELETE", "/coach/account", json={"password": PASSWORD})).ok(204)
 
-    for somebody in (coach, interactive, client):
-        (await somebody.get("/me")).refused(401)
+    for other_user in (coach, interactive, client):
+        (await other_user.get("/me")).refused(401)
     (await anonymous.post("/auth/login", {"email": email, "password": PASSWORD})).refused(401)
 
     async def left() -> list[str]:
@@ -75,4 +75,4 @@ async def test_erasing_the_company_locks_it_at_once_and_removes_everything(
         return await left() == []
 
     await until(nothing_left, "the company is erased")
-    assert (await other_company.customers())["docs"][0]["_id"] == kept["_id"]
+    assert (await other_company.customers())["docs"][0]["_id"] == stored["_id"]

@@ -48,16 +48,16 @@ async def own(coach: CoachClient, operation: str) -> dict[str, Any]:
     return fields
 
 
-async def everything(coach: CoachClient) -> list[Any]:
+async def all_ids(coach: CoachClient) -> list[Any]:
     """All that a bulk operation could change."""
-    found: list[Any] = []
+    matches: list[Any] = []
     for archived in ("false", "true"):
         page = await coach.customers(archived=archived)
-        found.append(page)
+        matches.append(page)
         for customer in page["docs"]:
-            found.append(await coach.calendar(customer))
-            found.append((await coach.get(f"/coach/customers/{customer['_id']}/metrics-sets")).ok())
-    return found
+            matches.append(await coach.calendar(customer))
+            matches.append((await coach.get(f"/coach/customers/{customer['_id']}/metrics-sets")).ok())
+    return matches
 
 
 @each_operation
@@ -77,16 +77,16 @@ async def test_identifiers_that_are_not_ours_fail_and_the_others_succeed(
 
 
 @each_operation
-async def test_a_dry_run_answers_the_same_and_writes_nothing(coach: CoachClient, operation: str) -> None:
+async def test_dry_run_returns_the_same_and_writes_nothing(coach: CoachClient, operation: str) -> None:
     wanted = await ids(coach, "Ana", "Bo", groups=["A"])
     fields = await own(coach, operation)
-    before = await everything(coach)
+    before = await all_ids(coach)
 
     dry = (await bulk(coach, operation, ids=[*wanted, UNKNOWN], dryRun=True, **fields)).ok()
 
-    assert await everything(coach) == before
+    assert await all_ids(coach) == before
     assert (await bulk(coach, operation, ids=[*wanted, UNKNOWN], **fields)).ok() == dry
-    assert (await everything(coach) != before) or operation in ("unarchive", "assign-trainer")
+    assert (await all_ids(coach) != before) or operation in ("unarchive", "assign-trainer")
 
 
 @each_operation
@@ -109,9 +109,7 @@ async def test_a_dry_run_answers_the_same_and_writes_nothing(coach: CoachClient,
         ({"ids": [UNKNOWN], "dryRun": "yes"}, "dryRun"),
     ],
 )
-async def test_the_rules_of_selection_hold_to_the_letter(
-    coach: CoachClient, operation: str, selection: dict[str, Any], word: str
-) -> None:
+async def test_selection_is_validated(coach: CoachClient, operation: str, selection: dict[str, Any], word: str) -> None:
     """Specification 2: a selection needs either `ids` or `filter`; `filter` must specify `archived`; `excludeIds` may
     accompany `filter` only; unknown fields in bulk requests are rejected."""
     (await bulk(coach, operation, **OPERATIONS[operation], **selection)).refused(400, word)
@@ -129,14 +127,14 @@ async def test_the_rules_of_selection_hold_to_the_letter(
         ("archive", {"groups": ["A"]}, "groups"),
     ],
 )
-async def test_an_operation_s_own_fields_are_needed_and_no_others(
+async def test_fields_of_an_operation_are_required_and_others_rejected(
     coach: CoachClient, operation: str, fields: dict[str, Any], word: str
 ) -> None:
     (await bulk(coach, operation, ids=[UNKNOWN], **fields)).refused(400, word)
 
 
 @pytest.mark.parametrize("operation", ["assign-trainer", "assign-program", "assign-metrics-set"])
-async def test_what_an_operation_names_must_be_there(coach: CoachClient, operation: str) -> None:
+async def test_unknown_references_are_not_found(coach: CoachClient, operation: str) -> None:
     fields = OPERATIONS[operation] | ({"coachId": UNKNOWN} if operation == "assign-trainer" else {})
     (await bulk(coach, operation, ids=[UNKNOWN], **fields)).refused(404)
 
@@ -164,7 +162,7 @@ async def test_a_filter_selects_as_the_list_does(coach: CoachClient) -> None:
     assert (await coach.names(), await coach.names(archived="true")) == (["Cy"], ["Ana", "Anabel"])
 
 
-async def test_archiving_counts_right_and_leaves_the_others_untouched(coach: CoachClient) -> None:
+async def test_archiving_updates_counts_and_no_other_clients(coach: CoachClient) -> None:
     ana, bo = await ids(coach, "Ana", "Bo")
     await coach.put("/coach/customers/archive", {"id": ana})
     before = (await coach.get(f"/coach/customers/{ana}")).ok()
@@ -187,22 +185,22 @@ async def test_groups_are_added_and_removed(coach: CoachClient) -> None:
 
 
 @pytest.mark.parametrize("dry", [True, False])
-async def test_nobody_is_put_into_more_groups_than_a_client_can_be_in(coach: CoachClient, dry: bool) -> None:
+async def test_group_limit_of_a_client_is_enforced(coach: CoachClient, dry: bool) -> None:
     """What a bulk change leaves can be read and sent back."""
     [ana], [bo] = await ids(coach, "Ana", groups=[str(n) for n in range(49)]), await ids(coach, "Bo")
 
-    made = await bulk(coach, "groups-add", ids=[ana, bo], groups=["48", "49", "50"], dryRun=dry)
-    made = made.ok()
+    created = await bulk(coach, "groups-add", ids=[ana, bo], groups=["48", "49", "50"], dryRun=dry)
+    created = created.ok()
 
-    assert (made["requested"], made["ok"]) == (2, 1)
-    [failed] = made["failed"]
+    assert (created["requested"], created["ok"]) == (2, 1)
+    [failed] = created["failed"]
     assert (failed["customerId"], failed["code"]) == (ana, "BAD_REQUEST")
     assert "50" in failed["message"]
     counts = {c["name"]: len(c["customerRoleData"]["groups"]) for c in (await coach.customers())["docs"]}
     assert counts == {"Ana": 49, "Bo": 0 if dry else 3}
 
 
-async def test_a_program_and_a_metric_set_reach_every_client(coach: CoachClient) -> None:
+async def test_program_and_metric_set_are_assigned_to_every_client(coach: CoachClient) -> None:
     wanted = await ids(coach, "Ana", "Bo")
     await bulk(coach, "assign-program", ids=wanted, **await own(coach, "assign-program"))
     await bulk(coach, "assign-metrics-set", ids=wanted, **await own(coach, "assign-metrics-set"))
@@ -219,7 +217,7 @@ async def blocks_of(coach: CoachClient, *wanted: str) -> list[int]:
     return [len((await coach.get(f"/coach/customers/{each}/wblock", **dates)).ok()) for each in wanted]
 
 
-async def test_a_program_assigned_again_with_the_same_key_reaches_nobody_twice(coach: CoachClient) -> None:
+async def test_repeated_assignment_with_the_same_key_assigns_once(coach: CoachClient) -> None:
     """Contract 1: `Idempotency-Key` on POSTs that create coaching data; also when the first was cut off midway."""
     ana, bo, cy = await ids(coach, "Ana", "Bo", "Cy")
     path, key = "/coach/customers/bulk/assign-program", {"Idempotency-Key": "k"}
@@ -247,12 +245,12 @@ async def test_a_program_assigned_again_with_the_same_key_reaches_nobody_twice(c
     assert await blocks_of(coach, ana, bo, cy) == [2, 2, 3], "without the key it is asked for anew"
 
 
-async def test_erased_clients_are_gone_with_all_that_was_theirs(coach: CoachClient) -> None:
+async def test_deleted_clients_and_their_data_are_removed(coach: CoachClient) -> None:
     ana, bo = [await coach.create_customer(name) for name in ("Ana", "Bo")]
     for customer in (ana, bo):
         await coach.schedule(customer)
-    kept = await coach.create_customer("Kept")
-    await coach.schedule(kept)
+    remaining = await coach.create_customer("Kept")
+    await coach.schedule(remaining)
 
     assert (await bulk(coach, "delete", ids=[ana["_id"], bo["_id"]])).ok()["ok"] == 2
 
@@ -261,12 +259,12 @@ async def test_erased_clients_are_gone_with_all_that_was_theirs(coach: CoachClie
 
     async def only_the_kept() -> bool:
         blocks = await coach.ctx.db["workoutBlocks"].find({"companyId": coach.ctx.company_id}).to_list(None)
-        return [str(block["customerId"]) for block in blocks] == [kept["_id"]]
+        return [str(block["customerId"]) for block in blocks] == [remaining["_id"]]
 
     await until(only_the_kept, "their blocks are gone")
 
 
-async def test_a_colleague_s_clients_are_out_of_an_employee_s_reach(coach: CoachClient, password_hash: str) -> None:
+async def test_employee_cannot_change_clients_of_colleagues(coach: CoachClient, password_hash: str) -> None:
     """Contract 1: client of one's own company outside an employee's scope: `failed` in bulk."""
     email = f"eli@{coach.ctx.company_id}.test"
     eli = await team.create_employee(coach.ctx, "Eli", email, ["customers.edit"], "assigned", password_hash)
@@ -282,7 +280,7 @@ async def test_a_colleague_s_clients_are_out_of_an_employee_s_reach(coach: Coach
     (await bulk(as_eli, "delete", ids=[mine])).refused(403, "customers.delete")
 
 
-async def test_whoever_is_counted_is_changed_when_the_same_is_asked_many_times_at_once(coach: CoachClient) -> None:
+async def test_concurrent_bulk_requests_count_only_changed_clients(coach: CoachClient) -> None:
     """Contract 4: each client succeeds or fails whole; totals and counts stay right however calls meet."""
     wanted = await ids(coach, *(f"Client {number}" for number in range(30)))
     fields = await own(coach, "assign-metrics-set")

@@ -27,12 +27,12 @@ async def sign_in(anonymous: CoachClient, email: str, password: str = PASSWORD) 
 
 
 @pytest.fixture(autouse=True)
-async def nobody_has_failed_yet(coach: CoachClient) -> None:
+async def no_failed_sign_ins(coach: CoachClient) -> None:
     """All tests come from one network address."""
     await coach.ctx.db["rateCounters"].delete_many({})
 
 
-async def test_a_client_gets_in_by_the_token_of_their_creation(coach: CoachClient, anonymous: CoachClient) -> None:
+async def test_first_access_token_sets_the_password_and_signs_in(coach: CoachClient, anonymous: CoachClient) -> None:
     ana = await coach.create_customer("Ana", email=unique(coach), sendInvitation=False)
 
     tokens = (await first_access(anonymous, ana)).ok()
@@ -48,7 +48,7 @@ async def test_a_client_gets_in_by_the_token_of_their_creation(coach: CoachClien
     (await anonymous.post("/auth/first-access", {"token": "made-up", "password": PASSWORD})).refused(401)
 
 
-async def test_an_address_is_needed_where_there_is_none_or_it_is_taken(
+async def test_email_is_required_if_missing_or_taken(
     coach: CoachClient, other_company: CoachClient, anonymous: CoachClient
 ) -> None:
     shared = unique(coach, "family")
@@ -67,7 +67,7 @@ async def test_an_address_is_needed_where_there_is_none_or_it_is_taken(
     assert (await other_company.customers())["docs"][0]["email"] == shared
 
 
-async def test_a_client_s_session_opens_no_coach_s_door(coach: CoachClient) -> None:
+async def test_client_session_cannot_use_coach_operations(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     client = await coach.as_client(ana)
     for path in (
@@ -78,7 +78,7 @@ async def test_a_client_s_session_opens_no_coach_s_door(coach: CoachClient) -> N
         (await client.get(path)).refused(403, "coaches")
 
 
-async def test_an_archived_client_is_out(coach: CoachClient, anonymous: CoachClient) -> None:
+async def test_archived_client_cannot_sign_in(coach: CoachClient, anonymous: CoachClient) -> None:
     ana = await coach.create_customer("Ana", email=unique(coach), sendInvitation=False)
     tokens = (await first_access(anonymous, ana)).ok()
     client = anonymous.with_bearer(tokens["accessToken"])
@@ -93,13 +93,13 @@ async def test_an_archived_client_is_out(coach: CoachClient, anonymous: CoachCli
     (await anonymous.post("/auth/refresh", {"refreshToken": tokens["refreshToken"]})).ok()
 
 
-async def test_an_archived_client_is_not_invited(coach: CoachClient) -> None:
+async def test_archived_client_is_not_invited(coach: CoachClient) -> None:
     ana = await coach.create_customer("Ana", email=unique(coach), sendInvitation=False)
     await coach.put("/coach/customers/archive", {"id": ana["_id"]})
     (await coach.post(f"/coach/customers/{ana['_id']}/invitation")).refused(409, "archived")
 
 
-async def test_an_erased_client_is_out_and_the_address_is_free(coach: CoachClient, anonymous: CoachClient) -> None:
+async def test_deleted_client_is_signed_out_and_frees_the_address(coach: CoachClient, anonymous: CoachClient) -> None:
     ana = await coach.create_customer("Ana", email=unique(coach), sendInvitation=False)
     client = anonymous.with_bearer((await first_access(anonymous, ana)).ok()["accessToken"])
 
@@ -118,7 +118,7 @@ async def test_an_erased_client_is_out_and_the_address_is_free(coach: CoachClien
 class TestImpersonation:
     """Specification 5: impersonating a client, or changing a client's password, needs an interactive session."""
 
-    async def test_a_coach_acts_as_a_client_for_a_while(self, coach: CoachClient, interactive: CoachClient) -> None:
+    async def test_impersonation_is_limited_and_audited(self, coach: CoachClient, interactive: CoachClient) -> None:
         ana = await coach.create_customer()
         path = f"/coach/customers/{ana['_id']}/impersonate"
 
@@ -138,7 +138,7 @@ class TestImpersonation:
         await coach.put("/coach/customers/archive", {"id": ana["_id"]})
         (await interactive.post(path)).refused(409)
 
-    async def test_a_password_set_by_the_coach_ends_the_client_s_sessions(
+    async def test_password_set_by_the_coach_ends_client_sessions(
         self, coach: CoachClient, interactive: CoachClient, anonymous: CoachClient
     ) -> None:
         ana = await coach.create_customer("Ana", email=unique(coach), sendInvitation=False)
@@ -153,7 +153,7 @@ class TestImpersonation:
         (await sign_in(anonymous, unique(coach), "a new long password")).ok()
         (await coach.put(path, {"password": PASSWORD})).refused(403)
 
-    async def test_a_client_who_has_never_been_in_may_be_given_a_password(
+    async def test_coach_sets_the_first_password_of_a_client(
         self, coach: CoachClient, interactive: CoachClient, anonymous: CoachClient
     ) -> None:
         ana = await coach.create_customer("Ana", email=unique(coach), sendInvitation=False)
@@ -172,7 +172,7 @@ async def _logged_block(coach: CoachClient, customer: dict[str, Any]) -> str:
 
 
 class TestUnconfirmedEmail:
-    """Contract 2: an address that no mailed token has confirmed signs in, but yields to whoever confirms it."""
+    """Contract 2: an address that no mailed token has confirmed signs in, but yields to a user who confirms it."""
 
     async def test_sign_up_claims_an_address_set_by_a_coach(
         self, coach: CoachClient, interactive: CoachClient, anonymous: CoachClient

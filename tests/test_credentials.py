@@ -22,21 +22,21 @@ async def test_with_an_invalid_key(anonymous: CoachClient) -> None:
         assert reply.refused(401) == {"message": "Invalid API key"}
 
 
-async def test_a_bearer_decides_alone(coach: CoachClient) -> None:
+async def test_bearer_takes_precedence_over_a_key(coach: CoachClient) -> None:
     """Specification 5: if an `Authorization` header is also sent, the bearer session takes precedence."""
     for bearer in ("Bearer nope", "Basic abc", "Bearer", ""):
         reply = await coach.send("GET", "/me", headers={"Authorization": bearer})
         assert reply.refused(401) == {"statusCode": 401, "message": "Unauthorized"}
 
 
-async def test_a_key_is_evaluated_as_the_coach_who_made_it(coach: CoachClient) -> None:
+async def test_key_acts_as_its_coach(coach: CoachClient) -> None:
     me = (await coach.get("/me")).ok()
     assert (me["_id"], me["role"], me["via"]) == (str(coach.ctx.caller.id), "OWNER", "apiKey")
     assert me["companyId"] == str(coach.ctx.company_id)
     assert "customers.edit" in me["permissions"]
 
 
-async def test_a_key_is_stored_hashed_and_encrypted(coach: CoachClient) -> None:
+async def test_key_is_stored_hashed_and_encrypted(coach: CoachClient) -> None:
     assert coach.key is not None
     [stored] = await coach.ctx.db["apiKeys"].find({"companyId": coach.ctx.company_id}).to_list(None)
     assert coach.key.startswith("cs_ak_")
@@ -47,10 +47,10 @@ async def test_a_key_is_stored_hashed_and_encrypted(coach: CoachClient) -> None:
 
 async def test_a_deleted_key_or_coach_or_company_fails_on_the_next_request(coach: CoachClient) -> None:
     for collection in ("apiKeys", "coaches", "companies"):
-        found = await coach.ctx.db[collection].find_one_and_delete({"companyId": coach.ctx.company_id})
-        assert found is not None
+        removed = await coach.ctx.db[collection].find_one_and_delete({"companyId": coach.ctx.company_id})
+        assert removed is not None
         assert (await coach.get("/me")).refused(401) == {"message": "Invalid API key"}
-        await coach.ctx.db[collection].insert_one(found)
+        await coach.ctx.db[collection].insert_one(removed)
         (await coach.get("/me")).ok()
 
 
@@ -95,7 +95,7 @@ async def test_null_permissions_do_not_restrict_a_key(interactive: CoachClient, 
     assert "customers.edit" in permissions["null"]
 
 
-async def test_the_time_a_key_was_last_used_is_written_once_a_minute(coach: CoachClient) -> None:
+async def test_last_use_of_a_key_is_stored_once_a_minute(coach: CoachClient) -> None:
     async def last_used() -> object:
         await coach.get("/me")
         [stored] = await coach.ctx.db["apiKeys"].find({"companyId": coach.ctx.company_id}).to_list(None)

@@ -12,7 +12,7 @@ from tests.client import UNKNOWN, CoachClient
 PAGE = {"archived": "false", "pageSize": 20, "pageNum": 1}
 
 
-async def test_a_new_client_is_on_the_list_at_once(coach: CoachClient) -> None:
+async def test_new_client_is_listed_at_once(coach: CoachClient) -> None:
     created = await coach.create_customer("Ana", surname="Flores", email="ana@example.com", sendInvitation=False)
 
     uuid.UUID(created.pop("firstAccessToken"))
@@ -74,23 +74,21 @@ async def test_unknown_fields_are_ignored(coach: CoachClient) -> None:
     assert "favouriteColour" not in created
 
 
-async def test_two_clients_may_share_an_address(coach: CoachClient) -> None:
+async def test_two_clients_can_share_an_email_address(coach: CoachClient) -> None:
     await coach.create_customer("Ana", email="family@example.com")
     await coach.create_customer("Bo", email="family@example.com")
 
     assert await coach.names(contains="family@") == ["Ana", "Bo"]
 
 
-async def test_a_client_is_only_assigned_to_a_coach_of_the_company(
-    coach: CoachClient, other_company: CoachClient
-) -> None:
+async def test_trainer_must_be_a_coach_of_the_company(coach: CoachClient, other_company: CoachClient) -> None:
     stranger = str(other_company.ctx.caller.id)
     (await coach.post("/coach/customers", {"name": "A", "assignedTo": stranger})).refused(404, "Coach")
     ana = await coach.create_customer()
     (await coach.patch(f"/coach/customers/{ana['_id']}", {"assignedTo": UNKNOWN})).refused(404, "Coach")
 
 
-async def test_a_change_touches_only_what_is_sent_and_null_clears(coach: CoachClient) -> None:
+async def test_update_changes_sent_fields_and_null_clears(coach: CoachClient) -> None:
     ana = await coach.create_customer("Ana", surname="Flores", phone="1", groups=["A"], birthday="1990-05-04")
 
     path = f"/coach/customers/{ana['_id']}"
@@ -107,7 +105,7 @@ async def test_a_change_touches_only_what_is_sent_and_null_clears(coach: CoachCl
     (await coach.patch(path, {"name": None})).refused(400, "name")
 
 
-async def test_a_change_based_on_an_old_version_is_refused(coach: CoachClient) -> None:
+async def test_update_of_an_old_version_conflicts(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     path = f"/coach/customers/{ana['_id']}"
     (await coach.patch(path, {"phone": "1", "version": 0})).ok()
@@ -117,7 +115,7 @@ async def test_a_change_based_on_an_old_version_is_refused(coach: CoachClient) -
     assert (await coach.patch(path, {"phone": "2", "version": 1})).ok()["version"] == 2
 
 
-async def test_of_many_changes_on_one_version_one_wins(coach: CoachClient) -> None:
+async def test_one_of_many_updates_of_a_version_succeeds(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     path = f"/coach/customers/{ana['_id']}"
 
@@ -128,7 +126,7 @@ async def test_of_many_changes_on_one_version_one_wins(coach: CoachClient) -> No
     assert (await coach.get(path)).ok() == winner
 
 
-async def test_concurrent_changes_without_a_version_all_happen(coach: CoachClient) -> None:
+async def test_concurrent_updates_without_a_version_all_succeed(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     path = f"/coach/customers/{ana['_id']}"
     fields = [{"phone": "1"}, {"surname": "F"}, {"birthday": "2000-01-01"}, {"timezone": "Asia/Tokyo"}]
@@ -159,7 +157,7 @@ async def test_archiving_moves_a_client_between_the_lists_and_back(coach: CoachC
     (await coach.put("/coach/customers/archive", {})).refused(400, "id")
 
 
-async def test_the_total_stays_right_under_concurrent_creation_and_erasure(coach: CoachClient) -> None:
+async def test_total_is_right_under_concurrent_creation_and_deletion(coach: CoachClient) -> None:
     created = await asyncio.gather(*(coach.create_customer(f"N{n}") for n in range(20)))
     assert (await coach.customers())["totalDocs"] == 20
 
@@ -174,7 +172,7 @@ async def test_the_total_stays_right_under_concurrent_creation_and_erasure(coach
     assert (gone["totalDocs"], len(gone["docs"])) == (5, 5)
 
 
-async def test_an_erased_client_is_gone_for_every_reader(coach: CoachClient) -> None:
+async def test_deleted_client_is_not_found(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     block = await coach.schedule(ana)
     path = f"/coach/customers/{ana['_id']}"
@@ -187,7 +185,7 @@ async def test_an_erased_client_is_gone_for_every_reader(coach: CoachClient) -> 
     assert (await coach.customers())["totalDocs"] == 0
 
 
-async def test_every_archiving_says_what_it_did(coach: CoachClient) -> None:
+async def test_concurrent_archiving_returns_the_result(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     wishes = ["archive", "unarchive"] * 8
 
@@ -199,7 +197,7 @@ async def test_every_archiving_says_what_it_did(coach: CoachClient) -> None:
     assert total == 1
 
 
-async def test_archiving_minds_the_version_it_is_based_on(coach: CoachClient) -> None:
+async def test_archiving_an_old_version_conflicts(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     (await coach.patch(f"/coach/customers/{ana['_id']}", {"phone": "1"})).ok()
     (await coach.put("/coach/customers/archive", {"id": ana["_id"], "version": 0})).refused(409)

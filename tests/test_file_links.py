@@ -37,11 +37,11 @@ async def ana(coach: CoachClient) -> str:
 @pytest.fixture
 async def link(coach: CoachClient, ana: str) -> str:
     """A link to a long plan."""
-    made = (await coach.send("POST", f"{ana}/nutrition-plans", data=form(LONG, "file", "long.pdf"))).ok(201)
-    return str(made["url"]).removeprefix("http://coaching.test")
+    created = (await coach.send("POST", f"{ana}/nutrition-plans", data=form(LONG, "file", "long.pdf"))).ok(201)
+    return str(created["url"]).removeprefix("http://coaching.test")
 
 
-async def test_a_link_needs_no_credential_and_ends_after_two_hours(
+async def test_link_needs_no_credential_and_expires_after_two_hours(
     coach: CoachClient, anonymous: CoachClient, link: str
 ) -> None:
     reply = await anonymous.get(link)
@@ -64,7 +64,7 @@ async def test_a_link_needs_no_credential_and_ends_after_two_hours(
     "change",
     [
         lambda link: link[:-1] + ("A" if link[-1] != "A" else "B"),
-        lambda link: re.sub(r"expires=(\d+)", lambda found: f"expires={int(found[1]) + 1}", link),
+        lambda link: re.sub(r"expires=(\d+)", lambda report: f"expires={int(report[1]) + 1}", link),
         lambda link: link.partition("?")[0],
         lambda link: link.partition("&")[0],
         lambda link: re.sub(r"expires=\d+", "expires=9e99", link),
@@ -72,7 +72,7 @@ async def test_a_link_needs_no_credential_and_ends_after_two_hours(
         lambda link: re.sub(r"/files/\w{23}", "/files/0123456789abcdef0123456", link),
     ],
 )
-async def test_a_link_that_is_not_ours_is_refused(anonymous: CoachClient, link: str, change: Any) -> None:
+async def test_invalid_link_is_rejected(anonymous: CoachClient, link: str, change: Any) -> None:
     """Contract 7: a bad or expired signature is 403."""
     (await anonymous.get(change(link))).refused(403)
 
@@ -90,7 +90,7 @@ async def test_a_link_that_is_not_ours_is_refused(anonymous: CoachClient, link: 
         ("Bytes=-99999999", 0, None),
     ],
 )
-async def test_parts_are_answered(anonymous: CoachClient, link: str, asked: str, start: int, end: int | None) -> None:
+async def test_ranges_are_supported(anonymous: CoachClient, link: str, asked: str, start: int, end: int | None) -> None:
     reply = await anonymous.send("GET", link, headers={"Range": asked})
     wanted = LONG[start:end]
     first = start % len(LONG)
@@ -99,8 +99,8 @@ async def test_parts_are_answered(anonymous: CoachClient, link: str, asked: str,
 
 
 async def test_other_ranges_and_known_versions(anonymous: CoachClient, link: str) -> None:
-    whole = await anonymous.get(link)
-    tag = whole.headers["ETag"]
+    content_values = await anonymous.get(link)
+    tag = content_values.headers["ETag"]
 
     async def with_headers(**headers: str) -> Any:
         return await anonymous.send("GET", link, headers={name.replace("_", "-"): v for name, v in headers.items()})
@@ -115,7 +115,7 @@ async def test_other_ranges_and_known_versions(anonymous: CoachClient, link: str
     assert (head.status, head.raw, head.headers["Content-Length"]) == (200, b"", str(len(LONG)))
 
 
-async def test_an_export_holds_every_record_and_every_byte(coach: CoachClient, ana: str, link: str) -> None:
+async def test_export_contains_every_record_and_file(coach: CoachClient, ana: str, link: str) -> None:
     customer = (await coach.get(ana)).ok()
     await coach.schedule(customer)
     await coach.post(f"{ana}/notes", {"content": "<p>Hello</p>"})
@@ -147,12 +147,12 @@ async def test_an_export_holds_every_record_and_every_byte(coach: CoachClient, a
         plan_id = urlsplit(link).path.rpartition("/")[2]
         assert package.read(f"files/{plan_id}.pdf") == LONG
         assert len([name for name in package.namelist() if name.startswith("files/")]) == 3
-        everything = b"".join(package.read(name) for name in package.namelist())
+        all_files = b"".join(package.read(name) for name in package.namelist())
     for secret in (b"passwordHash", b"firstAccessHash", b"refreshHash", b'"hash"'):
-        assert secret not in everything
+        assert secret not in all_files
 
 
-async def test_an_export_leaves_no_collection_out(coach: CoachClient, ana: str) -> None:
+async def test_export_contains_every_collection(coach: CoachClient, ana: str) -> None:
     """Every collection that is declared to hold anything of a client's, but for tokens and queues; every file."""
     ctx, client = coach.ctx, ObjectId(ana.rpartition("/")[2])
     await insert_in_every_collection(ctx, client, "of Ana's")
@@ -160,8 +160,8 @@ async def test_an_export_leaves_no_collection_out(coach: CoachClient, ana: str) 
     (await coach.send("POST", f"{ana}/nutrition-plans", data=form(LONG, "file", "long.pdf"))).ok(201)
     wanted = {}
     for name, collection in list_client_collections().items():
-        found = await ctx.db[name].find({"companyId": ctx.company_id, collection.client_field: client}).to_list(None)
-        wanted[f"records/{name}.jsonl"] = sorted(str(each["_id"]) for each in found)
+        documents = await ctx.db[name].find({"companyId": ctx.company_id, collection.client_field: client}).to_list(None)
+        wanted[f"records/{name}.jsonl"] = sorted(str(each["_id"]) for each in documents)
         if collection.secret:
             del wanted[f"records/{name}.jsonl"]
     wanted["records/customers.jsonl"] = [str(client)]
@@ -174,33 +174,31 @@ async def test_an_export_leaves_no_collection_out(coach: CoachClient, ana: str) 
             for name in manifest
             if name.startswith("records/")
         }
-        everything = b"".join(package.read(name) for name in manifest)
+        all_files = b"".join(package.read(name) for name in manifest)
     assert records == wanted
     assert len(files) == len(manifest) - len(records) == 1
     for file in files:
         entry = manifest[f"files/{file['_id']}.pdf"]
         assert (entry["bytes"], entry["sha256"]) == (file["length"], file["sha256"])
-    assert b"somebody else" not in everything
+    assert b"somebody else" not in all_files
 
 
-async def test_an_export_is_only_for_those_who_see_the_client(
-    coach: CoachClient, other_company: CoachClient, ana: str
-) -> None:
+async def test_export_requires_access_to_the_client(coach: CoachClient, other_company: CoachClient, ana: str) -> None:
     (await other_company.get(f"{ana}/export")).refused(404)
     as_ana = await coach.as_client({"_id": ana.rpartition("/")[2]})
     (await as_ana.get(f"{ana}/export")).refused(403)
 
 
-async def test_an_export_takes_leave_to_view_all_that_is_in_it(coach: CoachClient, ana: str) -> None:
-    everything = ["customers.view", "forms.view", "metrics.view", "nutrition.view"]
-    for missing in everything:
-        key = await employee_key(coach, *(each for each in everything if each != missing), scope="all")
+async def test_export_requires_permission_for_every_area(coach: CoachClient, ana: str) -> None:
+    all_files = ["customers.view", "forms.view", "metrics.view", "nutrition.view"]
+    for missing in all_files:
+        key = await employee_key(coach, *(each for each in all_files if each != missing), scope="all")
         (await coach.with_key(key).get(f"{ana}/export")).refused(403, missing)
-    key = await employee_key(coach, *everything, scope="all")
+    key = await employee_key(coach, *all_files, scope="all")
     (await coach.with_key(key).get(f"{ana}/export")).ok()
 
 
-async def test_orphans_are_found_and_removed_and_nothing_else(coach: CoachClient, ana: str, link: str) -> None:
+async def test_only_orphans_are_removed(coach: CoachClient, ana: str, link: str) -> None:
     """A process that dies between bytes and record leaves bytes that nothing names."""
     ctx, customer_id = coach.ctx, ObjectId(ana.rpartition("/")[2])
     db = ctx.db
@@ -215,10 +213,10 @@ async def test_orphans_are_found_and_removed_and_nothing_else(coach: CoachClient
     await db["fs.chunks"].insert_one({"files_id": young, "n": 0, "data": b"on its way"})
 
     dry = await orphans.collect(ctx.services, remove=False)
-    found = await orphans.collect(ctx.services, remove=True)
+    report = await orphans.collect(ctx.services, remove=True)
 
     assert (dry.orphans, dry.chunks_only, dry.bytes) == (1, 1, lost.size + len(b"half"))
-    assert found == dry
+    assert report == dry
     assert await db["fs.files"].count_documents({"_id": lost.id}) == 0
     assert await db["fs.chunks"].count_documents({"files_id": {"$in": [lost.id, broken]}}) == 0
     assert await db["fs.chunks"].count_documents({"files_id": young}) == 1
@@ -227,7 +225,7 @@ async def test_orphans_are_found_and_removed_and_nothing_else(coach: CoachClient
     await db["fs.chunks"].delete_many({"files_id": young})
 
 
-async def test_a_failed_document_leaves_no_bytes(coach: CoachClient, ana: str) -> None:
+async def test_failed_upload_leaves_no_chunks(coach: CoachClient, ana: str) -> None:
     """The document cannot be written: the customer goes while the upload is on its way."""
     missing = ana[:-24] + "0123456789abcdef01234567"
     (await coach.send("POST", f"{missing}/nutrition-plans", data=form(PDF, "file"))).refused(404)

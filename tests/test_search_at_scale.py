@@ -56,8 +56,8 @@ class Company:
         if trainers:
             where["customerRoleData.assignedTo"] = {"$in": trainers}
         if (key := str(where)) not in self.known:
-            found = self.ctx.db["customers"].find(where, {"_id": 1}, sort=ORDER)
-            self.known[key] = [client["_id"] for client in await found.to_list(None)]
+            matches = self.ctx.db["customers"].find(where, {"_id": 1}, sort=ORDER)
+            self.known[key] = [client["_id"] for client in await matches.to_list(None)]
         return self.known[key]
 
     async def profiled(self, **query: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -75,13 +75,13 @@ class Company:
 
 @pytest.fixture(scope="module")
 async def big(services: Services) -> AsyncIterator[Company]:
-    """So many clients, in a database of their own beside the worker's: it is gone at the end, all at once."""
+    """Many clients in a separate database, which is dropped at the end."""
     db = services.db.client.get_database(f"{services.db.name}_scale", codec_options=services.db.codec_options)
     await db.client.drop_database(db.name)
-    beside = replace(services, db=db)
-    owner = await team.create_company(Context(beside), "Large", "Olga Owner", "owner@large.test", "no hash")
-    ctx = Context(beside).acting_as(owner)
-    await seed_clients(beside, ctx, SCALE - LATE - RARE)
+    neighbours = replace(services, db=db)
+    owner = await team.create_company(Context(neighbours), "Large", "Olga Owner", "owner@large.test", "no hash")
+    ctx = Context(neighbours).acting_as(owner)
+    await seed_clients(neighbours, ctx, SCALE - LATE - RARE)
     await customers.add_many(ctx, [_client(f"Zzz{number}", [LATE_GROUP], LATE_TRAINER) for number in range(LATE)])
     await customers.add_many(ctx, [_client(f"Qwxyzabcd{number}", ["Morning"], None) for number in range(RARE)])
     # Last, because so it is many times as fast.
@@ -99,9 +99,9 @@ async def check(company: Company, term: str, page: int, archived: bool = False, 
     """The page is right, and no query of it examined more than 1,001 keys and four times the clients with the term."""
     hits, right = len(await company.right(term, archived)), await company.right(term, archived, **filters)
     number = max(1, -(-len(right) // SIZE)) if page == LAST_PAGE else page
-    found, entries = await company.profiled(contains=term, page=number, archived=archived, **filters)
-    assert found["totalDocs"] == len(right)
-    assert [client["_id"] for client in found["docs"]] == right[(number - 1) * SIZE : number * SIZE]
+    matches, entries = await company.profiled(contains=term, page=number, archived=archived, **filters)
+    assert matches["totalDocs"] == len(right)
+    assert [client["_id"] for client in matches["docs"]] == right[(number - 1) * SIZE : number * SIZE]
     assert entries, "the profile saw nothing"
     for entry in entries:
         examined = max(entry["keysExamined"], entry["docsExamined"])
@@ -139,7 +139,7 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [(name, term, {}) for name, term 
 CASES += [(f"{term}, {name}", term, given) for term in ("zzz", "an") for name, given in FILTERS.items()]
 
 
-async def test_what_is_read_follows_the_hits(big: Company, subtests: pytest.Subtests) -> None:
+async def test_examined_documents_depend_on_matches(big: Company, subtests: pytest.Subtests) -> None:
     for name, term, filters in CASES:
         for page in (1, LAST_PAGE) if filters else (1, 8, LAST_PAGE):
             with subtests.test(name, page=page):

@@ -32,19 +32,19 @@ def address(coach: CoachClient) -> str:
     return str(coach.ctx.caller.email)
 
 
-async def forgive_everybody(coach: CoachClient) -> None:
+async def clear_failures(coach: CoachClient) -> None:
     await coach.ctx.db["rateCounters"].delete_many({})
 
 
 @pytest.fixture(autouse=True)
-async def nobody_has_failed_yet(coach: CoachClient) -> AsyncIterator[None]:
+async def no_failed_sign_ins(coach: CoachClient) -> AsyncIterator[None]:
     """All tests come from one network address, those of other files too."""
-    await forgive_everybody(coach)
+    await clear_failures(coach)
     yield
-    await forgive_everybody(coach)
+    await clear_failures(coach)
 
 
-async def test_a_company_signs_up_and_its_owner_is_in(anonymous: CoachClient) -> None:
+async def test_sign_up_creates_a_company_and_signs_the_owner_in(anonymous: CoachClient) -> None:
     email = "new.owner@signup.test"
     body = {"companyName": "New Gym", "name": "Nora", "email": email, "password": PASSWORD}
     tokens = (await anonymous.post("/auth/register", body)).ok(201)
@@ -76,7 +76,7 @@ async def test_signing_in_and_out(coach: CoachClient, anonymous: CoachClient) ->
     (await coach.post("/auth/logout")).refused(403)
 
 
-async def test_an_unknown_address_and_a_wrong_password_are_answered_alike(
+async def test_unknown_address_and_wrong_password_get_the_same_response(
     coach: CoachClient, anonymous: CoachClient
 ) -> None:
     wrong = (await sign_in(anonymous, address(coach), "not this one, sorry")).refused(401)
@@ -85,12 +85,12 @@ async def test_an_unknown_address_and_a_wrong_password_are_answered_alike(
     assert set(wrong) == {"statusCode", "message", "error", "code"}
 
 
-async def test_whoever_hangs_up_while_waiting_in_line_is_not_looked_at(coach: CoachClient, as_served: AsServed) -> None:
-    """Sign-ins wait for one another; what nobody waits for any more makes nobody wait, and is no failure."""
+async def test_abandoned_sign_in_is_not_verified(coach: CoachClient, as_served: AsServed) -> None:
+    """Sign-ins wait for one another; an abandoned one is skipped and does not count as a failure."""
     body = json.dumps({"email": address(coach), "password": "wrong password"})
     head = f"POST /auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
     line, registry = as_served.app[SERVICES].sign_in_lock, as_served.app[HTTP_METRICS].registry
-    async with line:  # somebody else is being looked at
+    async with line:  # another sign-in is being verified
         _, writer = await asyncio.open_connection(as_served.host, as_served.port)
         writer.write(f"{head}\r\n\r\n{body}".encode())
         await until(lambda: "waiters:1" in repr(line), "the request waits in line")
@@ -103,7 +103,7 @@ async def test_whoever_hangs_up_while_waiting_in_line_is_not_looked_at(coach: Co
     assert await coach.ctx.db["rateCounters"].count_documents({}) == 0
 
 
-async def test_from_the_sixth_failure_an_account_has_to_wait(coach: CoachClient, anonymous: CoachClient) -> None:
+async def test_account_is_locked_from_the_sixth_failure(coach: CoachClient, anonymous: CoachClient) -> None:
     """Contract 2: from the 6th failure of an account in 15 minutes 429 with `Retry-After`; a success clears it."""
     email = address(coach)
     for _ in range(4):
@@ -120,29 +120,27 @@ async def test_from_the_sixth_failure_an_account_has_to_wait(coach: CoachClient,
     (await sign_in(anonymous, email)).ok()
 
 
-async def test_guesses_made_at_the_same_time_count_too(coach: CoachClient, anonymous: CoachClient) -> None:
+async def test_concurrent_guesses_are_counted(coach: CoachClient, anonymous: CoachClient) -> None:
     replies = await asyncio.gather(*(sign_in(anonymous, address(coach), f"guess number {n}") for n in range(12)))
     assert sorted(reply.status for reply in replies) == [401] * 5 + [429] * 7
 
 
-async def test_many_may_sign_in_at_the_same_time(coach: CoachClient, anonymous: CoachClient) -> None:
+async def test_many_users_sign_in_concurrently(coach: CoachClient, anonymous: CoachClient) -> None:
     replies = await asyncio.gather(*(sign_in(anonymous, address(coach)) for _ in range(20)))
     assert [reply.status for reply in replies] == [200] * 20
 
 
-async def test_from_the_thirtieth_failure_a_network_address_has_to_wait(
-    coach: CoachClient, anonymous: CoachClient
-) -> None:
+async def test_network_address_is_locked_from_the_thirtieth_failure(coach: CoachClient, anonymous: CoachClient) -> None:
     for number in range(29):
         (await sign_in(anonymous, f"nobody{number}@nowhere.test", "x")).refused(401)
     (await sign_in(anonymous, "nobody29@nowhere.test", "x")).refused(429)
     (await sign_in(anonymous, address(coach))).refused(429)
-    await forgive_everybody(coach)
+    await clear_failures(coach)
     for _ in range(35):
         (await sign_in(anonymous, address(coach))).ok()
 
 
-async def test_a_network_address_forgets_only_so_many_passwords(coach: CoachClient, anonymous: CoachClient) -> None:
+async def test_password_resets_of_a_network_address_are_limited(coach: CoachClient, anonymous: CoachClient) -> None:
     """Anybody may ask, and each time the service has work to do."""
     for number in range(20):
         (await anonymous.post("/auth/password/forgot", {"email": f"nobody{number}@nowhere.test"})).ok()
@@ -153,7 +151,7 @@ async def test_a_network_address_forgets_only_so_many_passwords(coach: CoachClie
     (await sign_in(anonymous, address(coach))).ok()
 
 
-async def test_a_network_address_signs_up_only_so_many_companies(coach: CoachClient, anonymous: CoachClient) -> None:
+async def test_sign_ups_of_a_network_address_are_limited(coach: CoachClient, anonymous: CoachClient) -> None:
     """Also those that are refused count: each could ask whether an address signs in."""
     body = {"companyName": "Gym", "name": "Nora", "email": address(coach), "password": PASSWORD}
     replies = await asyncio.gather(*(anonymous.post("/auth/register", body) for _ in range(32)))
@@ -163,7 +161,7 @@ async def test_a_network_address_signs_up_only_so_many_companies(coach: CoachCli
     assert 0 < int(late.headers["Retry-After"]) <= 901
 
 
-async def test_a_session_is_renewed_and_a_spent_token_ends_it(coach: CoachClient, anonymous: CoachClient) -> None:
+async def test_session_is_renewed_and_ended_by_a_spent_token(coach: CoachClient, anonymous: CoachClient) -> None:
     """Contract 2: rotation; use of a spent refresh token is 401 and revokes the whole family at once."""
     first = (await sign_in(anonymous, address(coach))).ok()
     second = (await anonymous.post("/auth/refresh", {"refreshToken": first["refreshToken"]})).ok()
@@ -179,12 +177,12 @@ async def test_a_session_is_renewed_and_a_spent_token_ends_it(coach: CoachClient
 
 
 @pytest.mark.parametrize("token", ["", "x", ".", "a.b", "é", "\u0000"])
-async def test_a_made_up_refresh_token_is_refused(anonymous: CoachClient, token: str) -> None:
+async def test_unknown_refresh_token_is_rejected(anonymous: CoachClient, token: str) -> None:
     reply = await anonymous.post("/auth/refresh", {"refreshToken": token})
     assert reply.status in (400, 401)
 
 
-async def test_an_access_token_ends_after_its_time(coach: CoachClient, anonymous: CoachClient) -> None:
+async def test_access_token_expires(coach: CoachClient, anonymous: CoachClient) -> None:
     tokens = (await sign_in(anonymous, address(coach))).ok()
     past = now() - timedelta(seconds=1)
     await coach.ctx.db["sessions"].update_many({"companyId": coach.ctx.company_id}, {"$set": {"access.0.until": past}})
@@ -216,9 +214,7 @@ async def mailed_token(settings: Settings, email: str) -> str:
     return str(await until(newest, "a mail to " + email))
 
 
-async def test_a_forgotten_password_is_replaced_once(
-    coach: CoachClient, anonymous: CoachClient, settings: Settings
-) -> None:
+async def test_forgotten_password_is_reset_once(coach: CoachClient, anonymous: CoachClient, settings: Settings) -> None:
     email, fresh = address(coach), "another long password"
     session = await coach.interactive()
     asked = (await anonymous.post("/auth/password/forgot", {"email": email})).ok()
@@ -235,15 +231,15 @@ async def test_a_forgotten_password_is_replaced_once(
     (await anonymous.post("/auth/password/reset", {"token": "made up", "password": PASSWORD})).refused(401)
 
 
-async def test_the_mail_goes_to_the_address_that_is_stored(
+async def test_reset_mail_is_sent_to_the_stored_address(
     coach: CoachClient, anonymous: CoachClient, settings: Settings
 ) -> None:
     await anonymous.post("/auth/password/forgot", {"email": f" {address(coach).upper()}"})
     assert await mailed_token(settings, address(coach))
 
 
-async def test_an_address_that_only_looks_alike_is_another(coach: CoachClient, anonymous: CoachClient) -> None:
-    """Case folding takes ß for ss and the Kelvin sign for k: who owns the other address is somebody else."""
+async def test_look_alike_addresses_are_distinct(coach: CoachClient, anonymous: CoachClient) -> None:
+    """Case folding takes ß for ss and the Kelvin sign for k: the other address belongs to another user."""
     number = coach.ctx.company_id
     known, alike = f"vicky@strasse{number}.test", [f"vicky@straße{number}.test", f"vic\u212ay@strasse{number}.test"]
     company = {"companyName": "Gym", "name": "Vicky", "password": PASSWORD}
@@ -270,7 +266,7 @@ async def test_an_address_that_only_looks_alike_is_another(coach: CoachClient, a
         (await sign_in(anonymous, other)).ok()
 
 
-async def test_the_right_to_reset_ends_after_an_hour(
+async def test_reset_token_expires_after_an_hour(
     coach: CoachClient, anonymous: CoachClient, settings: Settings
 ) -> None:
     await anonymous.post("/auth/password/forgot", {"email": address(coach)})

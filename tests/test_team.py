@@ -24,14 +24,14 @@ from tests.client import UNKNOWN, CoachClient
 from tests.conftest import PASSWORD
 from tests.test_sessions import mailed_token
 
-EVERYTHING = ["customers.view", "customers.create", "customers.edit", "customers.delete", "exercises.view"]
+ALL_AREAS = ["customers.view", "customers.create", "customers.edit", "customers.delete", "exercises.view"]
 
 
 @pytest.fixture
 async def eli(coach: CoachClient, password_hash: str) -> dict[str, Any]:
     """An employee who sees only their own clients."""
     email = f"eli@{coach.ctx.company_id}.test"
-    return await team.create_employee(coach.ctx, "Eli", email, EVERYTHING, "assigned", password_hash)
+    return await team.create_employee(coach.ctx, "Eli", email, ALL_AREAS, "assigned", password_hash)
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ async def as_eli(coach: CoachClient, eli: dict[str, Any]) -> CoachClient:
     return coach.with_bearer((await sessions.create_session(coach.ctx, eli["_id"], "coach"))["accessToken"])
 
 
-async def test_the_owner_adds_changes_and_removes_employees(interactive: CoachClient, anonymous: CoachClient) -> None:
+async def test_owner_adds_updates_and_removes_employees(interactive: CoachClient, anonymous: CoachClient) -> None:
     email = f"fay@{interactive.ctx.company_id}.test"
     body = {"name": "Fay", "email": email, "permissions": ["forms.view"], "customersScope": "assigned"}
     fay = (await interactive.post("/coach/employees", body)).ok(201)
@@ -61,7 +61,7 @@ async def test_the_owner_adds_changes_and_removes_employees(interactive: CoachCl
     (await interactive.get(f"/coach/employees/{interactive.ctx.caller.id}")).refused(404), "the owner is no employee"
 
 
-async def test_a_welcome_sent_to_the_wrong_address_opens_nothing(
+async def test_invitation_to_a_previous_address_is_invalid(
     interactive: CoachClient, anonymous: CoachClient, settings: Settings
 ) -> None:
     wrong, right = (f"{name}@{interactive.ctx.company_id}.test" for name in ("fya", "fay"))
@@ -78,7 +78,7 @@ async def test_a_welcome_sent_to_the_wrong_address_opens_nothing(
     (await anonymous.post("/auth/login", {"email": right} | password)).ok()
 
 
-async def test_who_has_a_password_keeps_it_at_another_address(
+async def test_password_stays_after_a_change_of_address(
     interactive: CoachClient, anonymous: CoachClient, eli: dict[str, Any]
 ) -> None:
     """But a token that was asked for at the one before is worth nothing any more."""
@@ -134,13 +134,13 @@ async def test_an_employee_sees_only_assigned_clients(
     (await as_eli.get(f"/coach/customers/{UNKNOWN}")).refused(404)
 
 
-async def test_a_client_created_by_an_employee_is_theirs(as_eli: CoachClient, eli: dict[str, Any]) -> None:
-    made = await as_eli.create_customer("New")
-    assert made["customerRoleData"]["assignedTo"] == str(eli["_id"])
+async def test_employee_is_trainer_of_created_clients(as_eli: CoachClient, eli: dict[str, Any]) -> None:
+    created = await as_eli.create_customer("New")
+    assert created["customerRoleData"]["assignedTo"] == str(eli["_id"])
     assert await as_eli.names() == ["New"]
 
 
-async def test_permissions_hold_from_the_next_request(
+async def test_permissions_apply_from_the_next_request(
     interactive: CoachClient, as_eli: CoachClient, eli: dict[str, Any]
 ) -> None:
     (await as_eli.get("/muscle-groups")).ok()
@@ -150,12 +150,12 @@ async def test_permissions_hold_from_the_next_request(
     assert (await as_eli.get("/me")).ok()["permissions"] == ["customers.view"]
 
 
-async def test_a_key_never_holds_more_than_its_maker(
+async def test_key_never_exceeds_permissions_of_its_coach(
     interactive: CoachClient, coach: CoachClient, as_eli: CoachClient, eli: dict[str, Any]
 ) -> None:
-    made = (await as_eli.post("/coach/api-keys", {"name": "Eli's"})).ok(201)
-    backend = coach.with_key(made["key"])
-    assert (await backend.get("/me")).ok()["permissions"] == sorted(EVERYTHING)
+    created = (await as_eli.post("/coach/api-keys", {"name": "Eli's"})).ok(201)
+    backend = coach.with_key(created["key"])
+    assert (await backend.get("/me")).ok()["permissions"] == sorted(ALL_AREAS)
     await coach.create_customer("Not Eli's")
     assert (await backend.customers())["totalDocs"] == 0
 
@@ -163,7 +163,7 @@ async def test_a_key_never_holds_more_than_its_maker(
     assert (await backend.get("/me")).ok()["permissions"] == ["forms.view"]
 
 
-async def test_a_removed_employee_is_out_at_once(
+async def test_removed_employee_loses_access_at_once(
     interactive: CoachClient, coach: CoachClient, anonymous: CoachClient, as_eli: CoachClient, eli: dict[str, Any]
 ) -> None:
     key = (await as_eli.post("/coach/api-keys", {"name": "Eli's"})).ok(201)["key"]
@@ -182,7 +182,7 @@ async def test_a_removed_employee_is_out_at_once(
     assert await coach.names(assignedTo="none") == ["Ana"]
 
 
-async def test_a_client_assigned_to_a_coach_who_is_just_leaving_is_soon_nobodys(
+async def test_client_assigned_during_removal_of_the_coach_is_unassigned(
     interactive: CoachClient, coach: CoachClient, eli: dict[str, Any]
 ) -> None:
     """A request that had seen the coach just before writes just after; with another coach's clients nothing happens."""
@@ -198,7 +198,7 @@ async def test_a_client_assigned_to_a_coach_who_is_just_leaving_is_soon_nobodys(
     assert await coach.names(assignedTo=str(coach.ctx.caller.id)) == ["Bo"]
 
 
-async def test_a_coach_who_leaves_during_a_bulk_change_gets_no_more_clients(
+async def test_coach_removed_during_a_bulk_change_gets_no_more_clients(
     coach: CoachClient, eli: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(customer_bulk, "BATCH", 1)
@@ -216,48 +216,48 @@ async def test_a_coach_who_leaves_during_a_bulk_change_gets_no_more_clients(
     assert await coach.names(assignedTo="none") == ["Ana", "Bo"]
 
 
-async def test_a_key_whose_master_key_is_lost_is_told_of(coach: CoachClient) -> None:
-    made = await api_keys.create(coach.ctx, "Backend")
+async def test_key_without_its_master_key_is_reported(coach: CoachClient) -> None:
+    created = await api_keys.create(coach.ctx, "Backend")
     lost = replace(coach.ctx.services, vault=Vault([bytes(range(32))]))
     assert sum((await api_keys.count_unreadable(lost)).values()) > 0, "which the log says at the start"
     with pytest.raises(Unavailable, match="master key"):
-        await api_keys.reveal(replace(coach.ctx, services=lost), made["_id"])
+        await api_keys.reveal(replace(coach.ctx, services=lost), created["_id"])
 
 
 class TestKeys:
     """Contract 2: API keys, in a session only."""
 
-    async def test_a_key_is_made_listed_revealed_and_revoked(
+    async def test_key_is_created_listed_revealed_and_revoked(
         self, interactive: CoachClient, coach: CoachClient
     ) -> None:
-        made = (await interactive.post("/coach/api-keys", {"name": "Backend"})).ok(201)
-        key, listed = made.pop("key"), (await interactive.get("/coach/api-keys")).ok()
+        created = (await interactive.post("/coach/api-keys", {"name": "Backend"})).ok(201)
+        key, listed = created.pop("key"), (await interactive.get("/coach/api-keys")).ok()
 
         assert key.startswith("cs_ak_")
-        assert (made["prefix"], made["lastFour"]) == ("cs_ak_", key[-4:])
-        assert made in listed
+        assert (created["prefix"], created["lastFour"]) == ("cs_ak_", key[-4:])
+        assert created in listed
         assert "key" not in listed[0]
-        assert (await interactive.get(f"/coach/api-keys/{made['_id']}/reveal")).ok() == {"key": key}
+        assert (await interactive.get(f"/coach/api-keys/{created['_id']}/reveal")).ok() == {"key": key}
         (await coach.with_key(key).get("/me")).ok()
 
-        (await interactive.delete(f"/coach/api-keys/{made['_id']}")).ok(204)
+        (await interactive.delete(f"/coach/api-keys/{created['_id']}")).ok(204)
 
         assert (await coach.with_key(key).get("/me")).refused(401) == {"message": "Invalid API key"}
-        (await interactive.get(f"/coach/api-keys/{made['_id']}/reveal")).refused(404)
+        (await interactive.get(f"/coach/api-keys/{created['_id']}/reveal")).refused(404)
         actions = await coach.ctx.db["audit"].find({"companyId": coach.ctx.company_id}).to_list(None)
         assert [record["action"] for record in actions] == ["apiKey.revealed", "apiKey.revoked"]
 
-    async def test_a_coach_sees_only_their_own_keys_the_owner_all(
+    async def test_coach_lists_own_keys_and_owner_all_keys(
         self, interactive: CoachClient, coach: CoachClient, as_eli: CoachClient
     ) -> None:
         theirs = (await interactive.get("/coach/api-keys")).ok()[0]["_id"]
-        made = (await as_eli.post("/coach/api-keys", {"name": "Eli's"})).ok(201)
+        created = (await as_eli.post("/coach/api-keys", {"name": "Eli's"})).ok(201)
 
         assert [k["name"] for k in (await as_eli.get("/coach/api-keys")).ok()] == ["Eli's"]
         assert {k["name"] for k in (await interactive.get("/coach/api-keys")).ok()} == {"Test", "Eli's"}
         (await as_eli.get(f"/coach/api-keys/{theirs}/reveal")).refused(404)
         (await as_eli.delete(f"/coach/api-keys/{theirs}")).refused(404)
-        (await interactive.delete(f"/coach/api-keys/{made['_id']}")).ok(204)
+        (await interactive.delete(f"/coach/api-keys/{created['_id']}")).ok(204)
 
     @pytest.mark.parametrize(
         ("body", "field"),
@@ -269,18 +269,18 @@ class TestKeys:
             ({"name": "A", "restrictions": {"expiresAt": 5}}, "restrictions.expiresAt"),
         ],
     )
-    async def test_a_bad_key_is_refused_by_the_name_of_its_field(
+    async def test_invalid_key_request_names_the_field(
         self, interactive: CoachClient, body: dict[str, Any], field: str
     ) -> None:
         error = (await interactive.post("/coach/api-keys", body)).refused(400)
         assert [message for message in error["message"] if message.startswith(field)]
 
-    async def test_restrictions_are_kept_as_they_were_sent(self, interactive: CoachClient) -> None:
+    async def test_restrictions_are_stored_as_sent(self, interactive: CoachClient) -> None:
         sent = {"readOnly": True, "permissions": ["forms.view"], "expiresAt": "2030-01-01T01:00:00+01:00"}
-        made = (await interactive.post("/coach/api-keys", {"name": "A", "restrictions": sent})).ok(201)
-        assert made["restrictions"] == sent | {"expiresAt": "2030-01-01T00:00:00.000Z"}
+        created = (await interactive.post("/coach/api-keys", {"name": "A", "restrictions": sent})).ok(201)
+        assert created["restrictions"] == sent | {"expiresAt": "2030-01-01T00:00:00.000Z"}
 
-    async def test_a_restricted_key_of_the_owner_is_not_the_owner(self, coach: CoachClient) -> None:
+    async def test_restricted_key_of_the_owner_has_no_owner_access(self, coach: CoachClient) -> None:
         key = (await api_keys.create(coach.ctx, "Narrow", {"permissions": ["customers.view"]}))["key"]
         (await coach.with_key(key).patch("/coach/account", {"companyName": "Mine"})).refused(403)
         (await coach.patch("/coach/account", {"companyName": "Ours"})).ok()

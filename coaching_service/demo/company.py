@@ -29,6 +29,7 @@ from coaching_service.progress.logs import service as logs
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.notes import service as notes
 from coaching_service.progress.nutrition_plans import service as nutrition_plans
+from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.progress.progress_photos import service as progress_photos
 from coaching_service.training.programs import service as programs
 from coaching_service.training.templates import service as templates
@@ -132,6 +133,9 @@ async def _create_client(
     if client.name == content.WITH_PROGRAM:
         monday = today - timedelta(days=today.weekday() + 7)
         await programs.add_to_calendar(ctx, await programs.load_dated(ctx, program_id, str(monday)), customer_id)
+    records = await personal_records.list_records(ctx, customer_id)
+    achieved = {record["_id"]: _at(date.fromisoformat(record["date"])) for record in records}
+    await activity.set_dates(ctx, customer_id, achieved)
     await _record_measurements(ctx, customer_id, client, today)
     for text in client.notes:
         await notes.create(ctx, customer_id, text)

@@ -23,7 +23,7 @@ class StoredAccessToken(TypedDict):
 class Session(Stored):
     """A sign-in session of a coach or client, with its access tokens and, unless it ends soon, a refresh token.
 
-    `door` is `web` for sessions of the web application and missing for sessions of the REST interface; neither is
+    `application` is `web` for sessions of the web application and missing for those of the REST interface; neither is
     accepted by the other.
     """
 
