@@ -160,7 +160,9 @@ async def test_export_contains_every_collection(coach: CoachClient, ana: str) ->
     (await coach.send("POST", f"{ana}/nutrition-plans", data=form(LONG, "file", "long.pdf"))).ok(201)
     wanted = {}
     for name, collection in list_client_collections().items():
-        documents = await ctx.db[name].find({"companyId": ctx.company_id, collection.client_field: client}).to_list(None)
+        documents = (
+            await ctx.db[name].find({"companyId": ctx.company_id, collection.client_field: client}).to_list(None)
+        )
         wanted[f"records/{name}.jsonl"] = sorted(str(each["_id"]) for each in documents)
         if collection.secret:
             del wanted[f"records/{name}.jsonl"]
