@@ -296,7 +296,7 @@ async def test_erasing_a_client_removes_all_its_records(coach: CoachClient) -> N
 
     await services.db["workoutBlocks"].insert_one(late)
     # Without the standing jobs, some of which are due again within these minutes.
-    steps = {kind: step for kind, step in features.STEPS.items() if kind not in features.STANDING}
+    steps = {kind: step for kind, step in features.STEPS.items() if kind not in features.STANDING_JOBS}
     assert await run_due(services, steps, at=now() + timedelta(minutes=3)) >= 2
     assert await naming(services, erased, "zebulon") == []
     assert await naming(services, other, "yolanda") == before == ["customers", "replays", "workoutBlocks"]
