@@ -30,7 +30,7 @@ from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
-from tests.three_years import FIRST, LAST, Years, train
+from tests.support.three_years import FIRST, LAST, Years, train
 
 READING_TARGET, LOG_TARGET = 5.0, 3.0
 _WARM_UP = 5

@@ -10,8 +10,6 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 ALWAYS = (
     "tests/unit",
-    "tests/test_documentation.py",
-    "tests/test_vocabulary.py",
     "tests/contract/test_architecture.py",
     "tests/contract/test_policy.py",
 )

@@ -27,7 +27,7 @@ from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
-from tests.client import CoachClient
+from tests.support.client import CoachClient
 
 PASSWORD = "correct horse battery"
 _numbers = count(1)

@@ -18,8 +18,8 @@ from aiohttp.test_utils import TestServer
 from coaching_service import features
 from coaching_service.core.http.openapi import describe
 from coaching_service.core.http.routes import routes_of
-from tests.client import CoachClient
-from tests.contract.world import small_picture
+from tests.support.client import CoachClient
+from tests.support.declared_world import small_picture
 
 HERE = Path(__file__).parent
 TYPESCRIPT = HERE / "typescript"

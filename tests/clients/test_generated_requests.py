@@ -12,8 +12,8 @@ from pathlib import Path
 from aiohttp.test_utils import TestServer
 
 from coaching_service.people.sessions import service as sessions
-from tests.client import CoachClient
 from tests.clients.test_generated_clients import HERE, document_of, python_environment, run
+from tests.support.client import CoachClient
 
 CHECKS = "only_documented_server_errors,status_code_conformance,content_type_conformance,response_schema_conformance"
 # These end the session that the other requests use.

@@ -13,9 +13,9 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.team import service as team
-from tests.client import UNKNOWN, CoachClient
 from tests.conftest import NewCompany
 from tests.contract.test_declared import fill_path
+from tests.support.client import UNKNOWN, CoachClient
 
 # Signing out comes last: it ends the session that the other requests use.
 ROUTES = sorted(

@@ -10,7 +10,7 @@ import pytest
 
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.ids import ObjectId
-from tests.client import CoachClient
+from tests.support.client import CoachClient
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "coaching_service"

@@ -15,10 +15,10 @@ from coaching_service import features
 from coaching_service.core.auth.permissions import ALL_PERMISSIONS
 from coaching_service.core.http.request_parsing import validate_body
 from coaching_service.core.http.routes import Route, routes_of
-from tests.client import UNKNOWN, CoachClient, document
 from tests.conftest import NewCompany
-from tests.contract.world import World, make_world, small_picture
-from tests.training import employee_key
+from tests.support.client import UNKNOWN, CoachClient, document
+from tests.support.declared_world import World, make_world, small_picture
+from tests.support.training import employee_key
 
 ROUTES = routes_of(features.ROUTES)
 SNAPSHOT = Path(__file__).parent / "openapi.json"

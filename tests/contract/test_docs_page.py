@@ -7,7 +7,7 @@ import re
 from coaching_service import features
 from coaching_service.core.http.docs_page import curl_command, render, type_name
 from coaching_service.core.http.routes import routes_of
-from tests.client import CoachClient, document
+from tests.support.client import CoachClient, document
 
 ROUTES = routes_of(features.ROUTES)
 

@@ -16,13 +16,13 @@ import coaching_service.core.http
 from coaching_service import features
 from coaching_service.core.http.openapi import response_examples
 from coaching_service.core.http.routes import Route, routes_of
-from tests.client import MONDAY, CoachClient
 from tests.conftest import PASSWORD, NewCompany
 from tests.contract.recorded import Examples
 from tests.contract.test_declared import call, fill_path
-from tests.contract.world import World, make_world
-from tests.training import exercise_of, one_of_each, path_of
-from tests.training import log as log_item
+from tests.support.client import MONDAY, CoachClient
+from tests.support.declared_world import World, make_world
+from tests.support.training import exercise_of, one_of_each, path_of
+from tests.support.training import log as log_item
 
 RECORDED = Path(coaching_service.core.http.__file__).with_name("response_examples.json")
 # The token of a reset travels by e-mail only; the response is the same as that of the request for it.

@@ -13,7 +13,7 @@ import pytest
 from coaching_service import features
 from coaching_service.core.http.openapi import response_examples
 from coaching_service.core.http.routes import Route, routes_of
-from tests.client import document
+from tests.support.client import document
 
 ROUTES = routes_of(features.ROUTES)
 VERBS = (

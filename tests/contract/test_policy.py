@@ -17,11 +17,11 @@ from coaching_service.core.mcp.tools import tools_of
 from coaching_service.people.sessions import service as sessions
 from coaching_service.web import views
 from coaching_service.web.views.bulk_actions import ACTIONS
-from tests.assistants import let_in
-from tests.client import CoachClient
 from tests.conftest import PASSWORD
 from tests.contract.test_declared import call, fill_path
-from tests.contract.world import make_world
+from tests.support.assistants import let_in
+from tests.support.client import CoachClient
+from tests.support.declared_world import make_world
 
 HERE = Path(__file__).parent
 

@@ -13,8 +13,8 @@ from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain, Step
 from coaching_service.lifecycle.erasure import service as erasure
-from tests.client import MONDAY, CoachClient
-from tests.client_data import insert_in_every_collection
+from tests.support.client import MONDAY, CoachClient
+from tests.support.client_data import insert_in_every_collection
 
 MANY = 110  # more than the query planner examines before it chooses an index
 PICTURE = b"a picture"

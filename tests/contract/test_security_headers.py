@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator, Mapping
 import pytest
 from aiohttp.test_utils import TestServer
 
-from tests.client import CoachClient
 from tests.conftest import PASSWORD
-from tests.mcp.http_client import McpHttpClient
-from tests.mcp.oauth import register
-from tests.test_uploads import PDF, form
-from tests.web.visitor import Visitor
+from tests.core.test_uploads import PDF, form
+from tests.support.client import CoachClient
+from tests.support.mcp_client import McpHttpClient
+from tests.support.oauth_flow import register
+from tests.support.visitor import Visitor
 
 SECURITY_HEADERS = (
     "Cache-Control",

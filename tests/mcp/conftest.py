@@ -9,10 +9,10 @@ from aiohttp.test_utils import TestServer
 
 from coaching_service.core import rate_limits
 from coaching_service.core.database.context import Services
-from tests.client import CoachClient
-from tests.mcp.http_client import McpHttpClient
-from tests.mcp.oauth import OAuthApplication, register, signed_in
-from tests.web.visitor import Visitor
+from tests.support.client import CoachClient
+from tests.support.mcp_client import McpHttpClient
+from tests.support.oauth_flow import OAuthApplication, register, signed_in
+from tests.support.visitor import Visitor
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.mcp.http_client import MODERN, McpHttpClient, envelope
+from tests.support.mcp_client import MODERN, McpHttpClient, envelope
 
 PREFIX = "io.modelcontextprotocol/"
 

@@ -18,10 +18,10 @@ from coaching_service.core.database.documents import now
 from coaching_service.people.assistants import store
 from coaching_service.people.identities import service as identities
 from coaching_service.people.sessions import service as sessions
-from tests.client import CoachClient
-from tests.mcp.http_client import McpHttpClient
-from tests.mcp.oauth import OAuthApplication, approve, decide, redirect_query, register
-from tests.web.visitor import Visitor
+from tests.support.client import CoachClient
+from tests.support.mcp_client import McpHttpClient
+from tests.support.oauth_flow import OAuthApplication, approve, decide, redirect_query, register
+from tests.support.visitor import Visitor
 
 
 async def opens(http: McpHttpClient, token: str) -> bool:

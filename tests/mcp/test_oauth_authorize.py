@@ -11,11 +11,11 @@ import pytest
 
 from coaching_service.people.assistants import store
 from coaching_service.people.sessions import service as sessions
-from tests.client import CoachClient
 from tests.conftest import PASSWORD
-from tests.mcp.http_client import McpHttpClient
-from tests.mcp.oauth import CALLBACK, OAuthApplication, approve, decide, redirect_query, register
-from tests.web.visitor import Visitor
+from tests.support.client import CoachClient
+from tests.support.mcp_client import McpHttpClient
+from tests.support.oauth_flow import CALLBACK, OAuthApplication, approve, decide, redirect_query, register
+from tests.support.visitor import Visitor
 
 
 @pytest.mark.parametrize(

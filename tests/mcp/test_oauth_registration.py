@@ -8,9 +8,9 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service.core import rate_limits
-from tests.client import CoachClient
-from tests.mcp.http_client import McpHttpClient
-from tests.mcp.oauth import CALLBACK, register
+from tests.support.client import CoachClient
+from tests.support.mcp_client import McpHttpClient
+from tests.support.oauth_flow import CALLBACK, register
 
 BAD_ADDRESSES = [
     "http://evil.example/callback",

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.mcp.http_client import McpHttpClient
-from tests.mcp.oauth import CALLBACK, OAuthApplication, approve, decide, redirect_query, register
-from tests.web.visitor import Visitor
+from tests.support.mcp_client import McpHttpClient
+from tests.support.oauth_flow import CALLBACK, OAuthApplication, approve, decide, redirect_query, register
+from tests.support.visitor import Visitor
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from tests.client import MONDAY, TUESDAY, UNKNOWN, CoachClient
-from tests.mcp.http_client import McpHttpClient, tool_error, tool_result
-from tests.results import read_compliance
-from tests.training import block_with, log, task
+from tests.support.client import MONDAY, TUESDAY, UNKNOWN, CoachClient
+from tests.support.mcp_client import McpHttpClient, tool_error, tool_result
+from tests.support.results import read_compliance
+from tests.support.training import block_with, log, task
 
 
 async def test_program_is_assigned(mcp: McpHttpClient, coach: CoachClient) -> None:

@@ -15,11 +15,11 @@ from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.assistants.service import GrantRejected
 from coaching_service.people.team import service as team
-from tests.assistants import let_in
-from tests.client import MONDAY, UNKNOWN, CoachClient
 from tests.conftest import PASSWORD, NewCompany
-from tests.contract.world import World, make_world
-from tests.mcp.http_client import McpHttpClient, tool_error
+from tests.support.assistants import let_in
+from tests.support.client import MONDAY, UNKNOWN, CoachClient
+from tests.support.declared_world import World, make_world
+from tests.support.mcp_client import McpHttpClient, tool_error
 
 TOOLS = tools_of(features.TOOLS)
 EVERY_TOOL = pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)

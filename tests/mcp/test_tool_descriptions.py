@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from coaching_service.settings import Settings
-from tests.client import MONDAY, CoachClient
-from tests.mcp.http_client import McpHttpClient, tool_result
 from tests.mcp.test_transport import INITIALIZE
-from tests.test_sessions import mailed_token
+from tests.people.test_sessions import mailed_token
+from tests.support.client import MONDAY, CoachClient
+from tests.support.mcp_client import McpHttpClient, tool_result
 
 
 async def test_instructions_name_what_only_the_application_can_do(mcp: McpHttpClient) -> None:

@@ -14,10 +14,10 @@ from coaching_service.app import create_app
 from coaching_service.core.database.connection import connect, database
 from coaching_service.core.database.context import Services
 from coaching_service.settings import Settings
-from tests.client import MONDAY, CoachClient
-from tests.contract.world import World, make_world
-from tests.mcp.http_client import McpHttpClient, tool_error, tool_result
-from tests.reliability.wire import DateTime, Wire, wire_to
+from tests.support.client import MONDAY, CoachClient
+from tests.support.declared_world import World, make_world
+from tests.support.mcp_client import McpHttpClient, tool_error, tool_result
+from tests.support.wire import DateTime, Wire, wire_to
 
 
 @dataclass

@@ -12,8 +12,8 @@ from aiohttp.test_utils import TestServer
 
 from coaching_service import features
 from coaching_service.core.mcp.tools import tools_of
-from tests.client import MONDAY, TUESDAY, UNKNOWN, CoachClient
-from tests.mcp.http_client import McpHttpClient, official_client, tool_error, tool_result
+from tests.support.client import MONDAY, TUESDAY, UNKNOWN, CoachClient
+from tests.support.mcp_client import McpHttpClient, official_client, tool_error, tool_result
 
 NAMES = [
     *("list_customers", "get_customer", "create_customer"),

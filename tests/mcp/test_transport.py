@@ -7,8 +7,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.client import CoachClient
-from tests.mcp.http_client import MODERN, McpHttpClient, envelope
+from tests.support.client import CoachClient
+from tests.support.mcp_client import MODERN, McpHttpClient, envelope
 
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 INITIALIZE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a test", "version": "1"}}

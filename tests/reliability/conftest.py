@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.reliability.service import Service
+from tests.support.service_process import Service
 
 
 @pytest.fixture

@@ -22,10 +22,10 @@ from coaching_service.core.database.context import Context
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
-from tests.client import CoachClient
+from tests.application.test_command_line import type_in
 from tests.reliability.replica_set import ReplicaSet, free_port, initiate, running_member, running_replica_set
-from tests.reliability.service import environment, refused, until
-from tests.test_command_line import type_in
+from tests.support.client import CoachClient
+from tests.support.service_process import environment, refused, until
 
 SHUTDOWN_SECONDS = 1
 

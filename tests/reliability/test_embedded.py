@@ -23,7 +23,7 @@ from pymongo.errors import ServerSelectionTimeoutError
 
 from coaching_service.__main__ import main
 from coaching_service.core.database.embedded import DatabaseUnavailable, find_mongod, running_mongod
-from tests.reliability.service import mongods_of, until
+from tests.support.service_process import mongods_of, until
 
 MakeProgram = Callable[..., Path]
 Client = MongoClient[dict[str, Any]]

@@ -20,11 +20,11 @@ from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
-from tests.client_data import insert_in_every_collection, list_client_collections
-from tests.reliability.service import until
-from tests.reliability.victim import Victim, running
-from tests.reliability.wire import DateTime
-from tests.test_jobs import naming
+from tests.core.test_jobs import naming
+from tests.support.client_data import insert_in_every_collection, list_client_collections
+from tests.support.service_process import until
+from tests.support.victim import Victim, running
+from tests.support.wire import DateTime
 
 FILES = 45  # three steps
 

@@ -16,11 +16,11 @@ from PIL import Image
 
 from coaching_service.core.database.documents import declared_collections, now
 from coaching_service.settings import Settings
-from tests.client import CoachClient
-from tests.reliability.victim import Victim, running
-from tests.reliability.wire import DateTime
-from tests.test_command_line import type_in
-from tests.test_uploads import PDF, fetch, form, picture
+from tests.application.test_command_line import type_in
+from tests.core.test_uploads import PDF, fetch, form, picture
+from tests.support.client import CoachClient
+from tests.support.victim import Victim, running
+from tests.support.wire import DateTime
 
 LONG = PDF[:-6] + os.urandom(700_000) + b"\n%%EOF\n"
 BEFORE, AFTER = picture("PNG", (300, 300)), picture("PNG", (500, 500))

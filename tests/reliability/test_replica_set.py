@@ -13,7 +13,7 @@ from pymongo import MongoClient
 
 from coaching_service.core.auth.secrets import new_master_key
 from coaching_service.core.database.embedded import find_mongod
-from tests.reliability.service import refused
+from tests.support.service_process import refused
 
 
 @pytest.fixture

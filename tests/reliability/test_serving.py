@@ -20,7 +20,7 @@ import pytest
 from coaching_service import runtime
 from coaching_service.core.database import embedded
 from coaching_service.settings import Settings
-from tests.reliability.service import Service, mongods_of, refused, until
+from tests.support.service_process import Service, mongods_of, refused, until
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
-from tests.reliability.service import Service, mongods_of, refused
+from tests.support.service_process import Service, mongods_of, refused
 
 
 async def test_a_service_whose_database_dies_ends_and_says_so(service: Service) -> None:

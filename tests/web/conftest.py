@@ -9,9 +9,9 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service.people.team import service as team
-from tests.client import CoachClient
 from tests.conftest import PASSWORD
-from tests.web.visitor import Visitor
+from tests.support.client import CoachClient
+from tests.support.visitor import Visitor
 
 NewVisitor = Callable[[], Visitor]
 Colleague = Callable[..., Awaitable[Visitor]]

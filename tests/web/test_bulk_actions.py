@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.client import CoachClient
+from tests.support.client import CoachClient
+from tests.support.visitor import Visitor
 from tests.web.conftest import Colleague
-from tests.web.visitor import Visitor
 
 LIST, BULK = "/app/customers", "/app/customers/bulk"
 

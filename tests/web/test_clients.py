@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tests import training
-from tests.client import MONDAY, TUESDAY, CoachClient
+from tests.support import training
+from tests.support.client import MONDAY, TUESDAY, CoachClient
+from tests.support.visitor import HtmlPage, Visitor
 from tests.web.conftest import Colleague
-from tests.web.visitor import HtmlPage, Visitor
 
 
 def week_of(customer: dict[str, str], day: str = MONDAY) -> str:

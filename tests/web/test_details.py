@@ -6,10 +6,10 @@ import secrets
 from typing import Any
 
 from coaching_service.people.team import service as team
-from tests.client import CoachClient
 from tests.conftest import PASSWORD
+from tests.support.client import CoachClient
+from tests.support.visitor import Visitor
 from tests.web.conftest import Colleague, NewVisitor
-from tests.web.visitor import Visitor
 
 
 def details_of(customer: dict[str, Any]) -> str:

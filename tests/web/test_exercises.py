@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.client import CoachClient
+from tests.support.client import CoachClient
+from tests.support.visitor import Visitor
 from tests.web.conftest import Colleague
-from tests.web.visitor import Visitor
 
 
 def page_of(exercise: dict[str, Any]) -> str:

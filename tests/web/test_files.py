@@ -15,12 +15,12 @@ from coaching_service.app import create_app
 from coaching_service.core.database.context import Services
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
-from tests import training
-from tests.client import CoachClient
 from tests.conftest import PASSWORD
-from tests.test_uploads import PDF, fetch, picture, stored
+from tests.core.test_uploads import PDF, fetch, picture, stored
+from tests.support import training
+from tests.support.client import CoachClient
+from tests.support.visitor import HtmlPage, Visitor
 from tests.web.conftest import NewVisitor
-from tests.web.visitor import HtmlPage, Visitor
 
 PHOTO = ("front.jpg", picture())
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from coaching_service.core.ids import ObjectId
-from tests.client import MONDAY, CoachClient
-from tests.reliability.service import until
-from tests.web.visitor import Visitor
+from tests.support.client import MONDAY, CoachClient
+from tests.support.service_process import until
+from tests.support.visitor import Visitor
 
 KEYS, NEW, PROGRAMS = "/app/settings/api-keys", "/app/customers/new", "/app/programs"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests import training
-from tests.client import CoachClient
+from tests.support import training
+from tests.support.client import CoachClient
+from tests.support.visitor import Visitor
 from tests.web.test_planning import item_of, legs, workout_path
-from tests.web.visitor import Visitor
 
 
 def log_of(block: dict[str, Any], at: int = 0) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tests import training
-from tests.client import MONDAY, CoachClient
+from tests.support import training
+from tests.support.client import MONDAY, CoachClient
+from tests.support.visitor import HtmlPage, Visitor
 from tests.web.conftest import Colleague
-from tests.web.visitor import HtmlPage, Visitor
 
 SETS = "/app/settings/metric-sets"
 

@@ -9,11 +9,11 @@ import pytest
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.identities import service as identities
 from coaching_service.people.team import service as team
-from tests.assistants import let_in
-from tests.client import CoachClient
 from tests.conftest import PASSWORD
+from tests.support.assistants import let_in
+from tests.support.client import CoachClient
+from tests.support.visitor import Visitor
 from tests.web.conftest import NewVisitor
-from tests.web.visitor import Visitor
 
 YOU, FRESH, WRONG = "/app/settings/my-account", "another long password", "This is not your password."
 

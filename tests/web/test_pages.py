@@ -9,12 +9,12 @@ import pytest
 from coaching_service.people.team import service as team
 from coaching_service.web import formatting, views
 from coaching_service.web.pages import Page
-from tests.client import UNKNOWN, CoachClient
 from tests.conftest import PASSWORD, NewCompany
 from tests.contract.test_queries import profiling
-from tests.contract.world import World, make_world
+from tests.support.client import UNKNOWN, CoachClient
+from tests.support.declared_world import World, make_world
+from tests.support.visitor import Visitor
 from tests.web.conftest import NewVisitor
-from tests.web.visitor import Visitor
 
 PAGES = views.list_pages()
 INSIDE = [page for page in PAGES if page.access.audience != "public"]

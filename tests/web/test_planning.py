@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests import training
-from tests.client import CoachClient
+from tests.support import training
+from tests.support.client import CoachClient
+from tests.support.visitor import Visitor
 from tests.web.test_programs import base, page_of, workout
-from tests.web.visitor import Visitor
 
 EVERY_KIND = [
     {"type": "reps_load", "index": 1, "minPlannedReps": 8, "maxPlannedReps": 10, "load": 62.5, "rest": 90, "rpe": 8},

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests import training
-from tests.client import MONDAY, CoachClient
+from tests.support import training
+from tests.support.client import MONDAY, CoachClient
+from tests.support.visitor import HtmlPage, Visitor
 from tests.web.conftest import Colleague
-from tests.web.visitor import HtmlPage, Visitor
 
 
 async def base(coach: CoachClient, **fields: Any) -> dict[str, Any]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from coaching_service.people.sessions import service as sessions
-from tests.client import CoachClient
 from tests.conftest import PASSWORD
+from tests.support.client import CoachClient
+from tests.support.visitor import HtmlPage, Visitor
 from tests.web.conftest import NewVisitor
-from tests.web.visitor import HtmlPage, Visitor
 
 COMPANY, NEW = "/app/settings/company", "/app/customers/new"
 

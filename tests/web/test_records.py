@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
-from tests import training
-from tests.client import MONDAY, UNKNOWN, CoachClient
 from tests.conftest import PASSWORD
-from tests.web.visitor import Visitor
+from tests.support import training
+from tests.support.client import MONDAY, UNKNOWN, CoachClient
+from tests.support.visitor import Visitor
 
 
 async def test_markup_in_notes_is_escaped(coach: CoachClient, owner_page: Visitor) -> None:

@@ -20,11 +20,11 @@ from coaching_service.people.sessions import web_sessions
 from coaching_service.settings import Settings
 from coaching_service.web import views
 from coaching_service.web.pages import Page
-from tests.client import UNKNOWN, CoachClient
 from tests.conftest import PASSWORD
-from tests.test_protocol import say
+from tests.core.test_protocol import exchange
+from tests.support.client import UNKNOWN, CoachClient
+from tests.support.visitor import Visitor
 from tests.web.conftest import NewVisitor
-from tests.web.visitor import Visitor
 
 PAGES = views.list_pages()
 each_form = pytest.mark.parametrize("page", [p for p in PAGES if p.method == "POST"], ids=lambda page: page.path)
@@ -81,7 +81,7 @@ async def test_cookie_is_rejected_by_rest_and_bearer_token_by_pages(
 async def test_undecodable_cookie_is_ignored(owner_page: Visitor, server: TestServer, cookie: str) -> None:
     garbled = f"Cookie: {cookie}=\udcff.x".encode("utf-8", "surrogateescape")
     confirmation = b"GET /app/sign-in HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + garbled + b"\r\n\r\n"
-    head, body = await say(server.port or 0, confirmation)
+    head, body = await exchange(server.port or 0, confirmation)
     assert head.startswith(b"HTTP/1.1 200")
     assert b"Sign in" in body
 

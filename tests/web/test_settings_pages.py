@@ -6,12 +6,12 @@ import secrets
 from datetime import datetime, timedelta
 
 from coaching_service.people.team import service as team
-from tests.assistants import let_in
-from tests.client import MONDAY, CoachClient
 from tests.conftest import PASSWORD
-from tests.contract.world import make_world
+from tests.support.assistants import let_in
+from tests.support.client import MONDAY, CoachClient
+from tests.support.declared_world import make_world
+from tests.support.visitor import HtmlPage, Visitor
 from tests.web.conftest import NewVisitor
-from tests.web.visitor import HtmlPage, Visitor
 
 KEYS, TEAM = "/app/settings/api-keys", "/app/settings/team"
 

@@ -12,11 +12,11 @@ from coaching_service.core import rate_limits
 from coaching_service.people.identities import service as identities
 from coaching_service.people.sessions import web_sessions
 from coaching_service.people.team import service as team
-from tests.client import CoachClient
 from tests.conftest import PASSWORD, AsServed
-from tests.reliability.service import until
+from tests.support.client import CoachClient
+from tests.support.service_process import until
+from tests.support.visitor import Visitor
 from tests.web.conftest import NewVisitor
-from tests.web.visitor import Visitor
 
 
 async def test_sign_up_creates_a_company_and_signs_in(visitor: Visitor) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests import training
-from tests.client import MONDAY, CoachClient
-from tests.web.visitor import Visitor
+from tests.support import training
+from tests.support.client import MONDAY, CoachClient
+from tests.support.visitor import Visitor
 
 SETS = [
     {"index": 1, "reps": 9, "load": 62.5, "rpe": 7},

@@ -12,8 +12,8 @@ from aiohttp.test_utils import TestServer
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
-from tests.client import CoachClient
 from tests.conftest import PASSWORD
+from tests.support.client import CoachClient
 
 expect.set_options(timeout=30_000)  # the machine may be busy
 OUTPUT = Path(__file__).parents[3] / "test-output"

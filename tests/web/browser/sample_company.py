@@ -8,8 +8,8 @@ from datetime import timedelta
 import aiohttp
 from PIL import Image
 
-from tests.client import CoachClient
-from tests.contract.world import World, make_world
+from tests.support.client import CoachClient
+from tests.support.declared_world import World, make_world
 
 _LIFTS = (("Back squat", 80, 5), ("Bench press", 60, 6), ("Row", 50, 8))
 

@@ -9,9 +9,9 @@ import pytest
 from playwright.async_api import Page
 
 from coaching_service.web import views
-from tests.client import CoachClient
 from tests.conftest import NewCompany
-from tests.contract.world import World
+from tests.support.client import CoachClient
+from tests.support.declared_world import World
 from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
 from tests.web.browser.sample_company import populate
 from tests.web.test_pages import filled

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from playwright.async_api import Page, expect
 
-from tests.client import CoachClient
-from tests.test_uploads import PDF
-from tests.test_uploads import picture as a_photo
+from tests.core.test_uploads import PDF
+from tests.core.test_uploads import picture as a_photo
+from tests.support.client import CoachClient
 from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
 from tests.web.browser.test_keyboard import tab_to
 

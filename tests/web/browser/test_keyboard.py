@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from playwright.async_api import Page, expect
 
-from tests.client import MONDAY, CoachClient
 from tests.conftest import PASSWORD
+from tests.support.client import MONDAY, CoachClient
 from tests.web.browser.conftest import OpenPage
 
 _FOCUSED = """() => {

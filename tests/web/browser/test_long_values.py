@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests import training
-from tests.client import MONDAY, TUESDAY, CoachClient
+from tests.support import training
+from tests.support.client import MONDAY, TUESDAY, CoachClient
 from tests.web.browser.conftest import OpenPage, picture, sign_in
 
 _HIDDEN = """() => [...document.querySelectorAll("main td, main th, main article, main h4, main button, main input, main .tag, main label, main li")]

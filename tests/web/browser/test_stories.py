@@ -9,10 +9,10 @@ from aiohttp.test_utils import TestServer
 from playwright.async_api import Page, Route, expect
 
 from coaching_service.people.sessions import service as sessions
-from tests.client import MONDAY, TUESDAY, CoachClient
 from tests.conftest import PASSWORD
-from tests.mcp.http_client import McpHttpClient
-from tests.mcp.oauth import CALLBACK, register
+from tests.support.client import MONDAY, TUESDAY, CoachClient
+from tests.support.mcp_client import McpHttpClient
+from tests.support.oauth_flow import CALLBACK, register
 from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
 
 

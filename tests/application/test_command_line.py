@@ -1,0 +1,293 @@
+"""The same as a command line (issue 2, section 1): every command, as an operator types it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import pytest
+from click.testing import CliRunner
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from coaching_service import features, runtime
+from coaching_service.__main__ import main
+from coaching_service.core.auth.permissions import ALL_PERMISSIONS
+from coaching_service.core.auth.secrets import new_master_key, parse_master_key
+from coaching_service.core.database.context import Services
+from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.indexes import missing_indexes
+from coaching_service.core.http.routes import routes_of
+from coaching_service.core.mcp.tools import tools_of
+from coaching_service.people.api_keys import service as api_keys
+from coaching_service.settings import Settings
+from tests.support.service_process import SETTINGS
+
+PASSWORD = "correct horse battery"
+_COMMANDS = ("serve", "seed", "create-company", "create-key", "ensure-indexes", "routes", "openapi", "new-secret-key")
+
+
+class Told(NamedTuple):
+    """What a command answered."""
+
+    exit_code: int
+    out: str
+    err: str
+
+    def ok(self) -> str:
+        """What it printed, when it succeeded."""
+        assert self.exit_code == 0, self.err
+        return self.out
+
+    def refused(self, *words: str, exit_code: int = 1) -> str:
+        """The one sentence it ended with, which says all these words."""
+        assert (self.exit_code, self.out) == (exit_code, ""), self.out + self.err
+        *usage, sentence = self.err.splitlines()
+        assert not usage or (exit_code == 2 and usage[0].startswith("Usage: ")), self.err
+        for word in words:
+            assert word in sentence
+        return sentence.removeprefix("Error: ")
+
+
+def type_in(*words: str, typed: str | None = None, **environment: str | None) -> Told:
+    """Run one command with these settings and no others. Anything but an exit is a traceback, and fails the story."""
+    told = CliRunner(env={**dict.fromkeys(SETTINGS), **environment}).invoke(main, words, input=typed)
+    if told.exception is not None and not isinstance(told.exception, SystemExit):
+        raise told.exception
+    return Told(told.exit_code, told.stdout, told.stderr)
+
+
+class Operator:
+    """Somebody at a terminal whose settings name a database."""
+
+    def __init__(self, services: Services, environment: dict[str, str]) -> None:
+        self.services, self.environment = services, environment
+
+    async def types(self, *words: str, typed: str | None = None, **changed: str) -> Told:
+        """Run one command in a thread: it brings its own event loop."""
+        return await asyncio.to_thread(type_in, *words, typed=typed, **self.environment | changed)
+
+    async def documents(self) -> dict[str, list[dict[str, Any]]]:
+        """All there is, by collection."""
+        db, order = self.services.db, [("_id", 1)]
+        return {name: await db[name].find({}, sort=order).to_list(None) for name in await db.list_collection_names()}
+
+
+@pytest.fixture
+async def operator(settings: Settings) -> AsyncIterator[Operator]:
+    """An operator with an empty database."""
+    own = settings.model_copy(update={"mongodb_database": f"{settings.mongodb_database}_operator"})
+    environment = {
+        "MONGODB_URI": str(own.mongodb_uri),
+        "MONGODB_DATABASE": own.mongodb_database,
+        "SECRET_KEYS": ",".join(own.secret_keys),
+    }
+    async with runtime.open_services(own) as services:
+        await services.db.client.drop_database(own.mongodb_database)
+        yield Operator(services, environment)
+        await services.db.client.drop_database(own.mongodb_database)
+
+
+# --- help ----------------------------------------------------------------------------------------------------------
+
+
+def test_help_that_a_newcomer_can_work_from() -> None:
+    """The program says where to start and names every command; every command says what it needs."""
+    told = type_in("--help").ok()
+    for word in ("MONGODB_URI", "embedded MongoDB", "coaching-service serve --demo", *main.commands):
+        assert word in told
+    assert set(_COMMANDS) <= set(main.commands)
+    for name, command in main.commands.items():
+        told = " ".join(type_in(name, "--help").ok().split())
+        assert " ".join((command.help or "").replace("\b", "").split("\f")[0].split()) in told
+        for parameter in command.params:
+            taught = parameter.name.upper() if isinstance(parameter, click.Argument) else max(parameter.opts, key=len)
+            assert taught in told
+    serve = type_in("serve", "--help").ok()
+    for default in ("[127.0.0.1]", "[8080]", "[.local]", "DIR/demo.json"):
+        assert default in serve
+
+
+# --- companies and keys --------------------------------------------------------------------------------------------
+
+
+async def test_seeding(operator: Operator) -> None:
+    """The demo company is there whole or not at all, and repeating changes nothing, not even with a new key in front.
+
+    Without the key its secrets were sealed under, that is said, and nothing is put in their place.
+    """
+    db = operator.services.db
+    await runtime.make_indexes(operator.services)
+    await db.command("collMod", "customers", validator={"$expr": False})
+    with pytest.raises(Exception, match="Document failed validation"):
+        await operator.types("seed")
+    assert (await operator.documents())["companies"] == []
+    await db.command("collMod", "customers", validator={})
+
+    first = (await operator.types("seed")).ok()
+    there = await operator.documents()
+    [company] = there["companies"]
+    assert len(there["customers"]) >= 3
+    assert f"the demo company is {company['_id']}" in first
+
+    old, new = operator.environment["SECRET_KEYS"], new_master_key()
+    again = (await operator.types("seed", SECRET_KEYS=f"{new},{old}")).ok()
+    assert again.startswith("0 shared exercises written")
+    assert f"the demo company is {company['_id']}" in again
+
+    told = await operator.types("seed", SECRET_KEYS=new)
+    assert told.refused("cannot be read", "which is not in SECRET_KEYS")
+    assert await operator.documents() == there
+
+
+async def test_a_company_and_its_keys(operator: Operator) -> None:
+    """create-company prints a key that acts as the owner; create-key makes another of the same coach."""
+    words = ("create-company", "Étoile", "--name", "Olga Owner", "--email", "Olga@Etoile.test")
+    made = await operator.types(*words, "--timezone", "Europe/Paris", "--load-unit", "lb", typed=f"{PASSWORD}\n" * 2)
+    assert PASSWORD not in made.out + made.err
+    found = dict(line.split() for line in made.ok().splitlines() if line.startswith(("Company ", "Key ")))
+    owner = await api_keys.authenticate(operator.services, found["Key"])
+    assert (owner.role, owner.name, owner.permissions) == ("OWNER", "Olga Owner", ALL_PERMISSIONS)
+    company = owner.company
+    assert (str(company.id), company.name) == (found["Company"], "Étoile")
+    assert (company.timezone, company.load_unit) == ("Europe/Paris", "lb")
+
+    another = (await operator.types("create-key", "--email", "olga@etoile.test ", "--name", "Till")).ok().strip()
+    assert another != found["Key"]
+    assert (await api_keys.authenticate(operator.services, another)).id == owner.id
+    named = [key["name"] for key in (await operator.documents())["apiKeys"]]
+    assert named == ["Command line", "Till"]
+
+
+async def test_an_address_is_used_once(operator: Operator) -> None:
+    words = ("create-company", "One", "--name", "Olga", "--password", PASSWORD, "--email")
+    (await operator.types(*words, "olga@one.test")).ok()
+    told = await operator.types(*words, "OLGA@one.test")
+    assert told.refused() == "This e-mail address is already used to sign in"
+    assert len((await operator.documents())["companies"]) == 1
+
+
+async def test_what_a_company_cannot_be(operator: Operator) -> None:
+    """A password has 12 characters or more (contract section 2), a time zone its IANA name; nothing is written."""
+    good = {"--name": "Olga", "--email": "olga@one.test", "--password": "12 character", "--timezone": "Asia/Tokyo"}
+    for option, value, sentence in (
+        ("--password", "11 characte", "Invalid value for '--password': must be at least 12 characters long."),
+        ("--timezone", "Middle/Earth", "Invalid value for '--timezone': must be the IANA name of a time zone, such as"),
+        ("--email", "olga", "Invalid value for '--email': must be an e-mail address."),
+        ("--name", "  ", "Invalid value for '--name': should not be empty."),
+        ("--load-unit", "stone", "Invalid value for '--load-unit': 'stone' is not one of 'kg', 'lb'."),
+    ):
+        words = [word for pair in (good | {option: value}).items() for word in pair]
+        (await operator.types("create-company", "One", *words)).refused(sentence, exit_code=2)
+    assert await operator.documents() == {}
+    (await operator.types("create-company", "One", *[word for pair in good.items() for word in pair])).ok()
+
+
+async def test_a_key_for_nobody(operator: Operator) -> None:
+    told = await operator.types("create-key", "--email", "nobody@one.test")
+    assert told.refused() == "No coach signs in with nobody@one.test; create-company creates one"
+    assert (await operator.documents())["apiKeys"] == []
+
+
+# --- the database --------------------------------------------------------------------------------------------------
+
+
+async def test_ensure_indexes_makes_what_is_missing(operator: Operator) -> None:
+    wanted = {name: each.indexes for name, each in declared_collections().items()}
+    assert await missing_indexes(operator.services.db, wanted) != []
+    first = (await operator.types("ensure-indexes")).ok()
+    assert first.startswith(f"The indexes of {len(wanted)} collections exist: ")
+    assert all(name in first for name in wanted)
+    assert await missing_indexes(operator.services.db, wanted) == []
+    assert (await operator.types("ensure-indexes")).ok() == first
+
+
+def test_a_database_that_cannot_be_reached() -> None:
+    nobody = "mongodb://127.0.0.1:1/?timeoutMS=100"
+    told = type_in("ensure-indexes", MONGODB_URI=nobody, SECRET_KEYS=new_master_key())
+    assert told.refused() == "The database at 127.0.0.1:1 cannot be reached"
+
+
+async def test_a_database_that_refuses_us(operator: Operator) -> None:
+    uri = operator.environment["MONGODB_URI"].replace("://", "://someone:hunter2@")
+    told = await operator.types("ensure-indexes", MONGODB_URI=uri)
+    assert (
+        told.refused()
+        == "The database refuses the user name and password in MONGODB_URI, or that user lacks permissions"
+    )
+
+
+# --- what is declared ----------------------------------------------------------------------------------------------
+
+
+def test_routes_prints_every_operation_and_who_may_call_it() -> None:
+    lines = {tuple(line.split()[:2]): line for line in type_in("routes").ok().splitlines()}
+    for tool in tools_of(features.TOOLS):
+        assert str(tool.access) in lines["tool", tool.name]
+    for route in routes_of(features.ROUTES):
+        line = lines[route.method, route.path]
+        assert str(route.access) in line
+        assert route.summary[:40] in line
+
+
+def test_openapi_prints_a_valid_document() -> None:
+    document = json.loads(type_in("openapi", BASE_URL="https://coaching.test/").ok())
+    assert document["openapi"].startswith("3.1.")
+    OpenAPIV31SpecValidator(document).validate()
+    assert document["servers"] == [{"url": "https://coaching.test"}]
+    documented = {(method.upper(), path) for path, each in document["paths"].items() for method in each}
+    assert documented == {(route.method, route.path) for route in routes_of(features.ROUTES)}
+
+
+def test_new_secret_key_prints_one_that_is_taken() -> None:
+    first, second = (type_in("new-secret-key").ok().strip() for _ in range(2))
+    assert first != second
+    assert len(parse_master_key(first)) == 32
+
+
+# --- settings ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("PORT", "abc", "should be a valid integer"),
+        ("PORT", "65536", "should be less than or equal to 65535"),
+        ("METRICS_PORT", "99999", "should be less than or equal to 65535"),
+        ("MAX_BODY_BYTES", "0", "should be greater than or equal to 1"),
+        ("DATABASE_CONCURRENCY", "0", "should be greater than or equal to 1"),
+        ("LOG_LEVEL", "loud", "should be 'debug', 'info', 'warning', 'error' or 'critical'"),
+        ("LOG_FORMAT", "xml", "should be 'auto', 'json' or 'console'"),
+        ("BASE_URL", "coaching.example", "must be http:// or https:// and a host"),
+        ("MONGODB_URI", "garbage", "must be mongodb://"),
+        ("MAIL_FROM", "coaching", "must be an e-mail address"),
+        ("MCP_ORIGINS", "https://a.example,b", "each must be like https://your.host"),
+        ("MONGODB_DATABASE", "a.b", 'must be 1 to 60 letters, digits, "_" or "-"'),
+    ],
+)
+def test_a_setting_that_cannot_be_used_is_named(name: str, value: str, reason: str, tmp_path: Path) -> None:
+    told = type_in("ensure-indexes", "--data", str(tmp_path / "data"), **{name: value})
+    assert told.refused(reason).startswith(f"The setting {name} is invalid: ")
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_database_needs_keys_and_keys_are_keys() -> None:
+    """What is wrong is said without saying the secret."""
+    uri = "mongodb://someone:hunter2@127.0.0.1:1/?timeoutMS=100"
+    for told in (
+        type_in("seed", MONGODB_URI=uri).refused("With MONGODB_URI set, SECRET_KEYS is needed", "new-secret-key"),
+        type_in("seed", MONGODB_URI=uri, SECRET_KEYS="hunter2").refused("SECRET_KEYS", "32 bytes in base64"),
+        type_in("seed", MONGODB_URI=uri, SECRET_KEYS=f"{new_master_key()},hunter2").refused("32 bytes in base64"),
+        type_in("seed", MONGODB_URI="mongodb://a:hunter2@b@c/", SECRET_KEYS=new_master_key()).refused("MONGODB_URI"),
+        type_in("seed", MONGODB_URI="mongo:hunter2", SECRET_KEYS=new_master_key()).refused("MONGODB_URI", "mongodb://"),
+    ):
+        assert "hunter2" not in told
+
+
+def test_a_data_folder_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    told = type_in("seed", DATA_DIR=str(tmp_path / "file"))
+    assert told.refused("cannot be used (File exists): choose another with --data")

@@ -1,0 +1,1 @@
+"""The core: HTTP, transactions, jobs, mail, uploads."""

@@ -1,0 +1,54 @@
+"""docs/errors.md lists every error code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from coaching_service.core import errors
+from coaching_service.error_reference import describe_errors
+from tests.support.client import UNKNOWN, CoachClient
+
+REFERENCE = Path(__file__).parent.parent / "docs" / "errors.md"
+
+
+def test_the_reference_is_up_to_date() -> None:
+    """Renewed with `python -m coaching_service.error_reference > docs/errors.md`."""
+    assert REFERENCE.read_text("utf-8") == describe_errors()
+
+
+@pytest.mark.parametrize(
+    "code", ["VERSION_CONFLICT", "CUSTOMER_NOT_FOUND", "ROUTE_NOT_FOUND", "METRICS_SET_MISSING", "INVALID_DATE"]
+)
+def test_codes_of_every_origin_are_listed(code: str) -> None:
+    """A code of a function, of a resource, of a class, of a permanent failure, and of a field."""
+    assert f"| `{code}` |" in REFERENCE.read_text("utf-8")
+
+
+def test_every_4xx_class_has_a_code() -> None:
+    exceptions = {errors.Unauthorized, errors.InvalidApiKey, errors.InvalidQueryType}
+    classes = [errors.ServiceError]
+    while classes:
+        error = classes.pop()
+        classes += error.__subclasses__()
+        assert error.default_code or error in exceptions or error.status >= 500, error
+
+
+async def test_invalid_fields_are_listed_with_codes(coach: CoachClient) -> None:
+    """Contract 3: 400s for fields `errors: [{field, code, message}]`, in a body, a path and a query."""
+    error = (await coach.post("/coach/customers", {"name": " ", "email": 7, "groups": [None]})).refused(400)
+    assert error["code"] == "INVALID_FIELDS"
+    assert {(each["field"], each["code"]) for each in error["errors"]} == {
+        ("name", "EMPTY"),
+        ("email", "NOT_A_STRING"),
+        ("groups.0", "NULL"),
+    }
+    assert error["message"] == [f"{each['field']} {each['message']}" for each in error["errors"]]
+    error = (await coach.post("/coach/customers", {})).refused(400)
+    assert error["errors"] == [{"field": "name", "code": "REQUIRED", "message": "is required"}]
+    error = (await coach.get("/coach/customers/x")).refused(400)
+    assert [(each["field"], each["code"]) for each in error["errors"]] == [("customerId", "INVALID_ID")]
+    path = f"/coach/customers/{UNKNOWN}/wblock"
+    error = (await coach.get(path, startDate="2026-03-02", endDate="2026-02-30")).refused(400)
+    assert [(each["field"], each["code"]) for each in error["errors"]] == [("endDate", "INVALID_DATE")]

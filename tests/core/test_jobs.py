@@ -1,0 +1,331 @@
+"""Background jobs: run once, retried, taken over; and what erasing a client removes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+
+import pytest
+import time_machine
+
+from coaching_service import features, runtime
+from coaching_service.core.auth.principal import Principal
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import Document, now
+from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.ids import ObjectId, stable_id
+from coaching_service.core.jobs import queue
+from coaching_service.core.jobs.queue import Job, RunAgain, Steps, enqueue, ensure_standing_jobs, run_due
+from coaching_service.lifecycle.erasure import service as erasure
+from coaching_service.people.customers import service as customers
+from coaching_service.people.team import service as team
+from coaching_service.settings import Settings
+from tests.support.client import MONDAY, CoachClient
+from tests.support.service_process import until
+
+Runs = list[Document]  # the arguments of each run
+
+
+def recording(runs: Runs, *outcomes: RunAgain | Exception | None) -> Steps:
+    """The step of a new kind of job that records its arguments; its runs have these `outcomes`, then None."""
+    remaining = list(outcomes)
+
+    async def step(_: Services, job: Job) -> RunAgain | None:
+        runs.append(job.arguments)
+        outcome = remaining.pop(0) if remaining else None
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    return {f"test {ObjectId()}": step}
+
+
+async def queued(services: Services, steps: Steps) -> list[Document]:
+    """The stored jobs of these kinds."""
+    return await services.db["jobs"].find({"kind": {"$in": list(steps)}}).to_list(None)
+
+
+# --- the queue -----------------------------------------------------------------------------------------------------
+
+
+async def test_concurrent_workers_run_each_job_once(services: Services) -> None:
+    runs: Runs = []
+    steps = recording(runs)
+    for number in range(20):
+        await enqueue(Context(services), *steps, {"number": number})
+    counts = await asyncio.gather(*(run_due(services, steps) for _ in range(5)))
+    assert sorted(arguments["number"] for arguments in runs) == list(range(20))
+    assert sum(counts) == 20
+    assert await queued(services, steps) == []
+
+
+async def test_worker_ignores_kinds_without_a_step(services: Services) -> None:
+    runs: Runs = []
+    steps = recording(runs)
+    await enqueue(Context(services), *steps, {})
+    assert await run_due(services, recording(runs)) == 0
+    assert await run_due(services, steps) == 1
+
+
+async def test_failed_step_is_retried_with_growing_delay_and_same_arguments(services: Services) -> None:
+    """After one second, then after five."""
+    runs: Runs = []
+    steps = recording(runs, ZeroDivisionError(), ZeroDivisionError())
+    await enqueue(Context(services), *steps, {"number": 1})
+    due = now()
+    for delay in (timedelta(seconds=1), timedelta(seconds=5)):
+        started = now()
+        assert await run_due(services, steps, at=due) == 1
+        [job] = await queued(services, steps)
+        due = job["runAfter"]
+        assert started + delay <= due <= now() + delay
+        assert await run_due(services, steps, at=due - timedelta(milliseconds=1)) == 0
+    assert await run_due(services, steps, at=due) == 1
+    assert runs == [{"number": 1}] * 3
+    assert await queued(services, steps) == []
+
+
+async def test_failing_job_does_not_delay_others(services: Services) -> None:
+    runs: Runs = []
+    failing, succeeding = recording(runs, ZeroDivisionError()), recording(runs)
+    await enqueue(Context(services), *failing, {"number": 1})
+    await enqueue(Context(services), *succeeding, {"number": 2})
+    assert await run_due(services, failing | succeeding, at=now()) == 2
+    assert [arguments["number"] for arguments in runs] == [1, 2]
+    assert [job["kind"] for job in await queued(services, failing | succeeding)] == list(failing)
+
+
+async def test_progress_is_passed_to_the_next_step(services: Services) -> None:
+    runs: Runs = []
+    steps = recording(runs, RunAgain(progress={"done": 1}), RunAgain(timedelta(minutes=2), {"done": 2}))
+    await enqueue(Context(services), *steps, {"goal": 3})
+    assert await run_due(services, steps) == 2
+    assert await run_due(services, steps, at=now() + timedelta(seconds=100)) == 0
+    assert await run_due(services, steps, at=now() + timedelta(seconds=121)) == 1
+    assert runs == [{"goal": 3}, {"goal": 3, "done": 1}, {"goal": 3, "done": 2}]
+    assert await queued(services, steps) == []
+
+
+async def test_job_can_be_delayed(services: Services) -> None:
+    steps = recording([])
+    await enqueue(Context(services), *steps, {}, after=timedelta(hours=1))
+    assert await run_due(services, steps, at=now() + timedelta(minutes=59)) == 0
+    assert await run_due(services, steps, at=now() + timedelta(minutes=61)) == 1
+
+
+async def test_job_of_a_dead_worker_is_claimed_after_its_lease(services: Services) -> None:
+    """The lease lasts a minute."""
+    runs: Runs = []
+    [kind] = steps = recording(runs)
+    started = asyncio.Event()
+
+    async def never_ends(_: Services, __: Job) -> None:
+        started.set()
+        await asyncio.Event().wait()
+
+    await enqueue(Context(services), kind, {"number": 1})
+    worker = asyncio.create_task(run_due(services, {kind: never_ends}))
+    await asyncio.wait_for(started.wait(), 60)
+    worker.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await worker
+    assert await run_due(services, steps, at=now() + timedelta(seconds=50)) == 0
+    assert await run_due(services, steps, at=now() + timedelta(seconds=61)) == 1
+    assert runs == [{"number": 1}]
+    assert await queued(services, steps) == []
+
+
+async def test_worker_that_lost_its_lease_changes_nothing(services: Services) -> None:
+    [kind] = steps = recording([], RunAgain(timedelta(hours=1), {"taken over": True}))
+    started, proceed = asyncio.Event(), asyncio.Event()
+
+    async def slow(_: Services, __: Job) -> None:
+        started.set()
+        await proceed.wait()
+
+    await enqueue(Context(services), kind, {})
+    worker = asyncio.create_task(run_due(services, {kind: slow}))
+    await asyncio.wait_for(started.wait(), 60)
+    assert await run_due(services, steps, at=now() + timedelta(seconds=61)) == 1
+    proceed.set()
+    assert await worker == 1
+    [job] = await queued(services, steps)
+    assert job["arguments"] == {"taken over": True}
+    assert await run_due(services, steps, at=now() + timedelta(minutes=61)) == 1
+
+
+async def test_job_is_queued_only_if_its_transaction_commits(services: Services) -> None:
+    runs: Runs = []
+    steps = recording(runs)
+
+    async def aborted(tx: Context) -> None:
+        await enqueue(tx, *steps, {"number": 1})
+        raise ZeroDivisionError
+
+    async def committed(tx: Context) -> None:
+        await enqueue(tx, *steps, {"number": 2})
+        assert await run_due(services, steps) == 0, "not before it is committed"
+
+    with pytest.raises(ZeroDivisionError):
+        await in_transaction(Context(services), aborted)
+    await in_transaction(Context(services), committed)
+    assert await run_due(services, steps, at=now() + timedelta(hours=1)) == 1
+    assert runs == [{"number": 2}]
+
+
+async def test_arguments_are_stored_as_they_are(services: Services) -> None:
+    """Jobs are written by expressions, but texts with a dollar sign are no field paths."""
+    runs: Runs = []
+    steps = recording(runs, RunAgain(progress={"note": "$$NOW"}))
+    arguments = {"$where": "$kind", "nested": {"price": "$5"}}
+    await enqueue(Context(services), *steps, arguments)
+    assert await run_due(services, steps) == 2
+    assert runs == [arguments, arguments | {"note": "$$NOW"}]
+
+
+async def test_worker_runs_new_jobs_at_once_and_survives_a_failure(
+    idle: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue, "POLL_SECONDS", 1000.0)  # jobs run because the worker is woken
+    runs: Runs = []
+    steps = recording(runs, ZeroDivisionError())
+    async with queue.working(idle, steps):
+        for number in range(3):
+            await enqueue(Context(idle), *steps, {"number": number})
+            await until(lambda number=number: {"number": number} in runs, "the job is run")
+    await enqueue(Context(idle), *steps, {"number": 3})
+    assert {"number": 3} not in runs
+
+
+@pytest.mark.parametrize("turns", range(5))
+async def test_worker_stops_when_woken_at_the_same_moment(
+    idle: Services, monkeypatch: pytest.MonkeyPatch, turns: int
+) -> None:
+    """However many turns of the event loop lie between the wake-up and the stop."""
+    monkeypatch.setattr(queue, "POLL_SECONDS", 1000.0)
+    async with asyncio.timeout(60) as limit:
+        async with queue.working(idle, recording([])):
+            await asyncio.sleep(0)
+            await until(lambda: len(idle.job_available._waiters) == 1, "the worker waits to be woken")
+            idle.job_available.set()
+            for _ in range(turns):
+                await asyncio.sleep(0)
+    assert not limit.expired()
+
+
+# --- clocks --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shift", [timedelta(days=1), timedelta(days=-1)], ids=["fast", "slow"])
+async def test_jobs_follow_the_clock_of_the_database(services: Services, shift: timedelta) -> None:
+    """A process whose clock is a day wrong queues and runs jobs at the right time, and so do all others."""
+    runs: Runs = []
+    steps = recording(runs, RunAgain(timedelta(hours=1)))
+    standing = f"test {ObjectId()}"
+    with time_machine.travel(datetime.now().astimezone() + shift):
+        await enqueue(Context(services), *steps, {"number": 1})
+        await ensure_standing_jobs(services, [standing])
+        assert await run_due(services, steps) == 1
+    [job] = await queued(services, steps)
+    assert timedelta(minutes=59) < job["runAfter"] - now() < timedelta(minutes=61)
+    assert await run_due(services, recording(runs) | {standing: steps[next(iter(steps))]}) == 1, "the standing job"
+
+
+async def test_standing_job_is_due_within_an_hour(services: Services) -> None:
+    """Also if the clock of the database was a day fast when the job last ran."""
+    runs: Runs = []
+    steps = recording(runs)
+    [kind] = steps
+    await ensure_standing_jobs(services, steps)
+    where = {"_id": stable_id("job", kind)}
+    changes = {"$set": {"runAfter": now() + timedelta(days=1), "arguments": {"number": 1}}}
+    await services.db["jobs"].update_one(where, changes)
+    await ensure_standing_jobs(services, steps)
+    assert await run_due(services, steps, at=now() + timedelta(minutes=61)) == 1
+    assert runs == [{"number": 1}], "everything else stays"
+
+
+# --- erasing a client ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+async def idle(settings: Settings) -> AsyncIterator[Services]:
+    """Services on a database of their own, without background workers."""
+    own = settings.model_copy(update={"mongodb_database": f"{settings.mongodb_database}_idle"})
+    async with runtime.open_services(own) as opened:
+        await opened.db.client.drop_database(own.mongodb_database)
+        await runtime.make_indexes(opened)
+        yield opened
+        await opened.db.client.drop_database(own.mongodb_database)
+
+
+async def naming(services: Services, *words: str) -> list[str]:
+    """The names of the collections with a document that contains any of the words."""
+    names = set()
+    for name in await services.db.list_collection_names():
+        async for document in services.db[name].find({}):
+            if any(word in repr(document).lower() for word in words):
+                names.add(name)
+    return sorted(names)
+
+
+async def test_erasing_a_client_removes_all_its_records(coach: CoachClient) -> None:
+    """The records of another client stay. Records written by a request that read the client just before are removed
+    by a second pass."""
+    services = coach.ctx.services
+    clients = []
+    for name in ("Zebulon", "Yolanda"):
+        details = {"name": name, "surname": "Quixote", "email": f"{name}@quixote.test", "sendInvitation": False}
+        client = (await coach.post("/coach/customers", details, headers={"Idempotency-Key": name})).ok(201)
+        path = f"/coach/customers/{client['_id']}/wblocks"
+        block = (await coach.post(path, {"name": "Legs", "date": MONDAY}, headers={"Idempotency-Key": name})).ok(201)
+        (await coach.post(f"{path}/{block['_id']}/witems", {"type": "TASK", "taskFields": {"title": "Walk"}})).ok(201)
+        clients.append(client["_id"])
+    erased, other = clients
+    assert await naming(services, erased, "zebulon") == ["customers", "replays", "workoutBlocks"]
+    before = await naming(services, other, "yolanda")
+    [late] = await services.db["workoutBlocks"].find({"customerId": ObjectId(erased)}).to_list(None)
+
+    (await coach.delete(f"/coach/customers/{erased}")).ok(204)
+    (await coach.get(f"/coach/customers/{erased}")).refused(404)
+    assert await coach.names() == ["Yolanda"]
+    second_pass = {"arguments.customerId": ObjectId(erased), "arguments.isSecondPass": True}
+    await until(lambda: services.db["jobs"].find_one(second_pass), "the service's worker has run the first pass")
+    assert await naming(services, erased, "zebulon") == ["jobs"]
+
+    await services.db["workoutBlocks"].insert_one(late)
+    # Without the standing jobs, some of which are due again within these minutes.
+    steps = {kind: step for kind, step in features.STEPS.items() if kind not in features.STANDING_JOBS}
+    assert await run_due(services, steps, at=now() + timedelta(minutes=3)) >= 2
+    assert await naming(services, erased, "zebulon") == []
+    assert await naming(services, other, "yolanda") == before == ["customers", "replays", "workoutBlocks"]
+
+
+async def test_erasing_continues_after_an_interruption(idle: Services) -> None:
+    """A step removes at most 500 documents; after an interruption the next worker continues."""
+    owner = await team.create_company(Context(idle), "One", "Olga", "olga@one.test", "correct horse battery")
+    ctx = Context(idle, owner)
+    client = (await customers.create(ctx, {"name": "Zebulon"}))["_id"]
+    await _blocks(idle, owner, client, 501)
+    await customers.erase(ctx, client)
+    assert await naming(idle, str(client), "zebulon") == ["jobs", "workoutBlocks"]
+
+    async def interrupted(services: Services, arguments: Document) -> RunAgain | None:
+        assert await erasure.erase_customer(services, arguments) == RunAgain()
+        raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        await run_due(idle, {erasure.ERASE_CUSTOMER: interrupted})
+    assert await idle.db["workoutBlocks"].count_documents({}) == 1
+    assert await run_due(idle, features.STEPS) == 0, "its lease has not ended"
+
+    assert await run_due(idle, features.STEPS, at=now() + timedelta(minutes=1, seconds=1)) == 2
+    assert await naming(idle, str(client)) == ["jobs"]
+    assert await run_due(idle, features.STEPS, at=now() + timedelta(minutes=3)) == 1
+    assert await naming(idle, str(client)) == []
+
+
+async def _blocks(services: Services, owner: Principal, client: ObjectId, number: int) -> None:
+    block = {"companyId": owner.company.id, "customerId": client, "date": MONDAY, "items": []}
+    await services.db["workoutBlocks"].insert_many([{**block, "position": each} for each in range(number)])

@@ -1,0 +1,192 @@
+"""Bodies, pictures and downloads as they should not be, and as they rarely are."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import aiohttp
+import pytest
+from PIL import Image, ImageCms, ImageOps
+
+from coaching_service.core.ids import ObjectId
+from tests.core.test_uploads import PDF, add, fetch, picture, stored
+from tests.support.client import CoachClient
+
+pytestmark = pytest.mark.filterwarnings("ignore::aiohttp.BadContentDispositionHeader")
+FILE = b'form-data; name="file"; filename="plan.pdf"'
+END = b"--B--\r\n"
+
+
+def part(disposition: bytes, content: bytes = PDF, more: bytes = b"") -> bytes:
+    return b"--B\r\nContent-Disposition: " + disposition + b"\r\n" + more + b"\r\n" + content + b"\r\n"
+
+
+@pytest.fixture
+async def ana(coach: CoachClient) -> str:
+    """A client's path."""
+    return f"/coach/customers/{(await coach.create_customer())['_id']}"
+
+
+async def send(coach: CoachClient, ana: str, body: bytes, kind: str = "multipart/form-data; boundary=B") -> Any:
+    return await coach.send("POST", f"{ana}/nutrition-plans", data=io.BytesIO(body), headers={"Content-Type": kind})
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"hello\r\n" + part(FILE) + END + b"bye", 201),
+        (part(b"attachment; name=file; filename=plan.pdf") + END, 201),
+        (part(b'form-data; name="' + b"x" * 7000 + b'"', b"1") + part(FILE) + END, 201),
+        (part(FILE, PDF, b"Content-Length: 3\r\nContent-Type: text/html\r\n") + END, 201),
+        (part(FILE), 400),
+        (part(FILE) + part(FILE) + END, 400),
+        (part(b'form-data; name="' + b"x" * 20_000 + b'"', b"1") + part(FILE) + END, 400),
+        (part(FILE, PDF, b"".join(b"X-%d: 1\r\n" % each for each in range(200))) + END, 400),
+        (part(b'form-data; name="_charset_"', b"u" * 100) + part(FILE) + END, 400),
+        (part(FILE, b"JVBERi0=", b"Content-Transfer-Encoding: base64\r\n") + END, 400),
+        (part(FILE, b"--C\r\n\r\nx\r\n--C--", b"Content-Type: multipart/mixed; boundary=C\r\n") + END, 400),
+        (b"".join(part(b'form-data; name="x%d"' % each, b"1") for each in range(30)) + part(FILE) + END, 400),
+        (part(FILE, b"<html>%PDF-1.4 %%EOF</html>") + END, 400),
+        (part(FILE, b"") + END, 400),
+        (b"".join(part(b"form-data; name=x", b"1" * 600_000) for _ in range(2)) + part(FILE) + END, 413),
+        (part(b'form-data; filename="plan.pdf"') + END, 400),
+        (part(b"form-data; name=file; ;;") + END, 400),
+        (part(b'form-data; name="file"; filename=""', b"") + END, 500),
+        (END, 500),
+    ],
+)
+async def test_bodies_by_hand(coach: CoachClient, ana: str, body: bytes, status: int) -> None:
+    """500 is the documented one: there is no `file`."""
+    reply = await send(coach, ana, body)
+    assert reply.status == status
+    assert status != 500 or reply.json["code"] == "NUTRITION_PLAN_FILE_MISSING"
+    assert await stored(coach) == (1 if status == 201 else 0, 0)
+
+
+@pytest.mark.parametrize("kind", ["", "; boundary=", "; boundary=C", "; boundary=" + "B" * 100])
+async def test_a_boundary_is_needed(coach: CoachClient, ana: str, kind: str) -> None:
+    (await send(coach, ana, part(FILE) + END, f"multipart/form-data{kind}")).refused(400)
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        ("Mäh – 💪.pdf".encode(), "Mäh – 💪.pdf"),
+        (b'a\\"b.pdf', 'a"b.pdf'),
+        (b"a%22b%0d%0aX-Evil: 1.pdf", 'a"b  X-Evil: 1.pdf'),
+        ("Mäh.pdf".encode("latin-1"), "M h.pdf"),
+        (b"../../etc/passwd", "passwd"),
+        ("\u202efdp.exe".encode(), "fdp.exe"),
+        (b"x" * 3000, "x" * 200),
+        (b"..", "plan"),
+        (b"/", "plan"),
+    ],
+)
+async def test_a_file_s_name_is_plain(coach: CoachClient, ana: str, told: bytes, kept: str) -> None:
+    made = (await send(coach, ana, part(b'form-data; name="file"; filename="' + told + b'"') + END)).ok(201)
+    assert made["fileName"] == kept
+    got = await fetch(coach, made["url"])
+    assert got.raw == PDF
+    assert "X-Evil" not in got.headers
+
+
+# --- pictures ------------------------------------------------------------------------------------------------------
+
+
+async def shown(coach: CoachClient, ana: str, file: bytes) -> tuple[Image.Image, Image.Image]:
+    """The picture, and its thumbnail, as they come back."""
+    photos = (await add(coach, ana, file)).ok(201)["photos"]
+    whole, small = [await fetch(coach, photos[name]) for name in ("frontUrl", "frontThumbnailUrl")]
+    return Image.open(io.BytesIO(whole.raw)), Image.open(io.BytesIO(small.raw))
+
+
+def written(image: Image.Image, kind: str, **options: Any) -> bytes:
+    out = io.BytesIO()
+    image.save(out, kind, **options)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+async def test_every_way_to_hold_a_camera(coach: CoachClient, ana: str, orientation: int) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    image = Image.new("RGB", (64, 32), "white")
+    image.paste((255, 0, 0), (0, 0, 16, 16))
+    for kind in ("JPEG", "PNG", "WEBP"):
+        file = written(image, kind, exif=exif)
+        whole, small = await shown(coach, ana, file)
+        upright = ImageOps.exif_transpose(Image.open(io.BytesIO(file)))
+        assert whole.size == small.size == upright.size
+        assert _red_corner(whole) == _red_corner(small) == _red_corner(upright)
+        assert not whole.getexif()
+
+
+def _red_corner(image: Image.Image) -> tuple[bool, bool]:
+    plain = image.convert("RGB")
+    corners = [(right, low) for right in (False, True) for low in (False, True)]
+    at = {(right, low): (plain.width - 3 if right else 2, plain.height - 3 if low else 2) for right, low in corners}
+    [found] = [corner for corner, place in at.items() if plain.getpixel(place)[1] < 100]
+    return found
+
+
+async def test_rare_kinds_of_pictures_look_as_they_should(coach: CoachClient, ana: str) -> None:
+    deep = Image.new("I;16", (256, 4))
+    deep.putdata([each * 257 for each in range(256)] * 4)
+    whole, _ = await shown(coach, ana, written(deep, "PNG"))
+    assert [whole.getpixel((each, 1)) for each in (0, 64, 128, 255)] == [0, 64, 128, 255]
+
+    printed = Image.new("CMYK", (8, 8), (0, 255, 255, 0))
+    whole, _ = await shown(coach, ana, written(printed, "JPEG"))
+    red, green_, _blue = whole.getpixel((4, 4))
+    assert (red > 250, green_ < 5) == (True, True)
+
+    clear = Image.new("RGB", (8, 8), "red")
+    whole, small = await shown(coach, ana, written(clear, "PNG", transparency=(255, 0, 0)))
+    assert (whole.getpixel((4, 4))[3], small.getpixel((4, 4))) == (0, (255, 255, 255))
+
+    frames = [Image.new("RGB", (9, 9), colour) for colour in ("red", "blue")]
+    for kind in ("PNG", "WEBP"):
+        whole, _ = await shown(coach, ana, written(frames[0], kind, save_all=True, append_images=frames[1:]))
+        assert (getattr(whole, "n_frames", 1), whole.convert("RGB").getpixel((4, 4))[0] > 250) == (1, True)
+
+    green = Image.new("RGB", (8, 8), (10, 200, 30))
+    srgb = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    for profile in (srgb, b"rubbish" * 20):
+        whole, _ = await shown(coach, ana, written(green, "PNG", icc_profile=profile))
+        assert (whole.getpixel((4, 4)), whole.info.get("icc_profile")) == ((10, 200, 30), None)
+
+
+async def test_the_process_that_decodes_may_die(coach: CoachClient, ana: str) -> None:
+    (await add(coach, ana, picture())).ok(201)
+    helper = coach.ctx.services.image_processor._process
+    assert helper is not None
+    helper.kill()
+    helper.wait()
+    (await add(coach, ana, picture("PNG"))).refused(503)
+    (await add(coach, ana, picture("PNG"))).ok(201)
+    assert await stored(coach) == (2, 0)
+
+
+# --- downloads -----------------------------------------------------------------------------------------------------
+
+
+async def test_known_versions_are_told_apart(coach: CoachClient, ana: str) -> None:
+    link = (await send(coach, ana, part(FILE) + END)).ok(201)["url"]
+    tag = (await fetch(coach, link)).headers["ETag"]
+    for known, status in ((tag, 304), (f"W/{tag}", 304), ("*", 304), (f'"x", {tag}', 304), (f'"x{tag[1:]}', 200)):
+        assert (await fetch(coach, link, **{"If-None-Match": known})).status == status
+    for unsatisfiable in ("bytes=-0", f"bytes={len(PDF)}-"):
+        assert (await fetch(coach, link, Range=unsatisfiable)).status == 416
+    assert (await fetch(coach, link, Range="bytes=5-2")).status == 200, "an invalid range is ignored (RFC 9110, 14.2)"
+    assert (await fetch(coach, link, Range="bytes=" + "9" * 6000 + "-")).status == 200
+    assert (await fetch(coach, link.replace("expires=", "expires=0"))).status == 403
+
+
+async def test_half_a_file_is_not_taken_for_a_whole_one(coach: CoachClient, ana: str) -> None:
+    """Bytes that go while they are read break the connection: nothing else is said in their place."""
+    made = (await send(coach, ana, part(FILE, PDF[:-6] + bytes(9_000_000) + b"%%EOF\n") + END)).ok(201)
+    [file] = await coach.ctx.db["fs.files"].distinct("_id", {"companyId": coach.ctx.company_id})
+    await coach.ctx.db["fs.chunks"].delete_many({"files_id": ObjectId(file), "n": {"$gt": 5}})
+    with pytest.raises(aiohttp.ClientError):
+        await fetch(coach, made["url"])

@@ -1,0 +1,248 @@
+"""Migrations: applied once and in order, resumable, and tested with data as the previous release stored it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coaching_service import features, runtime
+from coaching_service.core.database import migrations
+from coaching_service.core.database.context import Services
+from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.indexes import ensure_indexes
+from coaching_service.core.database.migrations import Step, find_pending, migrate
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs import queue
+from coaching_service.settings import Settings
+from tests.application.test_command_line import type_in
+
+NAMES = [step.name for step in migrations.STEPS]
+CREATED = datetime.fromisoformat("2026-11-21T12:00:00")
+
+
+def customer_of_release_0_1_0(name: str) -> dict[str, Any]:
+    """A client as release 0.1.0 stored it."""
+    return {
+        "_id": ObjectId(),
+        "companyId": ObjectId(),
+        "name": name,
+        "surname": None,
+        "email": f"{name.lower()}@example.com",
+        "customerRoleData": {
+            "isArchived": False,
+            "groups": [],
+            "assignedTo": None,
+            "customerType": "REAL",
+            "complianceRate7d": None,
+            "complianceRate30d": None,
+            "complianceRate90d": None,
+            "complianceDate": None,
+            "lastWorkoutDate": None,
+            "firstLoginDate": None,
+        },
+        "createdAt": CREATED,
+        "updatedAt": CREATED,
+        "version": 3,
+    }
+
+
+def mail_of_release_0_1_0() -> dict[str, Any]:
+    """Queued mail as release 0.1.0 stored it."""
+    return {
+        "_id": ObjectId(),
+        "companyId": ObjectId(),
+        "about": None,
+        "kind": "send_mail",
+        "arguments": {"to": "ana@example.com", "subject": "Welcome", "text": "token=secret-token", "tries": 0},
+        "runAfter": CREATED,
+        "attempts": 0,
+        "lease": None,
+        "createdAt": CREATED,
+    }
+
+
+SQUAT, PRESS = ObjectId(), ObjectId()
+
+
+def block_of_release_0_1_0(*items: dict[str, Any]) -> dict[str, Any]:
+    """A workout block with completed work as release 0.1.0 stored it."""
+    totals = {"sets": 0, "reps": 0, "volumeLoad": 0, "exercises": []}
+    return {"_id": ObjectId(), "companyId": ObjectId(), "items": list(items), "done": totals, "version": 1}
+
+
+def item_of_release_0_1_0(item_type: str, *trained: ObjectId) -> dict[str, Any]:
+    """A completed item whose working sets are of the exercises `trained`."""
+    return {
+        "_id": ObjectId(),
+        "type": item_type,
+        "isCompleted": True,
+        "doneExerciseIds": [SQUAT] if item_type == "EXERCISE" else [],
+        "tally": {"sets": len(trained), "exercises": [{"exerciseId": each, "sets": 1} for each in trained]},
+    }
+
+
+@pytest.fixture(scope="module")
+async def own_services(settings: Settings) -> AsyncIterator[Services]:
+    """Services on a database of their own."""
+    own = settings.model_copy(update={"mongodb_database": f"{settings.mongodb_database}_migrations"})
+    async with runtime.open_services(own) as services:
+        yield services
+        await services.db.client.drop_database(own.mongodb_database)
+
+
+@pytest.fixture
+async def old_database(own_services: Services) -> Services:
+    """A database as release 0.1.0 left it."""
+    db = own_services.db
+    await db.client.drop_database(db.name)
+    await ensure_indexes(db, {name: each.indexes for name, each in declared_collections().items()})
+    await db["customers"].insert_many([customer_of_release_0_1_0(name) for name in ("Ana", "Bo")])
+    await db["jobs"].insert_one(mail_of_release_0_1_0())
+    return own_services
+
+
+async def test_steps_bring_old_documents_to_the_current_shape(old_database: Services, settings: Settings) -> None:
+    db = old_database.db
+    assert await migrate(db, old_database.vault) == NAMES
+
+    customers = await db["customers"].find({}).to_list(None)
+    assert [customer["customerRoleData"]["lastTrainedDate"] for customer in customers] == [None, None]
+    assert [(customer["version"], customer["updatedAt"]) for customer in customers] == [(3, CREATED)] * 2
+
+    [job] = await db["jobs"].find({}).to_list(None)
+    assert set(job["arguments"]) == {"sealed", "tries"}
+    assert await queue.run_due(old_database, {"send_mail": features.STEPS["send_mail"]}) == 1
+    written = (settings.data_dir / "mail" / f"{job['_id']}.eml").read_text()
+    assert "To: ana@example.com" in written
+    assert "token=3Dsecret-token" in written or "token=secret-token" in written
+
+
+async def test_sessions_follow_the_rule_of_working_sets(old_database: Services) -> None:
+    db = old_database.db
+    blocks = {
+        "warm-up only": block_of_release_0_1_0(item_of_release_0_1_0("EXERCISE")),
+        "working set": block_of_release_0_1_0(item_of_release_0_1_0("EXERCISE", SQUAT)),
+        "circuit": block_of_release_0_1_0(item_of_release_0_1_0("CIRCUIT", PRESS)),
+        "task": block_of_release_0_1_0(item_of_release_0_1_0("TASK"), item_of_release_0_1_0("EXERCISE")),
+    }
+    await db["workoutBlocks"].insert_many(list(blocks.values()))
+
+    await migrate(db, old_database.vault)
+
+    stored = {name: await db["workoutBlocks"].find_one({"_id": block["_id"]}) for name, block in blocks.items()}
+    assert [name for name, block in stored.items() if block and block["done"]] == ["working set", "circuit", "task"]
+    done_ids = {name: [item["doneExerciseIds"] for item in block["items"]] for name, block in stored.items() if block}
+    assert done_ids == {"warm-up only": [[]], "working set": [[SQUAT]], "circuit": [[PRESS]], "task": [[], []]}
+    due = await db["customers"].count_documents({"figuresUntil": {"$lte": CREATED}})
+    assert due == 2, "the figures of every client are computed again"
+
+
+async def test_media_of_exercises_get_identifiers_and_thumbnails(old_database: Services) -> None:
+    """Release 0.1.0 stored media without `_id` and `thumbnailUrl`, and the suffixes of exercises."""
+    exercises = old_database.db["exercises"]
+    media = [
+        {"type": kind, "url": f"https://example.com/{kind}", "source": None, "key": None} for kind in ("image", "video")
+    ]
+    exercise = {"_id": ObjectId(), "companyId": ObjectId(), "name": "Sled Push", "media": media, "suf": ["push"]}
+    await exercises.insert_one(exercise)
+
+    await migrate(old_database.db, old_database.vault)
+
+    stored = await exercises.find_one({"_id": exercise["_id"]})
+    assert stored is not None
+    assert "suf" not in stored
+    assert [{name: each[name] for name in media[0]} for each in stored["media"]] == media
+    assert [each["thumbnailUrl"] for each in stored["media"]] == [None, None]
+    assert len({each["_id"] for each in stored["media"]}) == 2
+
+
+async def test_photos_get_the_content_type_of_their_file(old_database: Services) -> None:
+    db = old_database.db
+    files = {side: ObjectId() for side in ("front", "back")}
+    types = {"front": "image/png", "back": "image/webp"}
+    await db["fs.files"].insert_many([{"_id": files[side], "contentType": types[side]} for side in files])
+    sides = {side: {"fileId": files[side], "thumbnailId": None} for side in files}
+    photos = {"_id": ObjectId(), "companyId": ObjectId(), "date": "2026-03-02", "sides": sides, "version": 2}
+    await db["progressPhotos"].insert_many([photos, {"_id": ObjectId(), "date": "2026-03-03", "version": 0}])
+
+    await migrate(db, old_database.vault)
+
+    stored = await db["progressPhotos"].find_one({"_id": photos["_id"]})
+    assert stored is not None
+    assert {side: photo["contentType"] for side, photo in stored["sides"].items()} == types
+    assert stored["version"] == 2
+
+
+async def test_sessions_name_their_application(old_database: Services) -> None:
+    db = old_database.db
+    await db["sessions"].insert_many(
+        [{"_id": 1, "access": {"hash": "a"}, "door": "web"}, {"_id": 2, "access": {"hash": "b"}}]
+    )
+    await migrate(db, old_database.vault)
+    stored = await db["sessions"].find({"_id": {"$in": [1, 2]}}).sort("_id", 1).to_list(None)
+    assert stored == [{"_id": 1, "access": {"hash": "a"}, "application": "web"}, {"_id": 2, "access": {"hash": "b"}}]
+
+
+async def test_steps_are_applied_once(old_database: Services) -> None:
+    db = old_database.db
+    await migrate(db, old_database.vault)
+    await db["customers"].update_one({"name": "Ana"}, {"$set": {"customerRoleData.lastTrainedDate": "2026-11-22"}})
+    before = await db["customers"].find({}).to_list(None)
+    assert await migrate(db, old_database.vault) == []
+    for step in migrations.STEPS:
+        await step.apply(db, old_database.vault)
+    assert await db["customers"].find({}).to_list(None) == before
+
+
+async def test_interrupted_migration_continues_with_the_same_step(old_database: Services) -> None:
+    db = old_database.db
+    runs: list[int] = []
+
+    def step(number: int, *, fails: bool = False) -> Step:
+        async def apply(*_: object) -> None:
+            runs.append(number)
+            if fails and runs.count(number) == 1:
+                raise ZeroDivisionError
+
+        return Step(number, f"step {number}", apply)
+
+    steps = [step(103), step(101), step(102, fails=True)]
+    with pytest.raises(ZeroDivisionError):
+        await migrate(db, old_database.vault, steps)
+    assert [pending.number for pending in await find_pending(db, steps)] == [102, 103]
+    assert await migrate(db, old_database.vault, steps) == ["step 102", "step 103"]
+    assert runs == [101, 102, 102, 103]
+
+
+async def test_new_database_needs_no_migration(own_services: Services) -> None:
+    db = own_services.db
+    await db.client.drop_database(db.name)
+    await runtime.make_indexes(own_services)
+    assert await find_pending(db) == []
+
+
+async def test_existing_database_is_not_taken_for_a_new_one(old_database: Services) -> None:
+    await runtime.make_indexes(old_database)
+    assert await find_pending(old_database.db) == list(migrations.STEPS)
+
+
+def test_numbers_of_steps_are_consecutive() -> None:
+    assert [step.number for step in migrations.STEPS] == list(range(1, len(migrations.STEPS) + 1))
+    modules = {file.stem for file in Path(migrations.__file__).parent.glob("step_*.py")}
+    assert modules == {f"step_{step.number:04}_{step.name}" for step in migrations.STEPS}
+
+
+async def test_command_applies_pending_steps(old_database: Services, settings: Settings) -> None:
+    environment = {
+        "MONGODB_URI": str(settings.mongodb_uri),
+        "MONGODB_DATABASE": old_database.db.name,
+        "SECRET_KEYS": ",".join(settings.secret_keys),
+    }
+    first = await asyncio.to_thread(type_in, "migrate", **environment)
+    assert first.ok() == f"Applied: {', '.join(NAMES)}\n"
+    assert (await asyncio.to_thread(type_in, "migrate", **environment)).ok() == "No migration is pending\n"

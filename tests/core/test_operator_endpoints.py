@@ -1,0 +1,153 @@
+"""The operators' doors: health, readiness, metrics and the documents, without a credential."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections import Counter
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+from aiohttp.test_utils import TestServer, make_mocked_request
+from motor.motor_asyncio import AsyncIOMotorClient
+from pymongo.monitoring import CommandListener, CommandStartedEvent
+
+from coaching_service import runtime
+from coaching_service.app import create_app
+from coaching_service.core.database.connection import database
+from coaching_service.core.database.context import Services
+from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.http import operator_endpoints
+from coaching_service.core.http.operator_endpoints import OperatorEndpoints
+from coaching_service.settings import Settings
+from tests.support.client import UNKNOWN, CoachClient, document
+
+
+async def test_health_and_readiness(anonymous: CoachClient) -> None:
+    assert (await anonymous.get("/healthz")).ok() == {"status": "ok"}
+    assert (await anonymous.get("/readyz")).ok() == {"status": "ready"}
+
+
+async def test_a_service_without_its_indexes_is_not_ready(settings: Settings) -> None:
+    async with runtime.open_services(
+        settings.model_copy(update={"mongodb_database": f"{settings.mongodb_database}_bare"})
+    ) as bare:
+        async with TestServer(create_app(settings, bare)) as server:
+            anonymous = CoachClient(server, None, None)
+            error = (await anonymous.get("/readyz")).refused(503, "ensure-indexes")
+            assert error["error"] == "Service Unavailable"
+            await runtime.make_indexes(bare)
+            assert (await anonymous.get("/readyz")).ok() == {"status": "ready"}
+            await anonymous.close()
+        await bare.db.client.drop_database(bare.db.name)
+
+
+class Heard(CommandListener):
+    """Notes what the database is asked."""
+
+    def __init__(self) -> None:
+        self.commands: Counter[str] = Counter()
+
+    def started(self, event: CommandStartedEvent) -> None:
+        self.commands[event.command_name] += 1
+
+    def succeeded(self, _: object) -> None:
+        """Not of interest."""
+
+    failed = succeeded
+
+
+async def test_many_who_ask_whether_it_is_ready_ask_the_database_once(settings: Settings, services: Services) -> None:
+    """And for its indexes only until they are there."""
+    heard = Heard()
+    asked = make_mocked_request("GET", "/readyz")
+    with closing(AsyncIOMotorClient(settings.mongodb_uri, event_listeners=[heard])) as client:
+        doors = OperatorEndpoints(replace(services, db=database(client, settings.mongodb_database)), [], [])
+        for wanted in ({"listIndexes": len(declared_collections()), "find": 1}, {"find": 1}, {"find": 1}):
+            heard.commands.clear()
+            answers = await asyncio.gather(*(doors.readyz(asked) for _ in range(20)))
+            assert {answer.status for answer in answers} == {200}
+            assert heard.commands == wanted
+
+
+async def test_a_lost_database_is_503_and_says_nothing_of_itself(settings: Settings) -> None:
+    lost = settings.model_copy(
+        update={"mongodb_uri": "mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=50&connectTimeoutMS=50"}
+    )
+    async with runtime.open_services(lost) as services, TestServer(create_app(lost, services)) as server:
+        somebody = CoachClient(server, "cs_ak_x", None)
+        reply = await somebody.get("/me")
+        reply.refused(503, "database")
+        assert b"127.0.0.1" not in reply.raw
+        (await somebody.get("/readyz")).refused(503)
+        (await somebody.get("/healthz")).ok()
+        await somebody.close()
+
+
+async def test_a_database_that_never_answers_is_not_waited_for(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operator_endpoints, "_READY_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        frozen = settings.model_copy(
+            update={"mongodb_uri": f"mongodb://127.0.0.1:{silent.getsockname()[1]}/?directConnection=true"}
+        )
+        async with runtime.open_services(frozen) as services, TestServer(create_app(frozen, services)) as server:
+            somebody = CoachClient(server, None, None)
+            (await somebody.get("/readyz")).refused(503, "does not respond")
+            await somebody.close()
+
+
+async def test_metrics_count_requests_by_route_and_never_by_path(coach: CoachClient, anonymous: CoachClient) -> None:
+    ana = await coach.create_customer()
+    await coach.get(f"/coach/customers/{ana['_id']}")
+    await anonymous.send("PROPFIND", "/teapot/1234")
+
+    text = (await anonymous.get("/metrics")).raw.decode()
+
+    assert 'http_requests_total{method="GET",route="/coach/customers/{customerId}",status="200"}' in text
+    assert ana["_id"] not in text
+    assert "teapot" not in text
+    assert "PROPFIND" not in text
+
+
+async def test_metrics_of_a_route_are_small(settings: Settings, services: Services) -> None:
+    """Less than 1.5 kB for each route, and no series of creation times."""
+    async with TestServer(create_app(settings, services)) as server:
+        client = CoachClient(server, None, None)
+        before = len((await client.get("/metrics")).raw)
+        item = f"/coach/customers/{UNKNOWN}/wblocks/{UNKNOWN}/witems/{UNKNOWN}/log"
+        for _ in range(3):
+            (await client.send("PUT", item)).refused(401)
+        text = (await client.get("/metrics")).raw
+        await client.close()
+    assert b"/witems/{witemId}/log" in text
+    assert b"_created" not in text
+    own_series = sum(len(line) for line in text.splitlines() if b'route="/metrics"' in line)
+    assert len(text) - before - own_series < 1500
+
+
+async def test_metrics_may_have_a_port_of_their_own(settings: Settings, services: Services) -> None:
+    async with TestServer(create_app(settings.model_copy(update={"metrics_port": 9}), services)) as server:
+        anonymous = CoachClient(server, None, None)
+        (await anonymous.get("/metrics")).refused(404)
+        await anonymous.close()
+
+
+async def test_the_document_is_what_is_served(anonymous: CoachClient) -> None:
+    assert (await anonymous.get("/swagger-json")).ok() == document()
+
+
+async def test_the_documentation_page_needs_nothing_from_elsewhere(anonymous: CoachClient) -> None:
+    page = await anonymous.get("/docs")
+    text = page.raw.decode()
+
+    assert page.headers["Content-Type"].startswith("text/html")
+    assert "default-src 'none'" in page.headers["Content-Security-Policy"]
+    assert "<script" not in text
+    assert 'src="http' not in text
+    assert 'href="http' not in text
+    for path in document()["paths"]:
+        assert path in text
+    (await anonymous.get("/docs/docs.css")).ok()

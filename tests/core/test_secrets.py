@@ -1,0 +1,204 @@
+"""Secrets: encrypted at rest, rotated without anybody noticing, and never let out."""
+
+from __future__ import annotations
+
+import io
+import json
+import secrets
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+from aiohttp.test_utils import TestServer
+from click.testing import CliRunner
+
+from coaching_service import features, logs, runtime
+from coaching_service.__main__ import main
+from coaching_service.app import create_app
+from coaching_service.core.auth.secrets import SecretUnreadable, Vault, new_master_key, parse_master_key
+from coaching_service.core.database.context import Context
+from coaching_service.core.http.routes import routes_of
+from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.team import service as team
+from coaching_service.settings import Settings
+from tests.conftest import PASSWORD
+from tests.contract.test_declared import call, fill_path
+from tests.support.client import CoachClient
+from tests.support.declared_world import make_world
+
+OLD, NEW = parse_master_key(new_master_key()), parse_master_key(new_master_key())
+
+
+def test_what_is_sealed_opens_only_whole_and_for_its_record() -> None:
+    vault = Vault([NEW])
+    sealed = vault.seal(b"secret", "apiKey:1")
+    assert b"secret" not in sealed
+    assert vault.open(sealed, "apiKey:1") == b"secret"
+    for broken, bound_to in ((sealed, "apiKey:2"), (sealed[:-1], "apiKey:1"), (b"", "apiKey:1")):
+        with pytest.raises(SecretUnreadable):
+            vault.open(broken, bound_to)
+    with pytest.raises(SecretUnreadable):
+        Vault([OLD]).open(sealed, "apiKey:1")
+
+
+def test_the_newest_key_writes_and_all_read() -> None:
+    before, both = Vault([OLD]), Vault([NEW, OLD])
+    sealed = before.seal(b"secret", "x")
+    assert both.open(sealed, "x") == b"secret"
+    assert (both.is_current(sealed), both.is_current(both.seal(b"", "x"))) == (False, True)
+    assert before.keyed_hash("k") in both.keyed_hashes("k")
+    assert both.verify_signature("text", before.sign("text"))
+    assert not both.verify_signature("text", before.sign("other"))
+
+
+async def test_rotation_goes_unnoticed(settings: Settings, password_hash: str) -> None:
+    old, new = new_master_key(), new_master_key()
+    name = f"{settings.mongodb_database}_rotation"
+
+    def at(*keys: str) -> Settings:
+        return settings.model_copy(update={"secret_keys": keys, "mongodb_database": name})
+
+    async with runtime.open_services(at(old)) as services:
+        await runtime.make_indexes(services)
+        owner = await team.create_company(Context(services), "C", "O", "o@rotation.test", password_hash)
+        key = (await api_keys.create(Context(services, owner), "K"))["key"]
+
+    async with runtime.open_services(at(new, old)) as services:
+        assert (await api_keys.authenticate(services, key)).id == owner.id
+        assert [changed async for changed in api_keys.rotate_master_key(services)] == [True]
+        assert [changed async for changed in api_keys.rotate_master_key(services)] == [False]
+
+    async with runtime.open_services(at(new)) as services:
+        assert (await api_keys.authenticate(services, key)).id == owner.id
+        assert await api_keys.find_secret(Context(services, owner), "K") == key
+        await services.db.client.drop_database(name)
+
+
+def test_the_command_rotates(settings: Settings) -> None:
+    given = {
+        "MONGODB_URI": str(settings.mongodb_uri),
+        "MONGODB_DATABASE": f"{settings.mongodb_database}_rotated",
+        "SECRET_KEYS": ",".join([new_master_key(), new_master_key()]),
+    }
+    told = CliRunner().invoke(main, ["rotate-secrets"], env=given)
+    assert (told.exit_code, told.output) == (0, "0 keys, 0 of them re-encrypted\n")
+
+
+async def test_a_revoked_key_fails_on_the_next_request_of_every_process(settings: Settings, coach: CoachClient) -> None:
+    """Two processes' worth of service on one database: nothing about keys is kept in memory."""
+    async with runtime.open_services(settings) as services, TestServer(create_app(settings, services)) as second:
+        there = CoachClient(second, coach.key, None)
+        session = await coach.interactive()
+        for _ in range(3):
+            (await there.get("/me")).ok()
+        [key] = (await session.get("/coach/api-keys")).ok()
+        (await session.delete(f"/coach/api-keys/{key['_id']}")).ok(204)
+        (await there.get("/me")).refused(401)
+        await there.close()
+
+
+@pytest.fixture(params=["json", "console"])
+def log(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[io.BytesIO]:
+    """What the service writes to its log, everything included."""
+    told = io.BytesIO()
+    kept_open = io.TextIOWrapper(told, write_through=True)
+    monkeypatch.setattr(sys, "stderr", kept_open)
+    before = structlog.get_config()
+    logs.configure(request.param, "debug")
+    yield told
+    structlog.configure(**before)
+
+
+async def test_no_answer_and_no_log_line_holds_a_secret(
+    coach: CoachClient, anonymous: CoachClient, settings: Settings, log: io.BytesIO
+) -> None:
+    """Issue: no answer, log line or error holds a password, hash, key (but for create and reveal), token or master key."""
+    world = await make_world(coach)
+    email = "very.private@example.com"
+    answers: list[tuple[str, bytes]] = []
+    for route in sorted(routes_of(features.ROUTES), key=lambda route: route.method == "DELETE"):
+        if route.path in ("/coach/account", "/auth/logout") and route.method != "GET":
+            continue
+        for speaker in (coach, anonymous):
+            reply = (
+                await call(speaker, route, fill_path(route, world), world)
+                if speaker is coach
+                else await _bare(speaker, route)
+            )
+            answers.append((f"{route.method} {route.path}", reply.raw))
+    await anonymous.post("/auth/login", {"email": email, "password": "a wrong password"})
+    await anonymous.post("/auth/login", {"email": coach.ctx.caller.email, "password": PASSWORD})
+
+    stored = await _stored_secrets(coach)
+    secrets_of_ours = {*stored, *settings.secret_keys, "argon2id"}
+    for where, raw in answers:
+        told = {secret for secret in secrets_of_ours if secret.encode() in raw}
+        assert not told, where
+    lines = log.getvalue().decode()
+    assert "/coach/customers/{customerId}" in lines
+    for secret in {*secrets_of_ours, str(coach.key), PASSWORD, "a wrong password", email, str(coach.ctx.caller.email)}:
+        assert secret not in lines
+
+
+def test_a_failure_is_logged_without_the_values_at_hand(log: io.BytesIO) -> None:
+    password = secrets.token_hex()
+    try:
+        int("of no use")
+    except ValueError:
+        structlog.get_logger().exception("It failed")
+    lines = log.getvalue().decode()
+    assert "ValueError" in lines
+    assert password not in lines
+
+
+async def test_how_the_database_is_reached_is_told_to_the_log_alone(settings: Settings, log: io.BytesIO) -> None:
+    uri = str(settings.mongodb_uri).replace("://", "://someone:hunter2@")
+    locked_out = runtime.open_services(settings.model_copy(update={"mongodb_uri": uri}))
+    async with locked_out as services, TestServer(create_app(settings, services)) as server:
+        coach = CoachClient(server, "cs_ak_x", None)
+        reply = await coach.get("/me")
+        await coach.close()
+    reply.refused(503, "ask its operator")
+    assert b"MONGODB_URI" not in reply.raw
+    assert b"MONGODB_URI" in log.getvalue()
+    assert b"hunter2" not in log.getvalue()
+
+
+async def _bare(anonymous: CoachClient, route: Any) -> Any:
+    return await anonymous.send(route.method, fill_path(route, {}), json=route.example or {})
+
+
+async def _stored_secrets(coach: CoachClient) -> set[str]:
+    """Every hash kept for the company."""
+    found: set[str] = set()
+    for collection in ("apiKeys", "identities", "sessions", "passwordResets", "customers"):
+        async for document in coach.ctx.db[collection].find({"companyId": coach.ctx.company_id}):
+            text = json.dumps(document, default=str)
+            found |= {part for part in text.split('"') if len(part) == 64 or part.startswith("$argon2")}
+    assert len(found) > 4
+    return found
+
+
+def test_the_key_file_is_its_owner_s_alone(tmp_path: Path) -> None:
+    ready = Settings(data_dir=tmp_path / "data").with_secret_keys()
+    file = tmp_path / "data" / "secret.key"
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert ready.secret_keys == (file.read_text().strip(),)
+    assert Settings(data_dir=tmp_path / "data").with_secret_keys() == ready
+
+
+async def test_missing_master_key_is_named_by_its_fingerprint(coach: CoachClient, log: io.BytesIO) -> None:
+    """At start the log counts the unreadable API keys of each missing master key, and never shows a key."""
+    services = coach.ctx.services
+    other = replace(services, vault=Vault([NEW]))
+    [fingerprint] = services.vault.fingerprints
+    with pytest.raises(SecretUnreadable, match=f"the master key {fingerprint}, which is not in SECRET_KEYS"):
+        Vault([NEW]).open(services.vault.seal(b"secret", "x"), "x")
+    await runtime._report_unreadable_keys(other)
+    assert f"{fingerprint}" in log.getvalue().decode()
+    assert (await api_keys.count_unreadable(other))[fingerprint] > 0
+    assert await api_keys.count_unreadable(services) == {}

@@ -1,0 +1,72 @@
+"""Domain events reach exactly the subscribers that are assembled for them."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from coaching_service import subscriptions
+from coaching_service.core.database.context import Context
+from coaching_service.core.events import DomainEvent, EventBus
+from coaching_service.people.customers import service as customers
+from tests.support.client import CoachClient
+
+PACKAGE = Path(__file__).parents[2] / "coaching_service"
+
+
+@dataclass(frozen=True)
+class Happened(DomainEvent):
+    """An event of this test."""
+
+    number: int
+
+
+async def test_subscribers_are_called_in_order(coach: CoachClient) -> None:
+    calls: list[tuple[str, int]] = []
+
+    async def first(_: Context, event: Happened) -> None:
+        calls.append(("first", event.number))
+
+    async def second(_: Context, event: Happened) -> None:
+        calls.append(("second", event.number))
+
+    events = EventBus()
+    events.subscribe(Happened, first, second)
+    await events.publish(coach.ctx, Happened(7))
+    assert calls == [("first", 7), ("second", 7)]
+
+
+async def test_service_without_subscriptions_refuses_to_publish(coach: CoachClient) -> None:
+    """A script that forgets the subscriptions gets an error that says so, and stores nothing."""
+    bare = replace(coach.ctx, services=replace(coach.ctx.services, events=EventBus()))
+    with pytest.raises(RuntimeError, match=r"CustomerCreated has no subscriber: .*subscriptions\.assemble"):
+        await customers.create(bare, {"name": "Ana"})
+    assert (await customers.list_customers(coach.ctx, archived=False, page=1, size=10))["totalDocs"] == 0
+
+
+def test_every_declared_event_has_a_subscriber() -> None:
+    declared = set()
+    for module in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(module.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef) and any(getattr(base, "id", "") == "DomainEvent" for base in node.bases):
+                declared.add(node.name)
+    assembled = {event_type.__name__ for event_type in subscriptions.assemble().event_types()}
+    assert (
+        assembled
+        == declared
+        == {
+            "CoachRemoved",
+            "CompletedWorkChanged",
+            "CustomerCreated",
+            "CustomersDeleted",
+            "IdentityDisplaced",
+            "ItemLogged",
+            "RecordedItemsRescheduled",
+            "ResponseReplayed",
+            "ScheduleChanged",
+            "SignInEmailChanged",
+        }
+    )

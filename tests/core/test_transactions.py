@@ -1,0 +1,160 @@
+"""Transactions that collide or lose their connection: tried again, and not for ever."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from motor.motor_asyncio import AsyncIOMotorClient
+from pymongo.errors import AutoReconnect, OperationFailure, PyMongoError
+
+from coaching_service.core.database.connection import database
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import in_transaction, transactional
+from coaching_service.core.errors import Unavailable
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.customers import service as customers
+from coaching_service.settings import Settings
+from tests.support.client import CoachClient
+
+MAX_TIME_EXPIRED, NO_SUCH_TRANSACTION = 50, 251
+FailCommit = Callable[..., Awaitable[None]]
+
+
+async def test_transaction_waits_for_a_conflicting_one_and_gives_up_in_time(coach: CoachClient) -> None:
+    ana = ObjectId((await coach.create_customer("Ana"))["_id"])
+    locked, release = asyncio.Event(), asyncio.Event()
+
+    async def lock_until_released(tx: Context) -> None:
+        await customers.lock(tx, ana)
+        locked.set()
+        await release.wait()
+
+    async def lock(tx: Context) -> None:
+        await customers.lock(tx, ana)
+
+    first = asyncio.create_task(in_transaction(coach.ctx, lock_until_released))
+    await locked.wait()
+    with pytest.raises(Unavailable):
+        await in_transaction(coach.ctx, lock, patience=0.2)
+    second = asyncio.create_task(in_transaction(coach.ctx, lock))
+    release.set()
+    await first
+    await second
+
+
+@pytest.fixture
+async def ctx(coach: CoachClient, settings: Settings) -> AsyncIterator[Context]:
+    """The coach on a connection of its own, whose commands can be made to fail without disturbing other tests."""
+    client: AsyncIOMotorClient[dict[str, Any]] = AsyncIOMotorClient(settings.mongodb_uri, appname=f"test {ObjectId()}")
+    services = replace(coach.ctx.services, db=database(client, settings.mongodb_database))
+    yield replace(coach.ctx, services=services)
+    client.close()
+
+
+@pytest.fixture
+async def fail_commit(ctx: Context, coach: CoachClient) -> AsyncIterator[FailCommit]:
+    """Make the next commits of `ctx` fail, by the fail point `failCommand` of MongoDB."""
+    admin = coach.ctx.db.client.admin
+    name = ctx.db.client.delegate.options.pool_options.metadata["application"]["name"]
+
+    async def configure(mode: object = "alwaysOn", **data: Any) -> None:
+        failure = {"failCommands": ["commitTransaction"], "appName": name, **data}
+        await admin.command("configureFailPoint", "failCommand", mode=mode, data=failure)
+
+    yield configure
+    await admin.command("configureFailPoint", "failCommand", mode="off")
+
+
+class Change:
+    """A change in two documents of a collection; counts how often it was run."""
+
+    def __init__(self, ctx: Context) -> None:
+        self.runs, self.id = 0, ObjectId()
+        self.collection = ctx.db["transactionTests"]
+
+    async def __call__(self, tx: Context) -> int:
+        self.runs += 1
+        for part in (1, 2):
+            await self.collection.insert_one({"change": self.id, "part": part}, session=tx.session)
+        return self.runs
+
+    async def count(self) -> int:
+        return await self.collection.count_documents({"change": self.id})
+
+
+async def test_transient_failure_at_commit_runs_the_whole_transaction_again(
+    ctx: Context, fail_commit: FailCommit
+) -> None:
+    change = Change(ctx)
+    await fail_commit({"times": 1}, errorCode=NO_SUCH_TRANSACTION, errorLabels=["TransientTransactionError"])
+    assert await in_transaction(ctx, change) == 2
+    assert (change.runs, await change.count()) == (2, 2)
+
+
+async def test_unknown_commit_result_repeats_only_the_commit(ctx: Context, fail_commit: FailCommit) -> None:
+    change = Change(ctx)
+    await fail_commit({"times": 3}, errorCode=MAX_TIME_EXPIRED)
+    assert await in_transaction(ctx, change) == 1
+    assert (change.runs, await change.count()) == (1, 2)
+
+
+async def test_connection_lost_at_commit_takes_effect_once(ctx: Context, fail_commit: FailCommit) -> None:
+    change = Change(ctx)
+    await fail_commit({"times": 2}, closeConnection=True)
+    assert await in_transaction(ctx, change) == 1
+    assert (change.runs, await change.count()) == (1, 2)
+
+
+async def test_commit_is_not_repeated_for_ever(ctx: Context, fail_commit: FailCommit) -> None:
+    change = Change(ctx)
+    await fail_commit(errorCode=MAX_TIME_EXPIRED)
+    with pytest.raises(OperationFailure):
+        await in_transaction(ctx, change, patience=0.2)
+    assert (change.runs, await change.count()) == (1, 0)
+
+
+async def test_transient_failures_do_not_run_the_transaction_for_ever(ctx: Context, fail_commit: FailCommit) -> None:
+    change = Change(ctx)
+    await fail_commit(errorCode=NO_SUCH_TRANSACTION, errorLabels=["TransientTransactionError"])
+    with pytest.raises(Unavailable):
+        await in_transaction(ctx, change, patience=0.2)
+    assert change.runs > 1
+    assert await change.count() == 0
+
+
+async def test_other_failures_abort_at_once(ctx: Context) -> None:
+    change = Change(ctx)
+
+    async def fail(tx: Context) -> None:
+        await change(tx)
+        raise AutoReconnect("not transient: the driver sets no label")
+
+    with pytest.raises(PyMongoError, match="no label"):
+        await in_transaction(ctx, fail)
+    assert (change.runs, await change.count()) == (1, 0)
+
+
+async def test_transactional_function_joins_the_transaction_of_its_caller(ctx: Context) -> None:
+    change = Change(ctx)
+
+    @transactional
+    async def change_once(tx: Context, *, fail: bool) -> object:
+        await change(tx)
+        if fail:
+            raise ValueError
+        return tx.session
+
+    @transactional
+    async def change_twice(tx: Context) -> None:
+        assert await change_once(tx, fail=False) is tx.session
+        await change_once(tx, fail=True)
+
+    with pytest.raises(ValueError):
+        await change_twice(ctx)
+    assert (change.runs, await change.count()) == (2, 0)
+    assert await change_once(ctx, fail=False) is not None
+    assert await change.count() == 2

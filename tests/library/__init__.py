@@ -1,0 +1,1 @@
+"""Exercises, forms and metric sets."""

@@ -1,0 +1,244 @@
+"""Exercise search: the order of matches, abbreviations, plurals, hyphens and typing errors (contract section 6)."""
+
+from __future__ import annotations
+
+import pytest
+
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.text import normalize
+from coaching_service.library.exercises import shared
+from coaching_service.library.exercises.models import SearchEntry
+from coaching_service.library.exercises.search import SearchResult, search
+from tests.support.client import CoachClient
+from tests.support.training import Json, exercise_of
+
+FIRST_HITS = {
+    "squat": "Barbell Back Squat",
+    "squats": "Barbell Back Squat",
+    "back squat": "Barbell Back Squat",
+    "front squat": "Barbell Front Squat",
+    "goblet squat": "Goblet Squat",
+    "kb goblet squat": "Kettlebell Goblet Squat",
+    "split squat": "Split Squat",
+    "bulgarian split squat": "Bulgarian Split Squat",
+    "bss": "Bulgarian Split Squat",
+    "pistol squat": "Pistol Squat",
+    "box squat": "Barbell Box Squat",
+    "hack squat": "Hack Squat Machine",
+    "squat jump": "Squat Jump",
+    "jump squat": "Squat Jump",
+    "zercher squat": "Zercher Squat",
+    "air squat": "Bodyweight Squat",
+    "deadlift": "Barbell Deadlift",
+    "deadlifts": "Barbell Deadlift",
+    "RDL": "Romanian Deadlift",
+    "romanian deadlift": "Romanian Deadlift",
+    "dumbbell rdl": "Dumbbell Romanian Deadlift",
+    "single leg rdl": "Single-Leg Romanian Deadlift",
+    "single-leg rdl": "Single-Leg Romanian Deadlift",
+    "sumo deadlift": "Sumo Deadlift",
+    "trap bar deadlift": "Trap Bar Deadlift",
+    "hex bar deadlift": "Trap Bar Deadlift",
+    "stiff leg deadlift": "Stiff-Leg Deadlift",
+    "rack pull": "Rack Pull",
+    "hip thrust": "Barbell Hip Thrust",
+    "hip thrusts": "Barbell Hip Thrust",
+    "glute bridge": "Glute Bridge",
+    "good morning": "Barbell Good Morning",
+    "leg press": "Leg Press",
+    "leg curl": "Lying Leg Curl",
+    "leg extension": "Leg Extension",
+    "lunge": "Forward Lunge",
+    "lunges": "Forward Lunge",
+    "walking lunge": "Dumbbell Walking Lunge",
+    "reverse lunge": "Dumbbell Reverse Lunge",
+    "step up": "Dumbbell Step-Up",
+    "step-ups": "Dumbbell Step-Up",
+    "calf raise": "Bodyweight Calf Raise",
+    "bench": "Barbell Bench Press",
+    "bench press": "Barbell Bench Press",
+    "benchpress": "Barbell Bench Press",
+    "incline bench": "Incline Barbell Bench Press",
+    "incline bench press": "Incline Barbell Bench Press",
+    "db bench press": "Dumbbell Bench Press",
+    "db press": "Dumbbell Bench Press",
+    "close grip bench press": "Close-Grip Bench Press",
+    "cgbp": "Close-Grip Bench Press",
+    "floor press": "Barbell Floor Press",
+    "push up": "Push-Up",
+    "pushup": "Push-Up",
+    "push-ups": "Push-Up",
+    "pushups": "Push-Up",
+    "diamond pushup": "Diamond Push-Up",
+    "dips": "Triceps Dip",
+    "chest fly": "Dumbbell Fly",
+    "OHP": "Barbell Overhead Press",
+    "overhead press": "Barbell Overhead Press",
+    "military press": "Barbell Overhead Press",
+    "shoulder press": "Seated Dumbbell Shoulder Press",
+    "arnold press": "Arnold Press",
+    "push press": "Push Press",
+    "lateral raise": "Dumbbell Lateral Raise",
+    "lateral raises": "Dumbbell Lateral Raise",
+    "face pull": "Face Pull",
+    "upright row": "Barbell Upright Row",
+    "pull up": "Pull-Up",
+    "pullup": "Pull-Up",
+    "pull-ups": "Pull-Up",
+    "chin up": "Chin-Up",
+    "chinup": "Chin-Up",
+    "chin-ups": "Chin-Up",
+    "lat pulldown": "Lat Pulldown",
+    "row": "Barbell Row",
+    "bent over row": "Barbell Row",
+    "db row": "Dumbbell Row",
+    "bb row": "Barbell Row",
+    "cable row": "Seated Cable Row",
+    "inverted row": "Inverted Row",
+    "pendlay row": "Pendlay Row",
+    "t bar row": "T-Bar Row",
+    "curl": "Barbell Curl",
+    "bicep curl": "Barbell Curl",
+    "hammer curl": "Hammer Curl",
+    "preacher curl": "EZ Bar Preacher Curl",
+    "skull crusher": "EZ Bar Skull Crusher",
+    "tricep pushdown": "Triceps Pushdown",
+    "kb swing": "Kettlebell Swing",
+    "kettlebell swing": "Kettlebell Swing",
+    "turkish get up": "Turkish Get-Up",
+    "tgu": "Turkish Get-Up",
+    "clean and jerk": "Clean and Jerk",
+    "power clean": "Power Clean",
+    "snatch": "Snatch",
+    "plank": "Plank",
+    "side plank": "Side Plank",
+    "sit up": "Sit-Up",
+    "situps": "Sit-Up",
+    "crunches": "Crunch",
+    "russian twist": "Russian Twist",
+    "hanging leg raise": "Hanging Leg Raise",
+    "mountain climbers": "Mountain Climber",
+    "burpees": "Burpee",
+    "box jump": "Box Jump",
+    "hspu": "Handstand Push-Up",
+    "quads": "Quad Set",
+    "squt": "Barbell Back Squat",
+    "dedlift": "Barbell Deadlift",
+    "kettelbell swing": "Kettlebell Swing",
+    "bulgarien split squat": "Bulgarian Split Squat",
+    "romainian deadlift": "Romanian Deadlift",
+    "lunge walk": "Barbell Walking Lunge",
+    "nordic curl": "Nordic Hamstring Curl",
+    "farmers walk": "Farmer's Carry",
+    "pallof press": "Pallof Press",
+    "dead bug": "Dead Bug",
+    "bird dog": "Bird Dog",
+    "ab wheel": "Ab Wheel Rollout",
+    "thruster": "Barbell Thruster",
+    "jump rope": "Basic Jump Rope",
+    "double unders": "Double-Under",
+    "muscle up": "Bar Muscle-Up",
+    "sled push": "Sled Push",
+}
+NAMES = {ObjectId(): entry["name"] for entry in shared.entries()}
+
+
+def _entry(exercise_id: ObjectId, entry: shared.LibraryEntry) -> SearchEntry:
+    names = [entry["name"], *entry["aliases"]]
+    texts = [*names, *entry["tags"], *entry["primary"], *entry["secondary"], entry["equipment"]]
+    return {
+        "_id": exercise_id,
+        "search": "\n".join(map(normalize, texts)),
+        "names": len(names),
+    }
+
+
+ENTRIES = [_entry(exercise_id, entry) for exercise_id, entry in zip(NAMES, shared.entries(), strict=True)]
+
+
+def _names(result: SearchResult) -> list[str]:
+    return [NAMES[exercise_id] for exercise_id in result.ids]
+
+
+def test_the_table_has_a_hundred_queries() -> None:
+    assert len(FIRST_HITS) >= 100
+
+
+@pytest.mark.parametrize(("query", "name"), FIRST_HITS.items())
+def test_first_hit_in_the_shared_library(query: str, name: str) -> None:
+    assert _names(search(ENTRIES, query, {}))[0] == name
+
+
+def test_short_forms_of_muscles_find_what_trains_them() -> None:
+    trained = {entry["name"] for entry in shared.entries() if "Quadriceps" in entry["primary"] + entry["secondary"]}
+    assert trained <= set(_names(search(ENTRIES, "quads", {})))
+
+
+def test_squat_finds_the_back_squat_before_the_squat_jump() -> None:
+    names = _names(search(ENTRIES, "squat", {}))
+    assert names.index("Barbell Back Squat") < names.index("Squat Jump")
+
+
+@pytest.mark.parametrize("query", ["squt", "kettelbell swing", "dedlift"])
+def test_one_typing_error_is_tolerated_and_reported(query: str) -> None:
+    assert search(ENTRIES, query, {}).tolerant
+
+
+@pytest.mark.parametrize("query", ["rwo", "crl", "sqqutt", "zqx zqx"])
+def test_short_words_and_two_errors_are_not_corrected(query: str) -> None:
+    """Contract 6: one typing error, never in words under 4 letters."""
+    result = search(ENTRIES, query, {})
+    assert not result.tolerant
+    assert "Barbell Row" not in _names(result)
+    assert "Barbell Curl" not in _names(result)
+
+
+def test_five_exact_matches_are_enough() -> None:
+    result = search(ENTRIES, "bench", {})
+    assert len(result.ids) >= 5
+    assert not result.tolerant
+
+
+def test_typo_matches_follow_exact_ones() -> None:
+    exact = set(_names(search(ENTRIES, "hack squat", {}))[:2])
+    assert exact == {"Hack Squat Machine", "Barbell Hack Squat"}
+    assert search(ENTRIES, "hack squat", {}).tolerant
+
+
+def test_use_by_the_company_orders_equal_matches() -> None:
+    plain = search(ENTRIES, "deadlift", {}).ids
+    used = plain[5]
+    assert search(ENTRIES, "deadlift", {used: 3}).ids[:2] == [plain[0], used], "an exact alias still comes first"
+
+
+async def _list(coach: CoachClient, keywords: str, page: int = 1, size: int = 50) -> Json:
+    page_document: Json = (await coach.get("/exercises/unified", pageSize=size, pageNum=page, keywords=keywords)).ok()
+    return page_document
+
+
+async def test_response_reports_that_typo_matches_were_added(coach: CoachClient) -> None:
+    tolerant = await _list(coach, "squt")
+    exact = await _list(coach, "squat")
+    assert tolerant["tolerant"] is True
+    assert tolerant["docs"][0]["name"] == "Barbell Back Squat"
+    assert "tolerant" not in exact
+
+
+async def test_pages_of_a_search_return_every_exercise_once(coach: CoachClient) -> None:
+    first = await _list(coach, "squt", size=7)
+    pages = [await _list(coach, "squt", page, 7) for page in range(1, first["totalPages"] + 1)]
+    ids = [exercise["_id"] for page in pages for exercise in page["docs"]]
+    assert len(ids) == len(set(ids)) == first["totalDocs"]
+    assert all(page["tolerant"] for page in pages)
+
+
+async def test_exercises_that_the_company_plans_come_first(coach: CoachClient, other_company: CoachClient) -> None:
+    before = (await _list(coach, "deadlift"))["docs"]
+    block = await coach.schedule(await coach.create_customer())
+    path = f"/coach/customers/{block['customerId']}/wblocks/{block['_id']}/witems"
+    (await coach.post(path, exercise_of(before[5]))).ok(201)
+
+    after = (await _list(coach, "deadlift"))["docs"]
+
+    assert [after[0]["_id"], after[1]["_id"]] == [before[0]["_id"], before[5]["_id"]]
+    assert (await _list(other_company, "deadlift"))["docs"] == before

@@ -1,0 +1,90 @@
+"""The shared exercise library, entry by entry."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from coaching_service.core.database.context import Services
+from coaching_service.core.ids import ObjectId
+from coaching_service.library.exercises import shared
+from coaching_service.library.exercises.muscles import MUSCLES
+from coaching_service.library.exercises.schemas import LEVELS, TYPES
+from tests.support.client import CoachClient
+from tests.support.training import client_path
+
+ENTRIES = shared.entries()
+
+
+def test_library_has_at_least_300_exercises() -> None:
+    assert len(ENTRIES) >= 300
+
+
+def test_every_entry_is_complete() -> None:
+    for entry in ENTRIES:
+        about = entry["name"]
+        assert set(entry) == {"name", "aliases", "type", "level", "equipment", "primary", "secondary", "tags", "cue"}
+        texts = [entry["name"], entry["equipment"], entry["cue"], *entry["aliases"], *entry["tags"]]
+        assert all(isinstance(text, str) and text == text.strip() != "" for text in texts), about
+        assert entry["type"] in TYPES, about
+        assert entry["level"] in LEVELS, about
+        assert entry["tags"], about
+        assert entry["cue"].endswith("."), about
+
+
+def test_every_muscle_exists_and_is_trained() -> None:
+    for entry in ENTRIES:
+        trained = entry["primary"] + entry["secondary"]
+        assert entry["primary"], entry["name"]
+        assert set(trained) <= set(MUSCLES), entry["name"]
+        assert len(trained) == len(set(trained)), entry["name"]
+    assert {muscle for entry in ENTRIES for muscle in entry["primary"]} == set(MUSCLES)
+
+
+def test_names_and_instructions_are_unique() -> None:
+    names = Counter(name.casefold() for entry in ENTRIES for name in (entry["name"], *entry["aliases"]))
+    cues = Counter(entry["cue"] for entry in ENTRIES)
+    assert [name for name, times in (names + cues).items() if times > 1] == []
+
+
+async def test_publishing_again_writes_nothing(services: Services) -> None:
+    assert await shared.publish(services) == 0
+    assert await services.db["exercises"].count_documents({"companyId": None}) == len(ENTRIES)
+
+
+async def test_publishing_restores_changed_exercises(services: Services) -> None:
+    changed = await services.db["exercises"].find_one_and_update(
+        {"companyId": None, "name": ENTRIES[0]["name"]}, {"$set": {"digest": "old", "level": "wrong"}}
+    )
+    assert changed is not None
+    assert await shared.publish(services) == 1
+    restored = await services.db["exercises"].find_one({"_id": changed["_id"]})
+    assert restored is not None
+    assert (restored["level"], restored["version"]) == (ENTRIES[0]["level"], changed["version"] + 1)
+
+
+async def test_publishing_deletes_removed_exercises(coach: CoachClient, services: Services) -> None:
+    """A removed exercise is not listed, but scheduled blocks keep its name; it can be published again."""
+    exercises = services.db["exercises"]
+    dropped = await exercises.find_one({"companyId": None, "name": ENTRIES[0]["name"]})
+    assert dropped is not None
+    dropped |= {"_id": ObjectId(), "name": "Thigh master", "sortName": "thigh master"}
+    await exercises.insert_one(dropped)
+    block = await coach.schedule(ana := await coach.create_customer())
+    item = {"type": "EXERCISE", "exerciseId": str(dropped["_id"]), "exerciseSets": [{"type": "reps"}]}
+    (await coach.post(f"{client_path(ana)}/wblocks/{block['_id']}/witems", item)).ok(201)
+
+    assert await shared.publish(services) == 1
+    assert await shared.publish(services) == 0, "it is deleted once"
+
+    (await coach.get(f"/exercises/{dropped['_id']}")).refused(404)
+    assert (await coach.calendar(ana))[0]["items"][0]["exercise"]["name"] == "Thigh master"
+    stored = await exercises.find_one({"_id": dropped["_id"]})
+    assert stored is not None
+    as_deleted = {name: stored[name] for name in ("deletedAt", "version")}
+    back = {"companyId": None, "name": ENTRIES[1]["name"]}
+    await exercises.update_one(back, {"$set": as_deleted, "$unset": {"digest": ""}})
+    assert await shared.publish(services) == 1
+    published = await exercises.find_one(back)
+    assert published is not None
+    assert published["deletedAt"] is None
+    await exercises.delete_one({"_id": dropped["_id"]})

@@ -1,0 +1,108 @@
+"""API keys as credentials (specification 5 and 7)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from coaching_service.core.database.documents import now
+from coaching_service.people.api_keys import service as api_keys
+from tests.support.client import CoachClient, Reply
+
+
+async def test_without_a_credential(anonymous: CoachClient) -> None:
+    """Specification 7: 401 with `{statusCode: 401, message: "Unauthorized"}`."""
+    for path in ("/me", "/coach/customers", "/exercises/unified"):
+        assert (await anonymous.get(path)).refused(401) == {"statusCode": 401, "message": "Unauthorized"}
+
+
+async def test_with_an_invalid_key(anonymous: CoachClient) -> None:
+    """Specification 7: 401 with `{message: "Invalid API key"}`."""
+    for key in ("x", "cs_ak_" + "A" * 43, "é", "$ne"):
+        reply = await anonymous.send("GET", "/me", headers={"X-API-Key": key})
+        assert reply.refused(401) == {"message": "Invalid API key"}
+
+
+async def test_bearer_takes_precedence_over_a_key(coach: CoachClient) -> None:
+    """Specification 5: if an `Authorization` header is also sent, the bearer session takes precedence."""
+    for bearer in ("Bearer nope", "Basic abc", "Bearer", ""):
+        reply = await coach.send("GET", "/me", headers={"Authorization": bearer})
+        assert reply.refused(401) == {"statusCode": 401, "message": "Unauthorized"}
+
+
+async def test_key_acts_as_its_coach(coach: CoachClient) -> None:
+    me = (await coach.get("/me")).ok()
+    assert (me["_id"], me["role"], me["via"]) == (str(coach.ctx.caller.id), "OWNER", "apiKey")
+    assert me["companyId"] == str(coach.ctx.company_id)
+    assert "customers.edit" in me["permissions"]
+
+
+async def test_key_is_stored_hashed_and_encrypted(coach: CoachClient) -> None:
+    assert coach.key is not None
+    [stored] = await coach.ctx.db["apiKeys"].find({"companyId": coach.ctx.company_id}).to_list(None)
+    assert coach.key.startswith("cs_ak_")
+    assert len(coach.key) == 6 + 43
+    assert coach.key[6:] not in repr(stored)
+    assert await api_keys.find_secret(coach.ctx, "Test") == coach.key
+
+
+async def test_a_deleted_key_or_coach_or_company_fails_on_the_next_request(coach: CoachClient) -> None:
+    for collection in ("apiKeys", "coaches", "companies"):
+        removed = await coach.ctx.db[collection].find_one_and_delete({"companyId": coach.ctx.company_id})
+        assert removed is not None
+        assert (await coach.get("/me")).refused(401) == {"message": "Invalid API key"}
+        await coach.ctx.db[collection].insert_one(removed)
+        (await coach.get("/me")).ok()
+
+
+async def test_restrictions_narrow_a_key(coach: CoachClient, anonymous: CoachClient) -> None:
+    async def with_key(restrictions: dict[str, object], method: str = "GET", path: str = "/me") -> Reply:
+        key = (await api_keys.create(coach.ctx, "Narrow", restrictions))["key"]
+        return await anonymous.send(
+            method, path, headers={"X-API-Key": key}, json={"name": "A"} if method == "POST" else None
+        )
+
+    read_only = (await with_key({"readOnly": True})).ok()
+    assert "customers.view" in read_only["permissions"]
+    assert "customers.edit" not in read_only["permissions"]
+    (await with_key({"readOnly": True}, "POST", "/exercises")).refused(403)
+    assert (await with_key({"permissions": ["forms.view", "made.up"]})).ok()["permissions"] == ["forms.view"]
+    (await with_key({"permissions": ["forms.view"]}, "GET", "/muscle-groups")).refused(403, "exercises.view")
+    (await with_key({"expiresAt": now() + timedelta(minutes=1)})).ok()
+
+
+async def test_expired_key_is_rejected(coach: CoachClient, anonymous: CoachClient) -> None:
+    key = await api_keys.create(coach.ctx, "Narrow", {"expiresAt": now() + timedelta(minutes=1)})
+    expired = {"restrictions.expiresAt": now() - timedelta(seconds=1)}
+    await coach.ctx.db["apiKeys"].update_one({"_id": key["_id"]}, {"$set": expired})
+    (await anonymous.send("GET", "/me", headers={"X-API-Key": key["key"]})).refused(401)
+
+
+async def test_expiry_in_the_past_is_invalid(interactive: CoachClient) -> None:
+    body = {"name": "Old", "restrictions": {"expiresAt": "2020-01-01T00:00:00Z"}}
+    (await interactive.post("/coach/api-keys", body)).refused(400, "restrictions.expiresAt")
+
+
+async def test_null_permissions_do_not_restrict_a_key(interactive: CoachClient, anonymous: CoachClient) -> None:
+    """An empty list restricts to nothing; null does not restrict."""
+    permissions = {}
+    for name, allowed in (("null", None), ("empty", [])):
+        body = {"name": name, "restrictions": {"permissions": allowed}}
+        created = (await interactive.post("/coach/api-keys", body)).ok(201)
+        assert created["restrictions"]["permissions"] == allowed
+        me = (await anonymous.send("GET", "/me", headers={"X-API-Key": created["key"]})).ok()
+        permissions[name] = me["permissions"]
+    assert permissions["empty"] == []
+    assert "customers.edit" in permissions["null"]
+
+
+async def test_last_use_of_a_key_is_stored_once_a_minute(coach: CoachClient) -> None:
+    async def last_used() -> object:
+        await coach.get("/me")
+        [stored] = await coach.ctx.db["apiKeys"].find({"companyId": coach.ctx.company_id}).to_list(None)
+        return stored["lastUsedAt"]
+
+    first = await last_used()
+    assert first is not None
+    assert await last_used() == first
+    await coach.ctx.db["apiKeys"].update_many({}, {"$set": {"lastUsedAt": now() - timedelta(minutes=2)}})
+    assert await last_used() >= first  # type: ignore[operator]

@@ -1,0 +1,163 @@
+"""The demo company: sample data for every feature, created once."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestServer
+
+from coaching_service.core.database.context import Services
+from coaching_service.core.ids import ObjectId
+from coaching_service.demo import content, ensure_demo, training
+from tests.support.client import CoachClient
+
+
+@pytest.fixture(scope="module")
+async def facts(services: Services) -> dict[str, str]:
+    return await ensure_demo(services)
+
+
+@pytest.fixture
+async def demo(facts: dict[str, str], server: TestServer) -> AsyncIterator[CoachClient]:
+    client = CoachClient(server, facts["apiKey"], None)
+    yield client
+    await client.close()
+
+
+async def pages(demo: CoachClient, path: str, **query: Any) -> list[dict[str, Any]]:
+    docs: list[dict[str, Any]] = (await demo.get(path, pageSize=50, pageNum=1, **query)).ok()["docs"]
+    return docs
+
+
+async def download(demo: CoachClient, link: str) -> bytes:
+    reply = await demo.send("GET", link[link.index("/files/") :])
+    assert reply.status == 200
+    return reply.raw
+
+
+async def find_client(demo: CoachClient, name: str) -> tuple[dict[str, Any], str]:
+    clients = await pages(demo, "/coach/customers", archived="false")
+    client = next(client for client in clients if client["name"] == name)
+    return client, f"/coach/customers/{client['_id']}"
+
+
+async def test_ten_active_clients_and_some_archived(demo: CoachClient) -> None:
+    active = await pages(demo, "/coach/customers", archived="false")
+    roles = [client["customerRoleData"] for client in active]
+
+    assert len(active) == 10
+    assert await pages(demo, "/coach/customers", archived="true")
+    assert {"Morning", "Strength"} <= {group for role in roles for group in role["groups"]}
+    assert len({role["assignedTo"] for role in roles}) == 3, "two coaches, and clients without a trainer"
+    assert {role["customerType"] for role in roles} == {"SAMPLE"}
+    assert all(client["email"].endswith("@example.com") for client in active)
+    assert all(client["profilePhotoUrl"] and client["lastActivityDate"] for client in active)
+
+
+async def test_every_client_has_weeks_of_training_before_and_after_today(demo: CoachClient) -> None:
+    today = datetime.now(UTC).date()
+    for client in await pages(demo, "/coach/customers", archived="false"):
+        blocks = await demo.calendar(client, str(today - timedelta(weeks=13)), str(today + timedelta(weeks=3)))
+        days = [date.fromisoformat(block["date"]) for block in blocks]
+        logged = [block for block in blocks if any(item["isCompleted"] for item in block["items"])]
+
+        assert (today - min(days)).days >= 6 * 7
+        assert max(days) > today
+        assert len(logged) >= 10, client["name"]
+        assert all(block["date"] < str(today) for block in logged)
+        assert client["customerRoleData"]["lastWorkoutDate"] == str(max(days))
+
+
+async def test_characters_show_in_the_figures(demo: CoachClient) -> None:
+    async def rate(name: str, period: str) -> float:
+        _, path = await find_client(demo, name)
+        value: float = (await demo.get(path)).ok()["customerRoleData"][f"complianceRate{period}"]
+        return value
+
+    assert await rate("Amara", "90d") > 85 > await rate("Liam", "90d")
+    assert await rate("Björn", "30d") < await rate("Björn", "90d") - 10, "he fades"
+    assert await rate("José", "30d") > await rate("José", "90d"), "he has returned"
+    _, path = await find_client(demo, "Chidi")
+    responses = (await demo.get(f"{path}/form-responses")).ok()
+    assert any("Knee" in str(answer["value"]) for response in responses for answer in response["answers"])
+
+
+async def test_libraries_are_filled(demo: CoachClient) -> None:
+    programs = await pages(demo, "/coach/programs", archived="false")
+    assert len(programs) >= 3
+    assert all(program["numberOfDaysWithWorkouts"] >= 6 for program in programs)
+    assert len((await demo.get("/coach/forms")).ok()) == 2
+    assert len((await demo.get("/coach/metrics-sets")).ok()) == 2
+    assert len((await demo.get("/coach/workout-templates")).ok()) == 3
+
+
+async def test_own_exercises_have_pictures(demo: CoachClient) -> None:
+    exercises = await pages(demo, "/exercises")
+    assert len(exercises) == 4
+    for exercise in exercises:
+        for link in (exercise["image"], exercise["thumbnail"]):
+            assert (await download(demo, link)).startswith(b"\x89PNG")
+
+
+async def test_diligent_client_shows_every_feature(demo: CoachClient) -> None:
+    client, path = await find_client(demo, "Amara")
+    today = datetime.now(UTC).date()
+    span = {"startDate": str(today - timedelta(weeks=12)), "endDate": str(today)}
+
+    assert (await demo.get(f"{path}/workload", **span, groupBy="week")).ok()["periods"]
+    assert (await demo.get(f"{path}/musclegroups/volume", **span)).ok()["muscleGroups"]
+    assert all(m["currentValue"] for s in (await demo.get(f"{path}/metrics-sets")).ok() for m in s["metrics"])
+    assert len((await demo.get(f"{path}/personal-records")).ok()) > 5
+    assert len((await demo.get(f"{path}/notes")).ok()) == 2
+    assert len(await pages(demo, f"{path}/plan-versions")) == 2
+    [*_, first] = photos = await pages(demo, f"{path}/progress-photos")
+    assert len(photos) == 3
+    assert (await download(demo, first["photos"]["frontUrl"])).startswith(b"\x89PNG")
+    squat = content.exercise_id("Barbell Back Squat")
+    assert len(await pages(demo, f"{path}/exercise/{squat}/history")) > 5
+    assert client["customerRoleData"]["complianceRate90d"] > 50
+
+
+async def test_forms_are_answered_and_pending(demo: CoachClient) -> None:
+    client, path = await find_client(demo, "Amara")
+    today = datetime.now(UTC).date()
+    assert len((await demo.get(f"{path}/form-responses", **{"from": str(today - timedelta(days=84))})).ok()) > 5
+    ahead = await demo.calendar(client, str(today), str(today + timedelta(weeks=3)))
+    pending = [item for block in ahead for item in block["items"] if item["type"] == "FORM"]
+    assert pending
+    assert not any(item["isCompleted"] for item in pending)
+
+
+async def test_one_client_has_a_program_in_progress(demo: CoachClient) -> None:
+    client, _ = await find_client(demo, "Ana")
+    today = datetime.now(UTC).date()
+    blocks = await demo.calendar(client, str(today - timedelta(weeks=3)), str(today + timedelta(weeks=4)))
+    days = [block["date"] for block in blocks if block["programId"]]
+    assert min(days) < str(today) < max(days)
+
+
+async def test_activity_is_dated_when_it_happened(demo: CoachClient) -> None:
+    _, path = await find_client(demo, "Amara")
+    feed = (await demo.get(f"{path}/activity-feed", page=1, limit=100)).ok()
+    sessions = [event for event in feed["docs"] if event["type"] == "item_logged"]
+    assert sessions
+    assert all(event["date"][:10] == event["data"]["day"] for event in sessions)
+
+
+def test_training_is_the_same_for_every_seeding() -> None:
+    questions = [{"_id": ObjectId(), "label": "?", "type": "text", "options": [], "required": True} for _ in range(3)]
+    check_in: Any = {"_id": ObjectId(), "name": "Check-in", "questions": questions}
+    today = date(2026, 3, 4)
+    for client in content.CLIENTS:
+        assert list(training.schedule(client, check_in, today)) == list(training.schedule(client, check_in, today))
+        assert training.measurements(client, today) == training.measurements(client, today)
+
+
+async def test_seeding_again_changes_nothing(services: Services, facts: dict[str, str]) -> None:
+    collections = ["companies", "coaches", "customers", "workoutBlocks", "programs", "apiKeys", "forms", "metricSets"]
+    before = [await services.db[name].estimated_document_count() for name in collections]
+    assert await ensure_demo(services) == facts
+    assert [await services.db[name].estimated_document_count() for name in collections] == before

@@ -1,0 +1,1 @@
+"""Fixtures, clients and builders shared by the tests."""

@@ -1,0 +1,90 @@
+"""A document for every path parameter, in one company."""
+
+from __future__ import annotations
+
+import io
+import secrets
+
+import aiohttp
+from PIL import Image
+
+from tests.support.assistants import let_in
+from tests.support.client import CoachClient
+
+World = dict[str, str]
+
+
+def small_picture() -> bytes:
+    """A small PNG picture."""
+    out = io.BytesIO()
+    Image.new("RGB", (8, 8), "teal").save(out, "PNG")
+    return out.getvalue()
+
+
+def _form(**fields: str | bytes) -> aiohttp.FormData:
+    form = aiohttp.FormData(default_to_multipart=True)
+    for name, value in fields.items():
+        form.add_field(name, value, filename="file" if isinstance(value, bytes) else None)
+    return form
+
+
+_TASK = {"type": "TASK", "taskFields": {"title": "Walk"}}
+
+
+async def make_world(coach: CoachClient) -> World:
+    """Create one document of each resource; returns identifiers by path parameter (or by owner and parameter)."""
+    number = secrets.token_hex(6)
+    customer = await coach.create_customer(email=f"ana{number}@example.com", sendInvitation=False)
+    exercise = await coach.create_exercise()
+    block = await coach.schedule(customer)
+    path = f"/coach/customers/{customer['_id']}/wblocks/{block['_id']}/witems"
+    item = (await coach.post(path, _TASK)).ok(201)
+    entry = {"exerciseId": exercise["_id"], "sets": [{"type": "reps", "minPlannedReps": 10}]}
+    finisher = {"type": "CIRCUIT", "circuitName": "Finisher", "circuitExercises": [entry]}
+    circuit = (await coach.post(path, finisher)).ok(201)
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    form = (await coach.post("/coach/forms", {"name": "Check-in", "questions": [{"label": "Well?"}]})).ok(201)
+    unit = (await coach.get("/metrics-units")).ok()[0]["_id"]
+    metrics = {"name": "Body", "metrics": [{"name": "Weight", "metricUnitId": unit}]}
+    metric_set = (await coach.post("/coach/metrics-sets", metrics)).ok(201)
+    plan = f"/coach/programs/{program['_id']}/wblocks"
+    program_block = (await coach.post(plan, {"name": "Day one", "day": 1})).ok(201)
+    planned = (await coach.post(f"{plan}/{program_block['_id']}/witems", _TASK)).ok(201)
+    planned_circuit = (await coach.post(f"{plan}/{program_block['_id']}/witems", finisher)).ok(201)
+    session = await coach.interactive()
+    employee = (await session.post("/coach/employees", {"name": "Eli", "email": f"eli{number}@example.com"})).ok(201)
+    key = (await session.post("/coach/api-keys", {"name": "Extra"})).ok(201)
+    assistant = await let_in(session.ctx)
+    client = f"/coach/customers/{customer['_id']}"
+    (await coach.post(f"{client}/metrics-sets", {"metricsSetId": metric_set["_id"]})).ok(201)
+    best = {"exerciseId": exercise["_id"], "type": "heaviest_load", "value": 20, "date": "2026-03-02"}
+    record = (await coach.post(f"{client}/personal-records", best)).ok(201)
+    photo = (
+        await coach.send("POST", f"{client}/progress-photos", data=_form(createdAt="2026-03-02", imageSideIndex="1"))
+    ).ok(201)
+    plan = (await coach.send("POST", f"{client}/nutrition-plans", data=_form(file=b"%PDF-1.4 %%EOF"))).ok(201)
+    note = (await coach.post(f"{client}/notes", {"content": "Hello"})).ok(201)
+    template = (await coach.post("/coach/workout-templates", {"name": "Short"})).ok(201)
+    return {
+        "metricId": metric_set["metrics"][0]["_id"],
+        "recordId": record["_id"],
+        "photoId": photo["_id"],
+        "planId": plan["_id"],
+        "fileId": plan["url"].split("/files/")[1].partition("?")[0],
+        "noteId": note["_id"],
+        "templateId": template["_id"],
+        "employeeId": employee["_id"],
+        "keyId": key["_id"],
+        "assistantId": str(assistant.grant["_id"]),
+        "programId/wblockId": program_block["_id"],
+        "programId/witemId": planned["_id"],
+        "programId/circuitId": planned_circuit["_id"],
+        "programId": program["_id"],
+        "formId": form["_id"],
+        "metricsSetId": metric_set["_id"],
+        "customerId": customer["_id"],
+        "exerciseId": exercise["_id"],
+        "wblockId": block["_id"],
+        "witemId": item["_id"],
+        "circuitId": circuit["_id"],
+    }

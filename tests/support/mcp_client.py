@@ -1,0 +1,103 @@
+"""Knocking at /mcp: with bare HTTP, and with the official client."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Self
+
+import aiohttp
+import httpx2
+import orjson
+from aiohttp.test_utils import TestServer
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from tests.support.client import Reply
+
+MODERN = "2026-07-28"
+
+
+class McpHttpClient:
+    """Speaks bare HTTP to /mcp with one set of headers."""
+
+    def __init__(self, server: TestServer, headers: dict[str, str]) -> None:
+        self.base_url = str(server.make_url("/")).rstrip("/")
+        self._http = aiohttp.ClientSession(base_url=server.make_url("/"), headers=headers)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._http.close()
+
+    async def send(self, method: str = "POST", path: str = "/mcp", **options: Any) -> Reply:
+        """Any request; the answer's JSON where it has some."""
+        async with self._http.request(method, path, allow_redirects=False, **options) as response:
+            raw = await response.read()
+            is_json = raw and response.content_type == "application/json"
+            return Reply(response.status, response.headers, orjson.loads(raw) if is_json else None, raw)
+
+    async def post_json(self, body: Any, **headers: str) -> Reply:
+        """POST a JSON value; keyword names become headers, `_` becoming `-`."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return await self.send(
+            data=io.BytesIO(orjson.dumps(body)), headers={"Content-Type": "application/json", **named}
+        )
+
+    async def request(self, method: str, params: dict[str, Any] | None = None, **headers: str) -> Reply:
+        """POST one request of the older era."""
+        message = {"jsonrpc": "2.0", "id": 1, "method": method}
+        return await self.post_json(message if params is None else message | {"params": params}, **headers)
+
+    async def request_modern(self, method: str, params: dict[str, Any] | None = None, **headers: str) -> Reply:
+        """POST one request of the newer era, with all that it needs."""
+        asked = params or {}
+        usual = {"MCP_Protocol_Version": MODERN, "Mcp_Method": method}
+        if "name" in asked:
+            usual["Mcp_Name"] = asked["name"]
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**asked, "_meta": envelope()}}
+        return await self.post_json(body, **{**usual, **headers})
+
+    async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """The result of a tool."""
+        reply = await self.request("tools/call", {"name": tool, "arguments": arguments})
+        result: dict[str, Any] = reply.ok()["result"]
+        return result
+
+
+def envelope() -> dict[str, Any]:
+    """What every request of the newer era says of itself."""
+    return {
+        "io.modelcontextprotocol/protocolVersion": MODERN,
+        "io.modelcontextprotocol/clientInfo": {"name": "a test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+
+
+@asynccontextmanager
+async def official_client(server: TestServer, headers: dict[str, str], mode: str) -> AsyncIterator[Client]:
+    """The official client; `mode` is `auto` (the newest revision) or `legacy` (the handshake)."""
+    async with httpx2.AsyncClient(headers=headers) as http:
+        transport = streamable_http_client(str(server.make_url("/mcp")), http_client=http)
+        async with Client(transport, mode=mode) as client:
+            yield client
+
+
+def tool_error(result: dict[str, Any], *words: str) -> str:
+    """What a failed call says, when it says all these words and holds nothing else."""
+    assert result["isError"] is True
+    assert "structuredContent" not in result
+    said: str = result["content"][0]["text"]
+    for word in words:
+        assert word in said, f"{word!r} is not in {said!r}"
+    return said
+
+
+def tool_result(result: dict[str, Any]) -> dict[str, Any]:
+    """What a call that went well gives; the text says the same."""
+    assert not result.get("isError"), result
+    found: dict[str, Any] = result["structuredContent"]
+    assert orjson.loads(result["content"][0]["text"]) == found
+    return found

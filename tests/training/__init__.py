@@ -1,0 +1,1 @@
+"""Workouts, programs, templates and visibility."""

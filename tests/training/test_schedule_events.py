@@ -1,0 +1,155 @@
+"""Every change of a client's schedule publishes ScheduleChanged, inside the transaction of the change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import NotFound
+from coaching_service.core.events import EventBus
+from coaching_service.core.ids import ObjectId
+from coaching_service.training.programs import service as programs
+from coaching_service.training.templates import service as templates
+from coaching_service.training.workouts import item_service
+from coaching_service.training.workouts import service as workouts
+from coaching_service.training.workouts.events import CompletedWorkChanged, RecordedItemsRescheduled, ScheduleChanged
+from coaching_service.training.workouts.item_schemas import ITEM_CHANGE
+from coaching_service.training.workouts.models import Block, ItemInput
+from coaching_service.training.workouts.schedule_owners import ClientCalendar
+from tests.support.client import MONDAY, TUESDAY, CoachClient
+
+TASK: ItemInput = {"type": "TASK", "taskFields": {"title": "Walk", "description": None}}
+
+
+@dataclass
+class Recorder:
+    """A context whose ScheduleChanged events are recorded, with the calendar of a client that has one block."""
+
+    ctx: Context
+    calendar: ClientCalendar
+    block: Block
+    events: list[tuple[ObjectId, bool]]
+
+    @property
+    def published(self) -> list[ObjectId]:
+        return [customer_id for customer_id, _ in self.events]
+
+
+@pytest.fixture
+async def recorder(coach: CoachClient) -> Recorder:
+    events: list[tuple[ObjectId, bool]] = []
+
+    async def record(ctx: Context, event: ScheduleChanged) -> None:
+        events.append((event.customer_id, ctx.session is not None))
+
+    async def ignore(_: Context, __: Any) -> None:
+        return None
+
+    bus = EventBus()
+    bus.subscribe(ScheduleChanged, record)
+    bus.subscribe(CompletedWorkChanged, ignore)
+    bus.subscribe(RecordedItemsRescheduled, ignore)
+    ctx = replace(coach.ctx, services=replace(coach.ctx.services, events=bus))
+    customer = await coach.create_customer()
+    calendar = ClientCalendar(ObjectId(customer["_id"]))
+    block = await item_service.create_block_with_items(
+        ctx, calendar, {"name": "Legs", "date": MONDAY, "isRest": False}, [TASK]
+    )
+    events.clear()
+    return Recorder(ctx, calendar, block, events)
+
+
+async def _create(recorder: Recorder) -> None:
+    await workouts.create(recorder.ctx, recorder.calendar, {"name": "Arms", "date": MONDAY, "isRest": False})
+
+
+async def _change_date(recorder: Recorder) -> None:
+    await workouts.change(recorder.ctx, recorder.calendar, recorder.block["_id"], {"date": TUESDAY})
+
+
+async def _make_rest_day(recorder: Recorder) -> None:
+    await workouts.change(recorder.ctx, recorder.calendar, recorder.block["_id"], {"isRest": True})
+
+
+async def _delete(recorder: Recorder) -> None:
+    await workouts.remove(recorder.ctx, recorder.calendar, recorder.block["_id"])
+
+
+async def _copy(recorder: Recorder) -> None:
+    await workouts.copy(recorder.ctx, recorder.calendar, recorder.block["_id"], TUESDAY)
+
+
+async def _shift(recorder: Recorder) -> None:
+    await workouts.shift(recorder.ctx, recorder.calendar, MONDAY, 7)
+
+
+async def _add_item(recorder: Recorder) -> None:
+    await item_service.add_item(recorder.ctx, recorder.calendar, recorder.block["_id"], TASK)
+
+
+async def _remove_item(recorder: Recorder) -> None:
+    item_id = recorder.block["items"][0]["_id"]
+    await item_service.remove_item(recorder.ctx, recorder.calendar, recorder.block["_id"], item_id)
+
+
+async def _move_item(recorder: Recorder) -> None:
+    target = await workouts.create(recorder.ctx, recorder.calendar, {"name": "Arms", "date": TUESDAY, "isRest": False})
+    recorder.events.clear()
+    await item_service.move_item(
+        recorder.ctx,
+        recorder.calendar,
+        {"wblockId": recorder.block["_id"], "witemId": recorder.block["items"][0]["_id"]},
+        {"wblockId": target["_id"], "index": 0},
+    )
+
+
+async def _assign_program(recorder: Recorder) -> None:
+    program = await programs.create(recorder.ctx, {"name": "Base", "description": None, "tags": []})
+    plan = programs.ProgramPlan(program["_id"])
+    await workouts.create(recorder.ctx, plan, {"name": "Day 1", "day": 1, "isRest": False})
+    assert recorder.events == [], "a program is not the schedule of a client"
+    await programs.assign(recorder.ctx, program["_id"], recorder.calendar.customer_id, MONDAY)
+
+
+async def _apply_template(recorder: Recorder) -> None:
+    template = await templates.create(recorder.ctx, {"name": "Short", "type": None, "tags": [], "items": [TASK]})
+    await templates.apply(recorder.ctx, template["_id"], recorder.calendar.customer_id, TUESDAY)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _create,
+        _change_date,
+        _make_rest_day,
+        _delete,
+        _copy,
+        _shift,
+        _add_item,
+        _remove_item,
+        _move_item,
+        _assign_program,
+        _apply_template,
+    ],
+)
+async def test_change_of_schedule_is_published_in_its_transaction(recorder: Recorder, change: Any) -> None:
+    await change(recorder)
+    in_transaction = change is not _add_item  # one atomic write
+    assert recorder.events == [(recorder.calendar.customer_id, in_transaction)]
+
+
+async def test_change_of_name_is_not_a_change_of_schedule(recorder: Recorder) -> None:
+    await workouts.change(recorder.ctx, recorder.calendar, recorder.block["_id"], {"name": "Lower body"})
+    item_id = recorder.block["items"][0]["_id"]
+    change = ITEM_CHANGE.load({"taskFields": {"title": "Run"}})
+    await item_service.change_item(recorder.ctx, recorder.calendar, recorder.block["_id"], item_id, change)
+    assert recorder.published == []
+
+
+async def test_failed_change_publishes_nothing(recorder: Recorder) -> None:
+    with pytest.raises(NotFound):
+        await workouts.remove(recorder.ctx, recorder.calendar, ObjectId())
+    assert recorder.published == []

@@ -1,0 +1,35 @@
+"""docker-compose.yml, as far as it can be judged without an engine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+from coaching_service.settings import Settings
+
+FILE = Path(__file__).parents[2] / "docker-compose.yml"
+
+
+def test_it_follows_the_compose_schema() -> None:
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", str(FILE)]
+    judged = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert judged.returncode == 0, judged.stdout + judged.stderr
+
+
+def test_every_service_is_healthy_humble_and_without_secrets_of_its_own() -> None:
+    for name, service in yaml.safe_load(FILE.read_text())["services"].items():
+        assert service["healthcheck"]["test"], name
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["volumes"], name
+        assert "user" in service or "\nUSER " in service["build"]["dockerfile_inline"], name
+        for variable, value in service["environment"].items():
+            if any(word in variable for word in ("PASSWORD", "KEY")):
+                assert value.startswith("${"), variable
+
+
+def test_the_service_is_set_by_settings_that_exist() -> None:
+    known = {name.upper() for name in Settings.model_fields} | {"TMPDIR"}  # which Python itself looks at
+    assert set(yaml.safe_load(FILE.read_text())["services"]["service"]["environment"]) <= known

@@ -1,0 +1,144 @@
+"""The documentation refers to things that exist: links, commands, settings, modules and functions."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import click
+import pytest
+
+from coaching_service.__main__ import main
+from coaching_service.core.database.collections import registry
+
+ROOT = Path(__file__).parents[2]
+DECISIONS = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
+HEADINGS = ["## Context", "## Decision", "## Consequences"]
+GUIDE = ROOT / "docs" / "adding-a-resource.md"
+
+
+def markdown_files() -> list[Path]:
+    """Every Markdown file of the repository."""
+    folders = [ROOT / "docs", ROOT / ".github"]
+    return sorted([*ROOT.glob("*.md"), *(file for folder in folders for file in folder.rglob("*.md"))])
+
+
+def without_code(text: str) -> str:
+    """Markdown text without code blocks and code spans."""
+    return re.sub(r"`[^`\n]*`", "", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE))
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors of the headings, as GitHub derives them."""
+    headings = re.findall(r"^#+ +(.*)$", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+def broken_links(file: Path) -> list[str]:
+    """The relative links of a Markdown file that lead nowhere."""
+    broken = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", without_code(file.read_text("utf-8"))):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (file.parent / path).resolve() if path else file
+        if not target.exists() or (anchor and anchor not in anchors(target.read_text("utf-8"))):
+            broken.append(link)
+    return broken
+
+
+@pytest.mark.parametrize("file", markdown_files(), ids=lambda file: file.relative_to(ROOT).as_posix())
+def test_relative_links_resolve(file: Path) -> None:
+    assert broken_links(file) == []
+
+
+def test_broken_links_and_anchors_are_found(tmp_path: Path) -> None:
+    (tmp_path / "target.md").write_text("# A title, with: marks\n```sh\n# no heading\n```\n")
+    file = tmp_path / "file.md"
+    file.write_text(
+        "[a](target.md#a-title-with-marks) [b](target.md#no-heading) [c](absent.md) [d](https://example.com) `[e](f.md)`"
+    )
+    assert broken_links(file) == ["target.md#no-heading", "absent.md"]
+
+
+def test_every_command_is_documented() -> None:
+    assert isinstance(main, click.Group)
+    documentation = (ROOT / "docs" / "configuration.md").read_text("utf-8")
+    commands = {name: command.help for name, command in main.commands.items()}
+    assert [name for name in commands if f"| `{name}` |" not in documentation] == []
+    assert [name for name, text in commands.items() if not text] == []
+
+
+@pytest.mark.parametrize("file", DECISIONS, ids=lambda file: file.stem)
+def test_decision_has_the_common_form(file: Path) -> None:
+    lines = file.read_text("utf-8").splitlines()
+    assert len(lines) <= 25
+    assert lines[0].startswith(f"# {file.stem[:4]}. ")
+    assert [line for line in lines if line.startswith("## ")] == HEADINGS
+
+
+def test_decisions_are_numbered_and_listed() -> None:
+    assert [int(file.stem[:4]) for file in DECISIONS] == list(range(1, len(DECISIONS) + 1))
+    index = (ROOT / "docs" / "decisions" / "README.md").read_text("utf-8")
+    assert [file.name for file in DECISIONS if f"({file.name})" not in index] == []
+
+
+@pytest.fixture
+def guide_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[ModuleType]]:
+    """The modules that the guide adds to the package, imported; removed again after the test."""
+    for name in ("coaching_service.progress", "coaching_service.web.views"):
+        package = importlib.import_module(name)
+        folder = tmp_path.joinpath(*name.split("."))
+        monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
+    collections = set(registry)
+    pattern = r"^`(coaching_service/[\w/]+\.py)`\n\n```python\n(.*?)^```"
+    files = re.findall(pattern, GUIDE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    for path, code in files:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(code)
+    names = [path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path, _ in files]
+    try:
+        yield [importlib.import_module(name) for name in names]
+    finally:
+        for name in names:
+            sys.modules.pop(name, None)
+        for collection in set(registry) - collections:
+            del registry[collection]
+
+
+def test_guide_modules_use_names_that_exist(guide_modules: list[ModuleType]) -> None:
+    assert len(guide_modules) == 8
+    for module in guide_modules:
+        for node in ast.walk(ast.parse(inspect.getsource(module) or "pass")):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                source = vars(module).get(node.value.id)
+                if isinstance(source, ModuleType):
+                    assert hasattr(source, node.attr), f"{module.__name__}: {ast.unparse(node)} does not exist"
+
+
+def test_guide_uses_macros_that_exist() -> None:
+    macros = (ROOT / "coaching_service" / "web" / "templates" / "macros.html").read_text("utf-8")
+    used = set(re.findall(r"\bui\.(\w+)\(", GUIDE.read_text("utf-8")))
+    assert used
+    assert used - set(re.findall(r"{% macro (\w+)\(", macros)) == set()
+
+
+def test_guide_names_files_that_exist() -> None:
+    created = {"customer_goals.py", "goals.html", "test_goals.py", "test_goals_page.py"}
+    for path in re.findall(r"`((?:coaching_service|tests)/[\w/.]+\.(?:py|html|json))`", GUIDE.read_text("utf-8")):
+        if "/goals/" not in path and Path(path).name not in created:
+            assert (ROOT / path).exists(), path
+
+
+def test_architecture_names_packages_that_exist() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    layers = text.split("## Layers")[1].split("## A feature")[0]
+    for row in re.findall(r"^\| (`.*?) \|", layers, re.MULTILINE):
+        for name in re.findall(r"`([\w/.]+)`", row):
+            assert (ROOT / "coaching_service" / name).exists(), name

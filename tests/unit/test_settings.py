@@ -1,0 +1,101 @@
+"""Settings: read from the environment, validated, and listed in the documentation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from coaching_service.settings import Settings, SettingsError, describe_settings
+
+# Values of the settings that do not take any text or the number 1234.
+EXAMPLES: dict[str, tuple[str, object]] = {
+    "data_dir": ("/elsewhere", Path("/elsewhere")),
+    "secret_keys": ("a,b", ("a", "b")),
+    "registration": ("false", False),
+    "smtp_encryption": ("TLS", "tls"),
+    "log_format": ("json", "json"),
+    "log_level": ("warning", "warning"),
+    "mcp_origins": ("https://a.example/,https://b.example", ("https://a.example", "https://b.example")),
+    "trusted_proxies": ("2", 2),
+    "shutdown_seconds": ("30", 30),
+    "database_concurrency": ("12", 12),
+    "request_queue_seconds": ("1.5", 1.5),
+    "database_timeout_seconds": ("1.5", 1.5),
+    "database_selection_seconds": ("1.5", 1.5),
+    "database_connect_seconds": ("1.5", 1.5),
+    "header_timeout_seconds": ("1.5", 1.5),
+    "keepalive_timeout_seconds": ("1.5", 1.5),
+    "base_url": ("https://coaching.example/", "https://coaching.example"),
+    "mongodb_uri": ("mongodb://host:27017", "mongodb://host:27017"),
+    "mail_from": ("Coaching <us@coaching.example>", "Coaching <us@coaching.example>"),
+}
+PAIR = ("smtp_username", "smtp_password")
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No setting in the environment."""
+    for name in Settings.model_fields:
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+@pytest.mark.parametrize("name", Settings.model_fields)
+def test_every_setting_is_read_from_the_environment(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    default = Settings.model_fields[name].default
+    numeric = isinstance(default, int) or name == "metrics_port"
+    text, expected = EXAMPLES.get(name, ("1234", 1234) if numeric else ("other", "other"))
+    monkeypatch.setenv(name.upper(), text)
+    if name in PAIR:
+        monkeypatch.setenv(next(each for each in PAIR if each != name).upper(), "the other one")
+
+    assert getattr(Settings.from_environment(), name) == expected
+
+
+@pytest.mark.parametrize("name", PAIR)
+def test_smtp_user_name_and_password_need_each_other(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name.upper(), "alone")
+    with pytest.raises(SettingsError, match="SMTP_USERNAME and SMTP_PASSWORD belong together"):
+        Settings.from_environment()
+
+
+def test_empty_variables_count_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compose file can pass on variables that may be missing."""
+    for name in Settings.model_fields:
+        monkeypatch.setenv(name.upper(), "")
+    assert Settings.from_environment() == Settings.model_construct()
+
+
+def test_error_names_every_invalid_variable_but_no_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PORT", "hunter2")
+    monkeypatch.setenv("MONGODB_URI", "hunter2")
+    with pytest.raises(SettingsError) as raised:
+        Settings.from_environment()
+    message = str(raised.value)
+    assert "PORT is invalid: it should be a valid integer" in message
+    assert "MONGODB_URI is invalid: must be mongodb://" in message
+    assert "\n" not in message
+    assert "hunter2" not in message
+    assert raised.value.__cause__ is None
+    assert raised.value.__suppress_context__
+
+
+def test_secrets_are_never_printed() -> None:
+    settings = Settings(
+        mongodb_uri="mongodb://someone:hunter2@host/",
+        secret_keys=("hunter2",),
+        smtp_username="us",
+        smtp_password="hunter2",
+        port=1234,
+    )
+    assert "hunter2" not in f"{settings} {settings!r} {settings.with_secret_keys()!r} {settings.mail_sender()!r}"
+    assert "port=1234" in repr(settings)
+
+
+def test_documentation_lists_every_setting() -> None:
+    """The table is the output of `coaching-service settings`."""
+    documentation = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text()
+    _, _, rest = documentation.partition("<!-- settings:begin -->\n")
+    table, _, _ = rest.partition("\n<!-- settings:end -->")
+    assert table == describe_settings()
+    assert all(setting.description for setting in Settings.model_fields.values())

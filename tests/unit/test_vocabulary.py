@@ -1,0 +1,101 @@
+"""The checker of avoided words finds them in names and prose, and nothing else."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "check_vocabulary.py"
+WORD_LIST = """
+# a comment
+[identifiers]
+found
+told  # with a reason
+[prose]
+nobody
+is led to
+"""
+
+
+@pytest.fixture(scope="module")
+def checker() -> ModuleType:
+    """The script as a module."""
+    spec = importlib.util.spec_from_file_location("check_vocabulary", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def findings(checker: ModuleType, file: Path, text: str) -> list[tuple[int, str, str]]:
+    file.write_text(text)
+    vocabulary = checker.read_vocabulary(WORD_LIST)
+    return sorted((each.line, each.kind, each.word) for each in checker.check_file(file, vocabulary))
+
+
+def test_defined_names_are_found_as_whole_identifiers(checker: ModuleType, tmp_path: Path) -> None:
+    code = (
+        "def found(told): ...\n"
+        "async def is_found(): ...\n"
+        "class Found: ...\n"
+        "_TOLD = 1\n"
+        "import os as found\n"
+        "for told in range(3): ...\n"
+        "if (told := 1): ...\n"
+        "class NotFound(Exception): ...\n"
+        "x = response.found\n"
+        "text = 'nobody found this'\n"
+    )
+    assert findings(checker, tmp_path / "module.py", code) == [
+        (1, "identifier", "found"),
+        (1, "identifier", "told"),
+        (3, "identifier", "Found"),
+        (4, "identifier", "_TOLD"),
+        (5, "identifier", "found"),
+        (6, "identifier", "told"),
+        (7, "identifier", "told"),
+    ]
+
+
+def test_module_names_are_identifiers(checker: ModuleType, tmp_path: Path) -> None:
+    assert findings(checker, tmp_path / "found.py", "") == [(1, "identifier", "found")]
+
+
+def test_docstrings_and_comments_are_prose(checker: ModuleType, tmp_path: Path) -> None:
+    code = (
+        '"""Nobody reads this.\n\nThe caller is led\nto the page; `nobody` is a name here."""\n'
+        "x = 1  # for nobody\n"
+        "y = 'nobody'  # the nobody-user, isVisible, somebody_else\n"
+    )
+    assert findings(checker, tmp_path / "module.py", code) == [
+        (1, "word", "nobody"),
+        (3, "word", "is led to"),
+        (5, "word", "nobody"),
+    ]
+
+
+def test_template_text_is_prose_but_not_its_code(checker: ModuleType, tmp_path: Path) -> None:
+    template = "{# for nobody #}\n<p class='nobody'>{{ nobody }}</p>\n{% if nobody %}Nobody{% endif %}\n"
+    assert findings(checker, tmp_path / "page.html", template) == [(1, "word", "nobody"), (3, "word", "nobody")]
+
+
+def test_markdown_text_is_prose_but_not_its_code(checker: ModuleType, tmp_path: Path) -> None:
+    text = "# Title\n```sh\necho nobody\n```\n`nobody` and nobody\n"
+    assert findings(checker, tmp_path / "page.md", text) == [(5, "word", "nobody")]
+
+
+def test_entry_outside_of_a_section_is_rejected(checker: ModuleType) -> None:
+    with pytest.raises(ValueError, match="'word' is not in a section"):
+        checker.read_vocabulary("word\n")
+
+
+def test_project_word_list_is_valid(checker: ModuleType) -> None:
+    vocabulary = checker.read_vocabulary(checker.WORD_LIST.read_text("utf-8"))
+    assert {"found", "told", "one"} <= vocabulary.identifiers
+    assert vocabulary.prose.search("Nobody is told.")
