@@ -156,6 +156,14 @@ class Documents(ReadableCollection[D]):
         if writes := [UpdateOne(self.write_filter(ctx, where), _upsert_stage(fields), upsert=True) for where in wheres]:
             await self._in(ctx).bulk_write(writes, ordered=False, session=ctx.session)
 
+    async def insert_computed(self, ctx: Context, documents: Mapping[ObjectId, Document]) -> None:
+        """Store new documents by their identifiers; each field is an aggregation expression, such as `$$NOW`.
+
+        Only for collections that are also read across companies: the documents have the company they name, if any.
+        """
+        if writes := [UpdateOne({"_id": key}, [{"$set": fields}], upsert=True) for key, fields in documents.items()]:
+            await self.across_companies(ctx.services).bulk_write(writes, session=ctx.session)
+
     async def increment(self, ctx: Context, where: Filter, counts: Document) -> None:
         """Add `counts` to number fields of one document, which is created if it is missing."""
         await self._in(ctx).update_one(

@@ -15,7 +15,6 @@ from datetime import datetime, timedelta
 from typing import Any, TypedDict
 
 import structlog
-from pymongo import UpdateOne
 
 from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.database.connection import Index, as_service_error
@@ -56,7 +55,7 @@ _jobs = Documents[StoredJob](
     (Index(("about",)),),
     client_field="about",
     secret=True,
-    global_indexes=(Index(("runAfter",)),),
+    global_indexes=(Index(("kind", "runAfter")),),
     cross_company_reason="workers claim the next job of any company",
 )
 
@@ -124,12 +123,10 @@ async def _insert(
     ctx: Context, kind: str, jobs: Mapping[ObjectId, Document], after: timedelta, about: ObjectId | None
 ) -> None:
     company_id = ctx.principal.company.id if ctx.principal else None
-    writes = [
-        UpdateOne({"_id": identifier}, [{"$set": _new_job(kind, arguments, after, company_id, about)}], upsert=True)
-        for identifier, arguments in jobs.items()
-    ]
-    if writes:
-        await _jobs.across_companies(ctx.services).bulk_write(writes, session=ctx.session)
+    new_jobs = {
+        identifier: _new_job(kind, arguments, after, company_id, about) for identifier, arguments in jobs.items()
+    }
+    await _jobs.insert_computed(ctx, new_jobs)
     if ctx.session is None:
         ctx.services.job_available.set()
     else:  # workers see the job once the transaction has committed
@@ -291,7 +288,7 @@ async def _claim(services: Services, kinds: Collection[str], at: datetime | None
         {**due, "kind": {"$in": list(kinds)}},
         [{"$set": {"runAfter": _from_now(LEASE), "lease": new_token(), "attempts": {"$add": ["$attempts", 1]}}}],
         sort=[("runAfter", 1)],
-        hint="runAfter",
+        hint="kind_runAfter",
         return_document=True,
     )
     job: StoredJob | None = claimed
