@@ -50,7 +50,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The process that collects starts the database; workers are told where it is."""
+    """The process that collects starts the database; workers receive its address."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
     if hasattr(config, "workerinput"):
         return
@@ -80,10 +80,10 @@ _URI = pytest.StashKey[str]()
 @pytest.fixture(scope="session")
 def settings(pytestconfig: pytest.Config, worker_id: str, tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """The settings every test's service runs with."""
-    told = getattr(pytestconfig, "workerinput", None)
+    worker_input = getattr(pytestconfig, "workerinput", None)
     return Settings(
         base_url="http://coaching.test",
-        mongodb_uri=told["mongodb_uri"] if told else pytestconfig.stash[_URI],
+        mongodb_uri=worker_input["mongodb_uri"] if worker_input else pytestconfig.stash[_URI],
         mongodb_database=f"test_{worker_id}",
         secret_keys=(new_master_key(),),
         data_dir=tmp_path_factory.mktemp("data"),
@@ -122,7 +122,7 @@ class AsServed(TestServer):
         return Runner(self.app, **(options | {"handler_cancellation": False}))
 
     def all_hung_up(self) -> bool:
-        """Whether nobody is connected any more."""
+        """Whether all connections are closed."""
         return not any(each.transport for each in self.runner.server.connections)
 
 
@@ -202,7 +202,7 @@ async def other_company(new_company: NewCompany) -> CoachClient:
 
 @pytest.fixture
 async def anonymous(server: TestServer) -> AsyncIterator[CoachClient]:
-    """Somebody without a credential."""
+    """A client without a credential."""
     client = CoachClient(server, None, None)
     yield client
     await client.close()

@@ -1,4 +1,4 @@
-"""The same as a command line (issue 2, section 1): every command, as an operator types it."""
+"""The commands of the program (issue 2, section 1), run as an operator runs them."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ PASSWORD = "correct horse battery"
 _COMMANDS = ("serve", "seed", "create-company", "create-key", "ensure-indexes", "routes", "openapi", "new-secret-key")
 
 
-class Told(NamedTuple):
-    """What a command answered."""
+class CommandResult(NamedTuple):
+    """Exit code and output of a command."""
 
     exit_code: int
     out: str
     err: str
 
     def ok(self) -> str:
-        """What it printed, when it succeeded."""
+        """Assert that the command succeeded and return what it printed."""
         assert self.exit_code == 0, self.err
         return self.out
 
     def refused(self, *words: str, exit_code: int = 1) -> str:
-        """The one sentence it ended with, which says all these words."""
+        """Assert that the command failed with one sentence that contains `words`, and return that sentence."""
         assert (self.exit_code, self.out) == (exit_code, ""), self.out + self.err
         *usage, sentence = self.err.splitlines()
         assert not usage or (exit_code == 2 and usage[0].startswith("Usage: ")), self.err
@@ -52,26 +52,26 @@ class Told(NamedTuple):
         return sentence.removeprefix("Error: ")
 
 
-def type_in(*words: str, typed: str | None = None, **environment: str | None) -> Told:
-    """Run one command with these settings and no others. Anything but an exit is a traceback, and fails the story."""
-    told = CliRunner(env={**dict.fromkeys(SETTINGS), **environment}).invoke(main, words, input=typed)
-    if told.exception is not None and not isinstance(told.exception, SystemExit):
-        raise told.exception
-    return Told(told.exit_code, told.stdout, told.stderr)
+def type_in(*words: str, typed: str | None = None, **environment: str | None) -> CommandResult:
+    """Run one command with these settings and no others. Raises any exception other than SystemExit."""
+    result = CliRunner(env={**dict.fromkeys(SETTINGS), **environment}).invoke(main, words, input=typed)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return CommandResult(result.exit_code, result.stdout, result.stderr)
 
 
 class Operator:
-    """Somebody at a terminal whose settings name a database."""
+    """Runs commands with settings that name a database."""
 
     def __init__(self, services: Services, environment: dict[str, str]) -> None:
         self.services, self.environment = services, environment
 
-    async def types(self, *words: str, typed: str | None = None, **changed: str) -> Told:
+    async def types(self, *words: str, typed: str | None = None, **changed: str) -> CommandResult:
         """Run one command in a thread: it brings its own event loop."""
         return await asyncio.to_thread(type_in, *words, typed=typed, **self.environment | changed)
 
     async def documents(self) -> dict[str, list[dict[str, Any]]]:
-        """All there is, by collection."""
+        """Return all documents by collection."""
         db, order = self.services.db, [("_id", 1)]
         return {name: await db[name].find({}, sort=order).to_list(None) for name in await db.list_collection_names()}
 
@@ -94,18 +94,20 @@ async def operator(settings: Settings) -> AsyncIterator[Operator]:
 # --- help ----------------------------------------------------------------------------------------------------------
 
 
-def test_help_that_a_newcomer_can_work_from() -> None:
+def test_help_describes_every_command_and_its_parameters() -> None:
     """The program says where to start and names every command; every command says what it needs."""
-    told = type_in("--help").ok()
+    result = type_in("--help").ok()
     for word in ("MONGODB_URI", "embedded MongoDB", "coaching-service serve --demo", *main.commands):
-        assert word in told
+        assert word in result
     assert set(_COMMANDS) <= set(main.commands)
     for name, command in main.commands.items():
-        told = " ".join(type_in(name, "--help").ok().split())
-        assert " ".join((command.help or "").replace("\b", "").split("\f")[0].split()) in told
+        text = " ".join(type_in(name, "--help").ok().split())
+        assert " ".join((command.help or "").replace("\b", "").split("\f")[0].split()) in text
         for parameter in command.params:
-            taught = parameter.name.upper() if isinstance(parameter, click.Argument) else max(parameter.opts, key=len)
-            assert taught in told
+            documented = (
+                parameter.name.upper() if isinstance(parameter, click.Argument) else max(parameter.opts, key=len)
+            )
+            assert documented in text
     serve = type_in("serve", "--help").ok()
     for default in ("[127.0.0.1]", "[8080]", "[.local]", "DIR/demo.json"):
         assert default in serve
@@ -114,10 +116,10 @@ def test_help_that_a_newcomer_can_work_from() -> None:
 # --- companies and keys --------------------------------------------------------------------------------------------
 
 
-async def test_seeding(operator: Operator) -> None:
-    """The demo company is there whole or not at all, and repeating changes nothing, not even with a new key in front.
+async def test_seed_is_atomic_and_repeatable(operator: Operator) -> None:
+    """A failed seed leaves no company, and repeating a seed changes nothing, also after a key rotation.
 
-    Without the key its secrets were sealed under, that is said, and nothing is put in their place.
+    Without the key that encrypted the secrets, the command fails and writes nothing.
     """
     db = operator.services.db
     await runtime.make_indexes(operator.services)
@@ -128,9 +130,9 @@ async def test_seeding(operator: Operator) -> None:
     await db.command("collMod", "customers", validator={})
 
     first = (await operator.types("seed")).ok()
-    there = await operator.documents()
-    [company] = there["companies"]
-    assert len(there["customers"]) >= 3
+    stored = await operator.documents()
+    [company] = stored["companies"]
+    assert len(stored["customers"]) >= 3
     assert f"the demo company is {company['_id']}" in first
 
     old, new = operator.environment["SECRET_KEYS"], new_master_key()
@@ -138,39 +140,39 @@ async def test_seeding(operator: Operator) -> None:
     assert again.startswith("0 shared exercises written")
     assert f"the demo company is {company['_id']}" in again
 
-    told = await operator.types("seed", SECRET_KEYS=new)
-    assert told.refused("cannot be read", "which is not in SECRET_KEYS")
-    assert await operator.documents() == there
+    result = await operator.types("seed", SECRET_KEYS=new)
+    assert result.refused("cannot be read", "which is not in SECRET_KEYS")
+    assert await operator.documents() == stored
 
 
-async def test_a_company_and_its_keys(operator: Operator) -> None:
+async def test_create_company_and_create_key_print_working_keys(operator: Operator) -> None:
     """create-company prints a key that acts as the owner; create-key makes another of the same coach."""
     words = ("create-company", "Étoile", "--name", "Olga Owner", "--email", "Olga@Etoile.test")
-    made = await operator.types(*words, "--timezone", "Europe/Paris", "--load-unit", "lb", typed=f"{PASSWORD}\n" * 2)
-    assert PASSWORD not in made.out + made.err
-    found = dict(line.split() for line in made.ok().splitlines() if line.startswith(("Company ", "Key ")))
-    owner = await api_keys.authenticate(operator.services, found["Key"])
+    result = await operator.types(*words, "--timezone", "Europe/Paris", "--load-unit", "lb", typed=f"{PASSWORD}\n" * 2)
+    assert PASSWORD not in result.out + result.err
+    printed = dict(line.split() for line in result.ok().splitlines() if line.startswith(("Company ", "Key ")))
+    owner = await api_keys.authenticate(operator.services, printed["Key"])
     assert (owner.role, owner.name, owner.permissions) == ("OWNER", "Olga Owner", ALL_PERMISSIONS)
     company = owner.company
-    assert (str(company.id), company.name) == (found["Company"], "Étoile")
+    assert (str(company.id), company.name) == (printed["Company"], "Étoile")
     assert (company.timezone, company.load_unit) == ("Europe/Paris", "lb")
 
     another = (await operator.types("create-key", "--email", "olga@etoile.test ", "--name", "Till")).ok().strip()
-    assert another != found["Key"]
+    assert another != printed["Key"]
     assert (await api_keys.authenticate(operator.services, another)).id == owner.id
     named = [key["name"] for key in (await operator.documents())["apiKeys"]]
     assert named == ["Command line", "Till"]
 
 
-async def test_an_address_is_used_once(operator: Operator) -> None:
+async def test_create_company_rejects_an_email_address_in_use(operator: Operator) -> None:
     words = ("create-company", "One", "--name", "Olga", "--password", PASSWORD, "--email")
     (await operator.types(*words, "olga@one.test")).ok()
-    told = await operator.types(*words, "OLGA@one.test")
-    assert told.refused() == "This e-mail address is already used to sign in"
+    result = await operator.types(*words, "OLGA@one.test")
+    assert result.refused() == "This e-mail address is already used to sign in"
     assert len((await operator.documents())["companies"]) == 1
 
 
-async def test_what_a_company_cannot_be(operator: Operator) -> None:
+async def test_create_company_validates_its_options(operator: Operator) -> None:
     """A password has 12 characters or more (contract section 2), a time zone its IANA name; nothing is written."""
     good = {"--name": "Olga", "--email": "olga@one.test", "--password": "12 character", "--timezone": "Asia/Tokyo"}
     for option, value, sentence in (
@@ -186,16 +188,16 @@ async def test_what_a_company_cannot_be(operator: Operator) -> None:
     (await operator.types("create-company", "One", *[word for pair in good.items() for word in pair])).ok()
 
 
-async def test_a_key_for_nobody(operator: Operator) -> None:
-    told = await operator.types("create-key", "--email", "nobody@one.test")
-    assert told.refused() == "No coach signs in with nobody@one.test; create-company creates one"
+async def test_create_key_requires_the_email_address_of_a_coach(operator: Operator) -> None:
+    result = await operator.types("create-key", "--email", "nobody@one.test")
+    assert result.refused() == "No coach signs in with nobody@one.test; create-company creates one"
     assert (await operator.documents())["apiKeys"] == []
 
 
 # --- the database --------------------------------------------------------------------------------------------------
 
 
-async def test_ensure_indexes_makes_what_is_missing(operator: Operator) -> None:
+async def test_ensure_indexes_creates_missing_indexes(operator: Operator) -> None:
     wanted = {name: each.indexes for name, each in declared_collections().items()}
     assert await missing_indexes(operator.services.db, wanted) != []
     first = (await operator.types("ensure-indexes")).ok()
@@ -205,25 +207,25 @@ async def test_ensure_indexes_makes_what_is_missing(operator: Operator) -> None:
     assert (await operator.types("ensure-indexes")).ok() == first
 
 
-def test_a_database_that_cannot_be_reached() -> None:
-    nobody = "mongodb://127.0.0.1:1/?timeoutMS=100"
-    told = type_in("ensure-indexes", MONGODB_URI=nobody, SECRET_KEYS=new_master_key())
-    assert told.refused() == "The database at 127.0.0.1:1 cannot be reached"
+def test_unreachable_database_is_reported() -> None:
+    unreachable = "mongodb://127.0.0.1:1/?timeoutMS=100"
+    result = type_in("ensure-indexes", MONGODB_URI=unreachable, SECRET_KEYS=new_master_key())
+    assert result.refused() == "The database at 127.0.0.1:1 cannot be reached"
 
 
-async def test_a_database_that_refuses_us(operator: Operator) -> None:
+async def test_rejected_database_password_is_reported(operator: Operator) -> None:
     uri = operator.environment["MONGODB_URI"].replace("://", "://someone:hunter2@")
-    told = await operator.types("ensure-indexes", MONGODB_URI=uri)
+    result = await operator.types("ensure-indexes", MONGODB_URI=uri)
     assert (
-        told.refused()
+        result.refused()
         == "The database refuses the user name and password in MONGODB_URI, or that user lacks permissions"
     )
 
 
-# --- what is declared ----------------------------------------------------------------------------------------------
+# --- declarations -------------------------------------------------------------------------------------------------
 
 
-def test_routes_prints_every_operation_and_who_may_call_it() -> None:
+def test_routes_prints_every_operation_with_its_access() -> None:
     lines = {tuple(line.split()[:2]): line for line in type_in("routes").ok().splitlines()}
     for tool in tools_of(features.TOOLS):
         assert str(tool.access) in lines["tool", tool.name]
@@ -242,7 +244,7 @@ def test_openapi_prints_a_valid_document() -> None:
     assert documented == {(route.method, route.path) for route in routes_of(features.ROUTES)}
 
 
-def test_new_secret_key_prints_one_that_is_taken() -> None:
+def test_new_secret_key_prints_a_valid_key() -> None:
     first, second = (type_in("new-secret-key").ok().strip() for _ in range(2))
     assert first != second
     assert len(parse_master_key(first)) == 32
@@ -268,26 +270,26 @@ def test_new_secret_key_prints_one_that_is_taken() -> None:
         ("MONGODB_DATABASE", "a.b", 'must be 1 to 60 letters, digits, "_" or "-"'),
     ],
 )
-def test_a_setting_that_cannot_be_used_is_named(name: str, value: str, reason: str, tmp_path: Path) -> None:
-    told = type_in("ensure-indexes", "--data", str(tmp_path / "data"), **{name: value})
-    assert told.refused(reason).startswith(f"The setting {name} is invalid: ")
+def test_invalid_setting_is_named(name: str, value: str, reason: str, tmp_path: Path) -> None:
+    result = type_in("ensure-indexes", "--data", str(tmp_path / "data"), **{name: value})
+    assert result.refused(reason).startswith(f"The setting {name} is invalid: ")
     assert not (tmp_path / "data").exists()
 
 
-def test_a_database_needs_keys_and_keys_are_keys() -> None:
-    """What is wrong is said without saying the secret."""
+def test_invalid_secret_settings_are_reported_without_their_values() -> None:
+    """The error messages do not contain the password."""
     uri = "mongodb://someone:hunter2@127.0.0.1:1/?timeoutMS=100"
-    for told in (
+    for result in (
         type_in("seed", MONGODB_URI=uri).refused("With MONGODB_URI set, SECRET_KEYS is needed", "new-secret-key"),
         type_in("seed", MONGODB_URI=uri, SECRET_KEYS="hunter2").refused("SECRET_KEYS", "32 bytes in base64"),
         type_in("seed", MONGODB_URI=uri, SECRET_KEYS=f"{new_master_key()},hunter2").refused("32 bytes in base64"),
         type_in("seed", MONGODB_URI="mongodb://a:hunter2@b@c/", SECRET_KEYS=new_master_key()).refused("MONGODB_URI"),
         type_in("seed", MONGODB_URI="mongo:hunter2", SECRET_KEYS=new_master_key()).refused("MONGODB_URI", "mongodb://"),
     ):
-        assert "hunter2" not in told
+        assert "hunter2" not in result
 
 
-def test_a_data_folder_that_is_a_file(tmp_path: Path) -> None:
+def test_data_folder_that_is_a_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    told = type_in("seed", DATA_DIR=str(tmp_path / "file"))
-    assert told.refused("cannot be used (File exists): choose another with --data")
+    result = type_in("seed", DATA_DIR=str(tmp_path / "file"))
+    assert result.refused("cannot be used (File exists): choose another with --data")

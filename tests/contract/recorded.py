@@ -41,7 +41,7 @@ class Examples:
         if "@" in text:
             return f"{re.split(r'[0-9@]', text)[0]}@example.com"
         text = _SIGNED.sub("?expires=1772445600&signature=c2lnbmF0dXJl", _TIME.sub("2026-03-02T08:30:00.000Z", text))
-        return _IDENTIFIER.sub(lambda found: self._identifier(found[0]), text)
+        return _IDENTIFIER.sub(lambda match: self._identifier(match[0]), text)
 
     def _identifier(self, identifier: str) -> str:
         number = len(self._identifiers) + 1

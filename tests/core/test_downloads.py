@@ -1,4 +1,4 @@
-"""Downloads of any number: read in turns, a piece at a time, so that nobody holds the others up."""
+"""Concurrent downloads: pieces are read in turns, so that a slow download does not delay the others."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Source:
         for _ in range(self.pieces):
             self.reading += 1
             self.maximum = max(self.maximum, self.reading)
-            await asyncio.sleep(0)  # whoever else may read now does
+            await asyncio.sleep(0)  # lets other downloads read
             self.reading -= 1
             yield PIECE
 
@@ -47,7 +47,7 @@ async def source() -> Source:
 
 @pytest.fixture
 async def address(services: Services, source: Source) -> AsyncIterator[str]:
-    """Where a download of it is to be had."""
+    """The URL of a route that downloads the source."""
     routes = Routes("/download", tag="Files")
 
     @routes.get("", access=public(), returns=bytes)
@@ -62,14 +62,14 @@ async def address(services: Services, source: Source) -> AsyncIterator[str]:
         yield str(server.make_url("/download"))
 
 
-async def whole(http: aiohttp.ClientSession, address: str) -> int:
+async def download_size(http: aiohttp.ClientSession, address: str) -> int:
     async with http.get(address) as response:
         return len(await response.read())
 
 
 async def test_concurrent_downloads_respect_the_limit(address: str, source: Source) -> None:
     async with aiohttp.ClientSession() as http:
-        sizes = await asyncio.gather(*(whole(http, address) for _ in range(10)))
+        sizes = await asyncio.gather(*(download_size(http, address) for _ in range(10)))
     assert sizes == [5 * len(PIECE)] * 10
     assert source.maximum == AT_ONCE
 
@@ -81,6 +81,6 @@ async def test_slow_receivers_do_not_block_other_downloads(address: str, source:
         for each in dawdling:
             await each.content.readexactly(1)
         source.pieces = 5
-        assert await whole(http, address) == 5 * len(PIECE)
+        assert await download_size(http, address) == 5 * len(PIECE)
         for each in dawdling:
             each.close()

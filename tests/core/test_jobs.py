@@ -222,14 +222,14 @@ async def test_jobs_follow_the_clock_of_the_database(services: Services, shift: 
     """A process whose clock is a day wrong queues and runs jobs at the right time, and so do all others."""
     runs: Runs = []
     steps = recording(runs, RunAgain(timedelta(hours=1)))
-    standing = f"test {ObjectId()}"
+    job_name = f"test {ObjectId()}"
     with time_machine.travel(datetime.now().astimezone() + shift):
         await enqueue(Context(services), *steps, {"number": 1})
-        await ensure_standing_jobs(services, [standing])
+        await ensure_standing_jobs(services, [job_name])
         assert await run_due(services, steps) == 1
     [job] = await queued(services, steps)
     assert timedelta(minutes=59) < job["runAfter"] - now() < timedelta(minutes=61)
-    assert await run_due(services, recording(runs) | {standing: steps[next(iter(steps))]}) == 1, "the standing job"
+    assert await run_due(services, recording(runs) | {job_name: steps[next(iter(steps))]}) == 1, "the standing job"
 
 
 async def test_standing_job_is_due_within_an_hour(services: Services) -> None:

@@ -1,4 +1,4 @@
-"""Bodies, pictures and downloads as they should not be, and as they rarely are."""
+"""Malformed and unusual uploads, pictures and downloads."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ async def send(coach: CoachClient, ana: str, body: bytes, kind: str = "multipart
         (END, 500),
     ],
 )
-async def test_bodies_by_hand(coach: CoachClient, ana: str, body: bytes, status: int) -> None:
-    """500 is the documented one: there is no `file`."""
+async def test_multipart_body_is_parsed_or_rejected(coach: CoachClient, ana: str, body: bytes, status: int) -> None:
+    """500 is the documented status of an upload without `file`."""
     reply = await send(coach, ana, body)
     assert reply.status == status
     assert status != 500 or reply.json["code"] == "NUTRITION_PLAN_FILE_MISSING"
@@ -65,12 +65,12 @@ async def test_bodies_by_hand(coach: CoachClient, ana: str, body: bytes, status:
 
 
 @pytest.mark.parametrize("kind", ["", "; boundary=", "; boundary=C", "; boundary=" + "B" * 100])
-async def test_a_boundary_is_needed(coach: CoachClient, ana: str, kind: str) -> None:
+async def test_multipart_boundary_is_required(coach: CoachClient, ana: str, kind: str) -> None:
     (await send(coach, ana, part(FILE) + END, f"multipart/form-data{kind}")).refused(400)
 
 
 @pytest.mark.parametrize(
-    ("told", "kept"),
+    ("sent", "stored_name"),
     [
         ("Mäh – 💪.pdf".encode(), "Mäh – 💪.pdf"),
         (b'a\\"b.pdf', 'a"b.pdf'),
@@ -83,10 +83,10 @@ async def test_a_boundary_is_needed(coach: CoachClient, ana: str, kind: str) -> 
         (b"/", "plan"),
     ],
 )
-async def test_a_file_s_name_is_plain(coach: CoachClient, ana: str, told: bytes, kept: str) -> None:
-    made = (await send(coach, ana, part(b'form-data; name="file"; filename="' + told + b'"') + END)).ok(201)
-    assert made["fileName"] == kept
-    got = await fetch(coach, made["url"])
+async def test_file_name_is_sanitized(coach: CoachClient, ana: str, sent: bytes, stored_name: str) -> None:
+    plan = (await send(coach, ana, part(b'form-data; name="file"; filename="' + sent + b'"') + END)).ok(201)
+    assert plan["fileName"] == stored_name
+    got = await fetch(coach, plan["url"])
     assert got.raw == PDF
     assert "X-Evil" not in got.headers
 
@@ -95,10 +95,10 @@ async def test_a_file_s_name_is_plain(coach: CoachClient, ana: str, told: bytes,
 
 
 async def shown(coach: CoachClient, ana: str, file: bytes) -> tuple[Image.Image, Image.Image]:
-    """The picture, and its thumbnail, as they come back."""
+    """Upload a picture and return it and its thumbnail as downloaded."""
     photos = (await add(coach, ana, file)).ok(201)["photos"]
-    whole, small = [await fetch(coach, photos[name]) for name in ("frontUrl", "frontThumbnailUrl")]
-    return Image.open(io.BytesIO(whole.raw)), Image.open(io.BytesIO(small.raw))
+    image, small = [await fetch(coach, photos[name]) for name in ("frontUrl", "frontThumbnailUrl")]
+    return Image.open(io.BytesIO(image.raw)), Image.open(io.BytesIO(small.raw))
 
 
 def written(image: Image.Image, kind: str, **options: Any) -> bytes:
@@ -108,56 +108,56 @@ def written(image: Image.Image, kind: str, **options: Any) -> bytes:
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
-async def test_every_way_to_hold_a_camera(coach: CoachClient, ana: str, orientation: int) -> None:
+async def test_photo_is_rotated_by_its_exif_orientation(coach: CoachClient, ana: str, orientation: int) -> None:
     exif = Image.Exif()
     exif[0x0112] = orientation
-    image = Image.new("RGB", (64, 32), "white")
-    image.paste((255, 0, 0), (0, 0, 16, 16))
+    original = Image.new("RGB", (64, 32), "white")
+    original.paste((255, 0, 0), (0, 0, 16, 16))
     for kind in ("JPEG", "PNG", "WEBP"):
-        file = written(image, kind, exif=exif)
-        whole, small = await shown(coach, ana, file)
+        file = written(original, kind, exif=exif)
+        image, small = await shown(coach, ana, file)
         upright = ImageOps.exif_transpose(Image.open(io.BytesIO(file)))
-        assert whole.size == small.size == upright.size
-        assert _red_corner(whole) == _red_corner(small) == _red_corner(upright)
-        assert not whole.getexif()
+        assert image.size == small.size == upright.size
+        assert _red_corner(image) == _red_corner(small) == _red_corner(upright)
+        assert not image.getexif()
 
 
 def _red_corner(image: Image.Image) -> tuple[bool, bool]:
     plain = image.convert("RGB")
     corners = [(right, low) for right in (False, True) for low in (False, True)]
     at = {(right, low): (plain.width - 3 if right else 2, plain.height - 3 if low else 2) for right, low in corners}
-    [found] = [corner for corner, place in at.items() if plain.getpixel(place)[1] < 100]
-    return found
+    [red] = [corner for corner, place in at.items() if plain.getpixel(place)[1] < 100]
+    return red
 
 
-async def test_rare_kinds_of_pictures_look_as_they_should(coach: CoachClient, ana: str) -> None:
+async def test_unusual_picture_modes_are_converted(coach: CoachClient, ana: str) -> None:
     deep = Image.new("I;16", (256, 4))
     deep.putdata([each * 257 for each in range(256)] * 4)
-    whole, _ = await shown(coach, ana, written(deep, "PNG"))
-    assert [whole.getpixel((each, 1)) for each in (0, 64, 128, 255)] == [0, 64, 128, 255]
+    image, _ = await shown(coach, ana, written(deep, "PNG"))
+    assert [image.getpixel((each, 1)) for each in (0, 64, 128, 255)] == [0, 64, 128, 255]
 
     printed = Image.new("CMYK", (8, 8), (0, 255, 255, 0))
-    whole, _ = await shown(coach, ana, written(printed, "JPEG"))
-    red, green_, _blue = whole.getpixel((4, 4))
+    image, _ = await shown(coach, ana, written(printed, "JPEG"))
+    red, green_, _blue = image.getpixel((4, 4))
     assert (red > 250, green_ < 5) == (True, True)
 
     clear = Image.new("RGB", (8, 8), "red")
-    whole, small = await shown(coach, ana, written(clear, "PNG", transparency=(255, 0, 0)))
-    assert (whole.getpixel((4, 4))[3], small.getpixel((4, 4))) == (0, (255, 255, 255))
+    image, small = await shown(coach, ana, written(clear, "PNG", transparency=(255, 0, 0)))
+    assert (image.getpixel((4, 4))[3], small.getpixel((4, 4))) == (0, (255, 255, 255))
 
     frames = [Image.new("RGB", (9, 9), colour) for colour in ("red", "blue")]
     for kind in ("PNG", "WEBP"):
-        whole, _ = await shown(coach, ana, written(frames[0], kind, save_all=True, append_images=frames[1:]))
-        assert (getattr(whole, "n_frames", 1), whole.convert("RGB").getpixel((4, 4))[0] > 250) == (1, True)
+        image, _ = await shown(coach, ana, written(frames[0], kind, save_all=True, append_images=frames[1:]))
+        assert (getattr(image, "n_frames", 1), image.convert("RGB").getpixel((4, 4))[0] > 250) == (1, True)
 
     green = Image.new("RGB", (8, 8), (10, 200, 30))
     srgb = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
     for profile in (srgb, b"rubbish" * 20):
-        whole, _ = await shown(coach, ana, written(green, "PNG", icc_profile=profile))
-        assert (whole.getpixel((4, 4)), whole.info.get("icc_profile")) == ((10, 200, 30), None)
+        image, _ = await shown(coach, ana, written(green, "PNG", icc_profile=profile))
+        assert (image.getpixel((4, 4)), image.info.get("icc_profile")) == ((10, 200, 30), None)
 
 
-async def test_the_process_that_decodes_may_die(coach: CoachClient, ana: str) -> None:
+async def test_image_process_is_restarted_after_it_is_killed(coach: CoachClient, ana: str) -> None:
     (await add(coach, ana, picture())).ok(201)
     helper = coach.ctx.services.image_processor._process
     assert helper is not None
@@ -171,7 +171,7 @@ async def test_the_process_that_decodes_may_die(coach: CoachClient, ana: str) ->
 # --- downloads -----------------------------------------------------------------------------------------------------
 
 
-async def test_known_versions_are_told_apart(coach: CoachClient, ana: str) -> None:
+async def test_download_honours_conditional_and_range_headers(coach: CoachClient, ana: str) -> None:
     link = (await send(coach, ana, part(FILE) + END)).ok(201)["url"]
     tag = (await fetch(coach, link)).headers["ETag"]
     for known, status in ((tag, 304), (f"W/{tag}", 304), ("*", 304), (f'"x", {tag}', 304), (f'"x{tag[1:]}', 200)):
@@ -183,10 +183,10 @@ async def test_known_versions_are_told_apart(coach: CoachClient, ana: str) -> No
     assert (await fetch(coach, link.replace("expires=", "expires=0"))).status == 403
 
 
-async def test_half_a_file_is_not_taken_for_a_whole_one(coach: CoachClient, ana: str) -> None:
-    """Bytes that go while they are read break the connection: nothing else is said in their place."""
-    made = (await send(coach, ana, part(FILE, PDF[:-6] + bytes(9_000_000) + b"%%EOF\n") + END)).ok(201)
+async def test_truncated_file_breaks_the_connection(coach: CoachClient, ana: str) -> None:
+    """A download whose chunks are deleted while it is sent breaks the connection instead of ending early."""
+    plan = (await send(coach, ana, part(FILE, PDF[:-6] + bytes(9_000_000) + b"%%EOF\n") + END)).ok(201)
     [file] = await coach.ctx.db["fs.files"].distinct("_id", {"companyId": coach.ctx.company_id})
     await coach.ctx.db["fs.chunks"].delete_many({"files_id": ObjectId(file), "n": {"$gt": 5}})
     with pytest.raises(aiohttp.ClientError):
-        await fetch(coach, made["url"])
+        await fetch(coach, plan["url"])

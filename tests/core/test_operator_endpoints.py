@@ -76,13 +76,13 @@ async def test_a_lost_database_is_503_and_says_nothing_of_itself(settings: Setti
         update={"mongodb_uri": "mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=50&connectTimeoutMS=50"}
     )
     async with runtime.open_services(lost) as services, TestServer(create_app(lost, services)) as server:
-        somebody = CoachClient(server, "cs_ak_x", None)
-        reply = await somebody.get("/me")
+        client = CoachClient(server, "cs_ak_x", None)
+        reply = await client.get("/me")
         reply.refused(503, "database")
         assert b"127.0.0.1" not in reply.raw
-        (await somebody.get("/readyz")).refused(503)
-        (await somebody.get("/healthz")).ok()
-        await somebody.close()
+        (await client.get("/readyz")).refused(503)
+        (await client.get("/healthz")).ok()
+        await client.close()
 
 
 async def test_a_database_that_never_answers_is_not_waited_for(
@@ -94,9 +94,9 @@ async def test_a_database_that_never_answers_is_not_waited_for(
             update={"mongodb_uri": f"mongodb://127.0.0.1:{silent.getsockname()[1]}/?directConnection=true"}
         )
         async with runtime.open_services(frozen) as services, TestServer(create_app(frozen, services)) as server:
-            somebody = CoachClient(server, None, None)
-            (await somebody.get("/readyz")).refused(503, "does not respond")
-            await somebody.close()
+            client = CoachClient(server, None, None)
+            (await client.get("/readyz")).refused(503, "does not respond")
+            await client.close()
 
 
 async def test_metrics_count_requests_by_route_and_never_by_path(coach: CoachClient, anonymous: CoachClient) -> None:

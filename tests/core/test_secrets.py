@@ -33,7 +33,7 @@ from tests.support.declared_world import make_world
 OLD, NEW = parse_master_key(new_master_key()), parse_master_key(new_master_key())
 
 
-def test_what_is_sealed_opens_only_whole_and_for_its_record() -> None:
+def test_encrypted_value_is_bound_to_its_record() -> None:
     vault = Vault([NEW])
     sealed = vault.seal(b"secret", "apiKey:1")
     assert b"secret" not in sealed
@@ -84,8 +84,8 @@ def test_the_command_rotates(settings: Settings) -> None:
         "MONGODB_DATABASE": f"{settings.mongodb_database}_rotated",
         "SECRET_KEYS": ",".join([new_master_key(), new_master_key()]),
     }
-    told = CliRunner().invoke(main, ["rotate-secrets"], env=given)
-    assert (told.exit_code, told.output) == (0, "0 keys, 0 of them re-encrypted\n")
+    result = CliRunner().invoke(main, ["rotate-secrets"], env=given)
+    assert (result.exit_code, result.output) == (0, "0 keys, 0 of them re-encrypted\n")
 
 
 async def test_a_revoked_key_fails_on_the_next_request_of_every_process(settings: Settings, coach: CoachClient) -> None:
@@ -103,13 +103,13 @@ async def test_a_revoked_key_fails_on_the_next_request_of_every_process(settings
 
 @pytest.fixture(params=["json", "console"])
 def log(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[io.BytesIO]:
-    """What the service writes to its log, everything included."""
-    told = io.BytesIO()
-    kept_open = io.TextIOWrapper(told, write_through=True)
-    monkeypatch.setattr(sys, "stderr", kept_open)
+    """The log of the service at level debug."""
+    stream = io.BytesIO()
+    wrapper = io.TextIOWrapper(stream, write_through=True)
+    monkeypatch.setattr(sys, "stderr", wrapper)
     before = structlog.get_config()
     logs.configure(request.param, "debug")
-    yield told
+    yield stream
     structlog.configure(**before)
 
 
@@ -136,8 +136,8 @@ async def test_no_answer_and_no_log_line_holds_a_secret(
     stored = await _stored_secrets(coach)
     secrets_of_ours = {*stored, *settings.secret_keys, "argon2id"}
     for where, raw in answers:
-        told = {secret for secret in secrets_of_ours if secret.encode() in raw}
-        assert not told, where
+        leaked = {secret for secret in secrets_of_ours if secret.encode() in raw}
+        assert not leaked, where
     lines = log.getvalue().decode()
     assert "/coach/customers/{customerId}" in lines
     for secret in {*secrets_of_ours, str(coach.key), PASSWORD, "a wrong password", email, str(coach.ctx.caller.email)}:
@@ -155,7 +155,7 @@ def test_a_failure_is_logged_without_the_values_at_hand(log: io.BytesIO) -> None
     assert password not in lines
 
 
-async def test_how_the_database_is_reached_is_told_to_the_log_alone(settings: Settings, log: io.BytesIO) -> None:
+async def test_database_address_is_only_logged(settings: Settings, log: io.BytesIO) -> None:
     uri = str(settings.mongodb_uri).replace("://", "://someone:hunter2@")
     locked_out = runtime.open_services(settings.model_copy(update={"mongodb_uri": uri}))
     async with locked_out as services, TestServer(create_app(settings, services)) as server:
@@ -174,13 +174,13 @@ async def _bare(anonymous: CoachClient, route: Any) -> Any:
 
 async def _stored_secrets(coach: CoachClient) -> set[str]:
     """Every hash kept for the company."""
-    found: set[str] = set()
+    secrets: set[str] = set()
     for collection in ("apiKeys", "identities", "sessions", "passwordResets", "customers"):
         async for document in coach.ctx.db[collection].find({"companyId": coach.ctx.company_id}):
             text = json.dumps(document, default=str)
-            found |= {part for part in text.split('"') if len(part) == 64 or part.startswith("$argon2")}
-    assert len(found) > 4
-    return found
+            secrets |= {part for part in text.split('"') if len(part) == 64 or part.startswith("$argon2")}
+    assert len(secrets) > 4
+    return secrets
 
 
 def test_the_key_file_is_its_owner_s_alone(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Photos and plans: judged by content, written anew, kept with the record that names them."""
+"""Photos and plans: validated by content, re-encoded and stored with their record."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ async def add(coach: CoachClient, ana: str, file: bytes | None, side: str = "1",
 
 
 async def stored(coach: CoachClient) -> tuple[int, int]:
-    """How many files the company has, and how many chunks nobody's file has."""
+    """Return the number of files of the company and the number of files with chunks but no file document."""
     db = coach.ctx.db
     ids = [f["_id"] async for f in db["fs.files"].find({"companyId": coach.ctx.company_id})]
     of_files = await db["fs.chunks"].distinct("files_id", {"files_id": {"$in": ids}})
     assert set(of_files) == set(ids), "every file has its bytes"
-    everything = {f["_id"] async for f in db["fs.files"].find({}, {"_id": 1})}
-    return len(ids), len(set(await db["fs.chunks"].distinct("files_id")) - everything)
+    all_ids = {f["_id"] async for f in db["fs.files"].find({}, {"_id": 1})}
+    return len(ids), len(set(await db["fs.chunks"].distinct("files_id")) - all_ids)
 
 
 async def fetch(coach: CoachClient, url: str, **headers: str) -> Any:
     return await coach.send("GET", url.removeprefix("http://coaching.test"), headers=headers)
 
 
-async def test_a_photo_is_put_to_its_date_and_side(coach: CoachClient, ana: str) -> None:
+async def test_photos_of_one_date_share_a_record(coach: CoachClient, ana: str) -> None:
     front = (await add(coach, ana, picture())).ok(201)
     both = (await add(coach, ana, picture("PNG"), "2", "2026-03-02T10:30:00Z")).ok(201)
 
@@ -80,16 +80,18 @@ async def test_a_photo_is_put_to_its_date_and_side(coach: CoachClient, ana: str)
         ("2026-11-11T04:30:00", "2026-11-11"),
     ],
 )
-async def test_a_moment_counts_for_the_client_s_own_date(coach: CoachClient, ana: str, moment: str, date: str) -> None:
+async def test_instant_is_converted_to_the_local_date_of_the_client(
+    coach: CoachClient, ana: str, moment: str, date: str
+) -> None:
     """Contract 1: dates are the client's local dates."""
     (await coach.patch(ana, {"timezone": "America/Los_Angeles"})).ok()
     assert (await add(coach, ana, None, "1", moment)).ok(201)["createdAt"] == date
 
 
-async def test_a_photo_s_creation_may_come_without_a_file(coach: CoachClient, ana: str) -> None:
+async def test_photo_record_can_be_created_without_a_file(coach: CoachClient, ana: str) -> None:
     """Specification 4: progress photo creation and profile photo update accept a request without a new file."""
-    made = (await add(coach, ana, None)).ok(201)
-    assert made["photos"]["frontKey"] is None
+    record = (await add(coach, ana, None)).ok(201)
+    assert record["photos"]["frontKey"] is None
     with_file = (await add(coach, ana, picture())).ok(201)
     again = (await add(coach, ana, None)).ok(201)
     assert again["photos"]["frontKey"] == with_file["photos"]["frontKey"]
@@ -110,7 +112,7 @@ async def test_a_photo_s_creation_may_come_without_a_file(coach: CoachClient, an
         ({"createdAt": "2026-03-02", "imageSideIndex": "front"}, "imageSideIndex"),
     ],
 )
-async def test_the_texts_of_an_upload_are_judged(
+async def test_text_fields_of_an_upload_are_validated(
     coach: CoachClient, ana: str, texts: dict[str, str], field: str
 ) -> None:
     reply = await coach.send("POST", f"{ana}/progress-photos", data=form(picture(), **texts))
@@ -130,9 +132,7 @@ async def test_the_texts_of_an_upload_are_judged(
         (b"\xff\xd8\xff\xe0" + b"\x00" * 500, "me.jpg"),
     ],
 )
-async def test_what_is_no_whole_picture_is_refused_and_nothing_stored(
-    coach: CoachClient, ana: str, file: bytes, name: str
-) -> None:
+async def test_invalid_picture_is_rejected_and_not_stored(coach: CoachClient, ana: str, file: bytes, name: str) -> None:
     """Contract 7: recognised by content, not by name; anything else is 400 and leaves no chunks behind."""
     data = form(file, name=name, createdAt="2026-03-02", imageSideIndex="1")
     (await coach.send("POST", f"{ana}/progress-photos", data=data)).refused(400)
@@ -140,42 +140,42 @@ async def test_what_is_no_whole_picture_is_refused_and_nothing_stored(
     assert (await coach.get(f"{ana}/progress-photos", pageSize=10, pageNum=1)).ok()["totalDocs"] == 0
 
 
-async def test_a_bomb_is_refused(coach: CoachClient, ana: str) -> None:
+async def test_decompression_bomb_is_rejected(coach: CoachClient, ana: str) -> None:
     out = io.BytesIO()
     Image.new("1", (30_000, 30_000)).save(out, "PNG")
     (await add(coach, ana, out.getvalue())).refused(400, "pixels")
     assert await stored(coach) == (0, 0)
 
 
-async def test_a_file_over_the_limit_is_refused_and_leaves_nothing(coach: CoachClient, ana: str) -> None:
+async def test_file_over_the_limit_is_rejected_and_not_stored(coach: CoachClient, ana: str) -> None:
     (await add(coach, ana, b"\xff\xd8" + b"\x00" * 15_000_001)).refused(413)
     assert await stored(coach) == (0, 0)
 
 
-async def test_the_place_is_stripped_and_the_picture_upright(coach: CoachClient, ana: str) -> None:
+async def test_photo_is_rotated_and_its_metadata_removed(coach: CoachClient, ana: str) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6  # to be turned by a quarter
     exif.get_ifd(0x8825)[2] = (48.0, 12.0, 30.0)
-    made = (await add(coach, ana, picture(size=(60, 40), exif=exif))).ok(201)
+    record = (await add(coach, ana, picture(size=(60, 40), exif=exif))).ok(201)
 
-    shown = Image.open(io.BytesIO((await fetch(coach, made["photos"]["frontUrl"])).raw))
+    shown = Image.open(io.BytesIO((await fetch(coach, record["photos"]["frontUrl"])).raw))
     assert shown.size == (40, 60)
     assert not shown.getexif()
-    small = Image.open(io.BytesIO((await fetch(coach, made["photos"]["frontThumbnailUrl"])).raw))
+    small = Image.open(io.BytesIO((await fetch(coach, record["photos"]["frontThumbnailUrl"])).raw))
     assert max(small.size) <= 320
 
 
-async def test_a_replaced_photo_takes_its_bytes_along(coach: CoachClient, ana: str) -> None:
-    made = (await add(coach, ana, picture())).ok(201)
-    path = f"{ana}/progress-photos/{made['_id']}"
+async def test_replacing_a_photo_deletes_its_files(coach: CoachClient, ana: str) -> None:
+    record = (await add(coach, ana, picture())).ok(201)
+    path = f"{ana}/progress-photos/{record['_id']}"
 
     changed = (await coach.send("PUT", path, data=form(picture("PNG"), imageSideIndex="1"))).ok()
 
-    assert changed["photos"]["frontKey"] != made["photos"]["frontKey"]
-    assert re.fullmatch(r"[0-9a-f]{24}\.jpg", made["photos"]["frontKey"])
+    assert changed["photos"]["frontKey"] != record["photos"]["frontKey"]
+    assert re.fullmatch(r"[0-9a-f]{24}\.jpg", record["photos"]["frontKey"])
     assert re.fullmatch(r"[0-9a-f]{24}\.png", changed["photos"]["frontKey"])
     assert await stored(coach) == (2, 0), "the photo and its thumbnail"
-    (await fetch(coach, made["photos"]["frontUrl"])).refused(404)
+    (await fetch(coach, record["photos"]["frontUrl"])).refused(404)
     (await coach.send("PUT", path, data=form(None, imageSideIndex="1"))).refused(400, "imageFile")
     (await coach.send("PUT", path, data=form(picture()))).refused(400, "imageSideIndex")
     unknown = f"{ana}/progress-photos/{UNKNOWN}"
@@ -186,7 +186,7 @@ async def test_a_replaced_photo_takes_its_bytes_along(coach: CoachClient, ana: s
     (await coach.delete(path)).refused(404)
 
 
-async def test_a_profile_photo(coach: CoachClient, ana: str) -> None:
+async def test_profile_photo_can_be_replaced_and_read(coach: CoachClient, ana: str) -> None:
     path = f"{ana}/profile-photo"
     assert (await coach.send("PUT", path)).ok()["profilePhotoUrl"] is None
     first = (await coach.send("PUT", path, data=form(picture(), "profilePhotoFile"))).ok()
@@ -217,7 +217,7 @@ async def test_plans_are_numbered_versions(coach: CoachClient, ana: str) -> None
     (await upload(PDF[:-10], "cut.pdf")).refused(400)
 
 
-async def test_a_plan_without_its_file_is_the_documented_failure(coach: CoachClient, ana: str) -> None:
+async def test_plan_upload_without_a_file_returns_500(coach: CoachClient, ana: str) -> None:
     """Specification 7: a nutrition-plan upload without `file` can return 500; contract 3: with `code`, nothing written."""
     for data in (None, form(None, other="x"), form(PDF, "anotherField")):
         error = (await coach.send("POST", f"{ana}/nutrition-plans", data=data)).refused(500)
@@ -244,19 +244,19 @@ async def test_a_retried_upload_is_executed_once(coach: CoachClient, ana: str) -
     assert await stored(coach) == (2, 0)
 
 
-async def test_an_erased_client_s_links_are_dead_at_once_and_the_bytes_go(coach: CoachClient, ana: str) -> None:
-    made = (await add(coach, ana, picture())).ok(201)
+async def test_erasing_a_client_invalidates_links_and_deletes_files(coach: CoachClient, ana: str) -> None:
+    record = (await add(coach, ana, picture())).ok(201)
     (await coach.delete(ana)).ok(204)
-    (await fetch(coach, made["photos"]["frontUrl"])).refused(404)
+    (await fetch(coach, record["photos"]["frontUrl"])).refused(404)
 
-    async def gone() -> bool:
+    async def files_deleted() -> bool:
         return await coach.ctx.db["fs.files"].count_documents({"companyId": coach.ctx.company_id}) == 0
 
-    await until(gone, "the bytes are gone")
+    await until(files_deleted, "the files are deleted")
     assert await stored(coach) == (0, 0)
 
 
-async def test_many_uploads_at_once_all_arrive(coach: CoachClient, ana: str) -> None:
+async def test_concurrent_uploads_are_all_stored(coach: CoachClient, ana: str) -> None:
     replies = await asyncio.gather(*(add(coach, ana, picture(), "1", f"2026-01-{day:02}") for day in range(1, 13)))
     assert all(reply.status == 201 for reply in replies)
     assert await stored(coach) == (24, 0)

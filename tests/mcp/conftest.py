@@ -40,7 +40,7 @@ async def browser(public_server: TestServer, coach: CoachClient) -> AsyncIterato
 
 @pytest.fixture
 async def signed_out_browser(public_server: TestServer) -> AsyncIterator[Visitor]:
-    """A browser in which nobody is signed in."""
+    """A browser without a signed-in user."""
     visitor = Visitor(public_server)
     yield visitor
     await visitor.close()

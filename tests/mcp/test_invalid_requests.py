@@ -1,4 +1,4 @@
-"""What /mcp says of requests that are nearly right: each is told what is wrong with it, and nothing that is not."""
+"""Responses of /mcp to invalid requests: each error states the actual cause."""
 
 from __future__ import annotations
 
@@ -23,9 +23,11 @@ async def test_unsupported_json_value_is_named_in_the_error(mcp: McpHttpClient, 
     assert "a value that is not supported" in reply.json["error"]["message"]
 
 
-@pytest.mark.parametrize("beside", [b"NaN", b"-Infinity", b'"\xff"', b"1e999]", b"01"], ids=str)
-async def test_malformed_json_with_an_unsupported_value_is_a_parse_error(mcp: McpHttpClient, beside: bytes) -> None:
-    body = b'{"a": 1e999, "b": ' + beside + b"}"
+@pytest.mark.parametrize("unsupported", [b"NaN", b"-Infinity", b'"\xff"', b"1e999]", b"01"], ids=str)
+async def test_malformed_json_with_an_unsupported_value_is_a_parse_error(
+    mcp: McpHttpClient, unsupported: bytes
+) -> None:
+    body = b'{"a": 1e999, "b": ' + unsupported + b"}"
     reply = await mcp.send(data=body, headers={"Content-Type": "application/json"})
     assert (reply.status, reply.json["error"]["code"]) == (400, -32700)
 

@@ -165,10 +165,10 @@ async def test_no_token_or_code_is_stored_in_clear_text(
     application = await register(unauthenticated, token_endpoint_auth_method="client_secret_post")
     code = redirect_query(await decide(browser, application))["code"]
     tokens = (await application.exchange(code)).ok()
-    kept = str([each async for each in coach.ctx.db[store.grants.name].find({})])
-    kept += str([each async for each in coach.ctx.db["oauthClients"].find({})])
+    stored = str([each async for each in coach.ctx.db[store.grants.name].find({})])
+    stored += str([each async for each in coach.ctx.db["oauthClients"].find({})])
     secrets = (code, tokens["access_token"], tokens["refresh_token"], application.registered["client_secret"])
-    assert not any(part in kept for secret in secrets for part in secret.split("."))
+    assert not any(part in stored for secret in secrets for part in secret.split("."))
 
 
 async def test_password_change_revokes_all_assistants(
@@ -226,8 +226,8 @@ async def test_official_client_completes_the_oauth_flow(
     async with httpx2.AsyncClient(auth=provider) as http:
         transport = streamable_http_client(str(public_server.make_url("/mcp")), http_client=http)
         async with Client(transport, mode=mode) as client:
-            found = await client.call_tool("list_customers", {})
-            assert [each["name"] for each in found.structured_content["docs"]] == ["Ana"]  # type: ignore[index]
+            result = await client.call_tool("list_customers", {})
+            assert [each["name"] for each in result.structured_content["docs"]] == ["Ana"]  # type: ignore[index]
             assert len(sent_to) == 1
             await coach.ctx.db[store.grants.name].update_many(
                 {"companyId": coach.ctx.company_id}, {"$set": {"access.0.until": now() - timedelta(seconds=1)}}

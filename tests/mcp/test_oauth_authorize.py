@@ -1,4 +1,4 @@
-"""What is put to a coach and what is not: a person is told on a page, a program in the redirect, nobody is sent astray."""
+"""Authorization requests: errors are shown on a page or sent in the redirect, and only to registered addresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools let in whom they declare: listed for those alone, refused to the others, and blind to other companies."""
+"""Access to tools: listed and callable only with their permission, and restricted to the company."""
 
 from __future__ import annotations
 
@@ -134,8 +134,8 @@ async def test_employee_is_limited_to_assigned_clients(public_server: TestServer
     assert eli is not None
     grant = await let_in(coach.ctx.acting_as(eli))
     async with McpHttpClient(public_server, {"Authorization": f"Bearer {grant.tokens.access}"}) as mcp:
-        found = (await mcp.call("list_customers"))["structuredContent"]
-        assert [each["_id"] for each in found["docs"]] == [mine["_id"]]
+        page = (await mcp.call("list_customers"))["structuredContent"]
+        assert [each["_id"] for each in page["docs"]] == [mine["_id"]]
         said = await mcp.call("get_workouts", customerId=colleagues["_id"], startDate=MONDAY, endDate=MONDAY)
         text = tool_error(said, "assigned to another coach", "Tell the coach", "list_customers")
         assert "permission" not in text and "reading" not in text

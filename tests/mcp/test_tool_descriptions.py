@@ -1,4 +1,4 @@
-"""What assistants are told, so that they need not guess."""
+"""Tool descriptions, schemas and hints for assistants."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ async def test_schemas_describe_set_types_and_local_dates(mcp: McpHttpClient) ->
     tools = {tool["name"]: tool for tool in (await mcp.request("tools/list")).ok()["result"]["tools"]}
     exercise = tools["create_workout"]["inputSchema"]["properties"]["exercises"]["items"]["properties"]
     assert "at most 100 in all" in exercise["sets"]["description"]
-    one = exercise["sets"]["items"]["properties"]
-    assert "exactly one of reps, seconds and meters" in one["reps"]["description"]
-    assert "not with meters" in one["load"]["description"]
+    set_properties = exercise["sets"]["items"]["properties"]
+    assert "exactly one of reps, seconds and meters" in set_properties["reps"]["description"]
+    assert "not with meters" in set_properties["load"]["description"]
     reminder = tools["add_workout_item"]["inputSchema"]["properties"]["reminder"]["properties"]
     assert "ISO 8601" in reminder["time"]["description"]
     for name in ("list_customers", "get_customer"):
@@ -38,8 +38,8 @@ async def test_create_customer_reports_whether_an_invitation_is_sent(
     address = f"ana-{coach.ctx.company_id}@example.com"
     invited = tool_result(await mcp.call("create_customer", name="Ana", email=address))
     assert (invited["invited"], "hint" in invited) == (True, False)
-    nobody = tool_result(await mcp.call("create_customer", name="Björn", sendInvitation=True))
-    assert (nobody["invited"], "no e-mail address" in nobody["hint"]) == (False, True)
+    not_invited = tool_result(await mcp.call("create_customer", name="Björn", sendInvitation=True))
+    assert (not_invited["invited"], "no e-mail address" in not_invited["hint"]) == (False, True)
     assert await mailed_token(settings, address)
 
 

@@ -1,4 +1,4 @@
-"""What assistants are told when something goes wrong at the end of a change."""
+"""Tool results when a change fails at its end."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def fragile(settings: Settings, services: Services, coach: CoachClient) ->
     async with wire_to(str(settings.mongodb_uri)) as (wire, uri):
         client = connect(uri, timeout_ms=300)
         app = create_app(settings, replace(services, db=database(client, settings.mongodb_database)))
-        app.cleanup_ctx.clear()  # nobody works in the background: what comes over the wire is the story's
+        app.cleanup_ctx.clear()  # no background jobs: the test sends every command to the database
         async with TestServer(app) as server, McpHttpClient(server, {"X-API-Key": str(coach.key)}) as mcp:
             yield Fragile(mcp, wire)
         await asyncio.to_thread(client.close)  # it says goodbye over the wire, which is passed on here

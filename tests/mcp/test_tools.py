@@ -92,28 +92,28 @@ async def test_list_customers_takes_the_specified_parameters(mcp: McpHttpClient,
 
 
 async def test_get_customer_returns_trainer_name_and_local_date(mcp: McpHttpClient, coach: CoachClient) -> None:
-    made = await coach.create_customer(assignedTo=str(coach.ctx.caller.id), timezone="Pacific/Kiritimati")
-    found = tool_result(await mcp.call("get_customer", customerId=made["_id"]))
-    assert found["assignedTo"] == {"_id": str(coach.ctx.caller.id), "name": "Olga Owner"}
-    assert found["timezone"] == "Pacific/Kiritimati"
-    assert found["today"] == str(coach.ctx.caller.today("Pacific/Kiritimati"))
+    created = await coach.create_customer(assignedTo=str(coach.ctx.caller.id), timezone="Pacific/Kiritimati")
+    customer = tool_result(await mcp.call("get_customer", customerId=created["_id"]))
+    assert customer["assignedTo"] == {"_id": str(coach.ctx.caller.id), "name": "Olga Owner"}
+    assert customer["timezone"] == "Pacific/Kiritimati"
+    assert customer["today"] == str(coach.ctx.caller.today("Pacific/Kiritimati"))
 
 
 async def test_client_created_by_tool_is_visible_over_rest(mcp: McpHttpClient, coach: CoachClient) -> None:
-    made = tool_result(await mcp.call("create_customer", name="Ana", email="ana@example.com", sendInvitation=False))
-    assert "firstAccessToken" not in made
-    assert (made["invited"], "hint" in made) == (False, False)
-    read = (await coach.get(f"/coach/customers/{made['_id']}")).ok()
+    created = tool_result(await mcp.call("create_customer", name="Ana", email="ana@example.com", sendInvitation=False))
+    assert "firstAccessToken" not in created
+    assert (created["invited"], "hint" in created) == (False, False)
+    read = (await coach.get(f"/coach/customers/{created['_id']}")).ok()
     assert (read["name"], read["email"]) == ("Ana", "ana@example.com")
     tool_error(await mcp.call("create_customer", email="nobody"), "name is required", "email must be an e-mail address")
 
 
 async def test_workout_created_by_tool_reads_the_same_over_rest(mcp: McpHttpClient, coach: CoachClient) -> None:
     client = await coach.create_customer()
-    found = tool_result(await mcp.call("list_exercises", search="back squat", pageSize=1))["docs"][0]
+    exercise = tool_result(await mcp.call("list_exercises", search="back squat", pageSize=1))["docs"][0]
     plank = tool_result(await mcp.call("list_exercises", search="plank", pageSize=1))["docs"][0]
     squat = {
-        "exerciseId": found["_id"],
+        "exerciseId": exercise["_id"],
         "superset": "A",
         "sets": [
             {"reps": 5, "load": 40, "isWarmup": True},
@@ -122,17 +122,17 @@ async def test_workout_created_by_tool_reads_the_same_over_rest(mcp: McpHttpClie
     }
     hold = {"exerciseId": plank["_id"], "superset": "A", "instructions": "Breathe", "sets": [{"seconds": 60}]}
     run = {"exerciseId": plank["_id"], "sets": [{"meters": 400, "count": 2}]}
-    made = tool_result(
+    created = tool_result(
         await mcp.call(
             "create_workout", customerId=client["_id"], date=MONDAY, name="Legs", exercises=[squat, hold, run]
         )
     )
-    assert made["customer"] == {"_id": client["_id"], "name": "Ana"}
-    assert made["units"]["load"] == "kg"
+    assert created["customer"] == {"_id": client["_id"], "name": "Ana"}
+    assert created["units"]["load"] == "kg"
     (block,) = await coach.calendar(client)
-    assert (block["_id"], block["name"], block["date"]) == (made["workout"]["_id"], "Legs", MONDAY)
+    assert (block["_id"], block["name"], block["date"]) == (created["workout"]["_id"], "Legs", MONDAY)
     first, second, third = block["items"]
-    assert first["exercise"]["name"] == found["name"]
+    assert first["exercise"]["name"] == exercise["name"]
     assert first["supersetId"] == second["supersetId"] == "A"
     assert [(each["index"], each["type"], each["isWarmup"]) for each in first["exerciseSets"]] == [
         (1, "reps_load", True),
@@ -149,9 +149,9 @@ async def test_workout_created_over_rest_reads_the_same_by_tool(mcp: McpHttpClie
     block = await coach.schedule(client)
     path = f"/coach/customers/{client['_id']}/wblocks/{block['_id']}/witems"
     item = (await coach.post(path, {"type": "TASK", "taskFields": {"title": "Walk", "description": "Slowly"}})).ok(201)
-    found = tool_result(await mcp.call("get_workouts", customerId=client["_id"], startDate=MONDAY, endDate=MONDAY))
-    (read,) = found["docs"]
-    assert (read["_id"], read["name"], found["totalDocs"]) == (block["_id"], block["name"], 1)
+    page = tool_result(await mcp.call("get_workouts", customerId=client["_id"], startDate=MONDAY, endDate=MONDAY))
+    (read,) = page["docs"]
+    assert (read["_id"], read["name"], page["totalDocs"]) == (block["_id"], block["name"], 1)
     assert read["items"] == [
         {
             "_id": item["_id"],
@@ -264,8 +264,8 @@ async def test_official_client_in_each_protocol_era(public_server: TestServer, c
         assert assistant.server_info.name == "coaching-service"
         listed = await assistant.list_tools()
         assert sorted(tool.name for tool in listed.tools) == sorted(NAMES)
-        made = await assistant.call_tool("create_customer", {"name": "Ana", "sendInvitation": False})
-        assert made.structured_content is not None
-        assert (await coach.get(f"/coach/customers/{made.structured_content['_id']}")).ok()["name"] == "Ana"
+        created = await assistant.call_tool("create_customer", {"name": "Ana", "sendInvitation": False})
+        assert created.structured_content is not None
+        assert (await coach.get(f"/coach/customers/{created.structured_content['_id']}")).ok()["name"] == "Ana"
         missing = await assistant.call_tool("get_customer", {"customerId": UNKNOWN})
         assert missing.is_error

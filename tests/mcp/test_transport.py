@@ -140,10 +140,10 @@ async def test_json_that_is_not_a_message_is_an_invalid_request(
 @pytest.mark.parametrize("version", [None, "2025-03-26"])
 async def test_batches_are_served_for_2025_03_26(mcp: McpHttpClient, version: str | None) -> None:
     headers = {"MCP-Protocol-Version": version} if version else {}
-    told = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-    reply = await mcp.post_json([LIST, told, {**LIST, "id": "two"}, {**LIST, "id": None}], **headers)
+    notification = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    reply = await mcp.post_json([LIST, notification, {**LIST, "id": "two"}, {**LIST, "id": None}], **headers)
     assert [each["id"] for each in reply.ok()] == [1, "two", None]
-    assert (await mcp.post_json([told, told], **headers)).status == 202
+    assert (await mcp.post_json([notification, notification], **headers)).status == 202
 
 
 @pytest.mark.parametrize(

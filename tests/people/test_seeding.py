@@ -1,4 +1,4 @@
-"""Many clients at once: counted, sorted and found like those created one by one."""
+"""Clients seeded in bulk: counted, sorted and searched like clients created through the API."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ async def seeded(coach: CoachClient, monkeypatch: pytest.MonkeyPatch) -> CoachCl
 
 
 async def all_clients(coach: CoachClient, *, archived: bool) -> list[dict]:
-    found, page = [], 1
+    clients, page = [], 1
     while page:
         answer = await coach.customers(archived=str(archived).lower(), pageNum=page)
-        found += answer["docs"]
+        clients += answer["docs"]
         page = answer["nextPage"]
-    return found
+    return clients
 
 
 async def test_the_totals_are_those_of_the_list(seeded: CoachClient) -> None:
@@ -41,7 +41,7 @@ async def test_the_totals_are_those_of_the_list(seeded: CoachClient) -> None:
     assert 0 < len(archived) < COUNT / 4
 
 
-async def test_they_are_listed_by_name_and_found_by_part_of_it(seeded: CoachClient) -> None:
+async def test_seeded_clients_are_sorted_and_searched_by_name(seeded: CoachClient) -> None:
     active = await all_clients(seeded, archived=False)
     keys = [(normalize(client["name"]), normalize(client["surname"])) for client in active]
     assert keys == sorted(keys)
@@ -50,7 +50,7 @@ async def test_they_are_listed_by_name_and_found_by_part_of_it(seeded: CoachClie
         assert someone["_id"] in [client["_id"] for client in (await seeded.customers(contains=term))["docs"]]
 
 
-async def test_they_are_plausible_and_different(seeded: CoachClient) -> None:
+async def test_seeded_clients_are_plausible_and_distinct(seeded: CoachClient) -> None:
     people = await all_clients(seeded, archived=False) + await all_clients(seeded, archived=True)
     assert all(client["email"].isascii() and client["email"].endswith("@example.com") for client in people)
     assert len({client["email"] for client in people}) == COUNT
@@ -62,10 +62,10 @@ async def test_they_are_plausible_and_different(seeded: CoachClient) -> None:
     assert counted == dict(groups)
 
 
-async def test_every_company_gets_the_same_people(seeded: CoachClient, other_company: CoachClient) -> None:
-    told: list[int] = []
-    await seeding.seed_clients(other_company.ctx.services, other_company.ctx, COUNT, told.append)
-    assert told == [50, 100, 120]
+async def test_every_company_gets_the_same_clients(seeded: CoachClient, other_company: CoachClient) -> None:
+    reported: list[int] = []
+    await seeding.seed_clients(other_company.ctx.services, other_company.ctx, COUNT, reported.append)
+    assert reported == [50, 100, 120]
 
     def facts(clients: list[dict]) -> list[tuple]:
         return [(c["name"], c["surname"], c["email"], c["birthday"], c["customerRoleData"]["groups"]) for c in clients]
@@ -75,17 +75,17 @@ async def test_every_company_gets_the_same_people(seeded: CoachClient, other_com
         assert facts(ours) == facts(await all_clients(other_company, archived=archived))
 
 
-async def test_trainers_can_be_named(coach: CoachClient, other_company: CoachClient) -> None:
+async def test_clients_are_assigned_to_given_trainers(coach: CoachClient, other_company: CoachClient) -> None:
     two = (coach.ctx.caller.id, other_company.ctx.caller.id)
     await seeding.seed_clients(coach.ctx.services, coach.ctx, COUNT, trainers=two)
     for trainer in two:
-        found = await customers.list_customers(coach.ctx, archived=False, page=1, size=50, trainers=[trainer])
-        assert found["totalDocs"] > COUNT / 5
+        result = await customers.list_customers(coach.ctx, archived=False, page=1, size=50, trainers=[trainer])
+        assert result["totalDocs"] > COUNT / 5
 
 
-def test_the_bar_says_how_many_there_are() -> None:
+def test_progress_bar_shows_the_total() -> None:
     screen = io.StringIO()
-    with seeding.progress_bar(Console(file=screen, force_terminal=True, width=80), 2_000) as told:
-        told(1_000)
-        told(2_000)
+    with seeding.progress_bar(Console(file=screen, force_terminal=True, width=80), 2_000) as advance:
+        advance(1_000)
+        advance(2_000)
     assert "2000/2000" in screen.getvalue()

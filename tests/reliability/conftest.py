@@ -13,8 +13,8 @@ from tests.support.service_process import Service
 @pytest.fixture
 async def service(tmp_path: Path) -> AsyncIterator[Service]:
     """A service for a story that starts and ends it as it likes; its folder does not exist yet."""
-    made = Service(tmp_path / "data")
+    instance = Service(tmp_path / "data")
     try:
-        yield made
+        yield instance
     finally:
-        await made.clean_up()
+        await instance.clean_up()

@@ -1,4 +1,4 @@
-"""The database that comes along (issue 2, section 2: Real MongoDB)."""
+"""The embedded MongoDB (issue 2, section 2: Real MongoDB)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def program(tmp_path: Path) -> MakeProgram:
 
 @pytest.fixture
 def real_mongod() -> str:
-    """The mongod of this machine, found before the story hides it."""
+    """The mongod of this machine, located before the test hides it."""
     return find_mongod()
 
 
@@ -74,16 +74,16 @@ def installed(monkeypatch: pytest.MonkeyPatch, site_packages: Path) -> None:
 
 
 @pytest.mark.usefixtures("bare_machine")
-def test_no_mongod_to_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_mongod_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One clear sentence saying what to install or set, exit code not 0; also where the wheel came without a mongod."""
     empty = tmp_path / "site-packages" / "fiftyone" / "db"
     empty.mkdir(parents=True)
     for _ in range(2):
-        told = CliRunner().invoke(main, ["ensure-indexes", "--data", str(tmp_path / "data")], env=_NO_SETTINGS)
-        assert (told.exit_code, told.stdout) == (1, "")
-        assert told.stderr.startswith("Error: There is no mongod on this machine. Set MONGODB_URI to a MongoDB")
-        assert "put a mongod 6.0 or newer on PATH" in told.stderr
-        assert told.stderr.count("\n") == 1
+        result = CliRunner().invoke(main, ["ensure-indexes", "--data", str(tmp_path / "data")], env=_NO_SETTINGS)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr.startswith("Error: There is no mongod on this machine. Set MONGODB_URI to a MongoDB")
+        assert "put a mongod 6.0 or newer on PATH" in result.stderr
+        assert result.stderr.count("\n") == 1
         installed(monkeypatch, empty.parent.parent)
 
 
@@ -95,26 +95,28 @@ def test_a_mongod_on_path_is_used_when_it_is_new_enough(program: MakeProgram, mo
     for number, (version, used) in enumerate(
         [("v6.0.0", True), ("v10.1.2", True), ("v5.0.31", False), ("v4.4.0", False), ("none", False)]
     ):
-        found = program(f'echo "db version {version}"; echo "Build Info: {{}}"', folder=f"bin{number}")
-        monkeypatch.setenv("PATH", str(found.parent))
+        mongod = program(f'echo "db version {version}"; echo "Build Info: {{}}"', folder=f"bin{number}")
+        monkeypatch.setenv("PATH", str(mongod.parent))
         if used:
-            assert find_mongod() == str(found)
+            assert find_mongod() == str(mongod)
         else:
             with pytest.raises(DatabaseUnavailable, match="no mongod on this machine"):
                 find_mongod()
 
 
-def test_one_too_old_gives_way_to_the_wheel(program: MakeProgram, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wheel_is_preferred_to_an_outdated_mongod_on_path(
+    program: MakeProgram, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(program('echo "db version v5.0.31"').parent))
-    found = Path(find_mongod())
-    assert found.parts[-4:] == ("fiftyone", "db", "bin", "mongod")
+    mongod = Path(find_mongod())
+    assert mongod.parts[-4:] == ("fiftyone", "db", "bin", "mongod")
     assert (
-        "db version v6.0.5" in subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout
+        "db version v6.0.5" in subprocess.run([mongod, "--version"], capture_output=True, text=True, check=True).stdout
     )
 
 
 @pytest.mark.usefixtures("bare_machine")
-def test_a_wheel_without_its_run_bit_is_made_runnable(
+def test_wheel_without_its_run_bit_is_made_executable(
     program: MakeProgram, real_mongod: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The file in the wheel is `fiftyone/db/bin/mongod` and may lack its run bit."""
@@ -126,8 +128,8 @@ def test_a_wheel_without_its_run_bit_is_made_runnable(
 
 
 @pytest.mark.usefixtures("bare_machine")
-def test_a_wheel_somebody_else_installed_without_its_run_bit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """What cannot be made runnable is said; /proc lets nobody change a mode."""
+def test_wheel_of_another_user_without_its_run_bit_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A mongod whose mode cannot be changed is reported; files in /proc have a fixed mode."""
     folder = tmp_path / "fiftyone" / "db" / "bin"
     folder.mkdir(parents=True)
     (folder / "mongod").symlink_to("/proc/self/status")
@@ -136,23 +138,23 @@ def test_a_wheel_somebody_else_installed_without_its_run_bit(monkeypatch: pytest
         running_mongod(tmp_path / "data").__enter__()
 
 
-# --- one that does not start ---------------------------------------------------------------------------------------
+# --- failing starts ------------------------------------------------------------------------------------------------
 
 
 def test_a_missing_library_is_named(program: MakeProgram, tmp_path: Path) -> None:
     complaint = "error while loading shared libraries: libcrypto.so.3: cannot open shared object file"
     broken = program(f'echo "mongod: {complaint}" >&2; exit 127')
-    with pytest.raises(DatabaseUnavailable) as told:
+    with pytest.raises(DatabaseUnavailable) as raised:
         running_mongod(tmp_path / "data", str(broken)).__enter__()
-    assert f"mongod ended while starting (mongod: {complaint}). Set MONGODB_URI" in str(told.value)
+    assert f"mongod ended while starting (mongod: {complaint}). Set MONGODB_URI" in str(raised.value)
 
 
-def test_a_cpu_without_avx_is_thought_of(program: MakeProgram, tmp_path: Path) -> None:
+def test_cpu_without_avx_is_reported(program: MakeProgram, tmp_path: Path) -> None:
     with pytest.raises(DatabaseUnavailable, match=r"mongod ended while starting\. Set MONGODB_URI .*\(.*AVX\)\.$"):
         running_mongod(tmp_path / "data", str(program("kill -ILL $$"))).__enter__()
 
 
-def test_a_program_of_another_machine(tmp_path: Path) -> None:
+def test_mongod_of_another_architecture_is_reported(tmp_path: Path) -> None:
     alien = tmp_path / "mongod"
     alien.write_bytes(b"\x7fELF\x02\x01\x01 not for this machine")
     alien.chmod(0o755)
@@ -160,7 +162,7 @@ def test_a_program_of_another_machine(tmp_path: Path) -> None:
         running_mongod(tmp_path / "data", str(alien)).__enter__()
 
 
-def test_damaged_data_are_left_alone_and_the_log_is_named(tmp_path: Path, real_mongod: str) -> None:
+def test_damaged_data_are_unchanged_and_the_log_is_named(tmp_path: Path, real_mongod: str) -> None:
     data = tmp_path / "data" / "mongodb"
     data.mkdir(parents=True)
     (data / "WiredTiger").write_text("not a database")
@@ -171,21 +173,21 @@ def test_damaged_data_are_left_alone_and_the_log_is_named(tmp_path: Path, real_m
     assert (data / "WiredTiger").read_text() == "not a database"
 
 
-def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+def test_unusable_data_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(DatabaseUnavailable, match=r"cannot be used \(Not a directory\): choose another with --data\.$"):
         running_mongod(tmp_path / "file" / "data").__enter__()
 
 
-# --- one that does -------------------------------------------------------------------------------------------------
+# --- running mongod ------------------------------------------------------------------------------------------------
 
 
-def test_data_survive_an_end_a_kill_and_another_port(tmp_path: Path) -> None:
+def test_data_survive_a_shutdown_a_kill_and_a_new_port(tmp_path: Path) -> None:
     """A single-node replica set (so transactions work) on loopback; a start after a kill -9 recovers."""
     folder = tmp_path / "data"
     with running_mongod(folder) as uri, connected(uri) as client:
-        found = re.fullmatch(r"mongodb://127\.0\.0\.1:(\d+)/\?replicaSet=rs0", uri)
-        assert found
+        address = re.fullmatch(r"mongodb://127\.0\.0\.1:(\d+)/\?replicaSet=rs0", uri)
+        assert address
         clients = client.story.clients
         with client.start_session() as session:
             session.with_transaction(lambda s: _book(clients, s, "kept"))
@@ -198,14 +200,14 @@ def test_data_survive_an_end_a_kill_and_another_port(tmp_path: Path) -> None:
     assert mongods_of(folder) == []
     assert sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) < 20_000_000
 
-    # Somebody else has the port by now.
-    with socket.socket() as somebody:
-        somebody.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        somebody.bind(("127.0.0.1", int(found[1])))
+    # Another process listens on the port.
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", int(address[1])))
         ended = threading.Event()
-        told = pytest.raises(DatabaseUnavailable, match="has ended by itself")
-        with told, running_mongod(folder, on_end=ended.set) as uri, connected(uri) as client:
-            assert f":{found[1]}/" not in uri
+        raises_unavailable = pytest.raises(DatabaseUnavailable, match="has ended by itself")
+        with raises_unavailable, running_mongod(folder, on_end=ended.set) as uri, connected(uri) as client:
+            assert f":{address[1]}/" not in uri
             assert _names(client) == ["kept"]
             client.story.clients.insert_one({"name": "acknowledged"})
             [mongod] = mongods_of(folder)
@@ -225,8 +227,8 @@ def _names(client: Client) -> list[str]:
     return [document["name"] for document in client.story.clients.find({}, sort=[("_id", 1)])]
 
 
-async def test_it_ends_with_its_parent_and_the_next_waits_for_that(tmp_path: Path) -> None:
-    """It dies with its parent (even on SIGKILL of the parent); a start at that moment is not turned away."""
+async def test_mongod_ends_with_its_parent_and_can_be_restarted(tmp_path: Path) -> None:
+    """It ends with its parent (even on SIGKILL of the parent); a start at that moment succeeds."""
     folder = tmp_path / "data"
     with _parent_of_a_mongod(folder) as parent:
         [mongod] = await until(lambda: parent.stdout and parent.stdout.readline() and mongods_of(folder), "it runs")

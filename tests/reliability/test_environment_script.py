@@ -1,6 +1,6 @@
 """scripts/environment after an installation that was interrupted.
 
-A stub stands in for python3, which would download packages: it writes files as `venv` and `pip` do, and can be told to
+A stub stands in for python3, which would download packages: it writes files as `venv` and `pip` do, and can be configured to
 stop at a step as a kill would.
 """
 

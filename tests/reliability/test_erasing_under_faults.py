@@ -1,4 +1,4 @@
-"""An erased client is gone at once for every reader, and every byte of theirs soon after, whoever is killed half-way."""
+"""Erasing a client hides it at once and deletes all of its data, also if the service is killed in between."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Company:
     ctx: Context
     key: str
     erased: ObjectId
-    kept: ObjectId
+    remaining: ObjectId
 
     async def shift_of_the_next(self, **arguments: object) -> None:
         """The next worker takes the job over at once: the minute that belongs to the one who has it is over."""
@@ -74,7 +74,7 @@ async def _fill(ctx: Context, client: ObjectId, name: str, number: int) -> None:
 
 async def test_erasing_survives_a_process_that_is_killed_half_way(company: Company, tmp_path: Path) -> None:
     db, services, path = company.ctx.db, company.ctx.services, f"/coach/customers/{company.erased}"
-    everywhere = await naming(services, str(company.kept), "yolanda")
+    everywhere = await naming(services, str(company.remaining), "yolanda")
     assert set(everywhere) == {*list_client_collections(), "customers", "fs.files", "fs.chunks"}
     file = await db["fs.files"].find_one({"customerId": company.erased}, sort=[("_id", -1)])
     link = str(links.file_url(services, file["_id"])).partition("/files/")[2]
@@ -96,7 +96,7 @@ async def test_erasing_survives_a_process_that_is_killed_half_way(company: Compa
 
     assert await naming(services, str(company.erased), "zebulon") == []
     assert await db["fs.chunks"].count_documents({}) == await db["fs.files"].count_documents({}) == 2
-    assert await naming(services, str(company.kept), "yolanda") == everywhere
+    assert await naming(services, str(company.remaining), "yolanda") == everywhere
 
 
 async def _none_left(company: Company) -> bool:

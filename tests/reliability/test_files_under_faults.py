@@ -62,19 +62,19 @@ async def ana(coach: CoachClient) -> str:
 async def record(coach: CoachClient, ana: str) -> dict[str, Any]:
     """A photo record of the client's."""
     data = form(BEFORE, createdAt="2026-03-02", imageSideIndex="1")
-    made: dict[str, Any] = (await coach.send("POST", f"{ana}/progress-photos", data=data)).ok(201)
-    return made
+    response: dict[str, Any] = (await coach.send("POST", f"{ana}/progress-photos", data=data)).ok(201)
+    return response
 
 
 async def consistent(coach: CoachClient) -> int:
-    """Assert that whatever any record of the company names is there, every byte of it; gives how many files that is."""
+    """Assert that every file named by a record of the company is complete, and return the number of files."""
     db, named = coach.ctx.db, set()
     for name, collection in declared_collections().items():
         if collection.client_field:
             async for document in db[name].find({"companyId": coach.ctx.company_id}):
                 named |= set(_files_in(document))
-    kept = {"_id": {"$in": list(named)}, "pending": {"$ne": True}}
-    files = await db["fs.files"].find(kept).to_list(None)
+    referenced = {"_id": {"$in": list(named)}, "pending": {"$ne": True}}
+    files = await db["fs.files"].find(referenced).to_list(None)
     assert {file["_id"] for file in files} == named
     for file in files:
         pieces = await db["fs.chunks"].find({"files_id": file["_id"]}, sort=[("n", 1)]).to_list(None)
@@ -84,22 +84,22 @@ async def consistent(coach: CoachClient) -> int:
 
 def _files_in(value: Any) -> list[Any]:
     if isinstance(value, list):
-        return [found for each in value for found in _files_in(each)]
+        return [file_id for each in value for file_id in _files_in(each)]
     if not isinstance(value, dict):
         return []
     own = [value[key] for key in ("fileId", "thumbnailId") if value.get(key)]
-    return own + [found for each in value.values() for found in _files_in(each)]
+    return own + [file_id for each in value.values() for file_id in _files_in(each)]
 
 
 async def clean(settings: Settings, *options: str) -> str:
-    """What the operator's command says."""
-    told = {"MONGODB_URI": str(settings.mongodb_uri), "MONGODB_DATABASE": settings.mongodb_database}
+    """Run `gc-files` and return its output."""
+    database = {"MONGODB_URI": str(settings.mongodb_uri), "MONGODB_DATABASE": settings.mongodb_database}
     keys = ",".join(settings.secret_keys)
-    return (await asyncio.to_thread(type_in, "gc-files", *options, SECRET_KEYS=keys, **told)).ok()
+    return (await asyncio.to_thread(type_in, "gc-files", *options, SECRET_KEYS=keys, **database)).ok()
 
 
 async def hours_pass(coach: CoachClient) -> None:
-    """What is pending has been so for two hours."""
+    """Date pending files back by two hours."""
     where = {"companyId": coach.ctx.company_id, "pending": True}
     await coach.ctx.db["fs.files"].update_many(where, {"$set": {"uploadDate": now() - timedelta(hours=2)}})
 

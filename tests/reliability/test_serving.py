@@ -36,7 +36,7 @@ async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Ser
 
 @pytest.fixture
 def taken_port() -> Iterator[str]:
-    """A port somebody else listens on."""
+    """A port that another process listens on."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield str(listening.getsockname()[1])
 
@@ -127,9 +127,9 @@ def test_listening_on_version_six_of_the_protocol() -> None:
 async def test_a_request_leaves_one_structured_line_and_no_secret(running: Service) -> None:
     """One structured log line a request (method, route, status, ms, company, request id; never a key, a body or an
     e-mail)."""
-    made = {"name": "Zebulon-in-a-body", "email": "zebulon@private.test"}
+    body = {"name": "Zebulon-in-a-body", "email": "zebulon@private.test"}
     created = await running.call(
-        "POST", "/coach/customers", made, status=201, headers={"X-Request-Id": "made", "Idempotency-Key": "retry-me"}
+        "POST", "/coach/customers", body, status=201, headers={"X-Request-Id": "made", "Idempotency-Key": "retry-me"}
     )
     path = f"/coach/customers/{created['_id']}"
     await running.call("GET", f"{path}?email=zebulon@private.test", headers={"X-Request-Id": "read"})
@@ -139,11 +139,13 @@ async def test_a_request_leaves_one_structured_line_and_no_secret(running: Servi
     await running.call("GET", "/zebulon@private.test", status=404, headers={"X-Request-Id": "nowhere"})
 
     company = running.facts["companyId"]
-    one = "/coach/customers/{customerId}"
-    assert [await _logged(running, told) for told in ("made", "read", "refused", "intruder", "nowhere")] == [
+    route = "/coach/customers/{customerId}"
+    assert [
+        await _logged(running, request_id) for request_id in ("made", "read", "refused", "intruder", "nowhere")
+    ] == [
         ("POST", "/coach/customers", 201, company),
-        ("GET", one, 200, company),
-        ("PATCH", one, 400, company),
+        ("GET", route, 200, company),
+        ("PATCH", route, 400, company),
         ("GET", "/me", 401, None),
         ("-", "unknown", 404, None),
     ]
@@ -156,8 +158,8 @@ async def _logged(service: Service, request_id: str) -> tuple[Any, ...]:
     """The one line of a request."""
 
     def lines() -> list[dict[str, Any]]:
-        found = [json.loads(line) for line in service.logged.splitlines()]
-        return [line for line in found if line["request_id"] == request_id]
+        entries = [json.loads(line) for line in service.logged.splitlines()]
+        return [line for line in entries if line["request_id"] == request_id]
 
     [line] = await until(lines, f"{request_id} is logged")
     assert set(line) == {"event", "level", "timestamp", "request_id", "method", "route", "status", "ms", "company"}
@@ -250,7 +252,7 @@ def _free_port() -> str:
 
 @asynccontextmanager
 async def _dawdling_caller(service: Service) -> AsyncIterator[None]:
-    """Somebody whose request is being served, and whose body never comes."""
+    """A caller with an open request whose body never arrives."""
     there = urlsplit(service.facts["baseUrl"])
     reader, writer = await asyncio.open_connection(there.hostname, there.port)
     try:

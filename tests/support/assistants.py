@@ -1,4 +1,4 @@
-"""An assistant that a coach has let in, without the browser in between."""
+"""An assistant that a coach has authorized, without the pages of the browser."""
 
 from __future__ import annotations
 

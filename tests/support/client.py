@@ -67,12 +67,12 @@ class CoachClient:
         return self.with_bearer(tokens["accessToken"])
 
     def with_bearer(self, bearer: str) -> CoachClient:
-        """Somebody who speaks with this bearer alone; hangs up with this client."""
+        """Return a client that sends only this bearer token; it is closed with this client."""
         self._others.append(CoachClient(self._server, None, self._ctx, bearer=bearer))
         return self._others[-1]
 
     def with_key(self, key: str) -> CoachClient:
-        """Somebody who speaks with this key alone; hangs up with this client."""
+        """Return a client that sends only this API key; it is closed with this client."""
         self._others.append(CoachClient(self._server, key, self._ctx))
         return self._others[-1]
 
@@ -132,10 +132,10 @@ class CoachClient:
 
     async def customers(self, **query: Any) -> dict[str, Any]:
         """A page of clients; the first 50 active ones unless the story says otherwise."""
-        found: dict[str, Any] = (
+        document: dict[str, Any] = (
             await self.get("/coach/customers", **{"archived": "false", "pageSize": 50, "pageNum": 1, **query})
         ).ok()
-        return found
+        return document
 
     async def names(self, **query: Any) -> list[str]:
         """The names on a page of clients."""
@@ -155,8 +155,8 @@ class CoachClient:
     async def calendar(self, customer: dict[str, Any], start: str = MONDAY, end: str = SUNDAY) -> list[dict[str, Any]]:
         """A client's blocks of a week."""
         path = f"/coach/customers/{customer['_id']}/wblock"
-        found: list[dict[str, Any]] = (await self.get(path, startDate=start, endDate=end)).ok()
-        return found
+        documents: list[dict[str, Any]] = (await self.get(path, startDate=start, endDate=end)).ok()
+        return documents
 
 
 def _spelled(query: dict[str, Any]) -> list[tuple[str, str]]:
@@ -193,8 +193,8 @@ def _validator(operation: str, status: str) -> Any:
                 schema = answer.get("content", {}).get("application/json", {}).get("schema")
                 if schema is None:
                     return None
-                whole = {**schema, "components": {"schemas": _closed_schemas()}}
-                return jsonschema.Draft202012Validator(whole)
+                complete_schema = {**schema, "components": {"schemas": _closed_schemas()}}
+                return jsonschema.Draft202012Validator(complete_schema)
     raise AssertionError(operation)
 
 

@@ -98,6 +98,6 @@ def tool_error(result: dict[str, Any], *words: str) -> str:
 def tool_result(result: dict[str, Any]) -> dict[str, Any]:
     """What a call that went well gives; the text says the same."""
     assert not result.get("isError"), result
-    found: dict[str, Any] = result["structuredContent"]
-    assert orjson.loads(result["content"][0]["text"]) == found
-    return found
+    content: dict[str, Any] = result["structuredContent"]
+    assert orjson.loads(result["content"][0]["text"]) == content
+    return content

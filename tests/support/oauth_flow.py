@@ -93,7 +93,7 @@ def redirect_query(page: HtmlPage) -> dict[str, str]:
 
 
 async def approve(visitor: Visitor, application: OAuthApplication, **changed: Any) -> dict[str, Any]:
-    """The tokens of a program that the coach has let in."""
+    """Return the tokens of an OAuth application that the coach has authorized."""
     code = redirect_query(await decide(visitor, application, **changed))["code"]
     tokens: dict[str, Any] = (await application.exchange(code)).ok()
     return tokens

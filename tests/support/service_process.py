@@ -34,7 +34,7 @@ async def until(condition: Callable[[], T | Awaitable[T]], what: str, seconds: f
 
 
 def command(folder: Path, *arguments: str) -> list[str]:
-    """How the service is started on a folder."""
+    """Return the command that starts the service on a folder."""
     return [
         sys.executable,
         "-m",
@@ -55,8 +55,8 @@ def environment(**settings: str) -> dict[str, str]:
 
 
 def refused(folder: Path, *arguments: str, **settings: str) -> str:
-    """The one sentence with which a start that cannot be is refused, exit code 1."""
-    told = subprocess.run(
+    """Start the service with invalid settings, and return the one sentence it ends with (exit code 1)."""
+    result = subprocess.run(
         command(folder, *arguments),
         env=environment(**settings),
         capture_output=True,
@@ -64,27 +64,27 @@ def refused(folder: Path, *arguments: str, **settings: str) -> str:
         timeout=120,
         check=False,
     )
-    assert (told.returncode, told.stdout) == (1, ""), told
-    assert told.stderr.startswith("Error: "), told.stderr
-    assert told.stderr.count("\n") == 1, told.stderr
-    return told.stderr.removeprefix("Error: ").strip()
+    assert (result.returncode, result.stdout) == (1, ""), result
+    assert result.stderr.startswith("Error: "), result.stderr
+    assert result.stderr.count("\n") == 1, result.stderr
+    return result.stderr.removeprefix("Error: ").strip()
 
 
 def mongods_of(folder: Path) -> list[int]:
-    """The processes running on a folder's database, whoever their parent is by now."""
-    found = []
+    """Return the identifiers of the mongod processes on the database of a folder."""
+    process_ids = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             arguments = (process / "cmdline").read_bytes().split(b"\0")
         except OSError:  # it has ended since
             continue
         if b"--dbpath" in arguments and str(folder / "mongodb").encode() in arguments:
-            found.append(int(process.name))
-    return found
+            process_ids.append(int(process.name))
+    return process_ids
 
 
 class Service:
-    """A service of the demo company; every start on the same folder is the next of its lives."""
+    """A service with the demo company that can be started several times on the same folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -93,24 +93,24 @@ class Service:
 
     @property
     def facts(self) -> dict[str, str]:
-        """What demo.json says."""
-        found: dict[str, str] = json.loads((self.folder / "demo.json").read_text())
-        return found
+        """The contents of demo.json."""
+        facts: dict[str, str] = json.loads((self.folder / "demo.json").read_text())
+        return facts
 
     @property
     def printed(self) -> str:
-        """What this life has printed."""
+        """What the process has printed since its start."""
         return self.folder.with_suffix(".out").read_text()
 
     @property
     def logged(self) -> str:
-        """What this life has logged."""
+        """What the process has logged since its start."""
         return self.folder.with_suffix(".err").read_text()
 
     async def start(self, *arguments: str, **settings: str) -> None:
         """Start, and wait until demo.json is written: the last thing a start does.
 
-        Connections to an earlier life are given up only now: somebody may have been asking it still.
+        Connections to the previous process are closed only now, because a test may still have been using them.
         """
         await self.hang_up()
         before = self._written()
@@ -136,7 +136,7 @@ class Service:
     async def call(
         self, method: str, path: str, body: Any = None, *, status: int = 200, headers: dict[str, str] | None = None
     ) -> Any:
-        """Ask with the demo company's key; gives the JSON of the answer, which has this status."""
+        """Send a request with the demo company's key, assert its status and return the JSON of the response."""
         assert self._http is not None
         async with self._http.request(method, path, json=body, headers=headers) as response:
             text = await response.text()
@@ -144,18 +144,18 @@ class Service:
             return json.loads(text) if response.content_type == "application/json" else text
 
     async def create(self, name: str) -> str:
-        """A new client; gives the identifier."""
+        """Create a client and return its identifier."""
         created = await self.call("POST", "/coach/customers", {"name": name}, status=201)
         return str(created["_id"])
 
     async def customers(self) -> dict[str, str]:
         """The name of every client, by identifier."""
-        found, page = {}, 1
+        names, page = {}, 1
         while page:
             answer = await self.call("GET", f"/coach/customers?archived=false&pageSize=50&pageNum={page}")
-            found |= {each["_id"]: each["name"] for each in answer["docs"]}
+            names |= {each["_id"]: each["name"] for each in answer["docs"]}
             page = answer["nextPage"]
-        return found
+        return names
 
     async def hang_up(self) -> None:
         """Close our connections."""
@@ -164,20 +164,20 @@ class Service:
             self._http = None
 
     async def end(self, number: int = signal.SIGTERM) -> int:
-        """Send a signal, and give the exit code once the service has ended."""
+        """Send a signal, wait for the service to end and return its exit code."""
         assert self._process is not None
         self._process.send_signal(number)
         return await self.ended()
 
     async def ended(self) -> int:
-        """The exit code, once the service has ended."""
+        """Wait for the service to end and return its exit code."""
         assert self._process is not None
         process, self._process = self._process, None
         await until(lambda: process.poll() is not None, "the service has ended")
         return process.returncode
 
     async def clean_up(self) -> None:
-        """Leave nothing running, however the story went."""
+        """Stop the service if it is still running."""
         if self._process is not None:
             await self.end(signal.SIGKILL)
         await self.hang_up()

@@ -68,6 +68,6 @@ async def running(settings: Settings, key: str | None, folder: Path) -> AsyncIte
 
 def _spawned(settings: Settings, uri: str, folder: Path) -> subprocess.Popen[bytes]:
     keys = ",".join(settings.secret_keys)
-    told = environment(MONGODB_URI=uri, MONGODB_DATABASE=settings.mongodb_database, SECRET_KEYS=keys)
+    variables = environment(MONGODB_URI=uri, MONGODB_DATABASE=settings.mongodb_database, SECRET_KEYS=keys)
     command = [sys.executable, "-m", "coaching_service", "serve", "--port", "0", "--data", str(folder)]
-    return subprocess.Popen(command, env=told | {"LOG_LEVEL": "critical"}, stdout=subprocess.PIPE)
+    return subprocess.Popen(command, env=variables | {"LOG_LEVEL": "critical"}, stdout=subprocess.PIPE)

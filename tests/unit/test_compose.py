@@ -1,4 +1,4 @@
-"""docker-compose.yml, as far as it can be judged without an engine."""
+"""docker-compose.yml, as far as it can be validated without a container engine."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from coaching_service.settings import Settings
 FILE = Path(__file__).parents[2] / "docker-compose.yml"
 
 
-def test_it_follows_the_compose_schema() -> None:
+def test_compose_file_follows_the_schema() -> None:
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", str(FILE)]
-    judged = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert judged.returncode == 0, judged.stdout + judged.stderr
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 def test_every_service_is_healthy_humble_and_without_secrets_of_its_own() -> None:

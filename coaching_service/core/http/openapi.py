@@ -163,8 +163,8 @@ def _text_properties(schema: Schema) -> dict[str, Any]:
     """The text fields of a multipart body, all of which are strings on the wire."""
     properties = {}
     for name, field in schema.fields.items():
-        kept = ("description", "format", "example", "x-enum-varnames")
-        metadata = {key: value for key, value in field.metadata.items() if key in kept}
+        copied_keys = ("description", "format", "example", "x-enum-varnames")
+        metadata = {key: value for key, value in field.metadata.items() if key in copied_keys}
         words = getattr(field, "choices", None)
         description = {"description": DESCRIPTIONS[name]} if name in DESCRIPTIONS else {}
         properties[name] = {"type": "string", **description, **metadata, **({"enum": list(words)} if words else {})}

@@ -1,4 +1,4 @@
-"""What the service does without its database, and without the key its database was made with."""
+"""The service without its database, and without the secret key that the database was created with."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import signal
 from tests.support.service_process import Service, mongods_of, refused
 
 
-async def test_a_service_whose_database_dies_ends_and_says_so(service: Service) -> None:
-    """Whoever keeps it running starts both anew, and nothing is lost."""
+async def test_service_ends_when_its_database_ends(service: Service) -> None:
+    """A restart starts both again, and no data are lost."""
     await service.start()
     ana = await service.create("Ana")
     [mongod] = mongods_of(service.folder)
@@ -22,19 +22,19 @@ async def test_a_service_whose_database_dies_ends_and_says_so(service: Service) 
     assert (await service.customers())[ana] == "Ana"
 
 
-async def test_a_lost_key_file_is_asked_for_and_not_made_anew(service: Service) -> None:
-    """A new one would turn every API key away."""
+async def test_missing_key_file_is_reported_and_not_recreated(service: Service) -> None:
+    """A new key would invalidate every API key."""
     await service.start()
     await service.end()
-    kept = service.folder / "secret.key"
-    elsewhere = kept.rename(service.folder.with_suffix(".key"))
+    key_file = service.folder / "secret.key"
+    moved = key_file.rename(service.folder.with_suffix(".key"))
 
     sentence = refused(service.folder)
 
     assert sentence.startswith(
-        f"{kept} is missing, and the database in the same folder was created with it: put it back"
+        f"{key_file} is missing, and the database in the same folder was created with it: put it back"
     )
-    assert not kept.exists()
-    elsewhere.rename(kept)
+    assert not key_file.exists()
+    moved.rename(key_file)
     await service.start()
     await service.call("GET", "/me")
