@@ -90,6 +90,12 @@ async def headers(
         await api_keys.revoke(company.ctx, api_key["_id"])
         return {"X-API-Key": api_key["key"]}
 
+    async def expired() -> dict[str, str]:
+        api_key = await api_keys.create(company.ctx, "Test", {"expiresAt": now() + timedelta(hours=1)})
+        past = {"restrictions.expiresAt": now() - timedelta(seconds=1)}
+        await company.ctx.db["apiKeys"].update_one({"_id": api_key["_id"]}, {"$set": past})
+        return {"X-API-Key": api_key["key"]}
+
     match credential:
         case "no credential":
             return {}
@@ -100,7 +106,7 @@ async def headers(
         case "revoked key":
             return await revoked()
         case "expired key":
-            return await key({"expiresAt": now() - timedelta(seconds=1)})
+            return await expired()
         case "owner's key":
             return {"X-API-Key": str(company.key)}
         case "read-only key":
