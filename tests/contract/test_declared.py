@@ -53,7 +53,7 @@ def test_the_document_is_valid_openapi() -> None:
     assert len(names) == len(set(names)) == len(ROUTES)
 
 
-def test_the_document_changes_only_on_purpose() -> None:
+def test_document_equals_its_snapshot() -> None:
     """After an intended change: coaching-service openapi | python3 -m json.tool > tests/contract/openapi.json."""
     published = {key: value for key, value in document().items() if key != "servers"}
     assert published == {k: v for k, v in json.loads(SNAPSHOT.read_text()).items() if k != "servers"}

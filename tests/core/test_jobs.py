@@ -199,9 +199,7 @@ async def test_worker_runs_new_jobs_at_once_and_survives_a_failure(
 
 
 @pytest.mark.parametrize("turns", range(5))
-async def test_worker_stops_when_woken_at_the_same_moment(
-    idle: Services, monkeypatch: pytest.MonkeyPatch, turns: int
-) -> None:
+async def test_worker_stops_right_after_a_wake_up(idle: Services, monkeypatch: pytest.MonkeyPatch, turns: int) -> None:
     """However many turns of the event loop lie between the wake-up and the stop."""
     monkeypatch.setattr(queue, "POLL_SECONDS", 1000.0)
     async with asyncio.timeout(60) as limit:

@@ -29,7 +29,7 @@ async def test_health_and_readiness(anonymous: CoachClient) -> None:
     assert (await anonymous.get("/readyz")).ok() == {"status": "ready"}
 
 
-async def test_a_service_without_its_indexes_is_not_ready(settings: Settings) -> None:
+async def test_service_without_its_indexes_is_not_ready(settings: Settings) -> None:
     async with runtime.open_services(
         settings.model_copy(update={"mongodb_database": f"{settings.mongodb_database}_bare"})
     ) as bare:
@@ -58,7 +58,7 @@ class Heard(CommandListener):
     failed = succeeded
 
 
-async def test_many_who_ask_whether_it_is_ready_ask_the_database_once(settings: Settings, services: Services) -> None:
+async def test_concurrent_readiness_checks_share_one_database_check(settings: Settings, services: Services) -> None:
     """And for its indexes only until they are there."""
     heard = Heard()
     asked = make_mocked_request("GET", "/readyz")
@@ -71,7 +71,7 @@ async def test_many_who_ask_whether_it_is_ready_ask_the_database_once(settings: 
             assert heard.commands == wanted
 
 
-async def test_a_lost_database_is_503_and_says_nothing_of_itself(settings: Settings) -> None:
+async def test_unreachable_database_is_503_without_its_address(settings: Settings) -> None:
     lost = settings.model_copy(
         update={"mongodb_uri": "mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=50&connectTimeoutMS=50"}
     )
@@ -85,7 +85,7 @@ async def test_a_lost_database_is_503_and_says_nothing_of_itself(settings: Setti
         await client.close()
 
 
-async def test_a_database_that_never_answers_is_not_waited_for(
+async def test_readiness_check_of_a_frozen_database_times_out(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(operator_endpoints, "_READY_SECONDS", 0.2)
@@ -99,7 +99,7 @@ async def test_a_database_that_never_answers_is_not_waited_for(
             await client.close()
 
 
-async def test_metrics_count_requests_by_route_and_never_by_path(coach: CoachClient, anonymous: CoachClient) -> None:
+async def test_metrics_are_labelled_by_route_and_not_by_path(coach: CoachClient, anonymous: CoachClient) -> None:
     ana = await coach.create_customer()
     await coach.get(f"/coach/customers/{ana['_id']}")
     await anonymous.send("PROPFIND", "/teapot/1234")
@@ -128,18 +128,18 @@ async def test_metrics_of_a_route_are_small(settings: Settings, services: Servic
     assert len(text) - before - own_series < 1500
 
 
-async def test_metrics_may_have_a_port_of_their_own(settings: Settings, services: Services) -> None:
+async def test_metrics_port_replaces_the_public_metrics_path(settings: Settings, services: Services) -> None:
     async with TestServer(create_app(settings.model_copy(update={"metrics_port": 9}), services)) as server:
         anonymous = CoachClient(server, None, None)
         (await anonymous.get("/metrics")).refused(404)
         await anonymous.close()
 
 
-async def test_the_document_is_what_is_served(anonymous: CoachClient) -> None:
+async def test_swagger_json_is_the_openapi_document(anonymous: CoachClient) -> None:
     assert (await anonymous.get("/swagger-json")).ok() == document()
 
 
-async def test_the_documentation_page_needs_nothing_from_elsewhere(anonymous: CoachClient) -> None:
+async def test_documentation_page_loads_no_external_resources(anonymous: CoachClient) -> None:
     page = await anonymous.get("/docs")
     text = page.raw.decode()
 

@@ -45,7 +45,7 @@ def test_encrypted_value_is_bound_to_its_record() -> None:
         Vault([OLD]).open(sealed, "apiKey:1")
 
 
-def test_the_newest_key_writes_and_all_read() -> None:
+def test_newest_key_encrypts_and_every_key_decrypts() -> None:
     before, both = Vault([OLD]), Vault([NEW, OLD])
     sealed = before.seal(b"secret", "x")
     assert both.open(sealed, "x") == b"secret"
@@ -55,7 +55,7 @@ def test_the_newest_key_writes_and_all_read() -> None:
     assert not both.verify_signature("text", before.sign("other"))
 
 
-async def test_rotation_goes_unnoticed(settings: Settings, password_hash: str) -> None:
+async def test_key_rotation_keeps_secrets_readable(settings: Settings, password_hash: str) -> None:
     old, new = new_master_key(), new_master_key()
     name = f"{settings.mongodb_database}_rotation"
 
@@ -78,7 +78,7 @@ async def test_rotation_goes_unnoticed(settings: Settings, password_hash: str) -
         await services.db.client.drop_database(name)
 
 
-def test_the_command_rotates(settings: Settings) -> None:
+def test_rotate_secrets_command_reports_its_counts(settings: Settings) -> None:
     given = {
         "MONGODB_URI": str(settings.mongodb_uri),
         "MONGODB_DATABASE": f"{settings.mongodb_database}_rotated",
@@ -113,7 +113,7 @@ def log(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iter
     structlog.configure(**before)
 
 
-async def test_no_answer_and_no_log_line_holds_a_secret(
+async def test_responses_and_log_lines_contain_no_secret(
     coach: CoachClient, anonymous: CoachClient, settings: Settings, log: io.BytesIO
 ) -> None:
     """Issue: no answer, log line or error holds a password, hash, key (but for create and reveal), token or master key."""
@@ -144,7 +144,7 @@ async def test_no_answer_and_no_log_line_holds_a_secret(
         assert secret not in lines
 
 
-def test_a_failure_is_logged_without_the_values_at_hand(log: io.BytesIO) -> None:
+def test_logged_traceback_contains_no_local_values(log: io.BytesIO) -> None:
     password = secrets.token_hex()
     try:
         int("of no use")
@@ -174,16 +174,16 @@ async def _bare(anonymous: CoachClient, route: Any) -> Any:
 
 async def _stored_secrets(coach: CoachClient) -> set[str]:
     """Every hash kept for the company."""
-    secrets: set[str] = set()
+    stored_secrets: set[str] = set()
     for collection in ("apiKeys", "identities", "sessions", "passwordResets", "customers"):
         async for document in coach.ctx.db[collection].find({"companyId": coach.ctx.company_id}):
             text = json.dumps(document, default=str)
-            secrets |= {part for part in text.split('"') if len(part) == 64 or part.startswith("$argon2")}
-    assert len(secrets) > 4
-    return secrets
+            stored_secrets |= {part for part in text.split('"') if len(part) == 64 or part.startswith("$argon2")}
+    assert len(stored_secrets) > 4
+    return stored_secrets
 
 
-def test_the_key_file_is_its_owner_s_alone(tmp_path: Path) -> None:
+def test_key_file_is_readable_only_by_its_owner(tmp_path: Path) -> None:
     ready = Settings(data_dir=tmp_path / "data").with_secret_keys()
     file = tmp_path / "data" / "secret.key"
     assert file.stat().st_mode & 0o777 == 0o600

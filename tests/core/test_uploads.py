@@ -226,7 +226,7 @@ async def test_plan_upload_without_a_file_returns_500(coach: CoachClient, ana: s
     assert await stored(coach) == (0, 0)
 
 
-async def test_a_retried_upload_is_executed_once(coach: CoachClient, ana: str) -> None:
+async def test_retried_upload_is_executed_once(coach: CoachClient, ana: str) -> None:
     file, key = picture(), {"Idempotency-Key": "k"}
 
     async def send(name: str = "plan.jpg") -> Any:

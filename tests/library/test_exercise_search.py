@@ -169,7 +169,7 @@ def test_first_hit_in_the_shared_library(query: str, name: str) -> None:
     assert _names(search(ENTRIES, query, {}))[0] == name
 
 
-def test_short_forms_of_muscles_find_what_trains_them() -> None:
+def test_search_by_muscle_abbreviation_finds_exercises() -> None:
     trained = {entry["name"] for entry in shared.entries() if "Quadriceps" in entry["primary"] + entry["secondary"]}
     assert trained <= set(_names(search(ENTRIES, "quads", {})))
 

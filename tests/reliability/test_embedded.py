@@ -91,7 +91,7 @@ _NO_SETTINGS = dict.fromkeys(("MONGODB_URI", "SECRET_KEYS", "DATA_DIR"))
 
 
 @pytest.mark.usefixtures("bare_machine")
-def test_a_mongod_on_path_is_used_when_it_is_new_enough(program: MakeProgram, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recent_mongod_on_path_is_used(program: MakeProgram, monkeypatch: pytest.MonkeyPatch) -> None:
     for number, (version, used) in enumerate(
         [("v6.0.0", True), ("v10.1.2", True), ("v5.0.31", False), ("v4.4.0", False), ("none", False)]
     ):
@@ -141,7 +141,7 @@ def test_wheel_of_another_user_without_its_run_bit_is_reported(monkeypatch: pyte
 # --- failing starts ------------------------------------------------------------------------------------------------
 
 
-def test_a_missing_library_is_named(program: MakeProgram, tmp_path: Path) -> None:
+def test_missing_shared_library_is_reported(program: MakeProgram, tmp_path: Path) -> None:
     complaint = "error while loading shared libraries: libcrypto.so.3: cannot open shared object file"
     broken = program(f'echo "mongod: {complaint}" >&2; exit 127')
     with pytest.raises(DatabaseUnavailable) as raised:

@@ -39,8 +39,8 @@ class Company:
     erased: ObjectId
     remaining: ObjectId
 
-    async def shift_of_the_next(self, **arguments: object) -> None:
-        """The next worker takes the job over at once: the minute that belongs to the one who has it is over."""
+    async def expire_lease(self, **arguments: object) -> None:
+        """End the lease of a job, so that the next worker claims it at once."""
         jobs = self.ctx.db["jobs"]
         where = {"kind": erasure.ERASE_CUSTOMER, **{f"arguments.{name}": value for name, value in arguments.items()}}
         await until(lambda: jobs.find_one(where), "the job is there")
@@ -72,7 +72,7 @@ async def _fill(ctx: Context, client: ObjectId, name: str, number: int) -> None:
         await files.attach(ctx, file)
 
 
-async def test_erasing_survives_a_process_that_is_killed_half_way(company: Company, tmp_path: Path) -> None:
+async def test_erasure_continues_after_its_process_is_killed(company: Company, tmp_path: Path) -> None:
     db, services, path = company.ctx.db, company.ctx.services, f"/coach/customers/{company.erased}"
     everywhere = await naming(services, str(company.remaining), "yolanda")
     assert set(everywhere) == {*list_client_collections(), "customers", "fs.files", "fs.chunks"}
@@ -88,11 +88,11 @@ async def test_erasing_survives_a_process_that_is_killed_half_way(company: Compa
     assert await db["fs.files"].find_one({"_id": file["_id"]}), "its bytes are still there"
 
     async with running(company.settings, company.key, tmp_path / "second") as second:
-        await gone_for_every_reader(second, path, link)
-        await company.shift_of_the_next()
-        await company.shift_of_the_next(isSecondPass=True)
+        await assert_hidden_from_every_reader(second, path, link)
+        await company.expire_lease()
+        await company.expire_lease(isSecondPass=True)
         await until(lambda: _none_left(company), "the job is done")
-        await gone_for_every_reader(second, path, link)
+        await assert_hidden_from_every_reader(second, path, link)
 
     assert await naming(services, str(company.erased), "zebulon") == []
     assert await db["fs.chunks"].count_documents({}) == await db["fs.files"].count_documents({}) == 2
@@ -103,7 +103,7 @@ async def _none_left(company: Company) -> bool:
     return await company.ctx.db["jobs"].count_documents({"kind": erasure.ERASE_CUSTOMER}) == 0
 
 
-async def gone_for_every_reader(service: Victim, path: str, link: str) -> None:
+async def assert_hidden_from_every_reader(service: Victim, path: str, link: str) -> None:
     for address in (path, f"{path}/export", f"{path}/progress-photos?pageSize=1&pageNum=1", f"/files/{link}"):
         assert await service.send("GET", address) == 404
     assert await service.send("GET", "/coach/customers?archived=false&pageSize=1&pageNum=1") == 200

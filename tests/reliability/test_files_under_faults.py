@@ -98,22 +98,22 @@ async def clean(settings: Settings, *options: str) -> str:
     return (await asyncio.to_thread(type_in, "gc-files", *options, SECRET_KEYS=keys, **database)).ok()
 
 
-async def hours_pass(coach: CoachClient) -> None:
+async def backdate_pending_files(coach: CoachClient) -> None:
     """Date pending files back by two hours."""
     where = {"companyId": coach.ctx.company_id, "pending": True}
     await coach.ctx.db["fs.files"].update_many(where, {"$set": {"uploadDate": now() - timedelta(hours=2)}})
 
 
-async def nothing_else(coach: CoachClient, settings: Settings, files: int) -> None:
-    """After the operator has cleaned up, there are so many files of the company, and not a byte more."""
+async def assert_no_other_files(coach: CoachClient, settings: Settings, files: int) -> None:
+    """Run `gc-files`, and assert that the company has this many files and that no chunk lacks its file."""
     db = coach.ctx.db
-    await hours_pass(coach)
+    await backdate_pending_files(coach)
     await clean(settings)
     assert await consistent(coach) == files
     ids = await db["fs.files"].distinct("_id", {"companyId": coach.ctx.company_id})
     assert len(ids) == files
-    everybodys = await db["fs.files"].distinct("_id", {})
-    assert await db["fs.chunks"].count_documents({"files_id": {"$nin": everybodys}}) == 0
+    all_ids = await db["fs.files"].distinct("_id", {})
+    assert await db["fs.chunks"].count_documents({"files_id": {"$nin": all_ids}}) == 0
 
 
 async def shown(coach: CoachClient, ana: str) -> list[tuple[int, int]]:
@@ -133,7 +133,7 @@ async def replace(victim: Victim, ana: str, record: dict[str, Any]) -> int | Non
 
 
 @pytest.mark.parametrize("moment", FATAL)
-async def test_a_process_that_is_killed_leaves_the_old_state_or_the_new(
+async def test_killed_process_leaves_the_old_or_the_new_file(
     coach: CoachClient, settings: Settings, ana: str, record: dict[str, Any], moment: str, tmp_path: Path
 ) -> None:
     async with running(settings, coach.key, tmp_path) as victim:
@@ -145,11 +145,11 @@ async def test_a_process_that_is_killed_leaves_the_old_state_or_the_new(
     await coach.ctx.db.client.admin.command("killSessions", [reached.session])
     assert await consistent(coach) == 2
     assert await shown(coach, ana) == [(500, 500) if "heard" in moment else (300, 300)]
-    await nothing_else(coach, settings, 2)
+    await assert_no_other_files(coach, settings, 2)
 
 
 @pytest.mark.parametrize("moment", list(moments()))
-async def test_a_broken_connection_to_the_database_leaves_the_old_state_or_the_new(
+async def test_lost_database_connection_leaves_the_old_or_the_new_file(
     coach: CoachClient, settings: Settings, survivor: Victim, ana: str, record: dict[str, Any], moment: str
 ) -> None:
     """The driver tries again by itself: what has been answered is so."""
@@ -160,13 +160,13 @@ async def test_a_broken_connection_to_the_database_leaves_the_old_state_or_the_n
     assert await consistent(coach) == 2
     assert await shown(coach, ana) == [(500, 500) if status == 200 else (300, 300)]
     assert status in (200, 503)
-    await nothing_else(coach, settings, 2)
+    await assert_no_other_files(coach, settings, 2)
 
 
-async def test_a_record_that_cannot_be_written_leaves_no_bytes(
+async def test_failed_record_write_leaves_no_file(
     coach: CoachClient, settings: Settings, ana: str, record: dict[str, Any]
 ) -> None:
-    """The database refuses the record, first of a replacement, then of a new plan."""
+    """The database rejects the record of a replaced photo and of a new plan."""
     db = coach.ctx.db
     for collection, method, path, data in (
         ("progressPhotos", "PUT", f"{ana}/progress-photos/{record['_id']}", form(AFTER, imageSideIndex="1")),
@@ -176,7 +176,7 @@ async def test_a_record_that_cannot_be_written_leaves_no_bytes(
             (await coach.send(method, path, data=data)).refused(500)
         assert await db["fs.files"].count_documents({"companyId": coach.ctx.company_id}) == 2
     assert await shown(coach, ana) == [(300, 300)]
-    await nothing_else(coach, settings, 2)
+    await assert_no_other_files(coach, settings, 2)
 
 
 @asynccontextmanager
@@ -189,7 +189,7 @@ async def refusing(coach: CoachClient, collection: str) -> AsyncIterator[None]:
         await coach.ctx.db.command("collMod", collection, validator={})
 
 
-async def test_a_caller_who_hangs_up_leaves_nothing(coach: CoachClient, ana: str, survivor: Victim) -> None:
+async def test_aborted_upload_leaves_no_file(coach: CoachClient, ana: str, survivor: Victim) -> None:
     survivor.speak_for(coach)
 
     async def half() -> AsyncIterator[bytes]:
@@ -202,7 +202,7 @@ async def test_a_caller_who_hangs_up_leaves_nothing(coach: CoachClient, ana: str
     assert await coach.ctx.db["fs.files"].count_documents({"companyId": coach.ctx.company_id}) == 0
 
 
-async def test_the_operator_s_cleaning_leaves_uploads_in_progress_alone(
+async def test_gc_files_ignores_uploads_in_progress(
     coach: CoachClient, settings: Settings, ana: str, survivor: Victim
 ) -> None:
     """One that has been going on for over an hour is given up for good: its record is not written either."""
@@ -212,7 +212,7 @@ async def test_the_operator_s_cleaning_leaves_uploads_in_progress_alone(
 
         async def meanwhile(late: bool = late) -> bool:
             if late:
-                await hours_pass(coach)
+                await backdate_pending_files(coach)
             said.append((await clean(settings, "--dry-run"), await clean(settings)))
             return True
 
@@ -225,13 +225,13 @@ async def test_the_operator_s_cleaning_leaves_uploads_in_progress_alone(
     assert "removed: 1 that no record names" in said[1][1]
     [plan] = (await coach.get(f"{ana}/plan-versions", pageSize=5, pageNum=1)).ok()["docs"]
     assert (await fetch(coach, plan["url"])).raw == LONG
-    await nothing_else(coach, settings, 1)
+    await assert_no_other_files(coach, settings, 1)
 
 
-async def test_a_retried_upload_takes_the_old_bytes_along_only_when_it_counts(
+async def test_retried_upload_deletes_the_old_file_only_on_success(
     coach: CoachClient, settings: Settings, ana: str, record: dict[str, Any]
 ) -> None:
-    """With an Idempotency-Key: broken off at its last step, the old photo is whole; sent again, the new one is."""
+    """An upload that fails at its last step leaves the old photo; its retry with the same key stores the new one."""
 
     async def send() -> int:
         data = form(AFTER, createdAt="2026-03-02", imageSideIndex="1")
@@ -247,4 +247,4 @@ async def test_a_retried_upload_takes_the_old_bytes_along_only_when_it_counts(
     assert await shown(coach, ana) == [(300, 300)]
     assert (await send(), await send()) == (201, 201)
     assert await shown(coach, ana) == [(500, 500)]
-    await nothing_else(coach, settings, 2)
+    await assert_no_other_files(coach, settings, 2)

@@ -41,10 +41,10 @@ def taken_port() -> Iterator[str]:
         yield str(listening.getsockname()[1])
 
 
-# --- what a start gives --------------------------------------------------------------------------------------------
+# --- start --------------------------------------------------------------------------------------------------------
 
 
-async def test_a_start_on_an_empty_folder_gives_a_service_with_a_demo_company(running: Service) -> None:
+async def test_start_on_an_empty_folder_creates_a_demo_company(running: Service) -> None:
     """The key is an owner's and unrestricted; a few clients are there to look at."""
     me = await running.call("GET", "/me")
     assert (me["role"], me["companyId"], me["via"]) == ("OWNER", running.facts["companyId"], "apiKey")
@@ -55,7 +55,7 @@ async def test_a_start_on_an_empty_folder_gives_a_service_with_a_demo_company(ru
     assert await running.call("GET", "/readyz") == {"status": "ready"}
 
 
-def test_demo_json_tells_how_to_get_in_and_only_to_its_owner(running: Service) -> None:
+def test_demo_json_contains_credentials_and_is_private_to_its_owner(running: Service) -> None:
     """`DIR/demo.json` (mode 0600) with `baseUrl, apiKey, companyId, email, password`."""
     facts = running.facts
     assert list(facts) == ["baseUrl", "apiKey", "companyId", "email", "password"]
@@ -84,7 +84,7 @@ async def test_start_prints_address_docs_sign_in_key_data_and_how_to_stop(runnin
     assert (await running.call("GET", "/swagger-json"))["servers"] == [{"url": facts["baseUrl"]}]
 
 
-def test_the_database_listens_on_loopback_alone(running: Service) -> None:
+def test_embedded_database_listens_only_on_loopback(running: Service) -> None:
     """Loopback only, on a free port: nothing but 127.0.0.1 is bound by the service or its database."""
     [mongod] = mongods_of(running.folder)
     inodes = {link for each in Path(f"/proc/{mongod}/fd").iterdir() if (link := _link(each)).startswith("socket:")}
@@ -104,7 +104,7 @@ def _link(file: Path) -> str:
         return ""
 
 
-def test_addresses_are_written_as_one_opens_them() -> None:
+def test_printed_address_can_be_opened_in_a_browser() -> None:
     for host, address in (
         ("127.0.0.1", "http://127.0.0.1:80"),
         ("0.0.0.0", "http://127.0.0.1:80"),
@@ -115,7 +115,7 @@ def test_addresses_are_written_as_one_opens_them() -> None:
     assert runtime.address_of(Settings(base_url="https://coaching.test", port=80)) == "https://coaching.test"
 
 
-def test_listening_on_version_six_of_the_protocol() -> None:
+def test_service_listens_on_ipv6() -> None:
     bound, settings = runtime.bind(Settings(host="::1", port=0))
     with bound:
         assert runtime.address_of(settings) == f"http://[::1]:{bound.getsockname()[1]}"
@@ -124,7 +124,7 @@ def test_listening_on_version_six_of_the_protocol() -> None:
 # --- the log -------------------------------------------------------------------------------------------------------
 
 
-async def test_a_request_leaves_one_structured_line_and_no_secret(running: Service) -> None:
+async def test_request_is_logged_as_one_line_without_secrets(running: Service) -> None:
     """One structured log line a request (method, route, status, ms, company, request id; never a key, a body or an
     e-mail)."""
     body = {"name": "Zebulon-in-a-body", "email": "zebulon@private.test"}
@@ -168,10 +168,10 @@ async def _logged(service: Service, request_id: str) -> tuple[Any, ...]:
     return line["method"], line["route"], line["status"], line["company"]
 
 
-# --- what cannot be ------------------------------------------------------------------------------------------------
+# --- failing starts ------------------------------------------------------------------------------------------------
 
 
-async def test_a_second_service_on_one_folder_is_refused(running: Service) -> None:
+async def test_second_service_on_the_same_folder_is_refused(running: Service) -> None:
     """Two services on one DIR give a clear error; the first is not disturbed."""
     [mongod] = mongods_of(running.folder)
     written = (running.folder / "demo.json").stat().st_mtime_ns
@@ -182,7 +182,7 @@ async def test_a_second_service_on_one_folder_is_refused(running: Service) -> No
     await running.call("GET", "/me")
 
 
-def test_a_port_in_use_is_refused(tmp_path: Path, taken_port: str) -> None:
+def test_port_in_use_is_refused(tmp_path: Path, taken_port: str) -> None:
     sentence = refused(tmp_path / "data", "--port", taken_port)
     assert (
         sentence
@@ -190,7 +190,7 @@ def test_a_port_in_use_is_refused(tmp_path: Path, taken_port: str) -> None:
     )
 
 
-def test_a_port_for_metrics_in_use_is_refused(tmp_path: Path, taken_port: str, settings: Settings) -> None:
+def test_metrics_port_in_use_is_refused(tmp_path: Path, taken_port: str, settings: Settings) -> None:
     sentence = refused(
         tmp_path / "data",
         METRICS_PORT=taken_port,
@@ -205,7 +205,7 @@ def test_a_port_for_metrics_in_use_is_refused(tmp_path: Path, taken_port: str, s
 # --- the end, and the next start -----------------------------------------------------------------------------------
 
 
-async def test_a_second_start_on_the_same_folder_keeps_everything(service: Service) -> None:
+async def test_restart_on_the_same_folder_preserves_all_data(service: Service) -> None:
     """Ctrl-C or SIGTERM stops service and database cleanly within 5 s. A second start on the same DIR keeps the data.
 
     Key, password and clients are the same and nothing is seeded twice.
@@ -231,8 +231,8 @@ async def test_a_second_start_on_the_same_folder_keeps_everything(service: Servi
 _PROMISED, _BUSY_MACHINE = 5.0, 5.0
 
 
-def test_all_that_an_end_waits_for_is_over_in_time() -> None:
-    """Within 5 s: what requests get, and what the database gets, with half a second for the rest."""
+def test_shutdown_time_limits_fit_the_documented_total() -> None:
+    """The time limits of requests and of the database add up to at most 4.5 s of the promised 5 s."""
     assert Settings().shutdown_seconds + embedded._STOP_SECONDS + 0.5 <= _PROMISED
 
 
@@ -268,7 +268,7 @@ async def _dawdling_caller(service: Service) -> AsyncIterator[None]:
             await writer.wait_closed()
 
 
-async def test_a_killed_service_takes_its_database_along_and_loses_nothing(service: Service) -> None:
+async def test_killed_service_ends_its_database_and_loses_no_data(service: Service) -> None:
     """It dies with its parent, even on SIGKILL of the parent; a start after a kill -9 recovers, and every client
     whose creation was acknowledged is there."""
     await service.start()

@@ -19,7 +19,7 @@ def test_compose_file_follows_the_schema() -> None:
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-def test_every_service_is_healthy_humble_and_without_secrets_of_its_own() -> None:
+def test_every_container_is_unprivileged_and_has_a_health_check() -> None:
     for name, service in yaml.safe_load(FILE.read_text())["services"].items():
         assert service["healthcheck"]["test"], name
         assert service["cap_drop"] == ["ALL"], name
@@ -30,6 +30,6 @@ def test_every_service_is_healthy_humble_and_without_secrets_of_its_own() -> Non
                 assert value.startswith("${"), variable
 
 
-def test_the_service_is_set_by_settings_that_exist() -> None:
+def test_compose_sets_only_existing_settings() -> None:
     known = {name.upper() for name in Settings.model_fields} | {"TMPDIR"}  # which Python itself looks at
     assert set(yaml.safe_load(FILE.read_text())["services"]["service"]["environment"]) <= known
