@@ -10,6 +10,7 @@ from aiohttp.test_utils import TestServer
 
 from coaching_service import features
 from coaching_service.core.auth.permissions import CUSTOMERS, EXERCISES
+from coaching_service.core.errors import NotFound
 from coaching_service.core.mcp.tools import Tool, tools_of
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
@@ -195,3 +196,19 @@ async def test_coach_lists_and_revokes_their_own_assistants(public_server: TestS
         assert (await mcp.request("tools/list")).status == 401
         assert (await session.get("/coach/assistants")).ok() == []
         (await session.delete(f"/coach/assistants/{seen['_id']}")).refused(404)
+
+
+async def test_employee_manages_own_assistants_and_owner_all_of_them(coach: CoachClient) -> None:
+    email = f"eli-{coach.ctx.company_id}@example.com"
+    employee = await team.create_employee(coach.ctx, "Eli", email, [CUSTOMERS.VIEW], "all", "no hash")
+    principal = await team.load_principal(coach.ctx.services, employee["_id"])
+    assert principal is not None
+    employee_ctx = coach.ctx.acting_as(principal)
+    owners, employees = await let_in(coach.ctx, "Owner's"), await let_in(employee_ctx, "Eli's")
+
+    assert [each["clientName"] for each in await assistants.list_assistants(employee_ctx)] == ["Eli's"]
+    with pytest.raises(NotFound):
+        await assistants.revoke(employee_ctx, owners.grant["_id"])
+    assert {each["clientName"] for each in await assistants.list_assistants(coach.ctx)} == {"Owner's", "Eli's"}
+    await assistants.revoke(coach.ctx, employees.grant["_id"])
+    assert await assistants.list_assistants(employee_ctx) == []
