@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from coaching_service import features
+from coaching_service.core.auth.access import check_access
+from coaching_service.core.auth.access import coach as coach_access
+from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.documents import now
+from coaching_service.core.errors import Forbidden
 from coaching_service.core.http.routes import Route, routes_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.api_keys import service as api_keys
@@ -140,3 +145,13 @@ async def test_every_operation_accepts_only_the_declared_credentials(
             assert set(reply.json) == {"statusCode", "message", "error", "code"}
             assert reply.json["error"] == "Forbidden"
     assert differences == []
+
+
+async def test_read_only_principal_cannot_write_with_any_permissions(coach: CoachClient) -> None:
+    principal = replace(coach.ctx.caller, read_only=True)
+    access = coach_access(CUSTOMERS.EDIT)
+    assert principal.permissions >= {CUSTOMERS.EDIT}
+
+    check_access(access, principal, writes=False)
+    with pytest.raises(Forbidden):
+        check_access(access, principal, writes=True)
