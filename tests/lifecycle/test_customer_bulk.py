@@ -276,6 +276,7 @@ async def test_employee_cannot_change_clients_of_colleagues(coach: CoachClient, 
 
     assert (result["requested"], result["ok"]) == (2, 1)
     assert [(f["customerId"], f["code"]) for f in result["failed"]] == [(theirs, "FORBIDDEN")]
+    assert await coach.names() == ["Theirs"]
     assert (await bulk(as_eli, "unarchive", filter={"archived": True})).ok()["requested"] == 1
     (await bulk(as_eli, "delete", ids=[mine])).refused(403, "customers.delete")
 

@@ -176,6 +176,8 @@ async def test_removed_employee_loses_access_at_once(
     (await as_eli.get("/me")).refused(401)
     (await coach.with_key(key).get("/me")).refused(401)
     (await anonymous.post("/auth/login", {"email": eli["email"], "password": PASSWORD})).refused(401)
+    assert await coach.ctx.db["apiKeys"].count_documents({"coachId": eli["_id"]}) == 0
+    assert await coach.ctx.db["sessions"].count_documents({"subjectId": eli["_id"]}) == 0
     for client in (active, archived):
         read = (await coach.get(f"/coach/customers/{client['_id']}")).ok()
         assert read["customerRoleData"]["assignedTo"] is None
