@@ -134,6 +134,8 @@ async def test_code_and_access_token_expire(
     grants = coach.ctx.db[store.grants.name]
     mine = {"companyId": coach.ctx.company_id}
     code = redirect_query(await decide(browser, application))["code"]
+    grant = await grants.find_one(mine)
+    assert grant["expiresAt"] <= now() + timedelta(minutes=5)
     await grants.update_one(mine, {"$set": {"expiresAt": now() - timedelta(seconds=1)}})
     assert (await application.exchange(code)).json["error"] == "invalid_grant"
     await grants.delete_many(mine)

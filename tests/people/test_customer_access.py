@@ -6,6 +6,10 @@ from typing import Any
 
 import pytest
 
+from coaching_service.core.errors import NotFound
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.first_access import load_principal
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
 from tests.people.test_sessions import mailed_token
@@ -251,3 +255,14 @@ class TestLastActivity:
         client = await coach.as_client(ana)
         (await client.put(f"/customer/wblocks/{block}/log", body)).ok()
         assert (await coach.get(path)).ok()["lastActivityDate"] is not None
+
+
+async def test_client_cannot_access_another_client(coach: CoachClient) -> None:
+    client, other = [(await coach.create_customer(name))["_id"] for name in ("Ana", "Bo")]
+    principal = await load_principal(coach.ctx.services, coach.ctx.company_id, ObjectId(client))
+    assert principal is not None
+    client_ctx = coach.ctx.acting_as(principal)
+
+    assert (await customers.get_visible(client_ctx, ObjectId(client)))["_id"] == ObjectId(client)
+    with pytest.raises(NotFound):
+        await customers.get_visible(client_ctx, ObjectId(other))
