@@ -49,7 +49,7 @@ REDIRECT = JSON | {"Referrer-Policy": "same-origin"}
 STATIC_FILE = JSON | {"Cache-Control": "public, max-age=31536000, immutable"}
 DOCUMENTATION = JSON | {
     "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     ),
 }
 UPLOADED_FILE = JSON | {

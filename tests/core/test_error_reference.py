@@ -10,7 +10,7 @@ from coaching_service.core import errors
 from coaching_service.error_reference import describe_errors
 from tests.support.client import UNKNOWN, CoachClient
 
-REFERENCE = Path(__file__).parent.parent / "docs" / "errors.md"
+REFERENCE = Path(__file__).parents[2] / "docs" / "errors.md"
 
 
 def test_the_reference_is_up_to_date() -> None:

@@ -96,8 +96,6 @@ async def test_photo_record_can_be_created_without_a_file(coach: CoachClient, an
     again = (await add(coach, ana, None)).ok(201)
     assert again["photos"]["frontKey"] == with_file["photos"]["frontKey"]
     assert (again["version"], again["updatedAt"]) == (with_file["version"], with_file["updatedAt"]), "left as it is"
-    plain = {"data": {"createdAt": "2026-03-02", "imageSideIndex": "1"}}
-    (await coach.send("POST", f"{ana}/progress-photos", **plain)).ok(201)
 
 
 @pytest.mark.parametrize(
