@@ -57,7 +57,9 @@ async def create_assets(ctx: Context) -> Assets:
         assets.files[path] = await save(ctx, drawing, path.replace("/", "-"), customer_id)
 
     today = ctx.caller.today()
-    await asyncio.gather(*(store(*each) for each in _draw_all(assets.customer_ids, today)))
+    async with asyncio.TaskGroup() as tasks:
+        for drawing in _draw_all(assets.customer_ids, today):
+            tasks.create_task(store(*drawing))
     return assets
 
 

@@ -11,7 +11,7 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service.app import create_app
-from coaching_service.core.database.connection import connect, database
+from coaching_service.core.database.connection import Deadlines, connect, database
 from coaching_service.core.database.context import Services
 from coaching_service.settings import Settings
 from tests.support.client import MONDAY, CoachClient
@@ -32,7 +32,7 @@ class Fragile:
 async def fragile(settings: Settings, services: Services, coach: CoachClient) -> AsyncIterator[Fragile]:
     """With the coach's key."""
     async with wire_to(str(settings.mongodb_uri)) as (wire, uri):
-        client = connect(uri, timeout_ms=300)
+        client = connect(uri, Deadlines(selection=0.3))
         app = create_app(settings, replace(services, db=database(client, settings.mongodb_database)))
         app.cleanup_ctx.clear()  # no background jobs: the test sends every command to the database
         async with TestServer(app) as server, McpHttpClient(server, {"X-API-Key": str(coach.key)}) as mcp:

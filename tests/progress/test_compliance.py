@@ -327,7 +327,8 @@ async def test_rates_are_renewed_once_a_local_day(coach: CoachClient) -> None:
         await schedule(coach, client, coach.ctx.caller.today(client["timezone"]) - timedelta(days=1), "-")
         await set_stored(coach, client, figuresUntil=LONG_AGO)
 
-    assert await renew_batch(coach.ctx.services, JOB) == RunAgain(), "there may be more"
+    while await renew_batch(coach.ctx.services, JOB) == RunAgain():
+        pass
 
     for client in (ana, bo):
         today = coach.ctx.caller.today(client["timezone"])

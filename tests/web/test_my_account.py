@@ -92,7 +92,7 @@ async def test_every_coach_has_the_account_page(
     await team.create_employee(coach.ctx, "Eli", email, [], "all", password_hash)
     eli = new_visitor()
     arrived = (await eli.sign_in(email, PASSWORD)).ok()
-    page = (await eli.get(YOU)).ok().says("Eli", email, "The owner of your company can change your name and e-mail.")
+    page = (await eli.get(YOU)).ok().says("Eli", email, "The owner of your company can change your name and email.")
     assert YOU in page.links, arrived.path
     (await eli.submit(page, YOU, currentPassword=PASSWORD, password=FRESH)).ok().says("Password changed.")
     assert await identities.check_password(coach.ctx, coach.ctx.caller.id, PASSWORD), "other passwords are unchanged"

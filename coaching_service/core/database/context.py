@@ -18,6 +18,8 @@ from coaching_service.core.media import ImageProcessor
 if TYPE_CHECKING:
     from coaching_service.core.auth.principal import Principal
 
+MAX_FILE_WRITES = 4
+
 Database = AsyncIOMotorDatabase[dict[str, Any]]
 Collection = AsyncIOMotorCollection[dict[str, Any]]
 
@@ -37,7 +39,8 @@ class Services:
 
     `events` has the subscribers of domain events; `base_url` is the public address without a trailing slash;
     `registration`: companies may sign up by themselves; `image_processor` decodes uploaded images; `sign_in_lock` is
-    held while a password is verified; `job_available` wakes the background worker.
+    held while a password is verified; `job_available` wakes the background worker;
+    `file_write_slots` limits how many files are written to GridFS at the same time.
     """
 
     db: Database
@@ -49,6 +52,7 @@ class Services:
     image_processor: ImageProcessor = field(default_factory=ImageProcessor)
     sign_in_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     job_available: asyncio.Event = field(default_factory=asyncio.Event)
+    file_write_slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_FILE_WRITES))
     _collections: dict[str, Collection] = field(default_factory=dict, init=False, repr=False)
 
     def collection(self, name: str) -> Collection:

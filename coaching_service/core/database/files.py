@@ -24,7 +24,6 @@ from coaching_service.core.errors import Unavailable
 from coaching_service.core.ids import ObjectId
 
 CHUNK_BYTES = 255 * 1024
-MAX_CONCURRENT_WRITES = 4
 ABANDONED_AFTER = timedelta(hours=1)
 
 files = Documents[Document](
@@ -40,7 +39,6 @@ chunks = Documents[Document](
     cross_company_reason="a chunk belongs to a file, which belongs to a company",
 )
 _ATTACHED: Filter = {"pending": {"$ne": True}}
-_write_slots = asyncio.Semaphore(MAX_CONCURRENT_WRITES)
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ async def store(
         "pending": True,
     }
     collection = chunks.across_companies(ctx.services)
-    async with _write_slots:
+    async with ctx.services.file_write_slots:
         try:
             await files.across_companies(ctx.services).insert_one(new_file)
             for number, chunk in enumerate(_read_chunks(source)):
