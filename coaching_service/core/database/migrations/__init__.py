@@ -1,9 +1,9 @@
 """Changes of the stored shape of documents between releases: numbered steps, each applied once.
 
-To add a step, create a module `step_NNNN_name.py` with a function `apply(db, vault)` and list it in `STEPS`. A step must
-be idempotent and resumable: it finds the documents that still have the old shape, changes only those, and can be run again
-after an interruption or by two processes at the same time. It uses collection and field names as they are stored at
-that release, and no code of the features, which changes later.
+To add a step, create a module `step_NNNN_name.py` with a function `apply(db, vault)` and list it in `STEPS`. A step
+must be idempotent and resumable: it finds the documents that still have the old shape, changes only those, and can be
+run again after an interruption or by two processes at the same time. It uses collection and field names as they are
+stored at that release, and no code of the features, which changes later.
 """
 
 from __future__ import annotations
