@@ -11,6 +11,7 @@ import pytest
 from motor.motor_asyncio import AsyncIOMotorClient
 from pymongo.errors import AutoReconnect, OperationFailure, PyMongoError
 
+from coaching_service.core.database import transactions
 from coaching_service.core.database.connection import database
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import in_transaction, transactional
@@ -157,4 +158,29 @@ async def test_transactional_function_joins_the_transaction_of_its_caller(ctx: C
         await change_twice(ctx)
     assert (change.runs, await change.count()) == (2, 0)
     assert await change_once(ctx, fail=False) is not None
+    assert await change.count() == 2
+
+
+async def test_abort_that_takes_too_long_does_not_block_the_next_attempt(
+    ctx: Context, fail_commit: FailCommit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The abort goes on in the background; the transaction is tried again on another session."""
+    change = Change(ctx)
+    monkeypatch.setattr(transactions, "_ABORT_SECONDS", 0.05)
+    await fail_commit(
+        {"times": 1},
+        failCommands=["abortTransaction"],
+        blockConnection=True,
+        blockTimeMS=1000,
+    )
+
+    async def fail_once(tx: Context) -> int:
+        run = await change(tx)
+        if run == 1:
+            error = OperationFailure("conflict", 112)
+            error._add_error_label("TransientTransactionError")
+            raise error
+        return run
+
+    assert await in_transaction(ctx, fail_once) == 2
     assert await change.count() == 2

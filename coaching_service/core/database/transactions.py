@@ -66,7 +66,7 @@ async def in_transaction(
                 result = await work(replace(ctx, session=session))
                 await _commit(session, deadline)
             except BaseException as error:
-                await _abort(session)
+                is_aborted = await _abort(session)
                 if not _is_transient(error):
                     raise
                 if time.monotonic() > deadline:
@@ -74,6 +74,9 @@ async def in_transaction(
                     raise Unavailable(message) from error
             else:
                 return result
+            if not is_aborted:  # a thread still works on it: another transaction cannot be started on this session
+                await _end(session)
+                session = await ctx.db.client.start_session()
             attempt += 1
             await asyncio.sleep(random.random() * min(attempt * _BACKOFF_SECONDS, _MAX_BACKOFF_SECONDS))  # noqa: S311 - jitter, no secret
     finally:
@@ -92,13 +95,13 @@ async def _commit(session: AsyncIOMotorClientSession, deadline: float) -> None:
             return
 
 
-async def _abort(session: AsyncIOMotorClientSession) -> None:
-    """Abort without waiting long: the server aborts an abandoned transaction by itself."""
-    if not session.delegate.in_transaction:
-        return
-    with suppress(PyMongoError, TimeoutError):
-        async with asyncio.timeout(_ABORT_SECONDS):
-            await session.abort_transaction()
+async def _abort(session: AsyncIOMotorClientSession) -> bool:
+    """Abort without waiting long: the server aborts an abandoned transaction by itself. Returns whether it ended."""
+    if session.delegate.in_transaction:
+        with suppress(PyMongoError, TimeoutError):
+            async with asyncio.timeout(_ABORT_SECONDS):
+                await session.abort_transaction()
+    return not session.delegate.in_transaction
 
 
 async def _end(session: AsyncIOMotorClientSession) -> None:
