@@ -11,11 +11,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Document
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.models import CustomerDetails
+from coaching_service.people.customers.models import CustomerDetails, NewCustomerDocument
 
 BATCH = 1_000
 _SEED = 20_261_120
@@ -91,7 +90,7 @@ def progress_bar(console: Console, count: int) -> Iterator[ReportProgress]:
         yield lambda done: bar.update(task, completed=done)
 
 
-def _client(chance: random.Random, number: int, count: int, trainers: Sequence[ObjectId]) -> Document:
+def _client(chance: random.Random, number: int, count: int, trainers: Sequence[ObjectId]) -> NewCustomerDocument:
     """The client with that number, as it is stored."""
     # One culture after another: similar names are close together in the index of suffixes, so that a thousand clients
     # change few of its pages.

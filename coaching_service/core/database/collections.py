@@ -14,6 +14,7 @@ from coaching_service.core.database.context import Collection, Context, Services
 
 Document = dict[str, Any]
 Filter = dict[str, Any]
+PipelineStage = dict[str, Any]
 Ownership = Literal["all", "own", "shared"]
 # The stored document of a collection: a TypedDict that extends database.models.Stored.
 D = TypeVar("D", bound=Mapping[str, Any])

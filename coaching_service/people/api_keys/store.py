@@ -23,7 +23,7 @@ keys = Documents[ApiKey](
 )
 
 
-async def insert(ctx: Context, key: Mapping[str, Any]) -> ApiKey:
+async def insert(ctx: Context, key: Mapping[str, object]) -> ApiKey:
     """Store a new key."""
     return await keys.insert(ctx, key)
 

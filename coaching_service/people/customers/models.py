@@ -37,7 +37,7 @@ class CustomerRoleData(TypedDict):
     firstLoginDate: datetime | None
 
 
-class _Profile(Stored):
+class _ProfileFields(TypedDict):
     name: str
     surname: str | None
     email: str | None
@@ -47,6 +47,23 @@ class _Profile(Stored):
     role: Literal["CUSTOMER"]
     lastActivityDate: datetime | None
     customerRoleData: CustomerRoleData
+
+
+class _Profile(_ProfileFields, Stored):
+    pass
+
+
+class NewCustomerDocument(_ProfileFields):
+    """A client to store, without the fields that the database package adds; `_id` only to choose it."""
+
+    _id: NotRequired[ObjectId]
+    profilePhoto: ProfilePhoto | None
+    firstAccessHash: str
+    figuresUntil: datetime
+    sortName: str
+    sortSurname: str
+    search: str
+    suf: list[str]
 
 
 class Customer(_Profile):

@@ -9,7 +9,7 @@ from typing import Any, cast
 from coaching_service.core.auth.secrets import token_hash
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Document, Filter, now, version_conflict
+from coaching_service.core.database.documents import Filter, PipelineStage, now, version_conflict
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Forbidden, NotFound
@@ -26,6 +26,7 @@ from coaching_service.people.customers.models import (
     CustomerProfile,
     CustomerReference,
     GroupCount,
+    NewCustomerDocument,
     ProfilePhoto,
 )
 from coaching_service.people.customers.search import search_fields
@@ -117,7 +118,7 @@ def full_name(customer: Customer) -> str:
     return " ".join(filter(None, (customer["name"], customer["surname"])))
 
 
-def visible_customer_stage(customer_id: ObjectId) -> Document:
+def visible_customer_stage(customer_id: ObjectId) -> PipelineStage:
     """Return the pipeline stage that adds what get_visible checks of a client of the document's company.
 
     It is added as `client`: a list of one, or empty.
@@ -166,7 +167,7 @@ async def create(
 
 @transactional
 async def _insert(
-    ctx: Context, customer: Mapping[str, Any], first_access_token: str, *, send_invitation: bool
+    ctx: Context, customer: NewCustomerDocument, first_access_token: str, *, send_invitation: bool
 ) -> Customer:
     stored = await store.insert(ctx, customer)
     await ctx.publish(CustomerCreated(stored, first_access_token, send_invitation))
@@ -175,10 +176,16 @@ async def _insert(
 
 def build_document(
     details: CustomerDetails, first_access_token: str, *, sample: bool = False, archived: bool = False
-) -> Document:
+) -> NewCustomerDocument:
     """Return a new client's document, without what the database package adds."""
+    search = search_fields(details["name"], details.get("surname"), details.get("email"))
     return {
-        **{name: details.get(name) for name in ("name", "surname", "email", "phone", "birthday", "timezone")},
+        "name": details["name"],
+        "surname": details.get("surname"),
+        "email": details.get("email"),
+        "phone": details.get("phone"),
+        "birthday": details.get("birthday"),
+        "timezone": details.get("timezone"),
         "role": "CUSTOMER",
         "profilePhoto": None,
         "lastActivityDate": None,
@@ -197,12 +204,15 @@ def build_document(
         },
         "firstAccessHash": token_hash(first_access_token),
         "figuresUntil": now(),
-        **search_fields(details["name"], details.get("surname"), details.get("email")),
+        "sortName": search["sortName"],
+        "sortSurname": search["sortSurname"],
+        "search": search["search"],
+        "suf": search["suf"],
     }
 
 
 @transactional
-async def add_many(ctx: Context, documents: Sequence[Mapping[str, Any]]) -> None:
+async def add_many(ctx: Context, documents: Sequence[NewCustomerDocument]) -> None:
     """Store clients made by `build_document`, all or none, for sample data.
 
     Their trainers are not checked and CustomerCreated is not published: no invitation is sent.

@@ -8,12 +8,12 @@ from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Document, Documents, Filter, now
+from coaching_service.core.database.documents import Document, Documents, Filter, PipelineStage, now
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account.models import Account
 from coaching_service.people.customers import counters
-from coaching_service.people.customers.models import Customer, GroupCount, ProfilePhoto
+from coaching_service.people.customers.models import Customer, GroupCount, NewCustomerDocument, ProfilePhoto
 from coaching_service.people.customers.search import search_fields, search_page
 
 ARCHIVED = "customerRoleData.isArchived"
@@ -54,7 +54,7 @@ BY_ID = customers.indexes[5].name
 # --- one client ------------------------------------------------------------------------------------------------------
 
 
-async def insert(ctx: Context, customer: Mapping[str, Any]) -> Customer:
+async def insert(ctx: Context, customer: NewCustomerDocument) -> Customer:
     """Store a new client and count it."""
     stored = await customers.insert(ctx, customer)
     await _count(ctx, [stored], 1)
@@ -73,7 +73,7 @@ async def exists(services: Services, company_id: ObjectId, customer_id: ObjectId
 
 
 async def rewrite(
-    ctx: Context, customer_id: ObjectId, mutate: Callable[[Customer], Mapping[str, Any]], version: int | None
+    ctx: Context, customer_id: ObjectId, mutate: Callable[[Customer], Mapping[str, object]], version: int | None
 ) -> Customer | None:
     """Set the fields that `mutate` returns for the stored client; None if there is no such client.
 
@@ -137,7 +137,7 @@ async def find_page(
 
 async def count_groups(ctx: Context, where: Filter) -> list[GroupCount]:
     """Return the groups of the clients of `where`, each with the number of clients in it, by name."""
-    stages: list[Document] = [
+    stages: list[PipelineStage] = [
         {"$project": {"group": f"${GROUPS}", "_id": 0}},
         {"$unwind": "$group"},
         {"$group": {"_id": "$group", "count": {"$sum": 1}}},
@@ -147,7 +147,7 @@ async def count_groups(ctx: Context, where: Filter) -> list[GroupCount]:
     return await customers.aggregate(ctx, where, *stages)
 
 
-def lookup_stage(customer_id: ObjectId, fields: Sequence[str]) -> Document:
+def lookup_stage(customer_id: ObjectId, fields: Sequence[str]) -> PipelineStage:
     """Return the pipeline stage that adds `fields` of a client of the document's company as `client`, a list."""
     return {
         "$lookup": {
@@ -163,7 +163,7 @@ def lookup_stage(customer_id: ObjectId, fields: Sequence[str]) -> Document:
 # --- many clients ----------------------------------------------------------------------------------------------------
 
 
-async def insert_many(ctx: Context, new: Sequence[Mapping[str, Any]]) -> None:
+async def insert_many(ctx: Context, new: Sequence[NewCustomerDocument]) -> None:
     """Store new clients and count them, in the caller's transaction."""
     await customers.insert_many(ctx, new)
     archived = sum(customer["customerRoleData"]["isArchived"] for customer in new)
@@ -253,7 +253,7 @@ async def find_with_company(
     services: Services, company_id: ObjectId, customer_id: ObjectId
 ) -> CustomerWithCompany | None:
     """Return the fields of a client that a sign-in needs, with the `company`; None if either is deleted."""
-    stages: list[Document] = [
+    stages: list[PipelineStage] = [
         {"$match": {"companyId": company_id, "_id": customer_id}},
         {"$project": {"name": 1, "email": 1, "companyId": 1, ARCHIVED: 1}},
         {"$lookup": {"from": "companies", "localField": "companyId", "foreignField": "_id", "as": "company"}},
@@ -281,7 +281,7 @@ async def use_first_access_hash(ctx: Context, customer_id: ObjectId, token_hash:
     if not await customers.set_derived(ctx, where, {"$unset": {"firstAccessHash": ""}}):
         return False
 
-    def add_email(customer: Customer) -> Mapping[str, Any]:
+    def add_email(customer: Customer) -> Mapping[str, object]:
         if customer["email"] is not None:
             return {}
         return {"email": email, **search_fields(customer["name"], customer["surname"], email)}

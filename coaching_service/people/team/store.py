@@ -18,7 +18,7 @@ coaches = Documents[Coach](
 )
 
 
-async def insert(ctx: Context, coach: Mapping[str, Any]) -> Coach:
+async def insert(ctx: Context, coach: Mapping[str, object]) -> Coach:
     """Store a new coach."""
     return await coaches.insert(ctx, coach)
 
