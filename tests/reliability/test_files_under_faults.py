@@ -221,8 +221,8 @@ async def test_gc_files_ignores_uploads_in_progress(
         assert status == (503 if late else 201)
     assert "found: 0 without a record and 0 with only chunks left, 0 bytes in total" in said[0][0]
     assert "removed: 0 without a record" in said[0][1]
-    assert "found: 1 that no record names and 0 of which only bytes are left, 261120 bytes" in said[1][0]
-    assert "removed: 1 that no record names" in said[1][1]
+    assert "found: 1 without a record and 0 with only chunks left, 261120 bytes in total" in said[1][0]
+    assert "removed: 1 without a record" in said[1][1]
     [plan] = (await coach.get(f"{ana}/plan-versions", pageSize=5, pageNum=1)).ok()["docs"]
     assert (await fetch(coach, plan["url"])).raw == LONG
     await assert_no_other_files(coach, settings, 1)
