@@ -247,7 +247,7 @@ def _free_port() -> int:
 
 def _major_version(mongod: str) -> int:
     try:
-        output = subprocess.run([mongod, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout  # noqa: S603
+        output = subprocess.run([mongod, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout  # noqa: S603 - our own program
     except (OSError, subprocess.TimeoutExpired):
         return 0
     version = re.search(r"db version v(\d+)\.", output)
