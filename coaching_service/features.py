@@ -50,6 +50,7 @@ from coaching_service.progress.workload import tools as workload_tools
 from coaching_service.training.programs import routes as programs
 from coaching_service.training.programs import tools as programs_tools
 from coaching_service.training.templates import routes as templates
+from coaching_service.training.training_maxes import routes as training_maxes
 from coaching_service.training.visibility import routes as visibility
 from coaching_service.training.workouts import routes as workouts
 from coaching_service.training.workouts import tools as workouts_tools
@@ -68,6 +69,7 @@ ROUTES: tuple[Routes, ...] = (
     logs.routes,
     logs.own_routes,
     visibility.routes,
+    training_maxes.routes,
     exercises.routes,
     programs.routes,
     programs.block_routes,
@@ -116,6 +118,7 @@ TAGS = (
     ("Logs", "What clients did in their workouts."),
     ("The client's own", "What clients read and log in a session of their own."),
     ("Visibility", "The days of the calendar that a client can see."),
+    ("Training maximums", "The loads to which percentages in a client's plan refer."),
     ("Exercises", "The shared exercise library and the company's own exercises."),
     ("Programs", "Training programs, and their assignment to clients."),
     ("Program workouts", "The workout blocks of a program, and their items."),

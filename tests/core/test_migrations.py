@@ -188,6 +188,44 @@ async def test_sessions_name_their_application(old_database: Services) -> None:
     assert stored == [{"_id": 1, "access": {"hash": "a"}, "application": "web"}, {"_id": 2, "access": {"hash": "b"}}]
 
 
+async def test_clients_get_their_estimated_one_repetition_maximums(old_database: Services) -> None:
+    """The highest of an estimate, and of heaviest loads by Epley: 90 x 40/30 = 120; 13 repetitions estimate nothing."""
+    db, company, ana, ben = old_database.db, ObjectId(), ObjectId(), ObjectId()
+    records = [
+        (ana, SQUAT, "estimated_1rm", 110, 5),
+        (ana, SQUAT, "heaviest_load", 90, 10),
+        (ana, SQUAT, "heaviest_load", 300, 13),
+        (ana, PRESS, "heaviest_load", 60, None),
+        (ben, SQUAT, "most_reps", 30, 30),
+        (ben, PRESS, "estimated_1rm", 70, 3),
+    ]
+    await db["personalRecords"].insert_many(
+        {
+            "companyId": company,
+            "customerId": customer,
+            "exerciseId": exercise,
+            "type": kind,
+            "value": value,
+            "reps": reps,
+        }
+        for customer, exercise, kind, value, reps in records
+    )
+    known = {"companyId": company, "customerId": ben, "exerciseId": PRESS, "source": "records", "value": 75}
+    await db["trainingMaxes"].insert_one(dict(known))
+
+    for _ in range(2):
+        await migrate(db, old_database.vault)
+        await db[migrations.COLLECTION].delete_many({"_id": 7})
+
+    stored = [document async for document in db["trainingMaxes"].find({"companyId": company})]
+    assert {(each["customerId"], each["exerciseId"], each["value"]) for each in stored} == {
+        (ana, SQUAT, 120),
+        (ana, PRESS, 60),
+        (ben, PRESS, 75),
+    }
+    assert len(stored) == 3
+
+
 async def test_steps_are_applied_once(old_database: Services) -> None:
     db = old_database.db
     await migrate(db, old_database.vault)

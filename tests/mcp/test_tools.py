@@ -144,6 +144,30 @@ async def test_workout_created_by_tool_reads_the_same_over_rest(mcp: McpHttpClie
     assert [each["plannedMeters"] for each in third["exerciseSets"]] == [400, 400]
 
 
+async def test_percentages_amrap_and_kinds_of_sets_are_written_and_read(mcp: McpHttpClient, coach: CoachClient) -> None:
+    client, squat = await coach.create_customer(), await coach.create_exercise()
+    (await coach.put(f"/coach/customers/{client['_id']}/training-maxes/{squat['_id']}", {"value": 140})).ok()
+    sets: list[dict[str, Any]] = [
+        {"reps": 5, "loadPercent": 75, "count": 2},
+        {"reps": 8, "load": 40, "setKind": "drop"},
+        {"isAmrap": True, "perSide": True, "setKind": "failure"},
+    ]
+    arguments = {"customerId": client["_id"], "date": MONDAY, "name": "Legs"}
+
+    created = tool_result(
+        await mcp.call("create_workout", **arguments, exercises=[{"exerciseId": squat["_id"], "sets": sets}])
+    )
+
+    half = {"type": "reps_load", "isWarmup": False, "minPlannedReps": 5, "maxPlannedReps": 5}
+    heavy = {**half, "load": 105, "loadPercent": 75}
+    drop = {**half, "minPlannedReps": 8, "maxPlannedReps": 8, "load": 40, "setKind": "drop"}
+    amrap = {"type": "reps", "isWarmup": False, "isAmrap": True, "perSide": True, "setKind": "failure"}
+    written = created["workout"]["items"][0]["exerciseSets"]
+    assert written == [{"index": index, **each} for index, each in enumerate((heavy, heavy, drop, amrap), 1)]
+    page = tool_result(await mcp.call("get_workouts", customerId=client["_id"], startDate=MONDAY, endDate=MONDAY))
+    assert page["docs"][0]["items"][0]["exerciseSets"] == written
+
+
 async def test_workout_created_over_rest_reads_the_same_by_tool(mcp: McpHttpClient, coach: CoachClient) -> None:
     client = await coach.create_customer()
     block = await coach.schedule(client)
@@ -194,6 +218,9 @@ async def test_items_are_added_and_moved(mcp: McpHttpClient, coach: CoachClient)
         ({"reps": 5, "seconds": 5}, "one of reps, seconds and meters"),
         ({"reps": 8, "repsMax": 5}, "repsMax must not be less than reps"),
         ({"meters": 400, "load": 5}, "load must not be combined with meters"),
+        ({"meters": 400, "loadPercent": 5}, "loadPercent must not be combined with meters"),
+        ({"reps": 5, "load": 60, "loadPercent": 70}, "loadPercent must not be combined with load"),
+        ({"perSide": True}, "must have exactly one of reps, seconds and meters"),
         ({"reps": "5"}, "reps must be an integer"),
         ({"reps": 5, "weight": 5}, "exercises.0.sets.0 unknown field; the known ones are reps, repsMax"),
         ({"reps": 5, "count": 21}, "count must not be greater than 20"),

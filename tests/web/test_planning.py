@@ -17,6 +17,9 @@ EVERY_KIND = [
     {"type": "time_load", "index": 6, "minPlannedSeconds": 30, "load": 20},
     {"type": "distance", "index": 9, "plannedMeters": 400},
     {"type": "reps_load", "index": 10},
+    {"type": "reps_load", "index": 11, "minPlannedReps": 5, "loadPercent": 72.5, "isAmrap": True},
+    {"type": "reps_load", "index": 12, "minPlannedReps": 8, "load": 40, "setKind": "drop"},
+    {"type": "reps", "index": 13, "isAmrap": True, "perSide": True, "setKind": "failure"},
 ]
 
 
@@ -44,6 +47,31 @@ async def test_unchanged_sets_are_saved_unchanged(coach: CoachClient, owner_page
     (after,) = (await training.read(coach, block))["items"]
     for name in ("exerciseSets", "exerciseInstructions", "supersetId", "exerciseId"):
         assert after[name] == block["items"][0][name], name
+
+
+async def test_percentages_amrap_and_kinds_of_sets_are_planned(coach: CoachClient, owner_page: Visitor) -> None:
+    squat, ana = await coach.create_exercise("Squat"), await coach.create_customer("Ana")
+    block = await training.block_with(coach, ana, training.exercise_of(squat))
+    page = await owner_page.get(item_of(block))
+
+    first = {"sets__0__high": "", "sets__0__load": "", "sets__0__loadPercent": "72,5", "sets__0__isAmrap": "true"}
+    others = {"sets__1__setKind": "drop", "sets__2__perSide": "true", "sets__2__setKind": "failure"}
+    added = {"sets__3__isAmrap": "true", "sets__3__type": "reps"}
+    saved = await owner_page.submit(page, f"{item_of(block)}/sets", **first, **others, **added)
+
+    saved.ok().says(
+        "1 × AMRAP, at least 8, 72.5 %", "1 × 8–10, 60 kg, drop set", "1 × 8–10, 60 kg, per side, to failure"
+    )
+    saved.says("1 × AMRAP")
+    (await coach.put(training.client_path(ana, "training-maxes", squat["_id"]), {"value": 140})).ok()
+    page = await owner_page.get(workout_path(block))
+    page.says("1 × AMRAP, at least 8, 72.5 % (102.5 kg)")  # 101.5 is 40.6 steps of 2.5
+    page = await owner_page.get(f"{item_of(block)}/log")
+    page.says("AMRAP, at least 8, 72.5 % (102.5 kg)")
+    page = await owner_page.get(item_of(block))
+    (await owner_page.submit(page, f"{item_of(block)}/sets", sets__0__load="100")).ok(400).says(
+        "must be empty if there is a load"
+    )
 
 
 async def test_sets_are_changed_added_and_removed(coach: CoachClient, owner_page: Visitor) -> None:

@@ -23,10 +23,19 @@ from coaching_service.progress.personal_records.models import (
     RecordFields,
     StoredRecord,
 )
+from coaching_service.training.training_maxes import service as training_maxes
 from coaching_service.training.workouts import queries
 from coaching_service.training.workouts.events import CompletedWorkChanged
 from coaching_service.training.workouts.models import Best, RecordType
-from coaching_service.training.workouts.training_load import MOST_REPS, RECORD_TYPES, best_by_exercise, rank_best
+from coaching_service.training.workouts.training_load import (
+    ESTIMATED_ONE_REP_MAX,
+    HEAVIEST_LOAD,
+    MOST_REPS,
+    RECORD_TYPES,
+    best_by_exercise,
+    estimated_one_rep_max,
+    rank_best,
+)
 
 COUNT: Final = "count"
 _EVENT: Final = "personal_record"
@@ -53,7 +62,9 @@ async def create(ctx: Context, customer_id: ObjectId, record: NewRecord) -> Pers
     _require_whole_reps(record["type"], record["value"])
     await exercises.require(ctx, [record["exerciseId"]])
     unit = await _unit_of(ctx, record["type"])
+    await customers.lock(ctx, customer_id)
     named = await _add_name(ctx, await store.insert(ctx, customer_id, record, unit))
+    await _update_estimate(ctx, customer_id, record["exerciseId"])
     await activity.record_event(ctx, _EVENT, customer_id, named["_id"], **_feed_data(named))
     return named
 
@@ -68,9 +79,11 @@ async def update(ctx: Context, customer_id: ObjectId, record_id: ObjectId, chang
     record = await _load_entered(ctx, customer_id, record_id)
     if "value" in change:
         _require_whole_reps(record["type"], change["value"])
+    await customers.lock(ctx, customer_id)
     updated = await store.update(ctx, customer_id, record_id, _fields_of(change), change.get("version"))
     if updated is None:
         raise NotFound("personal record")
+    await _update_estimate(ctx, customer_id, record["exerciseId"])
     named = await _add_name(ctx, updated)
     await activity.correct_event(ctx, _EVENT, customer_id, record_id, **_feed_data(named))
     return named
@@ -83,8 +96,10 @@ async def delete(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> No
     Raises NotFound if the client has no such record, Conflict if it is derived from a log, and what `list_records`
     raises.
     """
-    await _load_entered(ctx, customer_id, record_id)
+    record = await _load_entered(ctx, customer_id, record_id)
+    await customers.lock(ctx, customer_id)
     await store.delete(ctx, customer_id, record_id)
+    await _update_estimate(ctx, customer_id, record["exerciseId"])
     await activity.remove_events(ctx, customer_id, record_id, _EVENT)
 
 
@@ -109,6 +124,38 @@ async def update_records(ctx: Context, event: CompletedWorkChanged) -> None:
             await _store_best(
                 ctx, customer_id, exercise_id, record_type, bests.get(record_type), stored.get(record_type)
             )
+        if _value_of(bests) != _value_of(stored):
+            await _update_estimate(ctx, customer_id, exercise_id)
+
+
+def _value_of(records: Mapping[RecordType, Best] | Mapping[RecordType, LoggedRecord]) -> float | None:
+    """The estimated one-repetition maximum among records of an exercise."""
+    record = records.get(ESTIMATED_ONE_REP_MAX)
+    return record["value"] if record else None
+
+
+async def _update_estimate(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId) -> None:
+    """Store the highest estimated one-repetition maximum of a client's records of an exercise.
+
+    Loads planned in percent refer to it where there is no training maximum. The client must be locked.
+    """
+    records = await store.list_of_exercise(ctx, customer_id, exercise_id)
+    estimates = [estimate for record in records if (estimate := _estimate_of(record)) is not None]
+    await training_maxes.set_estimate(ctx, customer_id, exercise_id, max(estimates, default=None))
+
+
+def _estimate_of(record: StoredRecord) -> float | None:
+    """The estimated one-repetition maximum that a record stands for, in its unit; None if it states none.
+
+    A heaviest load was lifted for its `reps`, for one repetition if they are not known.
+    """
+    if record["type"] == ESTIMATED_ONE_REP_MAX:
+        return record["value"]
+    if record["type"] != HEAVIEST_LOAD:
+        return None
+    reps = 1 if record["reps"] is None else record["reps"]
+    estimate = estimated_one_rep_max(reps, record["value"])
+    return None if estimate is None else round(estimate[0], 2)
 
 
 def _better_of(new: Mapping[RecordType, Best], stored: Mapping[RecordType, LoggedRecord]) -> dict[RecordType, Best]:

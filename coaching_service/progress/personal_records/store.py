@@ -25,6 +25,11 @@ async def list_records(ctx: Context, customer_id: ObjectId) -> list[StoredRecord
     return await records.find(ctx, {"customerId": customer_id}, sort=("exerciseId", "type", "-date", "_id"))
 
 
+async def list_of_exercise(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId) -> list[StoredRecord]:
+    """Return a client's records of an exercise, entered and derived from logs."""
+    return await records.find(ctx, {"customerId": customer_id, "exerciseId": exercise_id})
+
+
 async def find_logged(
     ctx: Context, customer_id: ObjectId, exercise_ids: Sequence[ObjectId]
 ) -> dict[ObjectId, dict[RecordType, LoggedRecord]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import cast
 
 from coaching_service.core.database.context import Context
@@ -81,6 +82,8 @@ async def add_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, detai
     await exercises.count_uses(ctx, items.exercise_ids([item]))
     await owner.after_schedule_change(ctx)
     order = items.find_index(block["items"], item["_id"])
+    maxes = await references.load_training_maxes(ctx, [item], owner.block_filter.get("customerId"))
+    linked = replace(linked, training_maxes=maxes)
     return items.present_item(item, order, block["version"], linked, ctx.caller.company.load_unit)
 
 
@@ -196,7 +199,7 @@ async def present_item(ctx: Context, block: StoredBlock, item_id: ObjectId) -> W
     """Return an item of a stored block as it is read. Raises NotFound."""
     order = items.find_index(block["items"], item_id)
     item = block["items"][order]
-    linked = await references.load_references(ctx, [item])
+    linked = await references.load_references(ctx, [item], block["customerId"])
     return items.present_item(item, order, block["version"], linked, ctx.caller.company.load_unit)
 
 

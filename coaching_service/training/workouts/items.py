@@ -22,8 +22,13 @@ from coaching_service.training.workouts.models import (
     PlannedSet,
     WorkItem,
 )
-from coaching_service.training.workouts.set_schemas import add_variables
-from coaching_service.training.workouts.training_load import DERIVED_FIELDS, derive_fields, planned_exercise_ids
+from coaching_service.training.workouts.set_schemas import present_set
+from coaching_service.training.workouts.training_load import (
+    DERIVED_FIELDS,
+    derive_fields,
+    planned_exercise_ids,
+    planned_sets,
+)
 
 MAX_ITEMS = 100
 # The fields that a coach plans for each type, and those that a log adds, with their empty values.
@@ -45,10 +50,11 @@ LOGGED_FIELDS: Mapping[str, Mapping[str, list[Any]]] = {
 
 @dataclass(frozen=True)
 class References:
-    """The library documents that items refer to, by identifier."""
+    """What items refer to: library documents, and the client's training maximums by exercise, in the company's unit."""
 
     exercises: Mapping[ObjectId, ExerciseName] = field(default_factory=dict)
     metric_sets: Mapping[ObjectId, MetricSet] = field(default_factory=dict)
+    training_maxes: Mapping[ObjectId, float] = field(default_factory=dict)
 
 
 def create_item(details: ItemInput | WorkItem) -> WorkItem:
@@ -116,6 +122,16 @@ def has_load(item: WorkItem | ItemChange) -> bool:
     return any(each.get("load") is not None for each in sets)
 
 
+def percent_exercise_ids(items: Iterable[WorkItem]) -> set[ObjectId]:
+    """Return the exercises of which a set is planned as a percentage of the client's training maximum."""
+    return {
+        exercise_id
+        for item in items
+        for exercise_id, planned in planned_sets(item)
+        if planned.get("loadPercent") is not None
+    }
+
+
 def is_recorded(item: WorkItem) -> bool:
     """Return whether anything of an item was logged, even if it is not completed."""
     logged = [item["comment"], *(item.get(name) for name in LOGGED_FIELDS.get(item["type"], ()))]
@@ -134,7 +150,7 @@ def present_item(item: WorkItem, order: int, version: int, references: Reference
         fields.pop(name, None)
     if item["type"] == "EXERCISE":
         fields["exercise"] = references.exercises[item["exerciseId"]]
-        fields["exerciseSets"] = _present_sets(item["exerciseSets"], load_unit)
+        fields["exerciseSets"] = _present_sets(item["exerciseSets"], item["exerciseId"], references, load_unit)
     elif item["type"] == "CIRCUIT":
         fields["circuitExercises"] = [
             _present_circuit_exercise(entry, item["rounds"], references, load_unit)
@@ -166,13 +182,16 @@ def _present_circuit_exercise(
     return {
         **entry,
         "exercise": references.exercises[entry["exerciseId"]],
-        "sets": _present_sets(entry["sets"], load_unit),
+        "sets": _present_sets(entry["sets"], entry["exerciseId"], references, load_unit),
         "plannedSetsTotal": len(entry["sets"]) * rounds,
     }
 
 
-def _present_sets(sets: Sequence[PlannedSet], load_unit: str) -> list[PlannedSet]:
-    return [add_variables(planned, load_unit) for planned in sets]
+def _present_sets(
+    sets: Sequence[PlannedSet], exercise_id: ObjectId, references: References, load_unit: str
+) -> list[PlannedSet]:
+    training_max = references.training_maxes.get(exercise_id)
+    return [present_set(planned, load_unit, training_max) for planned in sets]
 
 
 def _empty_log(item_type: str) -> dict[str, list[Any]]:

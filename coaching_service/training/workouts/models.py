@@ -13,6 +13,7 @@ from coaching_service.library.metric_sets.models import Metric
 
 ItemType = Literal["EXERCISE", "CIRCUIT", "TASK", "FORM", "METRICS", "REMINDER"]
 SetType = Literal["reps_load", "reps", "time", "time_load", "distance"]
+SetKind = Literal["normal", "drop", "failure"]
 RecordType = Literal["heaviest_load", "most_reps", "estimated_1rm"]
 
 
@@ -20,12 +21,12 @@ RecordType = Literal["heaviest_load", "most_reps", "estimated_1rm"]
 
 
 class VariableValue(TypedDict):
-    """The value of a variable: `exact` has `value`, `range` has `min` and `max`."""
+    """The value of a variable: `exact` has `value`, `range` has `min` and `max`, which is null without an upper end."""
 
     type: Literal["exact", "range"]
     value: NotRequired[float]
     min: NotRequired[float]
-    max: NotRequired[float]
+    max: NotRequired[float | None]
 
 
 class SetVariable(TypedDict):
@@ -39,7 +40,9 @@ class SetVariable(TypedDict):
 class PlannedSet(TypedDict):
     """A planned set; its `type` decides which of the optional quantities it has. `variables` is added on read.
 
-    Times are in seconds, distances in meters, loads in the company's unit.
+    Times are in seconds, distances in meters, loads in the company's unit. With `loadPercent` (of the client's training
+    maximum) `load` is stored as null and computed on read. Sets stored before they had `isAmrap`, `perSide`, `setKind`
+    and `loadPercent` get them on read.
     """
 
     index: int
@@ -49,9 +52,13 @@ class PlannedSet(TypedDict):
     rir: float | None
     tempo: str | None
     isWarmup: bool
+    isAmrap: NotRequired[bool]
+    perSide: NotRequired[bool]
+    setKind: NotRequired[SetKind]
     minPlannedReps: NotRequired[int | None]
     maxPlannedReps: NotRequired[int | None]
     load: NotRequired[float | None]
+    loadPercent: NotRequired[float | None]
     minPlannedSeconds: NotRequired[float | None]
     maxPlannedSeconds: NotRequired[float | None]
     plannedMeters: NotRequired[float | None]

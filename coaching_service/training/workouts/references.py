@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.forms import service as forms
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.library.metric_sets.models import MetricSet
-from coaching_service.training.workouts.items import References, exercise_ids, metric_set_ids
+from coaching_service.training.training_maxes import service as training_maxes
+from coaching_service.training.workouts.items import References, exercise_ids, metric_set_ids, percent_exercise_ids
 from coaching_service.training.workouts.models import ItemChange, ItemForm, ItemFormInput, ItemInput, WorkItem
 
 Details = TypeVar("Details", ItemInput, ItemChange)
@@ -33,13 +35,29 @@ async def resolve(ctx: Context, details: Details, previous: WorkItem | None = No
     return details, References(await exercises.require(ctx, new_exercises), found_sets)
 
 
-async def load_references(ctx: Context, items: Sequence[WorkItem]) -> References:
-    """Return the documents that stored items refer to, deleted ones included."""
+async def load_references(ctx: Context, items: Sequence[WorkItem], customer_id: ObjectId | None = None) -> References:
+    """Return what stored items refer to: documents of the libraries, deleted ones included, and training maximums.
+
+    `customer_id` is the client whose items they are; None for those of a program or template.
+    """
     ids = {exercise_id for item in items for exercise_id in item["exerciseIds"]}
-    return References(
-        await exercises.load_names(ctx, ids),
-        await metric_sets.load_by_id(ctx, metric_set_ids(items)),
+    names, sets, maxes = await gather_reads(
+        ctx,
+        exercises.load_names(ctx, ids),
+        metric_sets.load_by_id(ctx, metric_set_ids(items)),
+        load_training_maxes(ctx, items, customer_id),
     )
+    return References(names, sets, maxes)
+
+
+async def load_training_maxes(
+    ctx: Context, items: Sequence[WorkItem], customer_id: ObjectId | None
+) -> dict[ObjectId, float]:
+    """Return the training maximums that the percentages of items refer to, by exercise; none without a client."""
+    ids = percent_exercise_ids(items)
+    if customer_id is None or not ids:
+        return {}
+    return await training_maxes.load_maxes(ctx, customer_id, ids)
 
 
 async def _copy_form(ctx: Context, form: ItemForm | ItemFormInput) -> ItemForm:

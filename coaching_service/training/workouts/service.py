@@ -266,7 +266,8 @@ async def present_block(ctx: Context, owner: ScheduleOwner, block: StoredBlock |
 
 
 async def _present_blocks(ctx: Context, blocks: Sequence[StoredBlock], orders: Sequence[int]) -> list[Block]:
-    references = await load_references(ctx, [item for block in blocks for item in block["items"]])
+    customer_id = blocks[0]["customerId"] if blocks else None  # they are all on one schedule
+    references = await load_references(ctx, [item for block in blocks for item in block["items"]], customer_id)
     load_unit = ctx.caller.company.load_unit
     return [
         {

@@ -1,19 +1,22 @@
-"""Planned sets: the schemas of each type, and the variables that are derived from a set on read."""
+"""Planned sets: the schemas of each type, and what is derived from a set on read."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from marshmallow import Schema, ValidationError, fields, validates_schema
 
 from coaching_service.core.validation import Boolean, Choice, Input, Integer, ListOf, Number, Output, Text
 from coaching_service.core.variants import Variant
 from coaching_service.training.workouts import models
+from coaching_service.training.workouts.loads import percent_of
 
 MAX_SETS = 100
 MAX_REPS, MAX_SECONDS, MAX_METERS, MAX_LOAD = 100_000, 86_400, 10_000_000, 100_000
+MAX_PERCENT = 200
+SET_KINDS = ("normal", "drop", "failure")
 _ENDS = (("minPlannedReps", "maxPlannedReps"), ("minPlannedSeconds", "maxPlannedSeconds"))
 
 
@@ -34,6 +37,27 @@ class AnySet(Input):
     )
     tempo = Text(max_length=20, allow_none=True, load_default=None, metadata={"example": "3-1-1-0"})
     isWarmup = Boolean(load_default=False)
+    isAmrap = Boolean(
+        load_default=False,
+        metadata={
+            "description": "As many repetitions as possible: the planned repetitions are a minimum. Default: false."
+        },
+    )
+    perSide = Boolean(
+        load_default=False,
+        metadata={
+            "description": "The planned repetitions, time or distance are for each side. Figures count what was "
+            "logged, once. Default: false."
+        },
+    )
+    setKind = Choice(
+        *SET_KINDS,
+        load_default="normal",
+        metadata={
+            "description": "`drop`: with less load, directly after the set before; `failure`: until no further "
+            "repetition is possible. Each counts as a set. Default: `normal`."
+        },
+    )
 
     @validates_schema
     def ends_in_order(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -60,7 +84,20 @@ class LoadedSet(AnySet):
         maximum=MAX_LOAD,
         allow_none=True,
         load_default=None,
-        metadata={"description": "In the company's unit."},
+        metadata={
+            "description": "In the company's unit. With `loadPercent` it is computed on read, and ignored in requests."
+        },
+    )
+    loadPercent = Number(
+        minimum=0,
+        maximum=MAX_PERCENT,
+        allow_none=True,
+        load_default=None,
+        metadata={
+            "description": "Percent of the client's training maximum for the exercise, else of the estimated 1RM "
+            "(highest of the records). `load` is then this percentage to the nearest 2.5 kg or 5 lb, half up; null "
+            "without either, and in programs and templates."
+        },
     )
 
 
@@ -120,10 +157,15 @@ class PlannedSets(ListOf):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
         planned = super()._deserialize(value, attr, data, **kwargs)
-        numbered = [{**each, "index": each.get("index", at)} for at, each in enumerate(planned, 1)]
+        numbered = [{**_without_computed(each), "index": each.get("index", at)} for at, each in enumerate(planned, 1)]
         if len({each["index"] for each in numbered}) < len(numbered):
             raise ValidationError("must have each index only once")
         return sorted(numbered, key=lambda each: int(each["index"]))
+
+
+def _without_computed(planned: dict[str, Any]) -> dict[str, Any]:
+    """Return a set without the load that is computed on read, so that a set can be sent as it was read."""
+    return planned if planned.get("loadPercent") is None else {**planned, "load": None}
 
 
 class ExactValue(Output):
@@ -134,11 +176,16 @@ class ExactValue(Output):
 
 
 class RangeValue(Output):
-    """A planned quantity between two values, both included."""
+    """A planned quantity between two values, both included; without an upper end if `max` is null."""
 
     type = Choice("range")
     min = fields.Float()
-    max = fields.Float()
+    max = fields.Float(
+        allow_none=True,
+        metadata={
+            "description": "The largest value, in the unit of the variable; null for the repetitions of an AMRAP set."
+        },
+    )
 
 
 class SetVariable(Output):
@@ -164,16 +211,26 @@ def planned_set_response() -> Variant:
     return Variant(_RESPONSE_SCHEMAS)
 
 
-def add_variables(planned: models.PlannedSet, load_unit: str) -> models.PlannedSet:
-    """Return a planned set with its `variables`.
+def present_set(planned: models.PlannedSet, load_unit: str, training_max: float | None = None) -> models.PlannedSet:
+    """Return a planned set as it is read: with a computed load, and with its `variables`.
 
-    Their units are `count`, `load_unit` (`kg` or `lb`), `s`, `m` and `rpe`.
+    `training_max` (in `load_unit`, `kg` or `lb`) is what `loadPercent` refers to; None if it is not known. The units of
+    the variables are `count`, `load_unit`, `s`, `m` and `rpe`.
     """
-    quantities = (planned.get(name) for name in _QUANTITIES)
-    return {**planned, "variables": _variables(load_unit, *quantities)}
+    presented = cast("models.PlannedSet", {**_DEFAULTS, **planned})
+    if presented["type"] in _LOADED_TYPES:
+        percent = presented.setdefault("loadPercent", None)
+        if percent is not None:
+            presented["load"] = None if training_max is None else percent_of(training_max, percent, load_unit)
+    quantities = (presented.get(name) for name in _QUANTITIES)
+    presented["variables"] = _variables(load_unit, *quantities)
+    return presented
 
 
+_DEFAULTS: dict[str, Any] = {"isAmrap": False, "perSide": False, "setKind": "normal"}
+_LOADED_TYPES = frozenset(name for name, schema in _BY_TYPE.items() if issubclass(schema, LoadedSet))
 _QUANTITIES = (
+    "isAmrap",
     "minPlannedReps",
     "maxPlannedReps",
     "load",
@@ -189,6 +246,7 @@ _QUANTITIES = (
 @lru_cache(4096, typed=True)  # plans repeat the same sets
 def _variables(
     load_unit: str,
+    is_amrap: Any,
     min_reps: Any,
     max_reps: Any,
     load: Any,
@@ -200,7 +258,7 @@ def _variables(
     rpe: Any,
 ) -> tuple[models.SetVariable, ...]:
     variables = (
-        _variable("reps", "count", min_reps, max_reps),
+        _amrap_variable(min_reps, max_reps) if is_amrap else _variable("reps", "count", min_reps, max_reps),
         _variable("load", load_unit, load),
         _variable("time", "s", min_seconds, max_seconds),
         _variable("distance", "m", meters),
@@ -219,3 +277,11 @@ def _variable(key: str, unit: str, minimum: Any, maximum: Any = None) -> models.
     if ends[0] != ends[-1]:
         value = {"type": "range", "min": ends[0], "max": ends[1]}
     return {"key": key, "unit": unit, "value": value}
+
+
+def _amrap_variable(minimum: Any, maximum: Any) -> models.SetVariable | None:
+    """Return the repetitions of an AMRAP set: at least `minimum`, or `maximum` if only that is planned."""
+    lowest = maximum if minimum is None else minimum
+    if lowest is None:
+        return None
+    return {"key": "reps", "unit": "count", "value": {"type": "range", "min": lowest, "max": None}}

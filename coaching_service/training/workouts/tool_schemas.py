@@ -9,10 +9,28 @@ from marshmallow import ValidationError, fields, validates_schema
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import Arguments, CustomerArgument, Dates, ToolPage
-from coaching_service.core.validation import TEXT_LENGTH, Boolean, Date, Identifier, Integer, ListOf, Number, Text
+from coaching_service.core.validation import (
+    TEXT_LENGTH,
+    Boolean,
+    Choice,
+    Date,
+    Identifier,
+    Integer,
+    ListOf,
+    Number,
+    Text,
+)
 from coaching_service.training.workouts.item_schemas import ScheduledTime
-from coaching_service.training.workouts.models import ItemInput, PlannedSet, ReminderFields, TaskFields
-from coaching_service.training.workouts.set_schemas import MAX_LOAD, MAX_METERS, MAX_REPS, MAX_SECONDS, MAX_SETS
+from coaching_service.training.workouts.models import ItemInput, PlannedSet, ReminderFields, SetKind, TaskFields
+from coaching_service.training.workouts.set_schemas import (
+    MAX_LOAD,
+    MAX_METERS,
+    MAX_PERCENT,
+    MAX_REPS,
+    MAX_SECONDS,
+    MAX_SETS,
+    SET_KINDS,
+)
 
 _MAX_CALENDAR = 93
 
@@ -33,13 +51,20 @@ class ToolSet(Arguments):
     reps = Integer(
         minimum=0,
         maximum=MAX_REPS,
-        **_optional("Repetitions; with repsMax the low end. A set has exactly one of reps, seconds and meters."),
+        **_optional(
+            "Repetitions, or their low end. A set has exactly one of reps, seconds and meters; AMRAP needs none."
+        ),
     )
     repsMax = Integer(minimum=0, maximum=MAX_REPS, **_optional("High end of the repetitions."))
     load = Number(  # type: ignore[assignment]  # a field of this name does not affect marshmallow's own method
         minimum=0,
         maximum=MAX_LOAD,
         **_optional("In the company's unit (get_workouts returns it); not with meters."),
+    )
+    loadPercent = Number(
+        minimum=0,
+        maximum=MAX_PERCENT,
+        **_optional("Percent of the client's training maximum, else of the estimated 1RM; instead of load."),
     )
     seconds = Number(minimum=0, maximum=MAX_SECONDS, **_optional("Work for this time."))
     meters = Number(minimum=0, maximum=MAX_METERS, **_optional("Work over this distance."))
@@ -48,17 +73,30 @@ class ToolSet(Arguments):
     rir = Number(minimum=0, maximum=100, **_optional("Intended repetitions in reserve."))
     tempo = Text(max_length=20, **_optional("Such as 3-1-1-0."))
     isWarmup = Boolean(load_default=False, metadata={"description": "Warm-up sets do not count as volume."})
+    isAmrap = Boolean(
+        load_default=False, metadata={"description": "As many repetitions as possible; reps are the minimum."}
+    )
+    perSide = Boolean(load_default=False, metadata={"description": "The quantity is for each side."})
+    setKind = Choice(
+        *SET_KINDS,
+        load_default="normal",
+        metadata={"description": "drop: less load, directly after the set before; failure: to failure."},
+    )
     count = Integer(minimum=1, maximum=20, load_default=1, metadata={"description": "How many such sets."})
 
     @validates_schema
     def has_one_quantity(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require exactly one quantity, and a maximum that is not below the minimum."""
-        if sum(data[name] is not None for name in ("reps", "seconds", "meters")) != 1:
+        quantities = sum(data[name] is not None for name in ("reps", "seconds", "meters"))
+        if quantities != 1 and not (quantities == 0 and data["isAmrap"]):
             raise ValidationError("must have exactly one of reps, seconds and meters")
         if data["repsMax"] is not None and (data["reps"] is None or data["repsMax"] < data["reps"]):
             raise ValidationError("must not be less than reps", "repsMax")
-        if data["meters"] is not None and data["load"] is not None:
-            raise ValidationError("must not be combined with meters", "load")
+        if data["load"] is not None and data["loadPercent"] is not None:
+            raise ValidationError("must not be combined with load", "loadPercent")
+        for name in ("load", "loadPercent"):
+            if data["meters"] is not None and data[name] is not None:
+                raise ValidationError("must not be combined with meters", name)
 
 
 class ToolExercise(Arguments):
@@ -155,7 +193,11 @@ class ToolSetArguments(TypedDict):
     rpe: float | None
     rir: float | None
     tempo: str | None
+    loadPercent: float | None
     isWarmup: bool
+    isAmrap: bool
+    perSide: bool
+    setKind: SetKind
     count: int
 
 
@@ -214,12 +256,15 @@ def _planned_set(index: int, sent: ToolSetArguments) -> PlannedSet:
         "rir": sent["rir"],
         "tempo": sent["tempo"],
         "isWarmup": sent["isWarmup"],
+        "isAmrap": sent["isAmrap"],
+        "perSide": sent["perSide"],
+        "setKind": sent["setKind"],
     }
     if sent["meters"] is not None:
         return {**planned, "type": "distance", "plannedMeters": sent["meters"]}
-    has_load = sent["load"] is not None
+    has_load = sent["load"] is not None or sent["loadPercent"] is not None
     if has_load:
-        planned["load"] = sent["load"]
+        planned["load"], planned["loadPercent"] = sent["load"], sent["loadPercent"]
     if sent["seconds"] is not None:
         planned["type"] = "time_load" if has_load else "time"
         return {**planned, "minPlannedSeconds": sent["seconds"], "maxPlannedSeconds": sent["seconds"]}

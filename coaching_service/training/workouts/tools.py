@@ -27,6 +27,8 @@ from coaching_service.training.workouts.tool_schemas import (
 )
 
 tools = Tools()
+# Of planned sets, which assistants read only where they differ.
+_DEFAULTS: dict[str, Any] = {"isAmrap": False, "perSide": False, "setKind": "normal"}
 
 
 @tools.tool("Read workouts", access=coach(CUSTOMERS.VIEW), takes=CalendarDates())
@@ -34,8 +36,9 @@ async def get_workouts(
     ctx: Context, customer_id: ObjectId, start_date: str, end_date: str, page: int, page_size: int
 ) -> dict[str, Any]:
     """Read the workouts on a client's calendar from startDate to endDate (at most three months), in order, a page at a
-    time: what is planned, with items, exercises and sets, and what the client did (customerSets, isCompleted). Returns
-    docs, the units of loads, times and distances, totalDocs, hasNextPage and nextPage."""
+    time: what is planned, with items, exercises and sets, and what the client did (customerSets, isCompleted). A set
+    planned with loadPercent has the load that results from it today. Returns docs, the units of loads, times and
+    distances, totalDocs, hasNextPage and nextPage."""
     customer, blocks = await gather_reads(
         ctx,
         customers.get_visible_reference(ctx, customer_id),
@@ -69,7 +72,7 @@ def _without_unset(value: Any) -> Any:
         return {
             name: _without_unset(inner)
             for name, inner in value.items()
-            if name not in ("variables", "defaultInstructions") and inner is not None
+            if name not in ("variables", "defaultInstructions") and inner is not None and inner != _DEFAULTS.get(name)
         }
     return [_without_unset(each) for each in value] if isinstance(value, list) else value
 

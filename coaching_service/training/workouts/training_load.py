@@ -76,7 +76,7 @@ def planned_exercise_ids(item: WorkItem | ItemChange) -> list[ObjectId]:
 
 def working_sets(item: WorkItem) -> Iterator[tuple[ObjectId, CustomerSet]]:
     """Yield the completed sets of an item that are not warm-up, each with its exercise."""
-    warm_ups = {(exercise_id, planned["index"]) for exercise_id, planned in _planned_sets(item) if planned["isWarmup"]}
+    warm_ups = {(exercise_id, planned["index"]) for exercise_id, planned in planned_sets(item) if planned["isWarmup"]}
     for done in _customer_sets(item):
         exercise_id = done["exerciseId"] or _own_exercise_id(item)
         if done["isCompleted"] and (exercise_id, done["index"]) not in warm_ups:
@@ -202,7 +202,8 @@ def _own_exercise_id(item: WorkItem) -> ObjectId:
     return item["exerciseId"]
 
 
-def _planned_sets(item: WorkItem) -> Iterator[tuple[ObjectId, PlannedSet]]:
+def planned_sets(item: WorkItem) -> Iterator[tuple[ObjectId, PlannedSet]]:
+    """Yield the planned sets of an item, those of one round of a circuit, each with its exercise."""
     if item["type"] == "EXERCISE":
         for planned in item["exerciseSets"]:
             yield item["exerciseId"], planned

@@ -13,6 +13,9 @@ from coaching_service.training.workouts.models import PlannedSet, WorkItem
 EFFORT_FIELDS: tuple[tuple[str, Literal["rpe", "rir"]], ...] = (("RPE", "rpe"), ("RIR", "rir"))
 
 
+_KINDS = {"drop": "drop set", "failure": "to failure"}
+
+
 class ItemDescription(TypedDict):
     """A workout item in words: `lines` are its planned sets or other details."""
 
@@ -75,16 +78,35 @@ def describe_sets(sets: Sequence[PlannedSet], unit: str) -> list[str]:
 def describe_set(planned: PlannedSet, unit: str) -> str:
     """Describe a planned set, such as `8, 60 kg, RPE 8`; empty if it plans no value."""
     parts = [
-        _format_range(planned.get("minPlannedReps"), planned.get("maxPlannedReps"), ""),
+        _describe_reps(planned),
         _format_range(planned.get("minPlannedSeconds"), planned.get("maxPlannedSeconds"), " s"),
         format_number(planned.get("plannedMeters"), "m"),
-        format_number(planned.get("load"), unit),
+        _describe_load(planned, unit),
         *(f"{name} {format_number(planned[key])}" for name, key in EFFORT_FIELDS if planned[key] is not None),
         f"tempo {planned['tempo']}" if planned["tempo"] else "",
         f"rest {format_number(planned['rest'], 's')}" if planned["rest"] else "",
+        "per side" if planned.get("perSide") else "",
         "warm-up" if planned["isWarmup"] else "",
+        _KINDS.get(planned.get("setKind", "normal"), ""),
     ]
     return ", ".join(part for part in parts if part)
+
+
+def _describe_reps(planned: PlannedSet) -> str:
+    """Describe planned repetitions, such as `8`, or `AMRAP, at least 8`."""
+    minimum, maximum = planned.get("minPlannedReps"), planned.get("maxPlannedReps")
+    if not planned.get("isAmrap"):
+        return _format_range(minimum, maximum, "")
+    lowest = format_number(maximum if minimum is None else minimum)
+    return f"AMRAP, at least {lowest}" if lowest else "AMRAP"
+
+
+def _describe_load(planned: PlannedSet, unit: str) -> str:
+    """Describe a planned load, such as `60 kg`, `75 % (105 kg)`, or `75 %` if the load is not known."""
+    load, percent = format_number(planned.get("load"), unit), format_number(planned.get("loadPercent"), "%")
+    if not percent:
+        return load
+    return f"{percent} ({load})" if load else percent
 
 
 def format_number(value: float | None, unit: str = "") -> str:

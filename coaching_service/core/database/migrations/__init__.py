@@ -25,6 +25,7 @@ from coaching_service.core.database.migrations import (
     step_0004_exercise_media,
     step_0005_photo_content_types,
     step_0006_session_applications,
+    step_0007_one_rep_max_estimates,
 )
 
 COLLECTION = "migrations"
@@ -49,6 +50,7 @@ STEPS = (
     Step(4, "exercise_media", step_0004_exercise_media.apply),
     Step(5, "photo_content_types", step_0005_photo_content_types.apply),
     Step(6, "session_applications", step_0006_session_applications.apply),
+    Step(7, "one_rep_max_estimates", step_0007_one_rep_max_estimates.apply),
 )
 
 

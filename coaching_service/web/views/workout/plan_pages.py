@@ -21,7 +21,14 @@ from coaching_service.web.pages import Redirect
 from coaching_service.web.views.item_descriptions import describe_item, describe_sets
 from coaching_service.web.views.workout.circuits import CircuitExercise, exercises_of, replace_exercises
 from coaching_service.web.views.workout.owner_pages import ITEM, Handler, WorkoutOwnerPages
-from coaching_service.web.views.workout.planned_set_rows import BLANK_ROWS, SET_TYPES, SetRow, planned_sets, set_rows
+from coaching_service.web.views.workout.planned_set_rows import (
+    BLANK_ROWS,
+    SET_KINDS,
+    SET_TYPES,
+    SetRow,
+    planned_sets,
+    set_rows,
+)
 
 _CIRCUIT_EXERCISE = f"{ITEM}/exercises/{{exerciseId}}"
 
@@ -181,7 +188,8 @@ def _with_replaced(
 
 
 def _set_variables(ctx: Context, sets: Sequence[PlannedSet]) -> dict[str, Any]:
-    return {"rows": set_rows(sets), "set_types": SET_TYPES, "unit": ctx.caller.company.load_unit}
+    unit = ctx.caller.company.load_unit
+    return {"rows": set_rows(sets), "set_types": SET_TYPES, "set_kinds": SET_KINDS, "unit": unit}
 
 
 def _find_item(block: Block, item_id: ObjectId) -> WorkItem:

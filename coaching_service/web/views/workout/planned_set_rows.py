@@ -19,15 +19,26 @@ SET_TYPES = (
     ("time", "seconds"),
     ("distance", "meters"),
 )
+SET_KINDS = (("normal", "normal"), ("drop", "drop set"), ("failure", "to failure"))
 BLANK_ROWS = 2
 _RangeField = Literal["minPlannedReps", "maxPlannedReps", "minPlannedSeconds", "maxPlannedSeconds"]
-_CommonField = Literal["rest", "rpe", "rir", "tempo", "isWarmup"]
+_CommonField = Literal["rest", "rpe", "rir", "tempo", "isWarmup", "isAmrap", "perSide", "setKind"]
 _RANGE_FIELDS: dict[str, tuple[_RangeField, _RangeField]] = {
     "reps": ("minPlannedReps", "maxPlannedReps"),
     "time": ("minPlannedSeconds", "maxPlannedSeconds"),
 }
 _MAXIMUM = {"reps": MAX_REPS, "time": MAX_SECONDS, "distance": MAX_METERS}
-_COMMON_FIELDS: tuple[_CommonField, ...] = ("rest", "rpe", "rir", "tempo", "isWarmup")
+_COMMON_FIELDS: tuple[_CommonField, ...] = (
+    "rest",
+    "rpe",
+    "rir",
+    "tempo",
+    "isWarmup",
+    "isAmrap",
+    "perSide",
+    "setKind",
+)
+_DEFAULT_VALUES = (None, "", False, "normal")
 
 
 def _range_field() -> Number:
@@ -52,8 +63,11 @@ class SetRow(LoadedSet):
                 raise ValidationError(f"must not be greater than {_MAXIMUM[measure]}", name)
             if measure == "reps" and data[name] is not None and data[name] % 1:
                 raise ValidationError("must be a whole number", name)
-        if measure == "distance" and data["load"] is not None:
-            raise ValidationError("must be empty for a set in meters", "load")
+        for name in ("load", "loadPercent"):
+            if measure == "distance" and data[name] is not None:
+                raise ValidationError("must be empty for a set in meters", name)
+        if data["load"] is not None and data["loadPercent"] is not None:
+            raise ValidationError("must be empty if there is a load", "loadPercent")
         if measure == "distance" and high is not None:
             raise ValidationError("must be empty for a set in meters", "high")
         if low is not None and high is not None and high < low:
@@ -73,8 +87,10 @@ def set_rows(sets: Sequence[PlannedSet]) -> list[Document]:
 
 
 def _row(planned: PlannedSet) -> Document:
-    row: Document = {"index": planned["index"], "type": planned["type"], "load": planned.get("load")}
-    row |= {name: planned[name] for name in _COMMON_FIELDS}
+    percent = planned.get("loadPercent")
+    load = planned.get("load") if percent is None else None  # else it is computed, not entered
+    row: Document = {"index": planned["index"], "type": planned["type"], "load": load, "loadPercent": percent}
+    row |= {name: planned.get(name) for name in _COMMON_FIELDS}
     if range_fields := _RANGE_FIELDS.get(_measure(planned["type"])):
         low, high = range_fields
         return row | {"low": planned.get(low), "high": planned.get(high)}
@@ -90,8 +106,8 @@ def planned_sets(rows: Sequence[Document]) -> list[Document]:
 
 
 def _has_value(row: Document) -> bool:
-    names: Iterable[str] = ("low", "high", "load", *_COMMON_FIELDS)
-    return any(row[name] not in (None, "", False) for name in names)
+    names: Iterable[str] = ("low", "high", "load", "loadPercent", *_COMMON_FIELDS)
+    return any(row[name] not in _DEFAULT_VALUES for name in names)
 
 
 def _planned_set(row: Document) -> Document:
@@ -103,6 +119,7 @@ def _planned_set(row: Document) -> Document:
     if measure == "reps":
         low, high = (None if bound is None else int(bound) for bound in (low, high))
     planned_range = dict(zip(_RANGE_FIELDS[measure], (low, high), strict=True))
-    if row["load"] is None and not set_type.endswith("_load"):
+    loads: Document = {name: row[name] for name in ("load", "loadPercent")}
+    if loads == dict.fromkeys(loads) and not set_type.endswith("_load"):
         return {"type": set_type, **planned_range, **common}
-    return {"type": f"{measure}_load", **planned_range, "load": row["load"], **common}
+    return {"type": f"{measure}_load", **planned_range, **loads, **common}

@@ -1,0 +1,57 @@
+"""The loads to which a client's planned percentages refer: training maximums, else estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import gather_reads, transactional
+from coaching_service.core.ids import ObjectId
+from coaching_service.library.exercises import service as exercises
+from coaching_service.people.account import service as account
+from coaching_service.people.customers import service as customers
+from coaching_service.training.training_maxes import store
+from coaching_service.training.training_maxes.models import StoredTrainingMax, TrainingMax
+
+
+async def list_training_maxes(ctx: Context, customer_id: ObjectId) -> list[TrainingMax]:
+    """Return the training maximums of a client, by exercise.
+
+    Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
+    """
+    _, maxes = await gather_reads(ctx, customers.get_visible(ctx, customer_id), store.list_set(ctx, customer_id))
+    return [_present(stored) for stored in maxes]
+
+
+@transactional
+async def set_training_max(
+    ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, value: float | None
+) -> TrainingMax:
+    """Set a client's training maximum of an exercise, in the company's unit of load; None removes it.
+
+    Raises NotFound if the company has no such client or exercise, Forbidden if the client is outside the caller's
+    scope.
+    """
+    await customers.get_visible(ctx, customer_id)
+    await exercises.require_known(ctx, exercise_id)
+    if value is not None:
+        await account.lock_load_unit(ctx)
+    return _present(await store.set_value(ctx, customer_id, exercise_id, value))
+
+
+async def load_maxes(ctx: Context, customer_id: ObjectId, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, float]:
+    """Return what percentages refer to, by exercise, for a client whose access has been checked.
+
+    The training maximum, else the estimated one-repetition maximum, in the company's unit of load; exercises with
+    neither are left out.
+    """
+    return await store.load_maxes(ctx, customer_id, exercise_ids)
+
+
+async def set_estimate(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, value: float | None) -> None:
+    """Store a client's estimated one-repetition maximum of an exercise, derived from the records; None deletes it."""
+    await store.set_estimate(ctx, customer_id, exercise_id, value)
+
+
+def _present(stored: StoredTrainingMax) -> TrainingMax:
+    return {"exerciseId": stored["exerciseId"], "value": stored["value"], "updatedAt": stored["updatedAt"]}

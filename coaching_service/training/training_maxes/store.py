@@ -1,0 +1,56 @@
+"""Database access for training maximums and the estimates that stand in for them: at most one of each an exercise.
+
+Both are in one collection, so that a plan is resolved with one query, also inside a transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Documents, Filter
+from coaching_service.core.ids import ObjectId
+from coaching_service.training.training_maxes.models import MaxSource, StoredTrainingMax
+
+training_maxes = Documents[StoredTrainingMax](
+    "trainingMaxes", (Index(("customerId", "exerciseId", "source"), unique=True),), client_field="customerId"
+)
+_SET: MaxSource = "coach"
+_ESTIMATED: MaxSource = "records"
+
+
+async def list_set(ctx: Context, customer_id: ObjectId) -> list[StoredTrainingMax]:
+    """Return the training maximums of a client that are not removed, by exercise."""
+    where = {"customerId": customer_id, "source": _SET, "value": {"$ne": None}}
+    return await training_maxes.find(ctx, where, sort=("exerciseId",))
+
+
+async def set_value(
+    ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, value: float | None
+) -> StoredTrainingMax:
+    """Store the training maximum of an exercise and return it."""
+    return await training_maxes.upsert(ctx, _key(customer_id, exercise_id, _SET), {"value": value})
+
+
+async def load_maxes(ctx: Context, customer_id: ObjectId, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, float]:
+    """Return the training maximum of each exercise, else its estimate; exercises with neither are left out."""
+    where: Filter = {"customerId": customer_id, "exerciseId": {"$in": list(exercise_ids)}, "value": {"$ne": None}}
+    maxes: dict[ObjectId, float] = {}
+    for stored in await training_maxes.find(ctx, where, fields=("exerciseId", "source", "value")):
+        if stored["value"] is not None and (stored["source"] == _SET or stored["exerciseId"] not in maxes):
+            maxes[stored["exerciseId"]] = stored["value"]
+    return maxes
+
+
+async def set_estimate(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, value: float | None) -> None:
+    """Store the estimated one-repetition maximum of an exercise; None deletes it."""
+    key = _key(customer_id, exercise_id, _ESTIMATED)
+    if value is None:
+        await training_maxes.delete_many(ctx, key)
+    else:
+        await training_maxes.upsert(ctx, key, {"value": value})
+
+
+def _key(customer_id: ObjectId, exercise_id: ObjectId, source: MaxSource) -> Filter:
+    return {"customerId": customer_id, "exerciseId": exercise_id, "source": source}
