@@ -49,6 +49,7 @@ from coaching_service.progress.workload import routes as workload
 from coaching_service.progress.workload import tools as workload_tools
 from coaching_service.training.programs import routes as programs
 from coaching_service.training.programs import tools as programs_tools
+from coaching_service.training.schedule import routes as schedule
 from coaching_service.training.templates import routes as templates
 from coaching_service.training.training_maxes import routes as training_maxes
 from coaching_service.training.visibility import routes as visibility
@@ -66,6 +67,7 @@ ROUTES: tuple[Routes, ...] = (
     customer_access.routes,
     customer_bulk.routes,
     workouts.routes,
+    schedule.routes,
     logs.routes,
     logs.own_routes,
     visibility.routes,
@@ -73,6 +75,7 @@ ROUTES: tuple[Routes, ...] = (
     exercises.routes,
     programs.routes,
     programs.block_routes,
+    schedule.program_routes,
     templates.routes,
     forms.routes,
     metric_sets.routes,
@@ -115,6 +118,7 @@ TAGS = (
     ("Client access", "Invitations, first access, passwords and impersonation of clients."),
     ("Bulk", "One change to many clients; inspect `failed` even when the status is 200."),
     ("Workouts", "Workout blocks on a client's calendar, and their items."),
+    ("Schedule", "One operation on many days of a client's calendar or of a program."),
     ("Logs", "What clients did in their workouts."),
     ("The client's own", "What clients read and log in a session of their own."),
     ("Visibility", "The days of the calendar that a client can see."),

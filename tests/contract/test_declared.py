@@ -95,6 +95,8 @@ async def call(client: CoachClient, route: Route, path: str, own: World) -> Any:
 
 def _with_identifiers(example: Any, own: World) -> Any:
     """The example with the identifiers in it replaced by those of `own`."""
+    if isinstance(example, list):
+        return [_with_identifiers(entry, own) for entry in example]
     if isinstance(example, dict):
         return {key: own[key] if key in own else _with_identifiers(value, own) for key, value in example.items()}
     return example

@@ -17,7 +17,7 @@ from tests.support.client import document
 
 ROUTES = routes_of(features.ROUTES)
 VERBS = (
-    "apply|archive|assign|bulk|copy|create|delete|disconnect|download|export|get|impersonate|invite|list|log|move|"
+    "adjust|apply|archive|assign|bulk|clear|copy|create|delete|disconnect|download|export|get|impersonate|invite|list|log|move|"
     "record|refresh|replace|request|reset|reveal|set|shift|sign|unarchive|unassign|update|upload|use"
 )
 each_route = pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation_id)

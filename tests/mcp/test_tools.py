@@ -248,7 +248,7 @@ async def test_workout_with_an_unknown_exercise_is_not_created(mcp: McpHttpClien
     exercise = await coach.create_exercise()
     exercises = [{"exerciseId": each, "sets": [{"reps": 5}]} for each in (exercise["_id"], UNKNOWN)]
     result = await mcp.call("create_workout", customerId=client["_id"], date=MONDAY, name="Legs", exercises=exercises)
-    tool_error(result, "Exercise not found: entry 1, counted from 0; nothing was changed.", "list_exercises")
+    tool_error(result, "exercises.1.exerciseId: Exercise not found; nothing was changed.", "list_exercises")
     assert await coach.calendar(client) == []
 
 

@@ -84,6 +84,7 @@ async def make_world(coach: CoachClient) -> World:
         "metricsSetId": metric_set["_id"],
         "customerId": customer["_id"],
         "exerciseId": exercise["_id"],
+        "withExerciseId": exercise["_id"],
         "wblockId": block["_id"],
         "witemId": item["_id"],
         "circuitId": circuit["_id"],

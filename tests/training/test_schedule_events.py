@@ -13,7 +13,7 @@ from coaching_service.core.events import EventBus
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.programs import service as programs
 from coaching_service.training.templates import service as templates
-from coaching_service.training.workouts import item_service
+from coaching_service.training.workouts import block_batches, item_service
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.events import CompletedWorkChanged, RecordedItemsRescheduled, ScheduleChanged
 from coaching_service.training.workouts.item_schemas import ITEM_CHANGE
@@ -55,8 +55,8 @@ async def recorder(coach: CoachClient) -> Recorder:
     ctx = replace(coach.ctx, services=replace(coach.ctx.services, events=bus))
     customer = await coach.create_customer()
     calendar = ClientCalendar(ObjectId(customer["_id"]))
-    block = await item_service.create_block_with_items(
-        ctx, calendar, {"name": "Legs", "date": MONDAY, "isRest": False}, [TASK]
+    block = await block_batches.create_block(
+        ctx, calendar, {"name": "Legs", "date": MONDAY, "isRest": False, "items": [TASK]}
     )
     events.clear()
     return Recorder(ctx, calendar, block, events)

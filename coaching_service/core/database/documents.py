@@ -81,13 +81,17 @@ class Documents(ReadableCollection[D]):
                 raise AlreadyClaimed from None
             raise
 
-    async def insert_many(self, ctx: Context, documents: Sequence[Mapping[str, Any]]) -> list[ObjectId]:
-        """Store new documents; returns their identifiers in the same order."""
+    async def insert_many(self, ctx: Context, documents: Sequence[Mapping[str, Any]]) -> list[D]:
+        """Store new documents; returns them without their private fields, in the same order."""
         if not documents:
             return []
         stored = [self.with_metadata(ctx, document) for document in documents]
         await self._in(ctx).insert_many(stored, session=ctx.session)
-        return [document["_id"] for document in stored]
+        return [self.without_private(cast("D", document)) for document in stored]
+
+    def preview_many(self, ctx: Context, documents: Sequence[Mapping[str, Any]]) -> list[D]:
+        """Return what `insert_many` would return, and store nothing."""
+        return [self.without_private(cast("D", self.with_metadata(ctx, document))) for document in documents]
 
     async def update(
         self,
@@ -135,6 +139,28 @@ class Documents(ReadableCollection[D]):
             if updated := await self.update(ctx, where | {"version": read_version}, {"$set": fields}):
                 return updated
         raise version_conflict()
+
+    async def rewrite_each(self, ctx: Context, changes: Sequence[tuple[D, Mapping[str, Any]]]) -> list[D]:
+        """Set fields of several documents in one round trip: (the document as it was read, its new fields) for each.
+
+        Returns the documents afterwards, with the new fields. Raises Conflict if one has changed since it was read.
+        """
+        at = now()
+        writes = [
+            UpdateOne(
+                self.write_filter(ctx, {"_id": document["_id"], "version": document["version"]}),
+                {"$set": {**fields, "updatedAt": at}, "$inc": {"version": 1}},
+            )
+            for document, fields in changes
+        ]
+        if writes:
+            result = await self._in(ctx).bulk_write(writes, ordered=False, session=ctx.session)
+            if result.matched_count < len(writes):
+                raise version_conflict()
+        return [
+            cast("D", {**document, **fields, "updatedAt": at, "version": document["version"] + 1})
+            for document, fields in changes
+        ]
 
     async def set_derived(self, ctx: Context, where: Filter, change: Document) -> int:
         """Change derived fields: neither `version` nor `updatedAt` changes. Returns how many documents matched."""

@@ -208,11 +208,19 @@ def _responses(route: Route, routes: Sequence[Route]) -> dict[str, Any]:
             content["example"] = response_examples()[route.operation_id]
         success["content"] = {"application/json": content}
     responses: dict[str, Any] = {str(route.status): success}
+    if route.preview is not None:
+        responses["200"] = _preview_response(route.preview)
     responses |= {str(status): {"description": description} for status, description in route.other_responses.items()}
     responses |= {str(error.status): error.__name__ for error in _errors(route, routes)}
     if codes := _legacy_codes(route):
         responses["500"] = _legacy_response(codes)
     return dict(sorted(responses.items()))
+
+
+def _preview_response(schema: type[Schema]) -> dict[str, Any]:
+    description = "With `dryRun`: what the operation would do. Nothing is written."
+    content = {"application/json": {"schema": _schema(schema)}}
+    return {"description": description, "headers": _headers(), "content": content}
 
 
 def _returned(returns: Any) -> Any:

@@ -64,6 +64,8 @@ class Route:
     `body_limit`: bytes, None for the configured default.
     `request_class`: which concurrency limit applies: `database`, `bulk` (long-running work), or `unlimited` (password
     hashing has a limit of its own).
+    `preview`: the schema of the response to a body with `dryRun`, if the operation creates something: it is 200, and
+    `Idempotency-Key` is ignored.
     `other_responses`: further successful statuses with their descriptions. `example`: a request body for the document.
     `legacy_id_errors`: path parameters for which a malformed identifier is one of the documented legacy failures, with
     its code and message. `operation_id`: the operation's identifier in the document, such as `createWorkoutItem`; by
@@ -87,6 +89,7 @@ class Route:
     body_limit: int | None = None
     body_optional: bool = False
     request_class: RequestClass = "database"
+    preview: type[Schema] | None = None
     other_responses: Mapping[int, str] = field(default_factory=dict)
     example: Any = None
     legacy_id_errors: Mapping[str, tuple[str, str]] = field(default_factory=dict)

@@ -74,12 +74,16 @@ async def read(ctx: Context, exercise_id: ObjectId) -> Exercise:
 async def require(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, ExerciseName]:
     """Return the names of exercises by identifier. Raises NotFound if one does not exist or is deleted."""
     ids = set(exercise_ids)
-    if not ids:
-        return {}
-    names = {exercise["_id"]: exercise for exercise in await store.find_usable_names(ctx, list(ids))}
+    names = await load_usable_names(ctx, ids)
     if names.keys() != ids:
         raise NotFound("exercise")
     return names
+
+
+async def load_usable_names(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, ExerciseName]:
+    """Return the names of those exercises that exist and are not deleted, by identifier."""
+    ids = set(exercise_ids)
+    return {exercise["_id"]: exercise for exercise in await store.find_usable_names(ctx, list(ids))} if ids else {}
 
 
 async def load_names(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, ExerciseName]:

@@ -9,6 +9,8 @@ from coaching_service.core.database.models import Stored
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.models import BlockPlan
 
+LAST_DAY = 3_660
+
 
 class ProgramInput(TypedDict):
     """A program to create."""

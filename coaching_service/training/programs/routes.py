@@ -20,6 +20,7 @@ from coaching_service.training.programs.schemas import (
     ProgramAssignment,
     ProgramAssignmentResult,
     ProgramBlockCopy,
+    ProgramBlockFields,
     ProgramQuery,
     VersionReference,
 )
@@ -138,7 +139,7 @@ BlockRoutes(
     range_query=DayRange(),
     range_names=("startDay", "endDay"),
     new_block=NewProgramBlock(),
-    block_change=patch_of(NewProgramBlock, name="ProgramBlockChange"),
+    block_change=patch_of(ProgramBlockFields, name="ProgramBlockChange"),
     copy_target=ProgramBlockCopy(),
     block_example={"name": "Full body A", "day": 1},
 ).declare()

@@ -22,8 +22,8 @@ from coaching_service.core.validation import (
     Text,
     Version,
 )
-
-LAST_DAY = 3_660
+from coaching_service.training.programs.models import LAST_DAY
+from coaching_service.training.workouts.schemas import BlockItems, DryRun
 
 
 class ProgramQuery(PageQuery):
@@ -95,9 +95,13 @@ class ProgramAssignmentResult(Output):
     blocks = fields.Integer()
 
 
-class NewProgramBlock(Input):
-    """A workout block of a program."""
+class ProgramBlockFields(Input):
+    """The fields of a workout block of a program."""
 
     name = Text(required=True)
     day = Integer(minimum=1, maximum=LAST_DAY, required=True)
     isRest = Boolean(load_default=False, metadata={"description": "A day of rest, without work."})
+
+
+class NewProgramBlock(ProgramBlockFields, BlockItems, DryRun):
+    """A workout block with items for a program, created all or nothing."""

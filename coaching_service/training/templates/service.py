@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.training.templates import store
 from coaching_service.training.templates.models import Template, TemplateChange, TemplateFields, TemplateInput
-from coaching_service.training.workouts import item_service, items
+from coaching_service.training.workouts import items
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.models import Block
+from coaching_service.training.workouts.new_items import create_items
 from coaching_service.training.workouts.references import load_references
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
 
@@ -29,12 +31,15 @@ async def read(ctx: Context, template_id: ObjectId) -> Template:
     return await _present_one(ctx, await store.find_one(ctx, template_id))
 
 
+@transactional
 async def create(ctx: Context, template: TemplateInput) -> Template:
     """Create a template. Raises NotFound if a document that an item refers to does not exist."""
-    new_items = await item_service.create_items(ctx, template["items"])
+    new_items = await create_items(ctx, template["items"])
+    await workouts.fix_load_unit(ctx, new_items)
     return await _present_one(ctx, await store.insert(ctx, {**template, "items": new_items}))
 
 
+@transactional
 async def change(ctx: Context, template_id: ObjectId, change: TemplateChange) -> Template:
     """Change the fields of a template that are sent; its items are replaced as a whole.
 
@@ -48,7 +53,8 @@ async def change(ctx: Context, template_id: ObjectId, change: TemplateChange) ->
     if "tags" in change:
         fields["tags"] = change["tags"]
     if "items" in change:
-        fields["items"] = await item_service.create_items(ctx, change["items"])
+        fields["items"] = await create_items(ctx, change["items"])
+        await workouts.fix_load_unit(ctx, fields["items"])
     return await _present_one(ctx, await store.rewrite(ctx, template_id, lambda _: fields, change.get("version")))
 
 

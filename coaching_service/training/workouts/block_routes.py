@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any
+from typing import Any, cast
 
 from marshmallow import Schema
 
@@ -15,11 +15,11 @@ from coaching_service.core.errors import Conflict, LegacyFailure
 from coaching_service.core.http.routes import Handler, Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.variants import DeferredChange
-from coaching_service.training.workouts import item_service, service
+from coaching_service.training.workouts import block_batches, item_service, service
 from coaching_service.training.workouts.item_schemas import ITEM_CHANGE, NEW_ITEM
-from coaching_service.training.workouts.models import Block, BlockChange, BlockInput, ItemInput, WorkItem
+from coaching_service.training.workouts.models import Block, BlockChange, ItemInput, NewBlock, WorkItem
 from coaching_service.training.workouts.schedule_owners import ScheduleOwner
-from coaching_service.training.workouts.schemas import ItemMove, WorkoutBlock, item_response
+from coaching_service.training.workouts.schemas import ItemMove, WorkoutBlock, WorkoutBlockPreview, item_response
 
 ITEM_EXAMPLE = {
     "type": "EXERCISE",
@@ -74,7 +74,8 @@ class BlockRoutes:
             "returns": list_of(WorkoutBlock),
         }
         get("/wblock", operation_id=f"list{noun}Blocks", **calendar)(with_owner(self.list_blocks))
-        creation = edit | {"body": self.new_block, "example": self.block_example}
+        example = {**self.block_example, "items": [ITEM_EXAMPLE]}
+        creation = edit | {"body": self.new_block, "example": example, "preview": WorkoutBlockPreview}
         post("/wblocks", operation_id=f"create{noun}Block", **creation)(with_owner(create_block))
         get("/wblocks/{wblockId}", operation_id=f"get{noun}Block", **view)(with_owner(get_block))
         change = edit | {"body": self.block_change, "example": {"name": "Upper body", "version": 0}}
@@ -124,9 +125,14 @@ class BlockRoutes:
         return await service.list_blocks(ctx, owner, query[first], query[last])
 
 
-async def create_block(ctx: Context, owner: ScheduleOwner, body: BlockInput) -> Block:
-    """Schedule a workout block."""
-    return await service.create(ctx, owner, body)
+async def create_block(ctx: Context, owner: ScheduleOwner, body: dict[str, Any]) -> Block:
+    """Schedule a workout block with its items.
+
+    All or nothing; a message about an item names it (`items.2.exerciseId`). Forms are copied as they are now. With
+    `dryRun` the response is 200 and the block as it would be created, without identifiers.
+    """
+    dry_run = body.pop("dryRun")
+    return await block_batches.create_block(ctx, owner, cast("NewBlock", body), dry_run=dry_run)
 
 
 async def get_block(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId) -> Block:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import version_conflict
-from coaching_service.core.database.transactions import gather_reads, transactional
+from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, InvalidFields, LegacyFailure, NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.variants import DeferredChange
@@ -16,7 +16,6 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.training.workouts import items, references, store
 from coaching_service.training.workouts.models import (
     Block,
-    BlockInput,
     ItemChange,
     ItemInput,
     ItemLog,
@@ -27,40 +26,11 @@ from coaching_service.training.workouts.models import (
 )
 from coaching_service.training.workouts.schedule_owners import ScheduleOwner
 from coaching_service.training.workouts.service import (
-    add_block,
     block_not_found,
     fix_load_unit,
     present_block,
     publish_rescheduled_items,
 )
-
-
-async def create_items(ctx: Context, details: Sequence[ItemInput]) -> list[WorkItem]:
-    """Return new items, to be stored by the caller.
-
-    Raises NotFound, with the position of the item, if a document that an item refers to does not exist.
-    """
-    new_items = [await _create_item(ctx, position, each) for position, each in enumerate(details)]
-    await fix_load_unit(ctx, new_items)
-    return new_items
-
-
-async def _create_item(ctx: Context, position: int, details: ItemInput) -> WorkItem:
-    try:
-        resolved, _ = await references.resolve(ctx, details)
-    except NotFound as error:
-        message = f"{error.message}: entry {position}, counted from 0"
-        raise NotFound(error.details["resource"], message) from None
-    return items.create_item(resolved)
-
-
-async def create_block_with_items(
-    ctx: Context, owner: ScheduleOwner, block: BlockInput, details: Sequence[ItemInput]
-) -> Block:
-    """Create a block with items: all or nothing. Raises NotFound also for documents that items refer to."""
-    new_items: list[WorkItem]
-    _, new_items = await gather_reads(ctx, owner.require_access(ctx), create_items(ctx, details))
-    return await add_block(ctx, owner, {**block, "items": new_items, "programId": None})
 
 
 async def add_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, details: ItemInput) -> WorkItem:

@@ -47,6 +47,9 @@ LOGGED_FIELDS: Mapping[str, Mapping[str, list[Any]]] = {
     "METRICS": {"values": []},
 }
 
+# The fields of an item, of whatever type, that a log sets: an item of which all are empty has nothing done.
+RECORDED_FIELDS = ("isCompleted", "comment", "customerSets", "answers", "values")
+
 
 @dataclass(frozen=True)
 class References:
@@ -132,10 +135,9 @@ def percent_exercise_ids(items: Iterable[WorkItem]) -> set[ObjectId]:
     }
 
 
-def is_recorded(item: WorkItem) -> bool:
+def is_recorded(item: Mapping[str, Any]) -> bool:
     """Return whether anything of an item was logged, even if it is not completed."""
-    logged = [item["comment"], *(item.get(name) for name in LOGGED_FIELDS.get(item["type"], ()))]
-    return item["isCompleted"] or any(logged)
+    return any(item.get(name) for name in RECORDED_FIELDS)
 
 
 def present_items(items: Sequence[WorkItem], version: int, references: References, load_unit: str) -> list[WorkItem]:

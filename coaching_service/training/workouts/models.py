@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Literal, NotRequired, TypeAlias, TypedDict
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.ids import ObjectId
@@ -351,6 +352,24 @@ class StoredBlock(BlockContent, Stored):
     """A stored block."""
 
 
+class DayBlock(TypedDict):
+    """A block of a day as operations on the schedule read it: when it is, and whether anything of it is done.
+
+    Its items have only the fields that a log sets. `position` orders the blocks of a day.
+    """
+
+    _id: ObjectId
+    name: str
+    date: str | None
+    day: int | None
+    position: int
+    durationMinutes: float | None
+    sessionRpe: float | None
+    comment: str | None
+    items: list[dict[str, Any]]
+    checkInId: NotRequired[ObjectId | None]
+
+
 class BlockFields(TypedDict, total=False):
     """The fields of a stored block to set; `position` orders the blocks of a day, `done` are the totals of `items`."""
 
@@ -382,6 +401,12 @@ class BlockInput(TypedDict):
     day: NotRequired[int]
 
 
+class NewBlock(BlockInput):
+    """A new block as a coach sends it, with its items."""
+
+    items: list[ItemInput]
+
+
 class BlockChange(TypedDict, total=False):
     """The fields of a block to change, and the version that the change is based on."""
 
@@ -397,10 +422,18 @@ class BlockPlan(TypedDict):
 
     name: str
     isRest: bool
-    items: list[WorkItem]
+    items: Sequence[ItemInput | WorkItem]
     date: NotRequired[str | None]
     day: NotRequired[int | None]
     programId: NotRequired[ObjectId | None]
+
+
+class ScheduleChange(TypedDict):
+    """What an operation did to a schedule, or would do: blocks created and changed, identifiers of those removed."""
+
+    created: list[Block]
+    changed: list[Block]
+    removed: list[ObjectId]
 
 
 class BlockLog(TypedDict):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from coaching_service.core.database.context import Context
@@ -10,6 +10,7 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.forms import service as forms
+from coaching_service.library.forms.models import Form
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.library.metric_sets.models import MetricSet
 from coaching_service.training.training_maxes import service as training_maxes
@@ -27,7 +28,9 @@ async def resolve(ctx: Context, details: Details, previous: WorkItem | None = No
     """
     form = details.get("form")
     if form is not None:
-        details = {**details, "form": await _copy_form(ctx, form)}
+        form_id = form.get("formId")
+        library_forms = {form_id: await forms.read(ctx, form_id)} if form_id is not None else {}
+        details = {**details, "form": copy_form(form, library_forms)}
     known: Sequence[WorkItem] = [previous] if previous else []
     new_exercises = exercise_ids([details]) - exercise_ids(known)
     new_sets = metric_set_ids([details]) - metric_set_ids(known)
@@ -60,9 +63,10 @@ async def load_training_maxes(
     return await training_maxes.load_maxes(ctx, customer_id, ids)
 
 
-async def _copy_form(ctx: Context, form: ItemForm | ItemFormInput) -> ItemForm:
+def copy_form(form: ItemForm | ItemFormInput, library_forms: Mapping[ObjectId, Form]) -> ItemForm:
+    """Return the form of an item: a copy of one of the library, given by identifier, or one made for this item."""
     form_id = form.get("formId")
     if form_id is not None:
-        library_form = await forms.read(ctx, form_id)
+        library_form = library_forms[form_id]
         return {"formId": form_id, "name": library_form["name"], "questions": library_form["questions"]}
     return {"formId": None, "name": form["name"], "questions": forms.assign_question_ids(form["questions"])}

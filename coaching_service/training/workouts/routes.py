@@ -17,6 +17,7 @@ from coaching_service.training.workouts.schedule_owners import ClientCalendar
 from coaching_service.training.workouts.schemas import (
     NewWorkoutBlock,
     WorkoutBlockCopy,
+    WorkoutBlockFields,
     WorkoutBlockShift,
     WorkoutBlockShiftResult,
 )
@@ -33,7 +34,7 @@ BlockRoutes(
     range_query=DateRange(),
     range_names=("startDate", "endDate"),
     new_block=NewWorkoutBlock(),
-    block_change=patch_of(NewWorkoutBlock, name="WorkoutBlockChange"),
+    block_change=patch_of(WorkoutBlockFields, name="WorkoutBlockChange"),
     copy_target=WorkoutBlockCopy(),
     block_example={"name": "Lower body", "date": "2026-03-02"},
 ).declare()

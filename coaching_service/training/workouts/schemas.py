@@ -12,6 +12,7 @@ from coaching_service.core.validation import (
     Identifier,
     Input,
     Integer,
+    ListOf,
     Output,
     Text,
     Version,
@@ -19,15 +20,39 @@ from coaching_service.core.validation import (
 from coaching_service.core.variants import Variant
 from coaching_service.library.forms.schemas import AnswerValue, Question
 from coaching_service.library.metric_sets.schemas import Metric
+from coaching_service.training.workouts.item_schemas import NEW_ITEM
+from coaching_service.training.workouts.items import MAX_ITEMS
 from coaching_service.training.workouts.set_schemas import planned_set_response
 
 
-class NewWorkoutBlock(Input):
-    """A workout block on a client's calendar."""
+class WorkoutBlockFields(Input):
+    """The fields of a workout block on a client's calendar."""
 
     name = Text(required=True)
     date = Date(required=True)
     isRest = Boolean(load_default=False, metadata={"description": "A day of rest, without work."})
+
+
+class BlockItems(Input):
+    """The items of a new block."""
+
+    items = ListOf(
+        NEW_ITEM, maximum=MAX_ITEMS, load_default=list, metadata={"description": "The items, in order. Default: none."}
+    )
+
+
+class DryRun(Input):
+    """Whether only to report what an operation would do."""
+
+    dryRun = Boolean(load_default=False)
+
+
+class ScheduledWorkoutBlock(WorkoutBlockFields, BlockItems):
+    """A workout block with items for a client's calendar."""
+
+
+class NewWorkoutBlock(ScheduledWorkoutBlock, DryRun):
+    """A workout block with items for a client's calendar, created all or nothing."""
 
 
 class WorkoutBlockCopy(Input):
@@ -229,6 +254,17 @@ def item_response() -> Variant:
     return Variant(_ITEMS)
 
 
+def _preview_of(schema: type[Schema]) -> type[Schema]:
+    """Return the schema of a document that a dry run does not store, so that it has no identifier."""
+    about = f"{(schema.__doc__ or '').strip()} In a dry run: it is not stored."
+    fields_without_id = {"_id": Identifier(allow_none=True, metadata={"description": "Null: it is not stored."})}
+    built: type[Schema] = type(f"{schema.__name__}Preview", (schema,), {"__doc__": about, **fields_without_id})
+    return built
+
+
+_ITEM_PREVIEWS = {item_type: _preview_of(schema) for item_type, schema in _ITEMS.items()}
+
+
 class WorkoutBlock(Output):
     """A workout block with its items in order."""
 
@@ -252,3 +288,10 @@ class WorkoutBlock(Output):
     createdAt = DateTime()
     updatedAt = DateTime()
     version = fields.Integer()
+
+
+class WorkoutBlockPreview(WorkoutBlock):
+    """A workout block that a dry run would create."""
+
+    _id = Identifier(allow_none=True, metadata={"description": "Null: it is not stored."})
+    items = fields.List(Variant(_ITEM_PREVIEWS))

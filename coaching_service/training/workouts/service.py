@@ -15,6 +15,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.account import service as account
 from coaching_service.training.workouts import items, store
+from coaching_service.training.workouts.done_work import has_nothing_done, regular_blocks
 from coaching_service.training.workouts.events import RecordedItemsRescheduled
 from coaching_service.training.workouts.models import (
     Block,
@@ -42,10 +43,10 @@ async def list_blocks(ctx: Context, owner: ScheduleOwner, first: str | int, last
     _, blocks = await gather_reads(
         ctx, owner.require_access(ctx), store.find_between(ctx, owner.block_filter, owner.day_field, first, last)
     )
-    return await _present_blocks(ctx, blocks, _orders_within_days(blocks, owner.day_field))
+    return await present_blocks(ctx, blocks, orders_within_days(blocks, owner.day_field))
 
 
-def _orders_within_days(blocks: Sequence[StoredBlock], day_field: DayField) -> list[int]:
+def orders_within_days(blocks: Sequence[StoredBlock], day_field: DayField) -> list[int]:
     """Return the position of each block among the blocks of its day, from 0."""
     counts: Counter[str | int | None] = Counter()
     orders = []
@@ -71,7 +72,7 @@ async def create(ctx: Context, owner: ScheduleOwner, block: BlockInput) -> Block
 @transactional
 async def add_block(ctx: Context, owner: ScheduleOwner, plan: BlockPlan) -> Block:
     """Add a planned block with its items to the schedule of an owner whose access has been checked."""
-    block = _new_block(owner, plan)
+    block = new_block(owner, plan)
     position = await store.next_position(ctx, owner.block_filter, owner.day_field, block[owner.day_field])
     stored = await store.insert(ctx, block, position)
     await exercises.count_uses(ctx, items.exercise_ids(stored["items"]))
@@ -85,7 +86,7 @@ async def add_blocks(ctx: Context, owner: ScheduleOwner, plans: Sequence[BlockPl
 
     Returns how many were added.
     """
-    blocks = [_new_block(owner, plan) for plan in plans]
+    blocks = [new_block(owner, plan) for plan in plans]
     await fix_load_unit(ctx, [item for block in blocks for item in block["items"]])
     await store.insert_many(ctx, blocks)
     await exercises.count_uses(ctx, items.exercise_ids(item for block in blocks for item in block["items"]))
@@ -107,7 +108,7 @@ async def add_logged_blocks(ctx: Context, owner: ScheduleOwner, logged: Sequence
 
 
 def _new_logged_block(owner: ScheduleOwner, logged: LoggedBlock) -> BlockContent:
-    block = _new_block(owner, logged["plan"])
+    block = new_block(owner, logged["plan"])
     logged_items = []
     for item, log in zip(block["items"], logged["logs"], strict=True):
         logged_item = items.log_item(item, log) if log else item
@@ -218,7 +219,8 @@ async def shift(ctx: Context, owner: ScheduleOwner, first: str, days: int) -> in
     Returns how many were moved. Raises NotFound, Forbidden, and InvalidFields if a date would leave the calendar.
     """
     await owner.require_access(ctx)
-    blocks = await store.find_untouched_from(ctx, owner.block_filter, first)
+    upcoming = regular_blocks(await store.find_days(ctx, owner.block_filter, owner.day_field, {"$gte": first}))
+    blocks = [block for block in upcoming if has_nothing_done(block)]
     for block in blocks:
         shift_date(str(block["date"]), days, "days")
     count = await store.shift_dates(ctx, owner.block_filter, [block["_id"] for block in blocks], days)
@@ -262,10 +264,11 @@ async def present_block(ctx: Context, owner: ScheduleOwner, block: StoredBlock |
     day = block[owner.day_field]
     siblings = await store.find_ids_of_day(ctx, owner.block_filter, owner.day_field, day) if day is not None else []
     order = siblings.index(block["_id"]) if block["_id"] in siblings else len(siblings)
-    return (await _present_blocks(ctx, [block], [order]))[0]
+    return (await present_blocks(ctx, [block], [order]))[0]
 
 
-async def _present_blocks(ctx: Context, blocks: Sequence[StoredBlock], orders: Sequence[int]) -> list[Block]:
+async def present_blocks(ctx: Context, blocks: Sequence[StoredBlock], orders: Sequence[int]) -> list[Block]:
+    """Return stored blocks of one schedule as they are read, each with its position among the blocks of its day."""
     customer_id = blocks[0]["customerId"] if blocks else None  # they are all on one schedule
     references = await load_references(ctx, [item for block in blocks for item in block["items"]], customer_id)
     load_unit = ctx.caller.company.load_unit
@@ -286,7 +289,7 @@ async def fix_load_unit(ctx: Context, changed: Sequence[WorkItem | ItemChange]) 
         await account.lock_load_unit(ctx)
 
 
-def _new_block(owner: ScheduleOwner, plan: BlockPlan) -> BlockContent:
+def new_block(owner: ScheduleOwner, plan: BlockPlan) -> BlockContent:
     """Return a new block; one assigned from a program has both `date` and `day`."""
     content: BlockContent = {
         "customerId": None,

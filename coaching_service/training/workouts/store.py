@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import Any, cast
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter, version_conflict
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts.items import MAX_ITEMS
-from coaching_service.training.workouts.models import BlockContent, BlockFields, ProgramDays, StoredBlock, WorkItem
+from coaching_service.training.workouts.done_work import SESSION_FIELDS
+from coaching_service.training.workouts.items import MAX_ITEMS, RECORDED_FIELDS
+from coaching_service.training.workouts.models import (
+    BlockContent,
+    BlockFields,
+    DayBlock,
+    ProgramDays,
+    StoredBlock,
+    WorkItem,
+)
 from coaching_service.training.workouts.training_load import summarize_block
 
 blocks = Documents[StoredBlock](
@@ -38,6 +47,39 @@ async def find_between(
     """Return the owner's blocks whose `day_field` is from `first` to `last`, in order."""
     condition = owner | {day_field: {"$gte": first, "$lte": last}}
     return await blocks.find(ctx, condition, sort=(day_field, "position", "_id"))
+
+
+async def find_first_between(
+    ctx: Context, owner: Filter, day_field: str, first: str | int, last: str | int, limit: int
+) -> list[StoredBlock]:
+    """Return at most `limit` of the owner's blocks whose `day_field` is from `first` to `last`, in order."""
+    condition = owner | {day_field: {"$gte": first, "$lte": last}}
+    return await blocks.find(ctx, condition, sort=(day_field, "position", "_id"), limit=limit)
+
+
+async def find_with_exercise(
+    ctx: Context,
+    owner: Filter,
+    day_field: str,
+    exercise_id: ObjectId,
+    days: tuple[str | int, str | int | None],
+    limit: int,
+) -> list[StoredBlock]:
+    """Return at most `limit` of the owner's blocks with an exercise, from one day to another (None: no end), by day."""
+    first, last = days
+    period = {"$gte": first} | ({} if last is None else {"$lte": last})
+    condition = owner | {"items.exerciseIds": exercise_id, day_field: period}
+    return await blocks.find(ctx, condition, sort=(day_field, "_id"), limit=limit)
+
+
+async def find_days(ctx: Context, owner: Filter, day_field: str, days: Filter, limit: int = 0) -> list[DayBlock]:
+    """Return the owner's blocks whose `day_field` satisfies `days`, in order, without what is planned in them."""
+    names = ("name", "date", "day", "position", "checkInId", *SESSION_FIELDS)
+    fields = (*names, *(f"items.{name}" for name in RECORDED_FIELDS))
+    sort = (day_field, "position", "_id")
+    return cast(
+        "list[DayBlock]", await blocks.find(ctx, owner | {day_field: days}, sort=sort, limit=limit, fields=fields)
+    )
 
 
 async def find_all(ctx: Context, owner: Filter, day_field: str) -> list[StoredBlock]:
@@ -80,14 +122,22 @@ async def insert(ctx: Context, block: BlockContent, position: int) -> StoredBloc
     return await blocks.insert(ctx, {**block, "done": summarize_block(block["items"]), "position": position})
 
 
-async def insert_many(ctx: Context, new_blocks: Sequence[BlockContent]) -> None:
-    """Store new blocks; those of one day are in the order given."""
-    first = _time_position()
-    documents = [
+async def insert_many(ctx: Context, new_blocks: Sequence[BlockContent], *, after: int = 0) -> list[StoredBlock]:
+    """Store new blocks; those of one day are in the order given, and behind the position `after`."""
+    return await blocks.insert_many(ctx, _with_positions(new_blocks, after))
+
+
+def preview_many(ctx: Context, new_blocks: Sequence[BlockContent]) -> list[StoredBlock]:
+    """Return what `insert_many` would return, and store nothing."""
+    return blocks.preview_many(ctx, _with_positions(new_blocks, 0))
+
+
+def _with_positions(new_blocks: Sequence[BlockContent], after: int) -> list[dict[str, Any]]:
+    first = max(_time_position(), after + 1)
+    return [
         {**block, "done": summarize_block(block["items"]), "position": first + number}
         for number, block in enumerate(new_blocks)
     ]
-    await blocks.insert_many(ctx, documents)
 
 
 async def update(
@@ -104,6 +154,18 @@ async def set_items(ctx: Context, owner: Filter, block: StoredBlock, items: Sequ
     if updated is None:
         raise version_conflict()
     return updated
+
+
+async def set_items_each(ctx: Context, changes: Sequence[tuple[StoredBlock, Sequence[WorkItem]]]) -> list[StoredBlock]:
+    """Replace the items of blocks, and return the blocks afterwards. Raises Conflict if one has changed since."""
+    fields = [(block, {"items": list(items), "done": summarize_block(items)}) for block, items in changes]
+    return [blocks.without_private(block) for block in await blocks.rewrite_each(ctx, fields)]
+
+
+async def delete_each(ctx: Context, owner: Filter, ids: Sequence[ObjectId]) -> None:
+    """Delete blocks by their identifiers."""
+    if ids:
+        await blocks.delete_many(ctx, owner | {"_id": {"$in": list(ids)}})
 
 
 async def delete(ctx: Context, owner: Filter, block_id: ObjectId) -> StoredBlock | None:
@@ -145,17 +207,6 @@ async def push_item(ctx: Context, owner: Filter, block_id: ObjectId, item: WorkI
 async def has_item(ctx: Context, owner: Filter, item_id: ObjectId) -> bool:
     """Return whether any of the owner's blocks has the item."""
     return await blocks.find_one(ctx, owner | {"items._id": item_id}, ("_id",)) is not None
-
-
-async def find_untouched_from(ctx: Context, owner: Filter, first: str) -> list[StoredBlock]:
-    """Return `_id` and `date` of the owner's blocks from the date `first` on of which nothing was logged."""
-    no_item_logged = {
-        "items.isCompleted": {"$ne": True},
-        "items.comment": {"$not": {"$type": "string"}},
-        **{f"items.{name}.0": {"$exists": False} for name in ("customerSets", "answers", "values")},
-    }
-    nothing_logged = no_item_logged | {"sessionRpe": None, "durationMinutes": None, "comment": None}
-    return await blocks.find(ctx, owner | {"date": {"$gte": first}} | nothing_logged, fields=("date",))
 
 
 async def shift_dates(ctx: Context, owner: Filter, ids: Sequence[ObjectId], days: int) -> int:

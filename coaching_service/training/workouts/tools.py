@@ -13,7 +13,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import paged
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.people.customers import service as customers
-from coaching_service.training.workouts import item_service, service
+from coaching_service.training.workouts import block_batches, item_service, service
 from coaching_service.training.workouts.models import Block
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
 from coaching_service.training.workouts.tool_schemas import (
@@ -85,8 +85,11 @@ async def create_workout(
     nothing. Find exerciseIds with list_exercises. Each call schedules one more workout, so do not repeat it
     blindly. Returns the workout as stored."""
     items = [to_exercise_item(exercise) for exercise in exercises]
-    block = await item_service.create_block_with_items(
-        ctx, ClientCalendar(customer_id), {"name": name, "date": date, "isRest": False}, items
+    block = await block_batches.create_block(
+        ctx,
+        ClientCalendar(customer_id),
+        {"name": name, "date": date, "isRest": False, "items": items},
+        items_field="exercises",
     )
     return await _result(ctx, customer_id, block)
 

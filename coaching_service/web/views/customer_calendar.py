@@ -17,7 +17,7 @@ from coaching_service.training.workouts import item_service
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.models import BlockInput
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
-from coaching_service.training.workouts.schemas import NewWorkoutBlock
+from coaching_service.training.workouts.schemas import WorkoutBlockFields
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer_layout import customer_path, load_header, week_path
 from coaching_service.web.views.item_descriptions import describe_item
@@ -50,7 +50,7 @@ class WorkoutNameForm(Input):
             raise ValidationError("should not be empty", "name")
 
 
-class _NewWorkoutForm(WorkoutNameForm, NewWorkoutBlock):
+class _NewWorkoutForm(WorkoutNameForm, WorkoutBlockFields):
     """A new workout or rest day on a client's calendar."""
 
 

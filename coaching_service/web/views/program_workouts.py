@@ -11,8 +11,8 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
 from coaching_service.training.programs import service as programs
-from coaching_service.training.programs.models import ProgramChange
-from coaching_service.training.programs.schemas import LAST_DAY, NewProgram, NewProgramBlock, ProgramBlockCopy
+from coaching_service.training.programs.models import LAST_DAY, ProgramChange
+from coaching_service.training.programs.schemas import NewProgram, ProgramBlockCopy, ProgramBlockFields
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.models import BlockInput
@@ -25,7 +25,7 @@ pages = Pages("/app/programs/{programId}")
 _PROGRAM_FORM = patch_of(NewProgram, name="ProgramForm")
 
 
-class _NewBlock(WorkoutNameForm, NewProgramBlock):
+class _NewBlock(WorkoutNameForm, ProgramBlockFields):
     """A workout or rest day of a program."""
 
 

@@ -16,8 +16,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, Identifier, Input, Integer
 from coaching_service.people.customers import service as customers
 from coaching_service.training.programs import service as programs
-from coaching_service.training.programs.models import ProgramInput
-from coaching_service.training.programs.schemas import LAST_DAY, NewProgram
+from coaching_service.training.programs.models import LAST_DAY, ProgramInput
+from coaching_service.training.programs.schemas import NewProgram
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.workouts import service as workouts
 from coaching_service.web.formatting import quantity

@@ -8,7 +8,7 @@ from typing import Any, cast
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Input, Text, patch_of
-from coaching_service.training.programs.schemas import LAST_DAY
+from coaching_service.training.programs.models import LAST_DAY
 from coaching_service.training.workouts import items
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.models import Block, BlockChange

@@ -1,0 +1,68 @@
+"""Operations on a schedule: what coaches ask for, and the result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NotRequired, TypedDict
+
+from coaching_service.core.ids import ObjectId
+from coaching_service.training.workouts.models import ScheduleChange
+
+# A date (`YYYY-MM-DD`) of a client's calendar, or a day of a program, from 1.
+Day = str | int
+# What happens on a target day that has blocks: the new ones are added, the day is left out, or blocks of which nothing
+# is done are removed from every day of the target range.
+OnConflict = Literal["add", "skip", "replace"]
+
+
+class LoadProgression(TypedDict, total=False):
+    """A change of loads: `add` in the company's unit, or `percent`."""
+
+    add: float
+    percent: float
+
+
+class RepsProgression(TypedDict):
+    """A change of the planned repetitions, minimum and maximum."""
+
+    add: int
+
+
+class Progression(TypedDict):
+    """A change of planned sets; `rounding` in the company's unit, None for its default, `exerciseIds` None for all."""
+
+    load: NotRequired[LoadProgression | None]
+    reps: NotRequired[RepsProgression | None]
+    rounding: NotRequired[float | None]
+    exerciseIds: NotRequired[list[ObjectId] | None]
+
+
+@dataclass(frozen=True)
+class CopyRequest:
+    """Days to copy, from `first` to `last`, and where: the first copy begins on `target`, the others follow it."""
+
+    first: Day
+    last: Day
+    target: Day
+    repeat: int = 1
+    progression: Progression | None = None
+    on_conflict: OnConflict = "add"
+
+
+class ScheduleResult(ScheduleChange):
+    """What an operation did, or with `dryRun` would do, to a schedule."""
+
+    dryRun: bool
+    changeId: ObjectId | None
+
+
+class AdjustedSchedule(ScheduleResult):
+    """The result of changing items; `items` is the number of items that changed."""
+
+    items: int
+
+
+class ClearedSchedule(ScheduleResult):
+    """The result of clearing days; `kept` is the number of blocks that have work done."""
+
+    kept: int

@@ -1,0 +1,90 @@
+"""Progression of planned sets: loads and repetitions that rise or fall from one copy to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from typing import cast
+
+from coaching_service.core.ids import ObjectId
+from coaching_service.training.schedule.models import LoadProgression, Progression
+from coaching_service.training.workouts.models import ItemChange, ItemInput, PlannedSet, WorkItem
+from coaching_service.training.workouts.set_schemas import MAX_LOAD, MAX_REPS
+
+# The smallest steps of common plates, by unit of load.
+DEFAULT_ROUNDING = {"kg": 2.5, "lb": 5}
+_REPS = ("minPlannedReps", "maxPlannedReps")
+
+
+@dataclass(frozen=True)
+class SetChange:
+    """A progression as it is applied: loads are rounded to multiples of `rounding`; `exercise_ids` None means all."""
+
+    load: LoadProgression | None
+    add_reps: int
+    rounding: Decimal
+    exercise_ids: Collection[ObjectId] | None
+
+    @classmethod
+    def of(cls, progression: Progression, load_unit: str) -> SetChange:
+        """Return the change that a progression means for a company with this unit of load (`kg` or `lb`)."""
+        reps = progression.get("reps")
+        ids = progression.get("exerciseIds")
+        rounding = progression.get("rounding") or DEFAULT_ROUNDING[load_unit]
+        return cls(
+            progression.get("load"),
+            reps["add"] if reps else 0,
+            Decimal(str(rounding)),
+            None if ids is None else frozenset(ids),
+        )
+
+    def change_item(self, item: WorkItem) -> ItemChange:
+        """Return the planned fields of an item after the change; empty if none is different."""
+        if item["type"] == "EXERCISE" and self._applies_to(item["exerciseId"]):
+            sets = [self.change_set(planned) for planned in item["exerciseSets"]]
+            return {"exerciseSets": sets} if sets != item["exerciseSets"] else {}
+        if item["type"] == "CIRCUIT":
+            entries = [
+                {**entry, "sets": [self.change_set(planned) for planned in entry["sets"]]}
+                if self._applies_to(entry["exerciseId"])
+                else entry
+                for entry in item["circuitExercises"]
+            ]
+            return cast("ItemChange", {"circuitExercises": entries} if entries != item["circuitExercises"] else {})
+        return {}
+
+    def change_set(self, planned: PlannedSet) -> PlannedSet:
+        """Return a planned set after the change; one without a load keeps none."""
+        fields = dict(planned)
+        load = planned.get("load")
+        if self.load is not None and load is not None:
+            fields["load"] = change_load(load, self.load, self.rounding)
+        for name in _REPS:
+            reps = planned.get(name)
+            if self.add_reps and isinstance(reps, int):
+                fields[name] = min(max(reps + self.add_reps, 1), MAX_REPS)
+        return cast("PlannedSet", fields)
+
+    def _applies_to(self, exercise_id: ObjectId) -> bool:
+        return self.exercise_ids is None or exercise_id in self.exercise_ids
+
+
+def change_load(load: float, change: LoadProgression, rounding: Decimal) -> float:
+    """Return a load after a change, rounded half up to the nearest multiple of `rounding`, not below 0.
+
+    Computed with the decimals as they are written, so that 0.1 + 0.2 is 0.3.
+    """
+    exact = Decimal(str(load))
+    if "add" in change:
+        exact += Decimal(str(change["add"]))
+    else:
+        exact += exact * Decimal(str(change["percent"])) / 100
+    steps = (max(exact, Decimal(0)) / rounding).to_integral_value(ROUND_HALF_UP)
+    rounded = min(steps * rounding, Decimal(MAX_LOAD))
+    return int(rounded) if rounded == rounded.to_integral_value() else float(rounded)
+
+
+def progress_items(items: list[ItemInput | WorkItem], change: SetChange) -> list[ItemInput | WorkItem]:
+    """Return the plan of items after a change; whatever was done of them is left as it is."""
+    return [cast("WorkItem", {**item, **change.change_item(cast("WorkItem", item))}) for item in items]

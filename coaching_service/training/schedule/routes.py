@@ -1,0 +1,150 @@
+"""Operations on many days of a schedule over REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS, PROGRAMS
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import NotFound
+from coaching_service.core.http.routes import Routes
+from coaching_service.core.ids import ObjectId
+from coaching_service.training.programs.service import ProgramPlan
+from coaching_service.training.schedule import models, schemas, service
+from coaching_service.training.workouts.schedule_owners import ClientCalendar
+
+routes = Routes("/coach/customers/{customerId}", tag="Schedule")
+program_routes = Routes("/coach/programs/{programId}", tag="Schedule")
+
+_EXERCISE = "66f0c0ffee0000000000abcd"
+_ITEM = {
+    "type": "EXERCISE",
+    "exerciseId": _EXERCISE,
+    "exerciseSets": [{"type": "reps_load", "minPlannedReps": 8, "maxPlannedReps": 10, "load": 60}],
+}
+_WEEK = {"startDate": "2026-03-02", "endDate": "2026-03-08"}
+_PROGRESSION = {"load": {"add": 2.5}}
+
+
+@routes.post(
+    "/wblocks/batch",
+    access=coach(CUSTOMERS.EDIT),
+    body=schemas.WorkoutBlockBatch(),
+    returns=schemas.ScheduleChange,
+    preview=schemas.ScheduleChangePreview,
+    example={
+        "blocks": [
+            {"name": "Push", "date": "2026-03-02", "items": [_ITEM]},
+            {"name": "Rest", "date": "2026-03-03", "isRest": True},
+        ]
+    },
+)
+async def create_workout_blocks(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> models.ScheduleResult:
+    """Schedule many workout blocks with their items.
+
+    All or nothing; a message about an item names it (`blocks.1.items.2.exerciseId`).
+    """
+    return await service.create_blocks(ctx, ClientCalendar(customer_id), body["blocks"], dry_run=body["dryRun"])
+
+
+@routes.post(
+    "/schedule/copy",
+    access=coach(CUSTOMERS.EDIT),
+    body=schemas.ScheduleCopy(),
+    returns=schemas.ScheduleChange,
+    preview=schemas.ScheduleChangePreview,
+    errors=(NotFound,),
+    example={**_WEEK, "targetDate": "2026-03-09", "progression": _PROGRESSION},
+)
+async def copy_schedule(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> models.ScheduleResult:
+    """Copy days of a client's calendar.
+
+    Items of every type, rest days and order are copied, with nothing done. With `repeat` the copies follow one another;
+    the first carries the progression once, the second twice, and so on, rounded each time.
+    """
+    request = models.CopyRequest(body["startDate"], body["endDate"], body["targetDate"], *_copy_options(body))
+    return await service.copy_days(ctx, ClientCalendar(customer_id), request, dry_run=body["dryRun"])
+
+
+@routes.post(
+    "/schedule/adjust",
+    access=coach(CUSTOMERS.EDIT),
+    status=200,
+    body=schemas.ScheduleAdjustment(),
+    returns=schemas.AdjustedSchedule,
+    example={**_WEEK, "progression": _PROGRESSION},
+)
+async def adjust_schedule(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> models.AdjustedSchedule:
+    """Change loads and repetitions on a client's calendar.
+
+    Only of items with nothing done; `items` counts those that are different afterwards.
+    """
+    days = body["startDate"], body["endDate"]
+    return await service.adjust(ctx, ClientCalendar(customer_id), *days, body["progression"], dry_run=body["dryRun"])
+
+
+@routes.post(
+    "/schedule/replace-exercise",
+    access=coach(CUSTOMERS.EDIT),
+    status=200,
+    body=schemas.ExerciseReplacement(),
+    returns=schemas.AdjustedSchedule,
+    example={"exerciseId": _EXERCISE, "withExerciseId": "66f0c0ffee0000000000abce", "startDate": "2026-03-02"},
+)
+async def replace_scheduled_exercise(
+    ctx: Context, customer_id: ObjectId, body: dict[str, Any]
+) -> models.AdjustedSchedule:
+    """Replace an exercise on a client's calendar.
+
+    In items and circuits with nothing done; their sets stay.
+    """
+    return await service.replace_exercise(
+        ctx,
+        ClientCalendar(customer_id),
+        body["exerciseId"],
+        body["withExerciseId"],
+        body["startDate"],
+        body["endDate"],
+        dry_run=body["dryRun"],
+    )
+
+
+@routes.post(
+    "/schedule/clear",
+    access=coach(CUSTOMERS.EDIT),
+    status=200,
+    body=schemas.ScheduleClearing(),
+    returns=schemas.ClearedSchedule,
+    example={**_WEEK, "dryRun": True},
+)
+async def clear_schedule(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> models.ClearedSchedule:
+    """Remove the blocks with nothing done from days of a client's calendar.
+
+    `kept` counts the blocks that stay because work was done.
+    """
+    days = body["startDate"], body["endDate"]
+    return await service.clear(ctx, ClientCalendar(customer_id), *days, dry_run=body["dryRun"])
+
+
+@program_routes.post(
+    "/copy-days",
+    access=coach(PROGRAMS.EDIT),
+    body=schemas.ProgramDaysCopy(),
+    returns=schemas.ScheduleChange,
+    preview=schemas.ScheduleChangePreview,
+    errors=(NotFound,),
+    example={"startDay": 1, "endDay": 7, "targetDay": 8, "repeat": 3, "progression": _PROGRESSION},
+)
+async def copy_program_days(ctx: Context, program_id: ObjectId, body: dict[str, Any]) -> models.ScheduleResult:
+    """Copy days of a program.
+
+    With `repeat` the copies follow one another; the first carries the progression once, the second twice, and so on,
+    rounded each time.
+    """
+    request = models.CopyRequest(body["startDay"], body["endDay"], body["targetDay"], *_copy_options(body))
+    return await service.copy_days(ctx, ProgramPlan(program_id), request, dry_run=body["dryRun"])
+
+
+def _copy_options(body: dict[str, Any]) -> tuple[int, models.Progression | None, models.OnConflict]:
+    return body["repeat"], body["progression"], body["onConflict"]

@@ -1,0 +1,280 @@
+"""Operations on many days of a schedule at once.
+
+Each is one transaction, never touches work that has been done, and ignores the blocks of recurring check-ins. With
+`dry_run` it decides the same and writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar, cast
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import transactional
+from coaching_service.core.errors import NotFound, invalid_field
+from coaching_service.core.ids import ObjectId
+from coaching_service.library.exercises import service as exercises
+from coaching_service.training.schedule.days import add_days, days_between, last_day_of
+from coaching_service.training.schedule.models import (
+    AdjustedSchedule,
+    ClearedSchedule,
+    CopyRequest,
+    Day,
+    OnConflict,
+    Progression,
+    ScheduleResult,
+)
+from coaching_service.training.schedule.progression import SetChange, progress_items
+from coaching_service.training.workouts import block_batches, items
+from coaching_service.training.workouts.block_batches import Batch
+from coaching_service.training.workouts.done_work import has_nothing_done, regular_blocks
+from coaching_service.training.workouts.models import (
+    BlockPlan,
+    DayBlock,
+    ItemChange,
+    ItemInput,
+    NewBlock,
+    ScheduleChange,
+    StoredBlock,
+    WorkItem,
+)
+from coaching_service.training.workouts.schedule_owners import ScheduleOwner
+
+MAX_BLOCKS = 500
+
+T = TypeVar("T")
+
+
+async def create_blocks(
+    ctx: Context, owner: ScheduleOwner, blocks: Sequence[NewBlock], *, dry_run: bool = False
+) -> ScheduleResult:
+    """Create blocks with items: all or nothing.
+
+    Raises NotFound and Forbidden for the owner, and NotFound for documents that items refer to, naming the entry.
+    """
+    return _result(await block_batches.create_blocks(ctx, owner, blocks, dry_run=dry_run), dry_run=dry_run)
+
+
+async def copy_days(
+    ctx: Context, owner: ScheduleOwner, request: CopyRequest, *, dry_run: bool = False
+) -> ScheduleResult:
+    """Copy days of a schedule, with items of every type, rest days and order, and nothing done.
+
+    Copy k (from 1) carries the progression k times. Raises NotFound, Forbidden, and InvalidFields if there are more
+    than 500 blocks, or if a copy would leave the calendar.
+    """
+    await owner.require_access(ctx)
+    return await _copy_days(ctx, owner, request, dry_run=dry_run)
+
+
+@transactional
+async def _copy_days(ctx: Context, owner: ScheduleOwner, request: CopyRequest, *, dry_run: bool) -> ScheduleResult:
+    change = await _set_change(ctx, request.progression) if request.progression else None
+    source = await read_regular_blocks(ctx, owner, request.first, request.last)
+    plans = _plan_copies(owner, source, request, change)
+    if len(plans) > MAX_BLOCKS:
+        raise invalid_field("repeat", f"would create more than {MAX_BLOCKS} blocks", code="TOO_MANY")
+    length = days_between(request.first, request.last) + 1
+    last_target = last_day_of(request.target, length * request.repeat)
+    days = await read_target_days(ctx, owner, request.target, last_target)
+    batch = resolve_conflicts(owner, plans, days, request.on_conflict)
+    return _result(await block_batches.apply(ctx, owner, batch, days, dry_run=dry_run), dry_run=dry_run)
+
+
+def _plan_copies(
+    owner: ScheduleOwner, source: Sequence[StoredBlock], request: CopyRequest, change: SetChange | None
+) -> list[BlockPlan]:
+    length = days_between(request.first, request.last) + 1
+    field = "targetDate" if owner.day_field == "date" else "targetDay"
+    plans: list[BlockPlan] = []
+    planned_items: list[list[ItemInput | WorkItem]] = [list(block["items"]) for block in source]
+    for number in range(request.repeat):
+        if change is not None:
+            planned_items = [progress_items(each, change) for each in planned_items]
+        for block, block_items in zip(source, planned_items, strict=True):
+            offset = number * length + days_between(request.first, cast("Day", block[owner.day_field]))
+            plans.append(plan_block(owner, block, block_items, add_days(request.target, offset, field)))
+    return plans
+
+
+async def adjust(
+    ctx: Context, owner: ScheduleOwner, first: Day, last: Day, progression: Progression, *, dry_run: bool = False
+) -> AdjustedSchedule:
+    """Apply a progression to the items of which nothing is done.
+
+    Raises NotFound, Forbidden, and InvalidFields if there are more than 500 blocks.
+    """
+    await owner.require_access(ctx)
+    return await _adjust(ctx, owner, first, last, progression, dry_run=dry_run)
+
+
+@transactional
+async def _adjust(
+    ctx: Context, owner: ScheduleOwner, first: Day, last: Day, progression: Progression, *, dry_run: bool
+) -> AdjustedSchedule:
+    change = await _set_change(ctx, progression)
+    blocks = await read_regular_blocks(ctx, owner, first, last)
+    return await _change_items(ctx, owner, blocks, change.change_item, dry_run=dry_run)
+
+
+async def replace_exercise(
+    ctx: Context,
+    owner: ScheduleOwner,
+    exercise_id: ObjectId,
+    with_exercise_id: ObjectId,
+    first: Day,
+    last: Day | None = None,
+    *,
+    dry_run: bool = False,
+) -> AdjustedSchedule:
+    """Replace an exercise with another in the items and circuits of which nothing is done; the sets stay.
+
+    `last` None means every block from `first` on. Raises NotFound, Forbidden, and InvalidFields if more than 500 blocks
+    have the exercise.
+    """
+    await owner.require_access(ctx)
+    await exercises.require_known(ctx, exercise_id)
+    return await _replace_exercise(ctx, owner, exercise_id, with_exercise_id, first, last, dry_run=dry_run)
+
+
+@transactional
+async def _replace_exercise(
+    ctx: Context,
+    owner: ScheduleOwner,
+    exercise_id: ObjectId,
+    with_exercise_id: ObjectId,
+    first: Day,
+    last: Day | None,
+    *,
+    dry_run: bool,
+) -> AdjustedSchedule:
+    await exercises.require(ctx, [with_exercise_id])
+
+    def replace(item: WorkItem) -> ItemChange:
+        if item["type"] == "EXERCISE" and item["exerciseId"] == exercise_id:
+            return {"exerciseId": with_exercise_id}
+        if item["type"] == "CIRCUIT" and any(each["exerciseId"] == exercise_id for each in item["circuitExercises"]):
+            entries = [
+                {**entry, "exerciseId": with_exercise_id} if entry["exerciseId"] == exercise_id else entry
+                for entry in item["circuitExercises"]
+            ]
+            return cast("ItemChange", {"circuitExercises": entries})
+        return {}
+
+    found = await block_batches.read_with_exercise(ctx, owner, exercise_id, first, last, MAX_BLOCKS + 1)
+    blocks = regular_blocks(_require_few(found, "startDate"))
+    if exercise_id == with_exercise_id:
+        blocks = []
+    return await _change_items(ctx, owner, blocks, replace, dry_run=dry_run)
+
+
+async def _change_items(
+    ctx: Context,
+    owner: ScheduleOwner,
+    blocks: Sequence[StoredBlock],
+    change: Callable[[WorkItem], ItemChange],
+    *,
+    dry_run: bool,
+) -> AdjustedSchedule:
+    """Change the items of which nothing is done; `change` returns the new fields of an item, or none."""
+    count = 0
+    changed: list[tuple[StoredBlock, list[WorkItem]]] = []
+    for block in blocks:
+        new_items = [
+            item if items.is_recorded(item) else items.change_item(item, change(item)) for item in block["items"]
+        ]
+        differences = sum(new is not item for new, item in zip(new_items, block["items"], strict=True))
+        if differences:
+            count += differences
+            changed.append((block, new_items))
+    dates = {block[owner.day_field] for block, _ in changed}
+    days = await block_batches.read_days(ctx, owner, {"$in": list(dates)}) if dates else []
+    result = await block_batches.apply(ctx, owner, Batch(changed=changed), days, dry_run=dry_run)
+    return {**_result(result, dry_run=dry_run), "items": count}
+
+
+async def clear(ctx: Context, owner: ScheduleOwner, first: Day, last: Day, *, dry_run: bool = False) -> ClearedSchedule:
+    """Remove the blocks of which nothing is done.
+
+    Raises NotFound, Forbidden, and InvalidFields if there are more than 500 blocks.
+    """
+    await owner.require_access(ctx)
+    return await _clear(ctx, owner, first, last, dry_run=dry_run)
+
+
+@transactional
+async def _clear(ctx: Context, owner: ScheduleOwner, first: Day, last: Day, *, dry_run: bool) -> ClearedSchedule:
+    days = await read_target_days(ctx, owner, first, last, "endDate")
+    blocks = regular_blocks(days)
+    removed = [block["_id"] for block in blocks if has_nothing_done(block)]
+    result = await block_batches.apply(ctx, owner, Batch(removed=removed), days, dry_run=dry_run)
+    return {**_result(result, dry_run=dry_run), "kept": len(blocks) - len(removed)}
+
+
+# --- parts that assigning a program also uses ------------------------------------------------------------------------
+
+
+async def read_regular_blocks(ctx: Context, owner: ScheduleOwner, first: Day, last: Day) -> list[StoredBlock]:
+    """Return the blocks of days, without check-ins, of an owner whose access has been checked, in order.
+
+    Raises InvalidFields if there are more than 500.
+    """
+    blocks = await block_batches.read_between(ctx, owner, first, last, MAX_BLOCKS + 1)
+    return regular_blocks(_require_few(blocks, "endDate" if owner.day_field == "date" else "endDay"))
+
+
+async def read_target_days(
+    ctx: Context, owner: ScheduleOwner, first: Day, last: Day, field: str = ""
+) -> list[DayBlock]:
+    """Return the blocks on the days that an operation writes to, of an owner whose access has been checked, in order.
+
+    Raises InvalidFields, naming `field`, if there are more than 500; by default the field of the target day.
+    """
+    days = await block_batches.read_days(ctx, owner, {"$gte": first, "$lte": last}, MAX_BLOCKS + 1)
+    return _require_few(days, field or ("targetDate" if owner.day_field == "date" else "targetDay"))
+
+
+def plan_block(
+    owner: ScheduleOwner, block: StoredBlock, block_items: Sequence[ItemInput | WorkItem], day: Day
+) -> BlockPlan:
+    """Return the plan of a copy of a block, with these items, on a day of the owner."""
+    plan: BlockPlan = {"name": block["name"], "isRest": block["isRest"], "items": block_items}
+    if owner.day_field == "date":
+        plan["date"] = str(day)
+    else:
+        plan["day"] = int(day)
+    return plan
+
+
+def resolve_conflicts(
+    owner: ScheduleOwner, plans: Sequence[BlockPlan], days: Sequence[DayBlock], on_conflict: OnConflict
+) -> Batch:
+    """Return what to create and remove when the target range has the blocks `days`."""
+    regular = regular_blocks(days)
+    if on_conflict == "skip":
+        taken = {block[owner.day_field] for block in regular}
+        return Batch(created=[plan for plan in plans if plan[owner.day_field] not in taken])
+    if on_conflict == "replace":
+        return Batch(created=plans, removed=[block["_id"] for block in regular if has_nothing_done(block)])
+    return Batch(created=plans)
+
+
+async def _set_change(ctx: Context, progression: Progression) -> SetChange:
+    """Return the change that a progression means. Raises NotFound, naming the entry, for an unknown exercise."""
+    ids = progression.get("exerciseIds") or []
+    known = await exercises.load_names(ctx, ids)
+    for index, exercise_id in enumerate(ids):
+        if exercise_id not in known:
+            raise NotFound("exercise", f"progression.exerciseIds.{index}: Exercise not found")
+    return SetChange.of(progression, ctx.caller.company.load_unit)
+
+
+def _require_few(blocks: list[T], field: str) -> list[T]:
+    if len(blocks) > MAX_BLOCKS:
+        message = f"has more than {MAX_BLOCKS} blocks to work on: choose fewer days"
+        raise invalid_field(field, message, code="TOO_MANY")
+    return blocks
+
+
+def _result(change: ScheduleChange, *, dry_run: bool) -> ScheduleResult:
+    return {"dryRun": dry_run, "changeId": None, **change}  # changeId: filled in by the change log

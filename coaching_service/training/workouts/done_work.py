@@ -1,0 +1,29 @@
+"""Which blocks the operations on a schedule leave alone: those with work that has been done, and those of check-ins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+from coaching_service.training.workouts.items import is_recorded
+
+SESSION_FIELDS = ("durationMinutes", "sessionRpe", "comment")
+
+B = TypeVar("B", bound=Mapping[str, Any])
+
+
+def has_nothing_done(block: Mapping[str, Any]) -> bool:
+    """Return whether nothing was logged of a block: neither of the session nor of any of its items.
+
+    An empty comment says nothing, so it is no log.
+    """
+    session = (block[name] for name in SESSION_FIELDS)
+    return all(value in (None, "") for value in session) and not any(is_recorded(item) for item in block["items"])
+
+
+def regular_blocks(blocks: Iterable[B]) -> list[B]:
+    """Return the blocks that a coach scheduled, without those of recurring check-ins (`checkInId`).
+
+    Copying, clearing, shifting, adjusting and assigning ignore the blocks of check-ins.
+    """
+    return [block for block in blocks if block.get("checkInId") is None]
