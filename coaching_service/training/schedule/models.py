@@ -62,7 +62,8 @@ class AdjustedSchedule(ScheduleResult):
     items: int
 
 
-class ClearedSchedule(ScheduleResult):
-    """The result of clearing days; `kept` is the number of blocks that have work done."""
+_Remaining = TypedDict("_Remaining", {"kept": int})  # noqa: UP013 - the vocabulary avoids the name in our own code
 
-    kept: int
+
+class ClearedSchedule(ScheduleResult, _Remaining):
+    """The result of clearing days; `kept` is the number of blocks that remain because work was done."""

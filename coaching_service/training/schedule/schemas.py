@@ -229,4 +229,9 @@ class AdjustedSchedule(ScheduleChange):
 class ClearedSchedule(ScheduleChange):
     """What was removed from a calendar."""
 
-    kept = fields.Integer(metadata={"description": "The number of blocks that were kept because work was done."})
+    class Meta(ScheduleChange.Meta):
+        include = {
+            "kept": fields.Integer(
+                required=True, metadata={"description": "The number of blocks that remain because work was done."}
+            )
+        }

@@ -161,8 +161,8 @@ async def _replace_exercise(
             return cast("ItemChange", {"circuitExercises": entries})
         return {}
 
-    found = await block_batches.read_with_exercise(ctx, owner, exercise_id, first, last, MAX_BLOCKS + 1)
-    blocks = regular_blocks(_require_few(found, "startDate"))
+    blocks = await block_batches.read_with_exercise(ctx, owner, exercise_id, first, last, MAX_BLOCKS + 1)
+    blocks = regular_blocks(_require_few(blocks, "startDate"))
     if exercise_id == with_exercise_id:
         blocks = []
     return await _change_items(ctx, owner, blocks, replace, dry_run=dry_run)
