@@ -15,6 +15,7 @@ from coaching_service.core.database.context import Services
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.http.availability import Availability, RequestSlots
 from coaching_service.core.http.handlers import Authenticate, HandlerDependencies, UploadLimits, mount
+from coaching_service.core.http.interruption import end_interruption
 from coaching_service.core.http.middleware import HttpMetrics, request_middleware
 from coaching_service.core.http.operator_endpoints import OperatorEndpoints
 from coaching_service.core.http.routes import routes_of
@@ -58,6 +59,7 @@ def create_app(settings: Settings, services: Services, availability: Availabilit
     app.add_routes(_mcp_endpoint(settings, services, dependencies).routes())
     app.add_routes(Endpoints(services, settings.trusted_proxies).routes())
     coach_application.mount(app, dependencies)
+    app.on_response_prepare.append(end_interruption)
     app.cleanup_ctx.append(_background(services, availability))
     return app
 

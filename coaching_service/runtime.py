@@ -32,7 +32,7 @@ from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.embedded import kill_running, running_mongod
 from coaching_service.core.database.indexes import ensure_indexes
 from coaching_service.core.errors import Unavailable
-from coaching_service.core.http.availability import Availability
+from coaching_service.core.http.availability import Availability, RequestSlots
 from coaching_service.core.http.connections import ConnectionLimits, raise_descriptor_limit
 from coaching_service.core.http.operator_endpoints import metrics_handler
 from coaching_service.core.http.server import Runner
@@ -43,7 +43,7 @@ log = structlog.get_logger("coaching_service")
 _LOCAL_ADDRESSES = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - only to print an address that can be opened
 _RETRY_SECONDS = 1.0
 _MAX_DRAIN_SECONDS = 5.0
-_FORCED_EXIT_SECONDS = 2.9  # after SHUTDOWN_SECONDS
+_FORCED_EXIT_SECONDS = 2.0  # after SHUTDOWN_SECONDS
 _DATABASE_LOST_SECONDS = 2.5
 
 
@@ -96,11 +96,14 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         events=subscriptions.assemble(),
         mail_sender=settings.mail_sender(),
         registration=settings.registration,
+        sign_in_lock=RequestSlots(1, settings.request_queue_length, settings.request_queue_seconds),
+        database_response_seconds=settings.database_response_seconds,
     )
     try:
         yield services
     finally:
         services.image_processor.close()
+        services.monitor.close()
         client.close()
 
 

@@ -143,7 +143,8 @@ class Settings(BaseSettings):
         default=2.5,
         gt=0,
         le=60,
-        description="Longest time a request waits in that queue or for its authentication; then it gets 503.",
+        description="Longest time a request waits in that queue, for its authentication, or until its password can "
+        "be checked; then it gets 503.",
     )
     database_timeout_seconds: float = Field(
         default=10,
@@ -151,6 +152,13 @@ class Settings(BaseSettings):
         le=600,
         description="Longest time of one database operation. Takes effect as `timeoutMS`; an option of `MONGODB_URI` "
         "takes precedence, here and below.",
+    )
+    database_response_seconds: float = Field(
+        default=2,
+        gt=0,
+        le=60,
+        description="Longest time a request waits while the database does not respond; then requests get 503 until it "
+        "responds again. Requests that take long while it responds are not affected.",
     )
     database_selection_seconds: float = Field(
         default=3,

@@ -90,6 +90,7 @@ def settings(pytestconfig: pytest.Config, worker_id: str, tmp_path_factory: pyte
         # Requests of these tests may take as long as a busy machine needs; the deadlines have tests of their own.
         request_queue_seconds=60,
         database_timeout_seconds=60,
+        database_response_seconds=60,
     )
 
 

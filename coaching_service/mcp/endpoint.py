@@ -16,6 +16,7 @@ from mcp.server import Server
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import InvalidApiKey, Unauthorized
+from coaching_service.core.http.interruption import interruptible
 from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID
 from coaching_service.core.http.request_parsing import network_address, read_bytes
 from coaching_service.core.http.responses import to_json
@@ -44,7 +45,7 @@ class McpEndpoint:
 
     def routes(self) -> Iterable[web.RouteDef]:
         """Returns the aiohttp routes."""
-        return [web.route(hdrs.METH_ANY, PATH, self.handle)]
+        return [web.route(hdrs.METH_ANY, PATH, interruptible(self.services, self.handle))]
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Respond to a request of any method."""

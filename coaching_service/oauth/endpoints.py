@@ -13,13 +13,14 @@ from multidict import MultiDict
 
 from coaching_service.core import rate_limits
 from coaching_service.core.database.context import Services
-from coaching_service.core.errors import ServiceError
+from coaching_service.core.errors import ServiceError, Unavailable
+from coaching_service.core.http.interruption import interruptible
 from coaching_service.core.http.request_parsing import network_address, read_bytes
 from coaching_service.core.http.responses import to_json
 from coaching_service.oauth import clients, metadata, tokens
 from coaching_service.oauth.errors import OAuthError, invalid_request
 
-Handler = Callable[[web.Request], Awaitable[web.Response]]
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
 _MAX_BODY_BYTES = 64 * 1024
@@ -48,9 +49,9 @@ class Endpoints:
             for suffix in ("", "/mcp")
         ]
         pairs += [
-            _with_cors(web.post, "/oauth/register", self.register),
-            _with_cors(web.post, "/oauth/token", self.token),
-            _with_cors(web.post, "/oauth/revoke", self.revoke),
+            _with_cors(web.post, "/oauth/register", interruptible(self.services, self.register)),
+            _with_cors(web.post, "/oauth/token", interruptible(self.services, self.token)),
+            _with_cors(web.post, "/oauth/revoke", interruptible(self.services, self.revoke)),
         ]
         return [route for pair in pairs for route in pair]
 
@@ -104,7 +105,8 @@ def _document(body: dict[str, Any]) -> Handler:
 def _with_cors(method: Callable[..., web.RouteDef], path: str, handler: Handler) -> tuple[web.RouteDef, web.RouteDef]:
     """Returns a route that pages of any origin may call, and its preflight. It uses no cookies."""
 
-    async def handle(request: web.Request) -> web.Response:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        response: web.StreamResponse
         try:
             response = await handler(request)
         except OAuthError as error:
@@ -112,7 +114,8 @@ def _with_cors(method: Callable[..., web.RouteDef], path: str, handler: Handler)
             response.headers.update(error.headers)
         except ServiceError as error:
             description = error.message if isinstance(error.message, str) else "; ".join(error.message)
-            response = _json({"error": "invalid_request", "error_description": description}, error.status)
+            code = "temporarily_unavailable" if isinstance(error, Unavailable) else "invalid_request"
+            response = _json({"error": code, "error_description": description}, error.status)
             response.headers.update(error.headers)
         response.headers["Access-Control-Allow-Origin"] = "*"
         return response

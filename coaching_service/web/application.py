@@ -24,8 +24,10 @@ from coaching_service.core.errors import (
     SignInRejected,
     TooManyRequests,
     Unauthorized,
+    Unavailable,
 )
 from coaching_service.core.http.handlers import HandlerDependencies
+from coaching_service.core.http.interruption import interrupting
 from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID
 from coaching_service.core.http.request_parsing import is_disconnected, network_address
 from coaching_service.core.http.uploads import Upload
@@ -105,8 +107,9 @@ class WebApplication:
         async def handle(request: web.Request) -> web.StreamResponse:
             browser_session = BrowserSession.anonymous(self.dependencies.services)
             try:
-                browser_session = await BrowserSession.from_request(self.dependencies.services, request)
-                return await self._respond(self._page_request(page, request, browser_session))
+                async with interrupting(self.dependencies.services, request):
+                    browser_session = await BrowserSession.from_request(self.dependencies.services, request)
+                    return await self._respond(self._page_request(page, request, browser_session))
             except Unauthorized:
                 return redirect_to_sign_in(request, browser_session)
             except ClientDisconnected:
@@ -131,9 +134,14 @@ class WebApplication:
                 return see_other(self._page_url(pages[0], request) + (f"?{query}" if query else ""))
             if is_read and request.path.endswith("/"):
                 return see_other(request.path.rstrip("/"))
-            browser_session = await BrowserSession.from_request(self.dependencies.services, request)
             message = f"Cannot {request.method} {request.path}"
-            error = MethodNotAllowed(message, {"Allow": allowed}) if methods else NotFound("page")
+            error: ServiceError = MethodNotAllowed(message, {"Allow": allowed}) if methods else NotFound("page")
+            browser_session = BrowserSession.anonymous(self.dependencies.services)
+            try:
+                async with interrupting(self.dependencies.services, request):
+                    browser_session = await BrowserSession.from_request(self.dependencies.services, request)
+            except Unavailable as unavailable:
+                error = unavailable
             return render_error(request, browser_session, error)
 
         return handle

@@ -8,7 +8,6 @@ from collections import Counter
 from contextlib import closing
 from dataclasses import replace
 
-import pytest
 from aiohttp.test_utils import TestServer, make_mocked_request
 from motor.motor_asyncio import AsyncIOMotorClient
 from pymongo.monitoring import CommandListener, CommandStartedEvent
@@ -18,7 +17,6 @@ from coaching_service.app import create_app
 from coaching_service.core.database.connection import database
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
-from coaching_service.core.http import operator_endpoints
 from coaching_service.core.http.operator_endpoints import OperatorEndpoints
 from coaching_service.settings import Settings
 from tests.support.client import UNKNOWN, CoachClient, document
@@ -85,17 +83,17 @@ async def test_unreachable_database_is_503_without_its_address(settings: Setting
         await client.close()
 
 
-async def test_readiness_check_of_a_frozen_database_times_out(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(operator_endpoints, "_READY_SECONDS", 0.2)
+async def test_readiness_check_of_a_frozen_database_times_out(settings: Settings) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         frozen = settings.model_copy(
-            update={"mongodb_uri": f"mongodb://127.0.0.1:{silent.getsockname()[1]}/?directConnection=true"}
+            update={
+                "mongodb_uri": f"mongodb://127.0.0.1:{silent.getsockname()[1]}/?directConnection=true",
+                "database_response_seconds": 0.2,
+            }
         )
         async with runtime.open_services(frozen) as services, TestServer(create_app(frozen, services)) as server:
             client = CoachClient(server, None, None)
-            (await client.get("/readyz")).refused(503, "does not respond")
+            (await client.get("/readyz")).refused(503, "cannot be reached")
             await client.close()
 
 

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from aiohttp.test_utils import TestServer
 
+from coaching_service import runtime
+from coaching_service.app import create_app
+from coaching_service.core.database.context import Context
+from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.team import service as team
+from coaching_service.settings import Settings
+from tests.reliability.replica_set import ReplicaSet, running_replica_set
+from tests.support.client import CoachClient
 from tests.support.service_process import Service
 
 
@@ -18,3 +27,27 @@ async def service(tmp_path: Path) -> AsyncIterator[Service]:
         yield instance
     finally:
         await instance.clean_up()
+
+
+@pytest.fixture(scope="package")
+def replica_set(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplicaSet]:
+    """Three members."""
+    with running_replica_set(tmp_path_factory.mktemp("replica-set")) as running:
+        yield running
+
+
+@pytest.fixture(scope="package")
+async def coach(replica_set: ReplicaSet, settings: Settings) -> AsyncIterator[CoachClient]:
+    """A coach of a service on that replica set."""
+    own = settings.model_copy(
+        update={"mongodb_uri": replica_set.uri, "database_timeout_seconds": 10, "database_response_seconds": 2}
+    )
+    async with runtime.open_services(own) as services:
+        await runtime.make_indexes(services)
+        owner = await team.create_company(Context(services), "Faults", "Olga", "olga@faults.test", "no hash")
+        ctx = Context(services).acting_as(owner)
+        key = (await api_keys.create(ctx, "Test"))["key"]
+        async with TestServer(create_app(own, services)) as server:
+            client = CoachClient(server, key, ctx)
+            yield client
+            await client.close()

@@ -6,50 +6,23 @@ import asyncio
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
-from aiohttp.test_utils import TestServer
 
 from coaching_service import runtime
-from coaching_service.app import create_app
 from coaching_service.core.auth.secrets import new_master_key
-from coaching_service.core.database.context import Context
-from coaching_service.people.api_keys import service as api_keys
-from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.application.test_command_line import type_in
-from tests.reliability.replica_set import ReplicaSet, free_port, initiate, running_member, running_replica_set
+from tests.reliability.replica_set import ReplicaSet, free_port, initiate, running_member
 from tests.support.client import CoachClient
 from tests.support.service_process import environment, refused, until
 
 SHUTDOWN_SECONDS = 1
-
-
-@pytest.fixture(scope="module")
-def replica_set(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplicaSet]:
-    """Three members."""
-    with running_replica_set(tmp_path_factory.mktemp("replica-set")) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-async def coach(replica_set: ReplicaSet, settings: Settings) -> AsyncIterator[CoachClient]:
-    """A coach of a service on that replica set."""
-    own = settings.model_copy(update={"mongodb_uri": replica_set.uri, "database_timeout_seconds": 4})
-    async with runtime.open_services(own) as services:
-        await runtime.make_indexes(services)
-        owner = await team.create_company(Context(services), "Faults", "Olga", "olga@faults.test", "no hash")
-        ctx = Context(services).acting_as(owner)
-        key = (await api_keys.create(ctx, "Test"))["key"]
-        async with TestServer(create_app(own, services)) as server:
-            client = CoachClient(server, key, ctx)
-            yield client
-            await client.close()
 
 
 async def recovers(coach: CoachClient) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 import structlog
@@ -19,10 +19,11 @@ from pymongo.errors import (
     PyMongoError,
     WriteConcernError,
 )
-from pymongo.read_concern import ReadConcern
 
-from coaching_service.core.database.context import Database
 from coaching_service.core.errors import BadRequest, Conflict, ServiceError, Unavailable
+
+if TYPE_CHECKING:
+    from coaching_service.core.database.context import Database
 
 Client = AsyncIOMotorClient[dict[str, Any]]
 WRITE_CONFLICT = 112
@@ -136,15 +137,6 @@ def database(client: Client, name: str) -> Database:
     return client.get_database(name, codec_options=CodecOptions(document_class=dict))
 
 
-async def check_majority(db: Database) -> None:
-    """Read with the confirmation of a majority of the replica set. Raises errors of the driver if there is none.
-
-    A primary that has lost its majority still responds to other commands for a while.
-    """
-    collection = db.get_collection("migrations", read_concern=ReadConcern("linearizable"))
-    await collection.find_one({"_id": 0})
-
-
 async def supports_transactions(db: Database) -> bool:
     """Whether the database is a replica set or a sharded cluster: a lone mongod takes no transactions."""
     response = await db.command("hello")
@@ -160,8 +152,8 @@ def as_service_error(error: Exception) -> ServiceError | None:
     """The service error for a failure of the driver, or None if the failure is unexpected."""
     if isinstance(error, DocumentTooLarge):
         return BadRequest("The record would grow larger than the service stores; split it")
-    if _is_unavailable(error):
-        return Unavailable("The database cannot be reached; try again shortly", {"Retry-After": "1"})
+    if is_unavailable(error):
+        return unreachable()
     if isinstance(error, OperationFailure) and error.code in UNAUTHORIZED:
         log.error("the database refuses the user name and password in MONGODB_URI, or that user lacks permissions")
         return Unavailable("The database refuses the service; ask its operator")
@@ -173,7 +165,13 @@ def as_service_error(error: Exception) -> ServiceError | None:
     return None
 
 
-def _is_unavailable(error: Exception) -> bool:
+def unreachable() -> Unavailable:
+    """The error of a request that needs the database while it does not respond."""
+    return Unavailable("The database cannot be reached; try again shortly", {"Retry-After": "1"})
+
+
+def is_unavailable(error: Exception) -> bool:
+    """Whether the database did not respond, or not as a primary with a majority."""
     if isinstance(error, ConnectionFailure | ExecutionTimeout | WriteConcernError):
         return True
     return isinstance(error, OperationFailure) and (error.code in _UNAVAILABLE or _lacks_majority(error))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from email.message import EmailMessage
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from motor.motor_asyncio import AsyncIOMotorClientSession, AsyncIOMotorCollection, AsyncIOMotorDatabase
 
 from coaching_service.core.auth.secrets import Vault
+from coaching_service.core.database.monitor import DatabaseMonitor
 from coaching_service.core.events import DomainEvent, EventBus
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import ImageProcessor
@@ -40,7 +42,8 @@ class Services:
     `events` has the subscribers of domain events; `base_url` is the public address without a trailing slash;
     `registration`: companies may sign up by themselves; `image_processor` decodes uploaded images; `sign_in_lock` is
     held while a password is verified; `job_available` wakes the background worker;
-    `file_write_slots` limits how many files are written to GridFS at the same time.
+    `file_write_slots` limits how many files are written to GridFS at the same time; `database_response_seconds`: how
+    long a request waits at most while the database does not respond.
     """
 
     db: Database
@@ -50,13 +53,22 @@ class Services:
     mail_sender: MailSender
     registration: bool = True
     image_processor: ImageProcessor = field(default_factory=ImageProcessor)
-    sign_in_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    sign_in_lock: AbstractAsyncContextManager[object] = field(default_factory=asyncio.Lock)
     job_available: asyncio.Event = field(default_factory=asyncio.Event)
     file_write_slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_FILE_WRITES))
+    database_response_seconds: float = 2.0
+    monitor: DatabaseMonitor = field(init=False, repr=False)
     _collections: dict[str, Collection] = field(default_factory=dict, init=False, repr=False)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "monitor", DatabaseMonitor(self.db, self.database_response_seconds))
+
     def collection(self, name: str) -> Collection:
-        """The driver's collection of that name, cached: creating one takes the driver some time."""
+        """The driver's collection of that name, cached: creating one takes the driver some time.
+
+        Raises Unavailable while the database is lost, so that nothing waits for it.
+        """
+        self.monitor.require()
         if (collection := self._collections.get(name)) is None:
             collection = self._collections[name] = self.db[name]
         return collection

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -26,6 +26,7 @@ _MAX_BACKOFF_SECONDS = 0.1
 _ABORT_SECONDS = 0.5
 _TRANSIENT = "TransientTransactionError"
 _COMMIT_UNKNOWN = "UnknownTransactionCommitResult"
+_endings: set[asyncio.Task[None]] = set()  # the event loop itself does not keep its tasks alive
 
 
 def transactional(
@@ -34,7 +35,7 @@ def transactional(
     """Run `function` in one transaction, or inside the transaction its context is already in.
 
     The function is called again when the transaction collides with another one: it must have no effect outside the
-    database. Raises Unavailable when it still collides after 20 seconds.
+    database. Raises Unavailable when it still collides after 20 seconds, or the database does not respond.
     """
 
     @wraps(function)
@@ -52,67 +53,77 @@ async def in_transaction(
     `work` is called again when the transaction fails for a transient reason, such as a write conflict, and the commit
     is repeated when its outcome is unknown: Motor's own `with_transaction` commits outside its retry loop, so it does
     neither for a commit. Neither is begun again after `patience` seconds: then raises Unavailable, or the driver's
-    error when the outcome of the commit stays unknown.
+    error when the outcome of the commit stays unknown. So does a lost database (see DatabaseMonitor), at once.
     """
     if ctx.session is not None:
         return await work(ctx)
     deadline = time.monotonic() + patience
+    monitor = ctx.services.monitor
     attempt = 0
+
+    def may_continue() -> bool:
+        return time.monotonic() <= deadline and not monitor.is_lost
+
+    monitor.require()
+    while True:
+        try:
+            async with _session(ctx) as session:
+                session.start_transaction()
+                result = await work(replace(ctx, session=session))
+                await _commit(session, may_continue)
+                return result
+        except PyMongoError as error:
+            if not error.has_error_label(_TRANSIENT):
+                raise
+            if not may_continue():
+                message = "The database cannot be reached or is too busy; nothing was changed, try again"
+                raise Unavailable(message, {"Retry-After": "1"}) from error
+        attempt += 1
+        await asyncio.sleep(random.random() * min(attempt * _BACKOFF_SECONDS, _MAX_BACKOFF_SECONDS))  # noqa: S311 - jitter, no secret
+
+
+@asynccontextmanager
+async def _session(ctx: Context) -> AsyncIterator[AsyncIOMotorClientSession]:
+    """A session whose transaction is aborted unless it is committed.
+
+    A caller that is cancelled, as by DatabaseMonitor, does not wait for that.
+    """
     session = await ctx.db.client.start_session()
     try:
-        while True:
-            session.start_transaction()
-            try:
-                result = await work(replace(ctx, session=session))
-                await _commit(session, deadline)
-            except BaseException as error:
-                is_aborted = await _abort(session)
-                if not _is_transient(error):
-                    raise
-                if time.monotonic() > deadline:
-                    message = "The database cannot be reached or is too busy; nothing was changed, try again"
-                    raise Unavailable(message) from error
-            else:
-                return result
-            if not is_aborted:  # a thread still works on it: another transaction cannot be started on this session
-                await _end(session)
-                session = await ctx.db.client.start_session()
-            attempt += 1
-            await asyncio.sleep(random.random() * min(attempt * _BACKOFF_SECONDS, _MAX_BACKOFF_SECONDS))  # noqa: S311 - jitter, no secret
-    finally:
-        await _end(session)
+        yield session
+    except asyncio.CancelledError:
+        ending = asyncio.create_task(_end(session, None))
+        _endings.add(ending)
+        ending.add_done_callback(_endings.discard)
+        raise
+    except BaseException:
+        await _end(session, _ABORT_SECONDS)
+        raise
+    else:
+        await _end(session, _ABORT_SECONDS)
 
 
-async def _commit(session: AsyncIOMotorClientSession, deadline: float) -> None:
+async def _commit(session: AsyncIOMotorClientSession, may_continue: Callable[[], bool]) -> None:
     """Commit, again while the outcome is unknown: a commit that is repeated takes effect once."""
     while True:
         try:
             await session.commit_transaction()
         except PyMongoError as error:
-            if not error.has_error_label(_COMMIT_UNKNOWN) or time.monotonic() > deadline:
+            if not error.has_error_label(_COMMIT_UNKNOWN) or not may_continue():
                 raise
         else:
             return
 
 
-async def _abort(session: AsyncIOMotorClientSession) -> bool:
-    """Abort without waiting long: the server aborts an abandoned transaction by itself. Returns whether it ended."""
-    if session.delegate.in_transaction:
-        with suppress(PyMongoError, TimeoutError):
-            async with asyncio.timeout(_ABORT_SECONDS):
-                await session.abort_transaction()
-    return not session.delegate.in_transaction
+async def _end(session: AsyncIOMotorClientSession, seconds: float | None) -> None:
+    """Abort an open transaction and end the session, waiting for `seconds`, None for as long as the driver tries.
 
-
-async def _end(session: AsyncIOMotorClientSession) -> None:
-    """End the session on a thread: as a context manager it would abort an open transaction on the event loop."""
+    This takes place on a thread, and goes on there: as a context manager the session would abort on the event loop.
+    The server aborts an abandoned transaction by itself after a minute.
+    """
     with suppress(PyMongoError, TimeoutError):
-        async with asyncio.timeout(_ABORT_SECONDS):
+        async with asyncio.timeout(seconds):
             await session.end_session()
-
-
-def _is_transient(error: BaseException) -> bool:
-    return isinstance(error, PyMongoError) and error.has_error_label(_TRANSIENT)
 
 
 async def gather_reads(ctx: Context, *reads: Awaitable[Any]) -> list[Any]:

@@ -11,6 +11,8 @@ from urllib.parse import quote
 import structlog
 from aiohttp import hdrs, web
 
+from coaching_service.core.errors import NotFound
+
 log = structlog.get_logger("coaching_service")
 # A stored file must not run scripts under our origin.
 _CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
@@ -80,15 +82,26 @@ async def send_download(request: web.Request, download: Download, headers: dict[
             headers["Content-Range"] = f"bytes {start}-{end - 1}/{download.size}"
         headers["Content-Length"] = str(end - start)
     response = web.StreamResponse(status=status, headers=headers)
+    if request.method == hdrs.METH_HEAD:
+        await response.prepare(request)
+        return response
+    chunks = download.read(start, end)
+    try:
+        first_chunk = await anext(chunks, None)  # before the status is sent, so that a failure is an error response
+    except ConnectionResetError:  # the file has been removed
+        raise NotFound("file") from None
     await response.prepare(request)
-    if request.method != hdrs.METH_HEAD:
-        await _write(request, response, download.read(start, end))
+    if first_chunk is not None:
+        await _write(request, response, first_chunk, chunks)
     return response
 
 
-async def _write(request: web.Request, response: web.StreamResponse, chunks: AsyncIterator[bytes]) -> None:
+async def _write(
+    request: web.Request, response: web.StreamResponse, first_chunk: bytes, chunks: AsyncIterator[bytes]
+) -> None:
     """Send the chunks. On failure close the connection, so that the caller notices that the file is incomplete."""
     try:
+        await response.write(first_chunk)
         async for chunk in chunks:
             await response.write(chunk)
         await response.write_eof()

@@ -17,6 +17,7 @@ from coaching_service.core.auth.access import check_access
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.http.downloads import Download, read_with_limit, send_download
+from coaching_service.core.http.interruption import interruptible
 from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID
 from coaching_service.core.http.request_parsing import (
     is_disconnected,
@@ -84,7 +85,7 @@ def mount(app: web.Application, routes: Iterable[Route], dependencies: HandlerDe
     for path in sorted(by_path, key=_parameter_positions):
         pattern = re.sub(r"{(\w+)}", r"{\1:[^/]+}", path)  # aiohttp's own pattern does not match braces
         for route in by_path[path]:
-            handler = make_handler(route, dependencies)
+            handler = interruptible(dependencies.services, make_handler(route, dependencies))
             if route.method == "GET":
                 app.router.add_get(pattern, handler)  # also answers HEAD
             else:

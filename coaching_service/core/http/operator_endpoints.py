@@ -10,7 +10,7 @@ from typing import Any
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from coaching_service.core.database.connection import check_majority
+from coaching_service.core.database.connection import unreachable
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.indexes import missing_indexes
@@ -21,7 +21,6 @@ from coaching_service.core.http.openapi import describe
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.http.routes import Route
 
-_READY_SECONDS = 3.0
 _RETRY = {"Retry-After": "1"}
 _JSON = {"Content-Type": "application/json; charset=utf-8"}
 _CONTENT_SECURITY_POLICY = (
@@ -77,15 +76,16 @@ class OperatorEndpoints:
         return web.Response(body=to_json({"status": "ready"}), headers=_JSON)
 
     async def _check_readiness(self) -> None:
-        db, missing = self.services.db, []
+        monitor, missing = self.services.monitor, []
+        monitor.require()
         try:
-            async with asyncio.timeout(_READY_SECONDS):
+            async with asyncio.timeout(monitor.seconds):
+                await monitor.check()
                 if not self._has_indexes:
                     declared = {name: each.indexes for name, each in declared_collections().items()}
-                    missing = await missing_indexes(db, declared)
-                await check_majority(db)
+                    missing = await missing_indexes(self.services.db, declared)
         except TimeoutError:
-            raise Unavailable(f"The database does not respond within {_READY_SECONDS:.0f} s", _RETRY) from None
+            raise unreachable() from None
         if missing:
             message = f"Indexes are missing: {', '.join(missing)}; run: coaching-service ensure-indexes"
             raise Unavailable(message, _RETRY)

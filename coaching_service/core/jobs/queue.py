@@ -20,6 +20,7 @@ from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.database.connection import Index, as_service_error
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents
+from coaching_service.core.errors import ServiceError
 from coaching_service.core.ids import ObjectId, stable_id
 
 LEASE = timedelta(seconds=60)
@@ -275,7 +276,7 @@ class _Worker:
 
 
 def _log_failure(error: Exception) -> None:
-    if (known := as_service_error(error)) is None:
+    if (known := error if isinstance(error, ServiceError) else as_service_error(error)) is None:
         log.error("worker failed", exc_info=error)
     else:
         log.warning("worker waits", reason=known.message)

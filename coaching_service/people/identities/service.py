@@ -115,8 +115,8 @@ async def verify_sign_in(ctx: Context, email: str, password: str) -> Identity:
 
     Raises SignInRejected, the same for an unknown address and a wrong password; TooManyRequests from the 6th failure of
     an account or the 30th of a network address within 15 minutes; ClientDisconnected if the caller has closed the
-    connection meanwhile. Each process verifies one password at a time and reads the failures before each, so that
-    concurrent guesses are all counted.
+    connection meanwhile; Unavailable if too many others wait. Each process verifies one password at a time and reads
+    the failures before each, so that concurrent guesses are all counted.
     """
     async with ctx.services.sign_in_lock:
         if ctx.is_disconnected():

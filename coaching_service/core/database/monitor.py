@@ -1,0 +1,143 @@
+"""Whether the database responds. It is checked while requests wait for it, so that none of them waits for long."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+import pymongo
+import structlog
+from pymongo.read_concern import ReadConcern
+
+from coaching_service.core.database.connection import is_unavailable, unreachable
+
+if TYPE_CHECKING:
+    from coaching_service.core.database.context import Database
+
+log = structlog.get_logger("coaching_service.database")
+
+_INTERVAL_SHARE = 0.2
+
+
+class Interruption:
+    """What interrupts one waiting request, unless it is ended before. `waiting` has the time when each began."""
+
+    def __init__(self, timeout: asyncio.Timeout, waiting: dict[Interruption, float]) -> None:
+        self._timeout, self._waiting = timeout, waiting
+        waiting[self] = asyncio.get_running_loop().time()
+
+    def interrupt(self) -> None:
+        """Interrupt the request at once."""
+        self._timeout.reschedule(asyncio.get_running_loop().time())
+
+    def end(self) -> None:
+        """Do not interrupt the request any more."""
+        if self._waiting.pop(self, None) is not None:
+            self._timeout.reschedule(None)
+
+
+class DatabaseMonitor:
+    """Interrupts waiting requests when the database does not respond, and rejects its use until it responds again.
+
+    While every request ends quickly, nothing is sent. When one takes longer than a fifth of `seconds`, and as often
+    until it ends, the database is sent a read that a majority has to confirm. When that fails, or takes longer than
+    the other four fifths, the database is lost (`is_lost`): all waiting requests are interrupted, `require` raises,
+    and the read is repeated until it succeeds. So a request waits for a lost database for `seconds` at most, and one
+    that takes long while the database responds is not interrupted.
+    """
+
+    def __init__(self, db: Database, seconds: float) -> None:
+        self.is_lost = False
+        self.seconds = seconds
+        self._db = db.delegate  # the driver itself: Motor's threads may all wait for the database
+        self._interval = seconds * _INTERVAL_SHARE
+        self._read_seconds = seconds - self._interval
+        self._thread = ThreadPoolExecutor(1, "database-monitor")
+        self._waiting: dict[Interruption, float] = {}  # the first began first
+        self._watching: asyncio.Task[None] | None = None
+        self._running_check: asyncio.Task[None] | None = None
+
+    def require(self) -> None:
+        """Raise Unavailable while the database is lost."""
+        if self.is_lost:
+            raise unreachable()
+
+    @asynccontextmanager
+    async def interrupting(self) -> AsyncIterator[Interruption]:
+        """Raise Unavailable from the block, which is interrupted, when the database is lost."""
+        if self._watching is None or self._watching.done():
+            self._watching = asyncio.create_task(self._watch())
+        try:
+            async with asyncio.timeout(None) as timeout:
+                interruption = Interruption(timeout, self._waiting)
+                try:
+                    yield interruption
+                finally:
+                    self._waiting.pop(interruption, None)
+        except TimeoutError:
+            if timeout.expired():
+                raise unreachable() from None
+            raise
+
+    async def check(self) -> None:
+        """Read with the confirmation of a majority: a primary that has lost it still responds to other commands.
+
+        Concurrent calls share one read. Raises TimeoutError and the errors of the driver.
+        """
+        if self._running_check is None or self._running_check.done():
+            self._running_check = asyncio.create_task(self._check())
+        await asyncio.shield(self._running_check)  # a caller that goes away must not cancel the shared check
+
+    def close(self) -> None:
+        """Stop watching."""
+        for task in (self._watching, self._running_check):
+            if task is not None:
+                task.cancel()
+        self._thread.shutdown(wait=False)
+
+    async def _watch(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._waiting or self.is_lost:
+            next_check = next(iter(self._waiting.values()), 0.0) + self._interval
+            if self.is_lost or next_check <= loop.time():
+                with suppress(Exception):  # the outcome is in `is_lost`
+                    await self.check()
+                await asyncio.sleep(self._interval)
+            else:
+                await asyncio.sleep(next_check - loop.time())
+
+    async def _check(self) -> None:
+        reading = asyncio.get_running_loop().run_in_executor(self._thread, self._read)
+        reading.add_done_callback(_ignore_failure)
+        # The driver's own limit is not exact: it waits for a server for half a second more.
+        await asyncio.wait({reading}, timeout=self._read_seconds)
+        error = reading.exception() if reading.done() else TimeoutError()
+        if isinstance(error, TimeoutError) or (isinstance(error, Exception) and is_unavailable(error)):
+            self._lose(type(error).__name__)
+        if error is not None:
+            raise error
+        if self.is_lost:
+            self.is_lost = False
+            log.info("the database responds again")
+
+    def _read(self) -> None:
+        collection = self._db.get_collection("migrations", read_concern=ReadConcern("linearizable"))
+        with pymongo.timeout(self._read_seconds):
+            collection.find_one({"_id": 0})
+
+    def _lose(self, reason: str) -> None:
+        if not self.is_lost:
+            log.warning("the database does not respond", reason=reason, interrupted=len(self._waiting))
+        self.is_lost = True
+        for interruption in self._waiting:
+            interruption.interrupt()
+        self._waiting.clear()
+
+
+def _ignore_failure(reading: asyncio.Future[None]) -> None:
+    """Retrieve the exception of a read whose outcome may come too late, so that it is not reported as forgotten."""
+    if not reading.cancelled():
+        reading.exception()

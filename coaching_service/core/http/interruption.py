@@ -1,0 +1,38 @@
+"""Interrupts requests that wait for a database that does not respond (see DatabaseMonitor)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from aiohttp import web
+
+from coaching_service.core.database.context import Services
+from coaching_service.core.database.monitor import Interruption
+
+_INTERRUPTION = web.RequestKey("interruption", Interruption)
+
+
+@asynccontextmanager
+async def interrupting(services: Services, request: web.Request) -> AsyncIterator[None]:
+    """Raise Unavailable from the block when the database is lost, unless the response has begun by then."""
+    async with services.monitor.interrupting() as request[_INTERRUPTION]:
+        yield
+
+
+def interruptible(
+    services: Services, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    """Returns the aiohttp handler that runs `handler` in `interrupting`."""
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        async with interrupting(services, request):
+            return await handler(request)
+
+    return handle
+
+
+async def end_interruption(request: web.Request, _: web.StreamResponse) -> None:
+    """The signal handler for `on_response_prepare`: a response that has begun cannot become a 503."""
+    if (interruption := request.get(_INTERRUPTION)) is not None:
+        interruption.end()
