@@ -50,7 +50,9 @@ def create_app(settings: Settings, services: Services, availability: Availabilit
         asyncio.Semaphore(_DOWNLOAD_CONCURRENCY),
         settings.max_body_bytes,
         settings.trusted_proxies,
-        UploadLimits(settings.max_photo_bytes, settings.max_plan_bytes, settings.max_photo_pixels),
+        UploadLimits(
+            settings.max_photo_bytes, settings.max_plan_bytes, settings.max_photo_pixels, settings.max_attachment_bytes
+        ),
     )
     routes = routes_of(features.ROUTES)
     mount(app, routes, dependencies)

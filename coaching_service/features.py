@@ -25,12 +25,16 @@ from coaching_service.people.customers import routes as customers
 from coaching_service.people.customers import subscribers as customers_subscribers
 from coaching_service.people.customers import tools as customers_tools
 from coaching_service.people.files import routes as files
+from coaching_service.people.own_profile import routes as own_profile
 from coaching_service.people.sessions import routes as sessions
 from coaching_service.people.sessions import service as sessions_service
 from coaching_service.people.team import routes as team
 from coaching_service.progress.compliance import renewal as compliance_renewal
 from coaching_service.progress.compliance import routes as compliance
 from coaching_service.progress.compliance import tools as compliance_tools
+from coaching_service.progress.conversation import attachments as conversation_attachments
+from coaching_service.progress.conversation import notifications as conversation_notifications
+from coaching_service.progress.conversation import routes as conversation
 from coaching_service.progress.customer_profile import routes as customer_profile
 from coaching_service.progress.customer_profile import tools as customer_profile_tools
 from coaching_service.progress.exercise_history import routes as exercise_history
@@ -70,6 +74,7 @@ ROUTES: tuple[Routes, ...] = (
     schedule.routes,
     logs.routes,
     logs.own_routes,
+    own_profile.routes,
     visibility.routes,
     training_maxes.routes,
     exercises.routes,
@@ -82,6 +87,9 @@ ROUTES: tuple[Routes, ...] = (
     metrics.routes,
     form_responses.routes,
     notes.routes,
+    conversation.routes,
+    conversation.inbox_routes,
+    conversation.own_routes,
     activity.routes,
     exercise_history.routes,
     personal_records.routes,
@@ -132,6 +140,7 @@ TAGS = (
     ("Metrics", "The metric sets assigned to a client, and the recorded values."),
     ("Form responses", "The answers of clients to forms."),
     ("Notes", "Notes of coaches about a client."),
+    ("Messages", "The conversation of a client with the coaches, and comments on workouts."),
     ("Activity", "The activity feed of a client, newest first."),
     ("Exercise history", "The sessions of one exercise, newest first."),
     ("Personal records", "The personal records of a client: entered by hand, or from logs."),
@@ -150,6 +159,8 @@ STEPS: Steps = {
     erasure.ERASE_CUSTOMER: erasure.erase_customer,
     customers_subscribers.UNASSIGN: customers_subscribers.repeat_unassignment,
     account_service.ERASE: erasure.erase_company,
+    conversation_notifications.SEND: conversation_notifications.send_scheduled_mail,
+    conversation_attachments.DISCARD: conversation_attachments.discard_unsent,
     compliance_renewal.RENEW: compliance_renewal.renew_batch,
     orphans.COLLECT: orphans.collect_step,
 }

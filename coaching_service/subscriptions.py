@@ -14,6 +14,9 @@ from coaching_service.people.identities.events import IdentityDisplaced
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.team.events import CoachRemoved, SignInEmailChanged
 from coaching_service.progress.compliance import service as compliance
+from coaching_service.progress.conversation import notifications as message_mail
+from coaching_service.progress.conversation import service as conversation
+from coaching_service.progress.conversation.events import MessageCreated, MessagesRead
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.logs.events import ItemLogged
 from coaching_service.progress.metrics import service as metrics
@@ -26,7 +29,7 @@ def assemble() -> EventBus:
     events = EventBus()
     events.subscribe(ResponseReplayed, customers.require_customer_in_scope)
     events.subscribe(CustomerCreated, customer_access.invite_new_customer, metrics.assign_automatic_sets)
-    events.subscribe(CustomersDeleted, erasure.queue_erasure)
+    events.subscribe(CustomersDeleted, erasure.queue_erasure, conversation.remove_conversations)
     events.subscribe(
         CoachRemoved,
         sessions.end_sessions_of_coach,
@@ -40,4 +43,6 @@ def assemble() -> EventBus:
     events.subscribe(RecordedItemsRescheduled, metrics.move_values, form_responses.move_responses)
     events.subscribe(ScheduleChanged, compliance.mark_figures_due)
     events.subscribe(ItemLogged, compliance.update_stored_figures)
+    events.subscribe(MessageCreated, message_mail.schedule_mail)
+    events.subscribe(MessagesRead, message_mail.cancel_mail)
     return events

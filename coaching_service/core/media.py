@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from coaching_service.core.errors import Unavailable
+from coaching_service.core.video import MP4, WEBM, is_whole_video, recognise_video
 
 JPEG, PNG, WEBP, PDF = "image/jpeg", "image/png", "image/webp", "application/pdf"
 IMAGE_TYPES = (JPEG, PNG, WEBP)
-_EXTENSIONS = {JPEG: ".jpg", PNG: ".png", WEBP: ".webp", PDF: ".pdf"}
+_EXTENSIONS = {JPEG: ".jpg", PNG: ".png", WEBP: ".webp", PDF: ".pdf", MP4: ".mp4", WEBM: ".webm"}
 
 _FORMATS = {"JPEG": JPEG, "PNG": PNG, "WEBP": WEBP}
 _WORKER = Path(__file__).with_name("image_worker.py")
@@ -142,6 +143,8 @@ async def validate_file(
     head = file.read(_SNIFFED_BYTES)
     if PDF in content_types and head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"%PDF-"):
         return _validate_pdf(file)
+    if (video := recognise_video(head)) is not None and video in content_types:
+        return _validate_video(file, video)
     return await images.rewrite(file, content_types, max_pixels)
 
 
@@ -152,3 +155,10 @@ def _validate_pdf(file: IO[bytes]) -> ValidatedFile:
         raise InvalidFile("must be a whole PDF", "BROKEN_PDF")
     file.seek(0)
     return ValidatedFile(PDF, file)
+
+
+def _validate_video(file: IO[bytes], content_type: str) -> ValidatedFile:
+    if not is_whole_video(file, content_type):
+        raise InvalidFile("must be a whole video", "BROKEN_VIDEO")
+    file.seek(0)
+    return ValidatedFile(content_type, file)

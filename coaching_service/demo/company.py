@@ -138,7 +138,7 @@ async def _create_client(
     await activity.set_dates(ctx, customer_id, achieved)
     await _record_measurements(ctx, customer_id, client, today)
     for text in client.notes:
-        await notes.create(ctx, customer_id, text)
+        await notes.create(ctx, customer_id, {"content": text})
     if client.name in content.WITH_PHOTOS:
         await _add_photos(ctx, client, assets, today)
     if client.name in content.WITH_PLAN:

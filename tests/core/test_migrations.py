@@ -226,6 +226,44 @@ async def test_clients_get_their_estimated_one_repetition_maximums(old_database:
     assert len(stored) == 3
 
 
+async def test_authors_are_taken_from_the_activity_feed(old_database: Services) -> None:
+    """Notes had no author and no flags; logs did not say which texts the client wrote."""
+    db = old_database.db
+    company, ana, coach = ObjectId(), ObjectId(), ObjectId()
+    notes = [{"_id": ObjectId(), "companyId": company, "customerId": ana, "content": text} for text in ("a", "b")]
+    text, rating = ObjectId(), ObjectId()
+    questions = [{"_id": text, "type": "text"}, {"_id": rating, "type": "rating"}]
+    answers = [{"questionId": text, "value": "Hard"}, {"questionId": rating, "value": 3}]
+    form = {"_id": ObjectId(), "type": "FORM", "comment": "Ouch", "form": {"questions": questions}, "answers": answers}
+    by_coach, not_logged = ({"_id": ObjectId(), "type": "TASK", "comment": "x"} for _ in range(2))
+    items = [{**item, "isCompleted": True} for item in (form, by_coach, not_logged)]
+    block = {"_id": ObjectId(), "companyId": company, "customerId": ana, "items": items, "done": None}
+    entry = {"companyId": company, "customerId": ana}
+    await db["notes"].insert_many(notes)
+    await db["workoutBlocks"].insert_one(block)
+    await db["companies"].insert_one({"_id": company, "companyId": company, "companyName": "Old"})
+    await db["activity"].insert_many(
+        [
+            {**entry, "type": "note_added", "sourceId": notes[0]["_id"], "actor": {"_id": coach, "name": "Olga"}},
+            {**entry, "type": "note_added", "sourceId": notes[1]["_id"]},
+            {**entry, "type": "form_submitted", "sourceId": form["_id"], "actor": {"type": "client", "_id": ana}},
+            {**entry, "type": "item_logged", "sourceId": by_coach["_id"], "actor": {"type": "coach", "_id": coach}},
+        ]
+    )
+
+    await migrate(db, old_database.vault)
+
+    stored = [await db["notes"].find_one({"_id": note["_id"]}) for note in notes]
+    flags = {"isPinned": False, "isHealth": False}
+    authors = ({"_id": coach, "name": "Olga"}, None)
+    assert stored == [{**note, "author": author, **flags} for note, author in zip(notes, authors, strict=True)]
+    migrated = await db["workoutBlocks"].find_one({"_id": block["_id"]})
+    assert migrated is not None
+    assert [item.get("clientTexts") for item in migrated["items"]] == [["comment", str(text)], None, None]
+    [account] = await db["companies"].find({"_id": company}).to_list(None)
+    assert account["notifications"] == {"messages": True}
+
+
 async def test_steps_are_applied_once(old_database: Services) -> None:
     db = old_database.db
     await migrate(db, old_database.vault)

@@ -64,6 +64,8 @@ def test_every_declared_event_has_a_subscriber() -> None:
             "CustomersDeleted",
             "IdentityDisplaced",
             "ItemLogged",
+            "MessageCreated",
+            "MessagesRead",
             "RecordedItemsRescheduled",
             "ResponseReplayed",
             "ScheduleChanged",

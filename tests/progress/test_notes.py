@@ -116,7 +116,7 @@ async def test_note_without_text_is_rejected(coach: CoachClient, content: object
 
 
 async def test_notes_are_listed_changed_and_deleted(coach: CoachClient) -> None:
-    """Contract 4: plain array of `{_id, customerId, content, createdAt, updatedAt}`."""
+    """Contract 4: plain array of `{_id, customerId, content, createdAt, updatedAt}`; contract 12 adds author and flags."""
     ana, bo = await coach.create_customer("Ana"), await coach.create_customer("Bo")
     first, second, third = [await write(coach, ana, text) for text in ("one", "two", "three")]
     other = await write(coach, bo, "Bo's")
@@ -177,3 +177,27 @@ async def test_notes_require_a_client_in_scope(coach: CoachClient) -> None:
     (await scoped.get(client_path(ana, "notes"))).refused(403)
     (await scoped.delete(client_path(ana, "notes", note["_id"]))).refused(403)
     assert await notes(coach, ana) == [note]
+
+
+async def test_note_has_its_author_and_flags(coach: CoachClient) -> None:
+    """Contract 12: POST and PATCH take `content` and both flags."""
+    ana = await coach.create_customer()
+    path = client_path(ana, "notes")
+    plain = await write(coach, ana, "one")
+    assert plain["author"] == {"_id": str(coach.ctx.caller.id), "name": "Olga Owner"}
+    assert (plain["isPinned"], plain["isHealth"]) == (False, False)
+    flagged = (await coach.post(path, {"content": "Knee", "isPinned": True, "isHealth": True})).ok(201)
+    assert (flagged["isPinned"], flagged["isHealth"]) == (True, True)
+
+    changed = (await coach.patch(f"{path}/{flagged['_id']}", {"isHealth": False})).ok()
+
+    assert changed == {**flagged, "isHealth": False, "version": 1, "updatedAt": changed["updatedAt"]}
+    colleague = coach.with_key(await employee_key(coach, "customers.view", "customers.edit", scope="all"))
+    edited = (await colleague.patch(f"{path}/{flagged['_id']}", {"content": "Knee!", "version": 1})).ok()
+    assert edited["author"] == flagged["author"], "a change keeps the author"
+    for field in ("isPinned", "isHealth"):
+        for value in (None, 1, "true"):
+            (await coach.post(path, {"content": "x", field: value})).refused(400, field)
+            (await coach.patch(f"{path}/{plain['_id']}", {field: value})).refused(400, field)
+    (await coach.patch(f"{path}/{plain['_id']}", {"author": {"name": "x"}})).ok()
+    assert await notes(coach, ana) == [edited, plain]

@@ -64,6 +64,8 @@ async def make_world(coach: CoachClient) -> World:
     ).ok(201)
     plan = (await coach.send("POST", f"{client}/nutrition-plans", data=_form(file=b"%PDF-1.4 %%EOF"))).ok(201)
     note = (await coach.post(f"{client}/notes", {"content": "Hello"})).ok(201)
+    message = (await coach.post(f"{client}/messages", {"text": "Hello"})).ok(201)
+    own_message = (await (await coach.as_client(customer)).post("/customer/messages", {"text": "Hello, coach"})).ok(201)
     template = (await coach.post("/coach/workout-templates", {"name": "Short"})).ok(201)
     return {
         "metricId": metric_set["metrics"][0]["_id"],
@@ -72,6 +74,8 @@ async def make_world(coach: CoachClient) -> World:
         "planId": plan["_id"],
         "fileId": plan["url"].split("/files/")[1].partition("?")[0],
         "noteId": note["_id"],
+        "messageId": message["_id"],
+        "messageId/messageId": own_message["_id"],
         "templateId": template["_id"],
         "employeeId": employee["_id"],
         "keyId": key["_id"],

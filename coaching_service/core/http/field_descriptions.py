@@ -27,6 +27,7 @@ _IDENTIFIERS = {
     "metricId": "The identifier of the metric.",
     "metricUnitId": "The identifier of the unit the metric is measured in.",
     "metricsSetId": "The identifier of the metric set.",
+    "messageId": "The identifier of the message.",
     "noteId": "The identifier of the note.",
     "photoId": "The identifier of the progress photos of a date.",
     "planId": "The identifier of the plan version.",

@@ -41,15 +41,17 @@ _JSON = "application/json; charset=utf-8"
 
 @dataclass(frozen=True)
 class UploadLimits:
-    """Size limits of uploaded files: bytes of a photo and of a plan, pixels of a photo."""
+    """Size limits of uploaded files: bytes of a photo, a plan and an attachment of a message, pixels of a photo."""
 
     photo_bytes: int = 15_000_000
     plan_bytes: int = 25_000_000
     photo_pixels: int = 40_000_000
+    attachment_bytes: int = 100_000_000
 
     def max_bytes(self, body: MultipartBody) -> int:
         """Returns the maximum size of the file in `body`, in bytes."""
-        return self.plan_bytes if body.size_limit == "plan" else self.photo_bytes
+        limits = {"photo": self.photo_bytes, "plan": self.plan_bytes, "attachment": self.attachment_bytes}
+        return limits[body.size_limit]
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,8 @@ async def _handle_upload(
     limits = dependencies.limits
     with closing(await read_upload(request, multipart, limits.max_bytes(multipart))) as upload:
         arguments["body"] = validate_body(multipart.schema, upload.texts)
-        async with store_upload(ctx, upload, multipart, arguments["customer_id"], limits.photo_pixels) as file:
+        customer_id = _customer_id(route, ctx, arguments)
+        async with store_upload(ctx, upload, multipart, customer_id, limits.photo_pixels) as file:
             arguments["file"] = file
             async with dependencies.limiter(route.request_class):
                 attaching = replace(route, handler=attach_file(route.handler, file))
@@ -173,6 +176,8 @@ async def _call(route: Route, request: web.Request, ctx: Context, arguments: dic
         result = await route.handler(ctx, **arguments, **({"claim": None} if route.resumable else {}))
         return _response(route, result)
     identifiers = [str(arguments[name]) for _, name in route.path_parameters]
+    if route.access.audience == "customer":  # the path is the same for all clients
+        identifiers.append(str(ctx.caller.id))
     claim = Claim.of(ctx, key, route.method, "/".join([route.path, *identifiers]), body)
     if route.resumable:
         arguments["claim"] = claim
@@ -182,14 +187,19 @@ async def _call(route: Route, request: web.Request, ctx: Context, arguments: dic
         created_id = result.get("_id") if isinstance(result, dict) else None
         return StoredResponse(route.status, to_json(result)), created_id
 
-    customer_id = arguments.get("customer_id") or _customer_id_in(arguments.get("body"))
+    customer_id = _customer_id(route, ctx, arguments)
     response = await (run_in_steps(ctx, claim, work) if route.resumable else run_once(ctx, claim, customer_id, work))
     headers = {"Idempotent-Replayed": "true"} if response.replayed else {}
     return web.Response(body=response.body, status=response.status, headers={"Content-Type": _JSON, **headers})
 
 
-def _customer_id_in(body: Any) -> ObjectId | None:
-    return body.get("customerId") if isinstance(body, dict) else None
+def _customer_id(route: Route, ctx: Context, arguments: dict[str, Any]) -> ObjectId | None:
+    """The client that a request is about: in the path, in the body, or the caller."""
+    if route.access.audience == "customer":
+        return ctx.caller.id
+    body = arguments.get("body")
+    in_body = body.get("customerId") if isinstance(body, dict) else None
+    return arguments.get("customer_id") or in_body
 
 
 def _response(route: Route, result: Any) -> Any:

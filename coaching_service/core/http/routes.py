@@ -39,7 +39,7 @@ class MultipartBody:
     file_field: str
     content_types: tuple[str, ...]
     schema: Schema
-    size_limit: Literal["photo", "plan"] = "photo"
+    size_limit: Literal["photo", "plan", "attachment"] = "photo"
     file_required: bool = False
 
     @property

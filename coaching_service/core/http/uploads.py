@@ -224,7 +224,7 @@ async def _read_text(part: BodyPartReader) -> str:
 
 @asynccontextmanager
 async def store_upload(
-    ctx: Context, upload: Upload, multipart: MultipartBody, customer_id: ObjectId, max_pixels: int
+    ctx: Context, upload: Upload, multipart: MultipartBody, customer_id: ObjectId | None, max_pixels: int
 ) -> AsyncIterator[StoredFile | None]:
     """Validates and stores the uploaded file, an image together with its thumbnail; None when there is no file.
 

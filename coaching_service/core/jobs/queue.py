@@ -120,6 +120,11 @@ async def enqueue_many(
     return list(jobs)
 
 
+async def cancel(ctx: Context, identifier: ObjectId) -> None:
+    """Remove a queued job of the company in the caller's transaction; a step that is running is not stopped."""
+    await _jobs.delete(ctx, {"_id": identifier})
+
+
 async def _insert(
     ctx: Context, kind: str, jobs: Mapping[ObjectId, Document], after: timedelta, about: ObjectId | None
 ) -> None:

@@ -42,6 +42,12 @@ class MetricsSetAssignment(Selection):
     metricsSetId: ObjectId
 
 
+class BulkMessage(Selection):
+    """The message to send to each client."""
+
+    text: str
+
+
 class Failure(TypedDict):
     """A client who was not changed, and why: `code` is NOT_FOUND, FORBIDDEN, CONFLICT or BAD_REQUEST."""
 

@@ -13,6 +13,7 @@ from coaching_service.core.idempotency import Claim
 from coaching_service.lifecycle.customer_bulk import models, service
 from coaching_service.lifecycle.customer_bulk.schemas import (
     BulkGroupsChange,
+    BulkMessage,
     BulkMetricsSetAssignment,
     BulkProgramAssignment,
     BulkResult,
@@ -95,6 +96,23 @@ async def bulk_assign_program(ctx: Context, body: models.ProgramAssignment, clai
 async def bulk_assign_metrics_set(ctx: Context, body: models.MetricsSetAssignment) -> models.BulkResult:
     """Assign a metric set to clients."""
     return await service.assign_metrics_set(ctx, body, body["metricsSetId"])
+
+
+@_bulk(
+    "/message",
+    access=coach(CUSTOMERS.EDIT),
+    body=BulkMessage(),
+    idempotent=True,
+    resumable=True,
+    example={**_IDS, "text": "The gym is closed on Monday."},
+)
+async def bulk_send_message(ctx: Context, body: models.BulkMessage, claim: Claim | None) -> models.BulkResult:
+    """Send a message to clients.
+
+    Each client gets it in a conversation of their own. With an Idempotency-Key, a repetition sends it to no client
+    twice.
+    """
+    return await service.send_message(ctx, body, body["text"], claim=claim)
 
 
 @_bulk("/delete", access=coach(CUSTOMERS.DELETE), body=CustomerSelection(), example=_IDS)

@@ -9,6 +9,7 @@ from marshmallow import RAISE, ValidationError, fields, validates_schema
 
 from coaching_service.core.validation import Boolean, Date, Identifier, Input, ListOf, Output, StringList, Text
 from coaching_service.people.customers.schemas import NO_TRAINER
+from coaching_service.progress.conversation.limits import MAX_TEXT_LENGTH
 
 MAXIMUM = 20_000
 
@@ -79,6 +80,12 @@ class BulkProgramAssignment(CustomerSelection):
 
     programId = Identifier(required=True)
     startDate = Date(required=True)
+
+
+class BulkMessage(CustomerSelection):
+    """The message to send to each client."""
+
+    text = Text(max_length=MAX_TEXT_LENGTH, required=True, metadata={"description": "Plain text."})
 
 
 class BulkMetricsSetAssignment(CustomerSelection):

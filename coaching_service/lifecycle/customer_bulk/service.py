@@ -15,12 +15,15 @@ from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.lifecycle.customer_bulk.models import BulkResult, Failure, Selection
 from coaching_service.people.customers import bulk
 from coaching_service.people.team import service as team
+from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.training.programs import service as programs
 
 BATCH = 1_000
 # Assigning a program writes many blocks for each client, so it takes one client at a time.
 _PROGRAM_BATCH = 1
+# Sending a message writes to several documents of each client, which are locked until all of the batch are written.
+_MESSAGE_BATCH = 20
 
 Apply = Callable[[Context, list[ObjectId]], Awaitable[None]]
 # Returns the clients to whom the change cannot be applied, each with the reason.
@@ -128,6 +131,27 @@ async def assign_metrics_set(
     """Assign a metric set to clients. Raises NotFound if there is no such set."""
     await metric_sets.read(ctx, set_id)
     return await _run(ctx, selection, lambda tx, ids: metrics.assign_many(tx, ids, set_id), on_progress)
+
+
+async def send_message(
+    ctx: Context,
+    selection: Selection,
+    text: str,
+    *,
+    claim: Claim | None = None,
+    on_progress: OnProgress | None = None,
+) -> BulkResult:
+    """Send a message to clients.
+
+    Clients to whom it has been sent under the same `claim` are counted as changed. Raises IdempotencyKeyReused if the
+    claim belongs to another request.
+    """
+
+    async def send(ctx: Context, ids: list[ObjectId]) -> None:
+        unsent = [each for each in ids if claim is None or await idempotency.claim_step(ctx, claim, each)]
+        await conversation.send_to_each(ctx, unsent, text)
+
+    return await _run(ctx, selection, send, on_progress, batch_size=_MESSAGE_BATCH)
 
 
 async def erase(ctx: Context, selection: Selection, *, on_progress: OnProgress | None = None) -> BulkResult:

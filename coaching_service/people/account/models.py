@@ -8,12 +8,19 @@ from coaching_service.core.database.models import Stored
 from coaching_service.core.ids import ObjectId
 
 
+class AccountNotifications(TypedDict):
+    """Which mails the coaches of a company get: `messages`, about unread messages of clients."""
+
+    messages: bool
+
+
 class Account(Stored):
     """A stored company. `timezone` is an IANA name; `keepsLoads` (private): loads are stored in `loadUnit`."""
 
     companyName: str
     timezone: str
     loadUnit: Literal["kg", "lb"]
+    notifications: AccountNotifications
     keepsLoads: NotRequired[bool]
 
 
@@ -23,6 +30,7 @@ class AccountChange(TypedDict, total=False):
     companyName: str
     timezone: str
     loadUnit: Literal["kg", "lb"]
+    notifications: AccountNotifications
     version: int
 
 

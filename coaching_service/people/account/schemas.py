@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from marshmallow import fields
 
-from coaching_service.core.validation import Choice, DateTime, Email, Identifier, Input, Output, Text, Timezone
+from coaching_service.core.validation import Boolean, Choice, DateTime, Email, Identifier, Input, Output, Text, Timezone
+
+_NOTIFICATIONS = {"description": "Which mails the coaches get."}
+_MESSAGES = {"description": "Whether they get mail about unread messages of clients."}
 
 
 class CurrentUser(Output):
@@ -21,12 +24,25 @@ class CurrentUser(Output):
     via = Choice("session", "apiKey")
 
 
+class AccountNotificationsInput(Input):
+    """Which mails the coaches get."""
+
+    messages = Boolean(required=True, metadata=_MESSAGES)
+
+
+class AccountNotifications(Output):
+    """Which mails the coaches get."""
+
+    messages = fields.Boolean(metadata=_MESSAGES)
+
+
 class AccountDetails(Input):
     """What an owner says of the company."""
 
     companyName = Text(required=True)
     timezone = Timezone(required=True)
     loadUnit = Choice("kg", "lb", required=True, metadata={"description": "Stays once any load is stored."})
+    notifications = fields.Nested(AccountNotificationsInput, metadata=_NOTIFICATIONS)
 
 
 class Account(Output):
@@ -38,6 +54,7 @@ class Account(Output):
         metadata={"description": "IANA; `today` is there for clients without a zone of their own."}
     )
     loadUnit = Choice("kg", "lb")
+    notifications = fields.Nested(AccountNotifications, metadata=_NOTIFICATIONS)
     createdAt = DateTime()
     updatedAt = DateTime()
     version = fields.Integer()

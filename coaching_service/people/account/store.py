@@ -16,7 +16,9 @@ companies = Documents[Account]("companies", (Index(()),), private=("companyId", 
 async def insert(ctx: Context, company: Company) -> Account:
     """Store the caller's new company."""
     fields = {"companyName": company.name, "timezone": company.timezone, "loadUnit": company.load_unit}
-    return await companies.insert(ctx, {"_id": company.id, **fields, "keepsLoads": False})
+    return await companies.insert(
+        ctx, {"_id": company.id, **fields, "notifications": {"messages": True}, "keepsLoads": False}
+    )
 
 
 async def find_own(ctx: Context) -> Account | None:

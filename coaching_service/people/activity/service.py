@@ -35,7 +35,7 @@ async def record_event(
 
     It replaces the entry of the same type about the same source document.
     """
-    await store.upsert(ctx, customer_id, source_id, activity_type, now(), data, _actor(ctx.caller))
+    await store.upsert(ctx, customer_id, source_id, activity_type, now(), data, actor_of(ctx.caller))
 
 
 async def correct_event(
@@ -85,8 +85,8 @@ async def list_attributed_events(ctx: Context, customer_id: ObjectId, *, page: i
     return page_document(entries, total, page, size)
 
 
-def _actor(principal: Principal) -> Actor:
-    """The author of a change that a principal makes."""
+def actor_of(principal: Principal) -> Actor:
+    """Return the author of a change that a principal makes."""
     if not principal.is_coach:
         return {"type": "client", "_id": principal.id, "name": principal.name}
     return {"type": _ACTOR_TYPES[principal.via], "_id": principal.id, "name": principal.name}

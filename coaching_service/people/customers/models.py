@@ -72,7 +72,7 @@ class Customer(_Profile):
     `lastActivityDate` is the time of the client's own latest action. The fields that may be missing are private:
     `sortName`, `sortSurname`, `search` and `suf` serve sorting and searching; `firstAccessHash` is the hash of an
     unused first-access token; the derived figures are valid until `figuresUntil`; `scheduleChanges` is a counter that
-    makes concurrent changes of one client's schedule conflict.
+    makes concurrent changes of one client's schedule conflict; `notifications` is absent until the client changes it.
     """
 
     profilePhoto: ProfilePhoto | None
@@ -83,6 +83,7 @@ class Customer(_Profile):
     firstAccessHash: NotRequired[str]
     figuresUntil: NotRequired[datetime]
     scheduleChanges: NotRequired[int]
+    notifications: NotRequired[Notifications]
 
 
 class CustomerProfile(_Profile):
@@ -129,11 +130,27 @@ class CustomerChange(CustomerDetails, total=False):
     version: int
 
 
+class Notifications(TypedDict):
+    """Which mails a client, or the company, wants: `messages`, about unread messages."""
+
+    messages: bool
+
+
 class CustomerReference(TypedDict):
     """A client by identifier and full name."""
 
     _id: ObjectId
     name: str
+
+
+class OwnDetails(TypedDict, total=False):
+    """The fields that clients change of their own record; `version` is the one the change is based on."""
+
+    phone: str | None
+    birthday: str | None
+    timezone: str | None
+    notifications: Notifications
+    version: int
 
 
 class GroupCount(TypedDict):

@@ -135,6 +135,13 @@ class CreatedCustomer(Customer):
     firstAccessToken = fields.UUID()
 
 
+class NamedCustomer(Output):
+    """A client by identifier and full name."""
+
+    _id = Identifier()
+    name = fields.String(metadata={"description": "Name and surname."})
+
+
 class CustomerGroup(Output):
     """A group and the number of clients in it, archived ones included."""
 

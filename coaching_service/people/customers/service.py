@@ -27,6 +27,8 @@ from coaching_service.people.customers.models import (
     CustomerReference,
     GroupCount,
     NewCustomerDocument,
+    Notifications,
+    OwnDetails,
     ProfilePhoto,
 )
 from coaching_service.people.customers.search import search_fields
@@ -111,6 +113,25 @@ async def get_visible_reference(ctx: Context, customer_id: ObjectId) -> Customer
     """Return a client's identifier and full name. Raises what get_visible raises."""
     customer = await get_visible(ctx, customer_id, (*SCOPE_FIELDS, "name", "surname"))
     return {"_id": customer_id, "name": full_name(customer)}
+
+
+async def find_references(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, CustomerReference]:
+    """Return identifier and full name of those of `ids` that are the company's clients, whatever the caller's scope."""
+    customers = await store.find_full_names(ctx, ids)
+    return {customer["_id"]: {"_id": customer["_id"], "name": full_name(customer)} for customer in customers}
+
+
+async def list_ids_in_scope(ctx: Context) -> list[ObjectId] | None:
+    """Return the clients that an employee with the scope `assigned` sees; None: the coach sees all."""
+    if ctx.caller.customers_scope == "all":
+        return None
+    return await store.find_ids_of_trainer(ctx, ctx.caller.id)
+
+
+def get_notifications(customer: Customer) -> Notifications:
+    """Return which mails a client wants; all of them unless the client has changed it."""
+    notifications: Notifications = {"messages": True}
+    return customer.get("notifications", notifications)
 
 
 def full_name(customer: Customer) -> str:
@@ -242,6 +263,17 @@ async def update(ctx: Context, customer_id: ObjectId, change: CustomerChange) ->
     if customer is None:
         raise NotFound("customer")
     return to_response(ctx, customer)
+
+
+@transactional
+async def update_own(ctx: Context, change: OwnDetails) -> None:
+    """Change what clients change of their own record: the caller is the client.
+
+    Raises NotFound if the client has been deleted, Conflict if it has changed since `change["version"]`.
+    """
+    fields = {name: value for name, value in change.items() if name != "version"}
+    if await store.rewrite(ctx, ctx.caller.id, lambda _: fields, change.get("version")) is None:
+        raise NotFound("customer")
 
 
 @transactional

@@ -38,7 +38,16 @@ customers = Documents[Customer](
         Index((GROUPS,)),
         Index(("_id",)),
     ),
-    private=("sortName", "sortSurname", "search", "suf", "firstAccessHash", "scheduleChanges", "figuresUntil"),
+    private=(
+        "sortName",
+        "sortSurname",
+        "search",
+        "suf",
+        "firstAccessHash",
+        "scheduleChanges",
+        "figuresUntil",
+        "notifications",
+    ),
     client_field="_id",
     global_indexes=(
         Index(("firstAccessHash",), unique=True, partial_filter=(("firstAccessHash", {"$exists": True}),)),
@@ -173,6 +182,17 @@ async def insert_many(ctx: Context, new: Sequence[NewCustomerDocument]) -> None:
 async def find_by_ids(ctx: Context, ids: Sequence[ObjectId]) -> list[Customer]:
     """Return `_id` and trainer of those of `ids` that are the company's clients."""
     return await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=(TRAINER,))
+
+
+async def find_ids_of_trainer(ctx: Context, coach_id: ObjectId) -> list[ObjectId]:
+    """Return the identifiers of the clients, archived ones included, that are assigned to a coach."""
+    where = {ARCHIVED: {"$in": [False, True]}, TRAINER: coach_id}
+    return [customer["_id"] for customer in await customers.find(ctx, where, fields=("_id",), hint=BY_TRAINER)]
+
+
+async def find_full_names(ctx: Context, ids: Sequence[ObjectId]) -> list[Customer]:
+    """Return `_id`, name and surname of those of `ids` that are the company's clients."""
+    return await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=("name", "surname"), hint=BY_ID)
 
 
 async def find_names(ctx: Context, where: Filter, limit: int) -> list[Customer]:

@@ -11,6 +11,7 @@ from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import IMAGE_TYPES, PDF
+from coaching_service.core.video import VIDEO_TYPES
 from coaching_service.people.files import service
 from coaching_service.people.files.schemas import LinkQuery
 
@@ -22,7 +23,7 @@ routes = Routes("/files", tag="Files")
     access=public(),
     query=LinkQuery(),
     returns=bytes,
-    media_types=(PDF, *IMAGE_TYPES),
+    media_types=(PDF, *IMAGE_TYPES, *VIDEO_TYPES),
     errors=(Forbidden,),
     other_responses={
         206: "The requested range.",

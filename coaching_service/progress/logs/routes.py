@@ -29,14 +29,18 @@ async def log_workout_item(
     """Log an item.
 
     Replaces the previous log; `isCompleted: false` marks the item as not completed. Metric values, the form response,
-    personal records and the activity feed are updated in the same transaction.
+    personal records and the activity feed are updated in the same transaction. Texts that the client wrote (`comment`
+    and text answers) stay as they are if they are left out or null; other texts are 409 `CLIENT_TEXT`.
     """
     return await service.log_item(ctx, customer_id, wblock_id, witem_id, body)
 
 
 @routes.put("/log", access=coach(CUSTOMERS.EDIT), body=WorkoutBlockLog(), returns=WorkoutBlock, example=_BLOCK_EXAMPLE)
 async def log_workout_block(ctx: Context, customer_id: ObjectId, wblock_id: ObjectId, body: BlockLog) -> Block:
-    """Log a session: its duration, RPE and comment."""
+    """Log a session: its duration, RPE and comment.
+
+    A comment that the client wrote stays as it is if it is left out or null; another one is 409 `CLIENT_TEXT`.
+    """
     return await service.log_block(ctx, customer_id, wblock_id, body)
 
 

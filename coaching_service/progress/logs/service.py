@@ -16,6 +16,7 @@ from coaching_service.people.activity import service as activity
 from coaching_service.people.activity.models import ActivityType, Actor, NewActivityEvent
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_responses import service as form_responses
+from coaching_service.progress.logs import client_texts
 from coaching_service.progress.logs.events import ItemLogged
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.training.visibility import service as visibility
@@ -29,6 +30,7 @@ from coaching_service.training.workouts.models import (
     CustomerSet,
     ItemLog,
     LoggedBlock,
+    LogTexts,
     StoredBlock,
     WorkItem,
 )
@@ -50,10 +52,11 @@ async def log_item(
 ) -> WorkItem:
     """Replace the log of an item and return the item; `isCompleted: false` marks it as not completed.
 
-    Metric values, the form response, personal records and the activity feed are updated in the same transaction.
-    Raises InvalidFields if the log does not match the type of the item, NotFound if the client, block or item does not
-    exist or is hidden from the caller, Forbidden if the client is outside the caller's scope, Conflict if the block
-    has changed since the log's `version`.
+    Metric values, the form response, personal records and the activity feed are updated in the same transaction. Texts
+    that the client wrote stay as they are in a coach's log. Raises InvalidFields if the log does not match the type of
+    the item, NotFound if the client, block or item does not exist or is hidden from the caller, Forbidden if the client
+    is outside the caller's scope, Conflict if the block has changed since the log's `version`, or a coach's log has
+    another text than the client wrote.
     """
     await _require_access(ctx, customer_id, block_id)
     return await _log_item(ctx, customer_id, block_id, item_id, log)
@@ -67,7 +70,7 @@ async def _log_item(
     await customers.lock(ctx, customer_id)
     await customers.record_activity(ctx, customer_id)
     block, _ = await item_service.log_item(
-        ctx, ClientCalendar(customer_id), block_id, item_id, lambda stored: _validate_log(stored, log)
+        ctx, ClientCalendar(customer_id), block_id, item_id, lambda stored: _validate_log(ctx, stored, log)
     )
     item = await item_service.present_item(ctx, block, item_id)
     await _update_item_activity(ctx, customer_id, block, item)
@@ -76,8 +79,8 @@ async def _log_item(
     return item
 
 
-def _validate_log(item: WorkItem, deferred: DeferredChange) -> ItemLog:
-    log = cast("ItemLog", deferred.as_type(item["type"]))
+def _validate_log(ctx: Context, item: WorkItem, deferred: DeferredChange) -> ItemLog:
+    log = client_texts.keep_item_texts(ctx.caller, item, cast("ItemLog", deferred.as_type(item["type"])))
     if item["type"] == "FORM":
         form_responses.require_valid(item["form"], log["answers"], complete=log["isCompleted"])
     if item["type"] == "CIRCUIT":
@@ -197,8 +200,9 @@ async def _add_log_of_block(
 async def log_block(ctx: Context, customer_id: ObjectId, block_id: ObjectId, log: BlockLog) -> Block:
     """Replace the log of a session (duration in minutes, RPE from 0 to 10, comment) and return the block.
 
-    Raises NotFound if the client or block does not exist or is hidden from the caller, Forbidden if the client is
-    outside the caller's scope, Conflict if the block has changed since the log's `version`.
+    A comment that the client wrote stays as it is in a coach's log. Raises NotFound if the client or block does not
+    exist or is hidden from the caller, Forbidden if the client is outside the caller's scope, Conflict if the block has
+    changed since the log's `version`, or a coach's log has another comment than the client wrote.
     """
     await _require_access(ctx, customer_id, block_id)
     return await _log_block(ctx, customer_id, block_id, log)
@@ -207,7 +211,19 @@ async def log_block(ctx: Context, customer_id: ObjectId, block_id: ObjectId, log
 @transactional
 async def _log_block(ctx: Context, customer_id: ObjectId, block_id: ObjectId, log: BlockLog) -> Block:
     await customers.record_activity(ctx, customer_id)
-    return await workouts.log_block(ctx, ClientCalendar(customer_id), block_id, log)
+    calendar = ClientCalendar(customer_id)
+    stored = await workouts.read_log_texts(ctx, calendar, block_id)
+    merged = client_texts.keep_block_texts(ctx.caller, stored["comment"], stored["clientTexts"], log)
+    return await workouts.log_block(ctx, calendar, block_id, merged)
+
+
+async def read_client_texts(ctx: Context, customer_id: ObjectId, block_id: ObjectId) -> LogTexts:
+    """Return which texts of the logs of a block its client wrote: a coach cannot change these.
+
+    Raises NotFound if the client or block does not exist, Forbidden if the client is outside the caller's scope.
+    """
+    await customers.get_visible(ctx, customer_id)
+    return await workouts.read_log_texts(ctx, ClientCalendar(customer_id), block_id)
 
 
 async def list_own_blocks(ctx: Context, start_date: str, end_date: str) -> list[Block]:

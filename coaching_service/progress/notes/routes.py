@@ -24,11 +24,11 @@ async def list_notes(ctx: Context, customer_id: ObjectId) -> list[models.Note]:
     access=coach(CUSTOMERS.EDIT),
     body=schemas.NewNote(),
     returns=schemas.Note,
-    example={"content": "<p>Left knee: go easy.</p>"},
+    example={"content": "<p>Left knee: go easy.</p>", "isHealth": True},
 )
-async def create_note(ctx: Context, customer_id: ObjectId, body: models.NoteChange) -> models.Note:
+async def create_note(ctx: Context, customer_id: ObjectId, body: models.NewNote) -> models.Note:
     """Add a note on a client."""
-    return await service.create(ctx, customer_id, body["content"])
+    return await service.create(ctx, customer_id, body)
 
 
 @routes.patch(

@@ -14,7 +14,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.notes import store
-from coaching_service.progress.notes.models import Note, NoteChange
+from coaching_service.progress.notes.models import NewNote, Note, NoteAuthor, NoteChange
 
 _FEED_TEXT_LENGTH = 200
 _BLOCK_TAG = re.compile(r"<(?!/?(a|b|code|em|i|s|span|strong|sub|sup|u)\b)")  # every other tag separates words
@@ -34,13 +34,14 @@ async def list_notes(ctx: Context, customer_id: ObjectId) -> list[Note]:
 
 
 @transactional
-async def create(ctx: Context, customer_id: ObjectId, content: str) -> Note:
+async def create(ctx: Context, customer_id: ObjectId, new: NewNote) -> Note:
     """Add a note on a client.
 
-    Raises InvalidFields if no text is left of `content` once it is sanitised, and what `list_notes` raises.
+    Raises InvalidFields if no text is left of its content once it is sanitised, and what `list_notes` raises.
     """
     await customers.get_visible(ctx, customer_id)
-    note = await store.insert(ctx, customer_id, sanitise(content))
+    author: NoteAuthor = {"_id": ctx.caller.id, "name": ctx.caller.name}
+    note = await store.insert(ctx, customer_id, author, {**new, "content": sanitise(new["content"])})
     await activity.record_event(ctx, "note_added", customer_id, note["_id"], **_feed_data(note))
     return note
 
@@ -53,8 +54,9 @@ async def update(ctx: Context, customer_id: ObjectId, note_id: ObjectId, change:
     what `create` raises.
     """
     await customers.get_visible(ctx, customer_id)
-    fields: NoteChange = {"content": sanitise(change["content"])} if "content" in change else {}
-    note = await store.update(ctx, customer_id, note_id, fields, change.get("version"))
+    fields: NoteChange = {**change, "content": sanitise(change["content"])} if "content" in change else {**change}
+    version = fields.pop("version", None)
+    note = await store.update(ctx, customer_id, note_id, fields, version)
     if note is None:
         raise NotFound("note")
     await activity.correct_event(ctx, "note_added", customer_id, note_id, **_feed_data(note))

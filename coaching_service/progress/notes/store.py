@@ -6,7 +6,7 @@ from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.ids import ObjectId
-from coaching_service.progress.notes.models import Note, NoteChange
+from coaching_service.progress.notes.models import NewNote, Note, NoteAuthor, NoteChange
 
 notes = Documents[Note]("notes", (Index(("customerId", "-createdAt", "-_id")),), client_field="customerId")
 
@@ -16,9 +16,10 @@ async def list_notes(ctx: Context, customer_id: ObjectId) -> list[Note]:
     return await notes.find(ctx, {"customerId": customer_id}, sort=("-createdAt", "-_id"))
 
 
-async def insert(ctx: Context, customer_id: ObjectId, content: str) -> Note:
-    """Store a new note."""
-    return await notes.insert(ctx, {"customerId": customer_id, "content": content})
+async def insert(ctx: Context, customer_id: ObjectId, author: NoteAuthor, new: NewNote) -> Note:
+    """Store a new note, which has no flag unless `new` sets it."""
+    flags = {"isPinned": False, "isHealth": False}
+    return await notes.insert(ctx, {"customerId": customer_id, "author": author, **flags, **new})
 
 
 async def update(

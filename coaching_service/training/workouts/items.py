@@ -87,6 +87,7 @@ def log_item(item: WorkItem, log: ItemLog) -> WorkItem:
         "isCompleted": log["isCompleted"],
         "completedAt": (item["completedAt"] or at) if log["isCompleted"] else None,
         "comment": log["comment"],
+        "clientTexts": log.get("clientTexts", []),
         "updatedAt": at,
     }
     return _with_derived_fields(fields)
@@ -148,7 +149,7 @@ def present_items(items: Sequence[WorkItem], version: int, references: Reference
 def present_item(item: WorkItem, order: int, version: int, references: References, load_unit: str) -> WorkItem:
     """Return an item as it is read: with `order`, the block's `version`, names of what it refers to, and variables."""
     fields = {**item, "order": order, "version": version}
-    for name in DERIVED_FIELDS:
+    for name in (*DERIVED_FIELDS, "clientTexts"):
         fields.pop(name, None)
     if item["type"] == "EXERCISE":
         fields["exercise"] = references.exercises[item["exerciseId"]]

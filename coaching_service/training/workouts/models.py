@@ -195,8 +195,9 @@ class ReminderFields(TypedDict):
 class ItemBase(TypedDict):
     """The fields of every item.
 
-    Stored items have `exerciseIds`, `doneExerciseIds` and `tally`, which are derived from the log; items as they are
-    read have `order` (from 0) and `version` (the block's) instead.
+    Stored items have `exerciseIds`, `doneExerciseIds` and `tally`, which are derived from the log, and once they are
+    logged `clientTexts`, the names of the texts that the client wrote; items as they are read have `order` (from 0) and
+    `version` (the block's) instead.
     """
 
     _id: ObjectId
@@ -208,6 +209,7 @@ class ItemBase(TypedDict):
     exerciseIds: NotRequired[list[ObjectId]]
     doneExerciseIds: NotRequired[list[ObjectId]]
     tally: NotRequired[ItemTally]
+    clientTexts: NotRequired[list[str]]
     order: NotRequired[int]
     version: NotRequired[int]
 
@@ -306,6 +308,7 @@ class ItemLog(TypedDict):
     customerSets: NotRequired[list[CustomerSet]]
     answers: NotRequired[list[FormAnswer]]
     values: NotRequired[list[MetricValue]]
+    clientTexts: NotRequired[list[str]]
     version: NotRequired[int | None]
 
 
@@ -349,7 +352,9 @@ class BlockContent(TypedDict):
 
 
 class StoredBlock(BlockContent, Stored):
-    """A stored block."""
+    """A stored block; `clientTexts` (private) has the names of the texts of its log that the client wrote."""
+
+    clientTexts: NotRequired[list[str]]
 
 
 class DayBlock(TypedDict):
@@ -381,6 +386,7 @@ class BlockFields(TypedDict, total=False):
     durationMinutes: float | None
     sessionRpe: float | None
     comment: str | None
+    clientTexts: list[str]
     items: list[WorkItem]
     done: BlockTotals | None
 
@@ -442,7 +448,16 @@ class BlockLog(TypedDict):
     durationMinutes: float | None
     sessionRpe: float | None
     comment: str | None
+    clientTexts: NotRequired[list[str]]
     version: NotRequired[int | None]
+
+
+class LogTexts(TypedDict):
+    """The comment of a session, and the names of the texts that the client wrote: of the session, and of each item."""
+
+    comment: str | None
+    clientTexts: list[str]
+    ofItems: dict[ObjectId, list[str]]
 
 
 class LoggedBlock(TypedDict):

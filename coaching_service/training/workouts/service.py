@@ -27,6 +27,7 @@ from coaching_service.training.workouts.models import (
     BlockPlan,
     ItemChange,
     LoggedBlock,
+    LogTexts,
     StoredBlock,
     WorkItem,
 )
@@ -175,6 +176,21 @@ async def publish_rescheduled_items(ctx: Context, block: StoredBlock, moved: Seq
         await ctx.publish(RecordedItemsRescheduled(block["customerId"], recorded, block["date"]))
 
 
+async def read_log_texts(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> LogTexts:
+    """Return the comment of a block of an owner whose access has been checked, and which texts the client wrote.
+
+    Raises NotFound.
+    """
+    block = await store.find_log_texts(ctx, owner.block_filter, block_id)
+    if block is None:
+        raise block_not_found()
+    return {
+        "comment": block["comment"],
+        "clientTexts": block.get("clientTexts", []),
+        "ofItems": {item["_id"]: item.get("clientTexts", []) for item in block["items"]},
+    }
+
+
 @transactional
 async def remove(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> None:
     """Delete a block with its items. Raises NotFound, Forbidden."""
@@ -247,6 +263,7 @@ async def log_block(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, log:
         "durationMinutes": log["durationMinutes"],
         "sessionRpe": log["sessionRpe"],
         "comment": log["comment"],
+        "clientTexts": log.get("clientTexts", []),
     }
     block = await store.update(ctx, owner.block_filter, block_id, fields, log.get("version"))
     return await present_block(ctx, owner, block)

@@ -31,7 +31,7 @@ blocks = Documents[StoredBlock](
         Index(("customerId", "items.exerciseIds", "-date", "-_id")),
         Index(("customerId", "items._id")),
     ),
-    private=("companyId", "position", "done"),
+    private=("companyId", "position", "done", "clientTexts"),
     client_field="customerId",
 )
 
@@ -90,6 +90,12 @@ async def find_all(ctx: Context, owner: Filter, day_field: str) -> list[StoredBl
 async def find_one(ctx: Context, owner: Filter, block_id: ObjectId) -> StoredBlock | None:
     """Return the owner's block, or None."""
     return await blocks.find_one(ctx, owner | {"_id": block_id})
+
+
+async def find_log_texts(ctx: Context, owner: Filter, block_id: ObjectId) -> StoredBlock | None:
+    """Return `comment`, `clientTexts` and items of the owner's block with only their `clientTexts`, or None."""
+    fields = ("comment", "clientTexts", "items._id", "items.clientTexts")
+    return await blocks.find_one(ctx, owner | {"_id": block_id}, fields)
 
 
 async def has_block_between(ctx: Context, owner: Filter, first: str, last: str) -> bool:

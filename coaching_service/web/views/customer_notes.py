@@ -51,7 +51,7 @@ async def add_note(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) ->
     """Add a note: plain text in which an empty line starts a new paragraph."""
     paragraphs = form["content"].replace("\r\n", "\n").split("\n\n")
     html = "".join(f"<p>{str(escape(text)).replace(chr(10), '<br>')}</p>" for text in paragraphs if text.strip())
-    await notes.create(ctx, customer_id, html)
+    await notes.create(ctx, customer_id, {"content": html})
     return Redirect(_notes_path(customer_id), "Note added.")
 
 

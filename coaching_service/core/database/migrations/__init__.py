@@ -26,6 +26,7 @@ from coaching_service.core.database.migrations import (
     step_0005_photo_content_types,
     step_0006_session_applications,
     step_0007_one_rep_max_estimates,
+    step_0008_authors,
 )
 
 COLLECTION = "migrations"
@@ -51,6 +52,7 @@ STEPS = (
     Step(5, "photo_content_types", step_0005_photo_content_types.apply),
     Step(6, "session_applications", step_0006_session_applications.apply),
     Step(7, "one_rep_max_estimates", step_0007_one_rep_max_estimates.apply),
+    Step(8, "authors", step_0008_authors.apply),
 )
 
 

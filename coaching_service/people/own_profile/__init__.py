@@ -1,0 +1,1 @@
+"""The profile of a client in the client's own session."""

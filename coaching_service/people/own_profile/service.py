@@ -1,0 +1,46 @@
+"""What clients read and change of their own record."""
+
+from __future__ import annotations
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import transactional
+from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.models import Customer, OwnDetails
+from coaching_service.people.own_profile.models import OwnProfile
+
+_FIELDS = (
+    *("name", "surname", "email", "phone", "birthday", "timezone", "notifications"),
+    *("createdAt", "updatedAt", "version"),
+)
+
+
+async def read(ctx: Context) -> OwnProfile:
+    """Return the profile of the caller, a client. Raises NotFound if the client has been deleted."""
+    return _to_profile(await customers.get_visible(ctx, ctx.caller.id, _FIELDS))
+
+
+@transactional
+async def update(ctx: Context, change: OwnDetails) -> OwnProfile:
+    """Change the profile of the caller, a client, and return it.
+
+    Raises Conflict if it has changed since `change["version"]`, NotFound if the client has been deleted.
+    """
+    await customers.update_own(ctx, change)
+    await customers.record_activity(ctx, ctx.caller.id)
+    return await read(ctx)
+
+
+def _to_profile(customer: Customer) -> OwnProfile:
+    return {
+        "_id": customer["_id"],
+        "name": customer["name"],
+        "surname": customer["surname"],
+        "email": customer["email"],
+        "phone": customer["phone"],
+        "birthday": customer["birthday"],
+        "timezone": customer["timezone"],
+        "notifications": customers.get_notifications(customer),
+        "createdAt": customer["createdAt"],
+        "updatedAt": customer["updatedAt"],
+        "version": customer["version"],
+    }

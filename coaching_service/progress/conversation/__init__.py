@@ -1,0 +1,1 @@
+"""Messages between a client and the coaches: one conversation for each client."""

@@ -1,0 +1,106 @@
+"""Files of messages: uploaded first, then sent with a message. One that is in no message after a day is deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import timedelta
+
+from coaching_service.core.database import files
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.files import StoredFile
+from coaching_service.core.database.transactions import transactional
+from coaching_service.core.errors import Forbidden, NotFound, invalid_field
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs import queue
+from coaching_service.core.jobs.queue import Job
+from coaching_service.core.links import file_url
+from coaching_service.core.media import IMAGE_TYPES, PDF
+from coaching_service.core.video import VIDEO_TYPES
+from coaching_service.people.customers import service as customers
+from coaching_service.people.team import service as team
+from coaching_service.progress.conversation import store
+from coaching_service.progress.conversation.models import AttachedFile, Attachment, AttachmentKind
+
+CONTENT_TYPES = (*IMAGE_TYPES, *VIDEO_TYPES, PDF)
+DISCARD = "discard_attachment"
+_KEPT_FOR = timedelta(days=1)
+
+
+@transactional
+async def add(ctx: Context, customer_id: ObjectId, file: StoredFile | None) -> Attachment:
+    """Keep an uploaded file for a message that the caller sends within a day, and return it.
+
+    Raises InvalidFields without a file, NotFound if the company has no such client, Forbidden if the client is outside
+    the caller's scope or in an impersonation session.
+    """
+    if ctx.caller.impersonated_by is not None:
+        raise Forbidden("An impersonation session cannot send or change messages", code="IMPERSONATED")
+    await customers.get_visible(ctx, customer_id)
+    if file is None:
+        raise invalid_field("file", "is required", code="REQUIRED")
+    attached: AttachedFile = {
+        "_id": ObjectId(),
+        "kind": _kind_of(file.content_type),
+        "contentType": file.content_type,
+        "size": file.size,
+        "fileId": file.id,
+        "thumbnailId": file.thumbnail_id,
+    }
+    await customers.lock(ctx, customer_id)
+    await store.insert_attachment(ctx, customer_id, ctx.caller.id, attached)
+    arguments = {"companyId": ctx.company_id, "customerId": customer_id, "uploadedBy": ctx.caller.id}
+    await queue.enqueue(
+        ctx, DISCARD, {**arguments, "attachmentId": attached["_id"]}, after=_KEPT_FOR, about=customer_id
+    )
+    return present(ctx, attached)
+
+
+def _kind_of(content_type: str) -> AttachmentKind:
+    if content_type in IMAGE_TYPES:
+        return "picture"
+    return "video" if content_type in VIDEO_TYPES else "document"
+
+
+async def take(ctx: Context, customer_id: ObjectId, ids: Sequence[ObjectId]) -> list[AttachedFile]:
+    """Return uploaded files for a message in their order, in the transaction that stores the message.
+
+    Raises NotFound if the caller has not uploaded one of them for this client, or it is in a message already.
+    """
+    taken = []
+    for attachment_id in ids:
+        file = await store.take_attachment(ctx, customer_id, ctx.caller.id, attachment_id)
+        if file is None:
+            raise NotFound("attachment")
+        taken.append(file)
+    return taken
+
+
+async def discard_unsent(services: Services, job: Job) -> None:
+    """Delete an attachment with its file if no message has it."""
+    with suppress(NotFound):  # the company is deleted
+        owner = await team.load_owner(services, job.arguments["companyId"])
+        await _discard(Context(services, owner), job)
+
+
+@transactional
+async def _discard(ctx: Context, job: Job) -> None:
+    key = (job.arguments["customerId"], job.arguments["uploadedBy"], job.arguments["attachmentId"])
+    if (file := await store.take_attachment(ctx, *key)) is not None:
+        await files.discard(ctx, file_ids(file))
+
+
+def file_ids(file: AttachedFile) -> list[ObjectId]:
+    """Return the identifiers of an attachment's file and its thumbnail."""
+    return [file_id for file_id in (file["fileId"], file["thumbnailId"]) if file_id]
+
+
+def present(ctx: Context, file: AttachedFile) -> Attachment:
+    """Return an attachment with a signed link to its file."""
+    return {
+        "_id": file["_id"],
+        "kind": file["kind"],
+        "contentType": file["contentType"],
+        "size": file["size"],
+        "url": str(file_url(ctx.services, file["fileId"])),
+    }

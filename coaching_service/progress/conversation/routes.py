@@ -1,0 +1,190 @@
+"""Messages over REST: by coaches, and by clients in their own session."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.core.auth.access import coach, customer
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.cursors import CursorPage, cursor_page_of
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.files import StoredFile
+from coaching_service.core.errors import Forbidden, NotFound
+from coaching_service.core.http.routes import MultipartBody, Routes
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import patch_of
+from coaching_service.people.customers.schemas import NoFormFields
+from coaching_service.progress.conversation import attachments, models, schemas, service
+
+routes = Routes("/coach/customers/{customerId}/messages", tag="Messages")
+inbox_routes = Routes("/coach/conversations", tag="Messages")
+own_routes = Routes("/customer/messages", tag="The client's own")
+
+_NEW_MESSAGE = {"text": "Good depth on the last set. Try a slower descent next time."}
+_NEW_OWN_MESSAGE = {"text": "My knee was fine today."}
+_CHANGE = {"text": "Good depth on the last two sets.", "version": 0}
+_MESSAGE_CHANGE = patch_of(schemas.MessageText, name="MessageChange")
+_FILE = MultipartBody("file", attachments.CONTENT_TYPES, NoFormFields(), size_limit="attachment", file_required=True)
+
+
+@routes.get("", access=coach(CUSTOMERS.VIEW), query=schemas.MessageQuery(), returns=cursor_page_of(schemas.Message))
+async def list_messages(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> CursorPage[models.Message]:
+    """List the messages of a client's conversation, newest first.
+
+    A deleted message keeps its place, with `text` null.
+    """
+    return await service.list_messages(
+        ctx, customer_id, limit=query["limit"], after=query["after"], block_id=query.get("wblockId")
+    )
+
+
+@routes.post(
+    "",
+    access=coach(CUSTOMERS.EDIT),
+    body=schemas.NewMessage(),
+    returns=schemas.Message,
+    errors=(NotFound,),
+    example=_NEW_MESSAGE,
+)
+async def send_message(ctx: Context, customer_id: ObjectId, body: models.NewMessage) -> models.Message:
+    """Send a message to a client.
+
+    `about` makes it a comment on a workout block or item. If the client has not read it after ten minutes, a mail
+    without its text is sent, at most one an hour.
+    """
+    return await service.create(ctx, customer_id, body)
+
+
+@routes.patch(
+    "/{messageId}", access=coach(CUSTOMERS.EDIT), body=_MESSAGE_CHANGE, returns=schemas.Message, example=_CHANGE
+)
+async def update_message(
+    ctx: Context, customer_id: ObjectId, message_id: ObjectId, body: models.MessageChange
+) -> models.Message:
+    """Change the text of a message.
+
+    Only its author may.
+    """
+    return await service.update(ctx, customer_id, message_id, body)
+
+
+@routes.delete("/{messageId}", access=coach(CUSTOMERS.EDIT))
+async def delete_message(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> None:
+    """Delete a message.
+
+    Only its author may. Its text and files are deleted; the message keeps its place in the list.
+    """
+    await service.delete(ctx, customer_id, message_id)
+
+
+@routes.put("/read", access=coach(CUSTOMERS.EDIT), returns=schemas.Conversation)
+async def mark_messages_read(ctx: Context, customer_id: ObjectId) -> models.Conversation:
+    """Mark the messages of a client as read.
+
+    They count as read for the whole company.
+    """
+    return await service.mark_read(ctx, customer_id)
+
+
+@routes.post(
+    "/attachments",
+    access=coach(CUSTOMERS.EDIT),
+    multipart=_FILE,
+    returns=schemas.MessageAttachment,
+    request_class="database",
+    example={},
+)
+async def upload_message_attachment(
+    ctx: Context, customer_id: ObjectId, body: dict[str, Any], file: StoredFile | None
+) -> models.Attachment:
+    """Upload a file for a message.
+
+    A picture, an MP4 or WebM video, or a PDF. It is deleted unless a message of the same author contains it within a
+    day. Metadata, such as the location, is removed from pictures.
+    """
+    del body
+    return await attachments.add(ctx, customer_id, file)
+
+
+@inbox_routes.get(
+    "",
+    access=coach(CUSTOMERS.VIEW),
+    query=schemas.ConversationQuery(),
+    returns=cursor_page_of(schemas.Conversation),
+)
+async def list_conversations(ctx: Context, query: dict[str, Any]) -> CursorPage[models.Conversation]:
+    """List the conversations, the one with the newest message first.
+
+    Those of the clients in the coach's scope; clients without any message are not listed.
+    """
+    return await service.list_conversations(ctx, unread=query.get("unread"), limit=query["limit"], after=query["after"])
+
+
+@own_routes.get("", access=customer(), query=schemas.MessageQuery(), returns=cursor_page_of(schemas.Message))
+async def list_own_messages(ctx: Context, query: dict[str, Any]) -> CursorPage[models.Message]:
+    """List the messages of my conversation with my coaches, newest first."""
+    return await service.list_messages(
+        ctx, ctx.caller.id, limit=query["limit"], after=query["after"], block_id=query.get("wblockId")
+    )
+
+
+@own_routes.post(
+    "",
+    access=customer(),
+    body=schemas.NewMessage(),
+    returns=schemas.Message,
+    errors=(Forbidden, NotFound),
+    idempotent=True,
+    example=_NEW_OWN_MESSAGE,
+)
+async def send_own_message(ctx: Context, body: models.NewMessage) -> models.Message:
+    """Send a message to my coaches.
+
+    Not in an impersonation session.
+    """
+    return await service.create(ctx, ctx.caller.id, body)
+
+
+@own_routes.patch("/{messageId}", access=customer(), body=_MESSAGE_CHANGE, returns=schemas.Message, example=_CHANGE)
+async def update_own_message(ctx: Context, message_id: ObjectId, body: models.MessageChange) -> models.Message:
+    """Change the text of a message of mine."""
+    return await service.update(ctx, ctx.caller.id, message_id, body)
+
+
+@own_routes.delete("/{messageId}", access=customer())
+async def delete_own_message(ctx: Context, message_id: ObjectId) -> None:
+    """Delete a message of mine.
+
+    Its text and files are deleted; the message keeps its place in the list.
+    """
+    await service.delete(ctx, ctx.caller.id, message_id)
+
+
+@own_routes.put("/read", access=customer(), returns=schemas.Conversation)
+async def mark_own_messages_read(ctx: Context) -> models.Conversation:
+    """Mark the messages of my coaches as read.
+
+    In an impersonation session nothing changes.
+    """
+    return await service.mark_read(ctx, ctx.caller.id)
+
+
+@own_routes.post(
+    "/attachments",
+    access=customer(),
+    multipart=_FILE,
+    returns=schemas.MessageAttachment,
+    errors=(Forbidden,),
+    idempotent=True,
+    example={},
+)
+async def upload_own_message_attachment(
+    ctx: Context, body: dict[str, Any], file: StoredFile | None
+) -> models.Attachment:
+    """Upload a file for a message of mine.
+
+    A picture, an MP4 or WebM video, or a PDF. It is deleted unless a message of mine contains it within a day.
+    Metadata, such as the location, is removed from pictures.
+    """
+    del body
+    return await attachments.add(ctx, ctx.caller.id, file)

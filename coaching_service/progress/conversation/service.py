@@ -1,0 +1,275 @@
+"""The conversation of a client with the coaches of the company.
+
+Any coach in scope reads and writes it; what one coach has read counts as read for the company.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from coaching_service.core.cursors import CursorPage, Position
+from coaching_service.core.database import files
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import now
+from coaching_service.core.database.transactions import gather_reads, transactional
+from coaching_service.core.errors import Forbidden, NotFound
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.activity.service import actor_of
+from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.events import CustomersDeleted
+from coaching_service.progress.conversation import attachments, store
+from coaching_service.progress.conversation.events import MessageCreated, MessagesRead
+from coaching_service.progress.conversation.models import (
+    About,
+    AboutInput,
+    AttachedFile,
+    Conversation,
+    Message,
+    MessageChange,
+    NewMessage,
+    Side,
+    StoredConversation,
+    StoredMessage,
+)
+from coaching_service.training.visibility import service as visibility
+from coaching_service.training.workouts import items
+from coaching_service.training.workouts import service as workouts
+from coaching_service.training.workouts.schedule_owners import ClientCalendar
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+async def list_messages(
+    ctx: Context, customer_id: ObjectId, *, limit: int, after: str | None = None, block_id: ObjectId | None = None
+) -> CursorPage[Message]:
+    """Return part of a client's conversation, newest first; with `block_id` only the comments on that workout block.
+
+    Raises InvalidFields if `after` is not a cursor of this list, NotFound if the company has no such client, Forbidden
+    if the client is outside the caller's scope.
+    """
+    filters = {"customerId": customer_id, "wblockId": block_id}
+    position = Position(ctx, "messages", filters, store.MESSAGE_ORDER, after)
+    _, stored = await gather_reads(
+        ctx,
+        customers.get_visible(ctx, customer_id),
+        store.find_messages(ctx, customer_id, position.condition(), block_id=block_id, limit=limit + 1),
+    )
+    return position.page(stored, limit, lambda message: _to_message(ctx, message))
+
+
+async def list_conversations(
+    ctx: Context, *, unread: bool | None, limit: int, after: str | None = None
+) -> CursorPage[Conversation]:
+    """Return part of the conversations of the clients in the coach's scope, the one with the newest message first.
+
+    `unread`: only those that the company has, or has not, unread messages in. Raises InvalidFields if `after` is not a
+    cursor of this list.
+    """
+    position = Position(ctx, "conversations", {"unread": unread}, store.CONVERSATION_ORDER, after)
+    stored = await store.find_conversations(
+        ctx, position.condition(), unread=unread, customer_ids=await customers.list_ids_in_scope(ctx), limit=limit + 1
+    )
+    page = stored[:limit]
+    last_messages, references = await gather_reads(
+        ctx,
+        store.find_by_ids(ctx, [conversation["lastMessageId"] for conversation in page]),
+        customers.find_references(ctx, [conversation["customerId"] for conversation in page]),
+    )
+    presented = position.page(stored, limit, lambda conversation: conversation)
+    docs: list[Conversation] = [
+        {
+            "customer": references[conversation["customerId"]],
+            "lastMessage": _last_message(ctx, conversation, last_messages),
+            "unread": conversation["unread"]["company"],
+        }
+        for conversation in page
+        if conversation["customerId"] in references  # the client may have been erased in between
+    ]
+    return {"docs": docs, "nextCursor": presented["nextCursor"], "hasMore": presented["hasMore"]}
+
+
+async def read_conversation(ctx: Context, customer_id: ObjectId) -> Conversation:
+    """Return a client's conversation as the caller's side sees it. Raises NotFound, Forbidden as `list_messages`."""
+    reference, conversation = await gather_reads(
+        ctx, customers.get_visible_reference(ctx, customer_id), store.find_conversation(ctx, customer_id)
+    )
+    if conversation is None:
+        return {"customer": reference, "lastMessage": None, "unread": 0}
+    last_messages = await store.find_by_ids(ctx, [conversation["lastMessageId"]])
+    return {
+        "customer": reference,
+        "lastMessage": _last_message(ctx, conversation, last_messages),
+        "unread": conversation["unread"][_own_side(ctx)],
+    }
+
+
+def _last_message(
+    ctx: Context, conversation: StoredConversation, messages: Mapping[ObjectId, StoredMessage]
+) -> Message | None:
+    message = messages.get(conversation["lastMessageId"])
+    return None if message is None else _to_message(ctx, message)
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+@transactional
+async def create(ctx: Context, customer_id: ObjectId, new: NewMessage) -> Message:
+    """Send a message and return it.
+
+    Raises NotFound for what it comments on, and for attachments that its author has not uploaded for this conversation;
+    Forbidden in an impersonation session; and what `list_messages` raises.
+    """
+    _require_own_words(ctx)
+    await customers.get_visible(ctx, customer_id)
+    await customers.record_activity(ctx, customer_id)
+    about = await _resolve_about(ctx, customer_id, new.get("about"))
+    attached = await attachments.take(ctx, customer_id, new.get("attachments", ()))
+    return _to_message(ctx, await _send(ctx, customer_id, new["text"], about, attached))
+
+
+@transactional
+async def send_to_each(ctx: Context, customer_ids: Sequence[ObjectId], text: str) -> None:
+    """Send a message to each of these clients, whose access has been checked."""
+    for customer_id in customer_ids:
+        await customers.lock(ctx, customer_id)
+        await _send(ctx, customer_id, text, None, [])
+
+
+async def _send(
+    ctx: Context, customer_id: ObjectId, text: str, about: About | None, attached: Sequence[AttachedFile]
+) -> StoredMessage:
+    """Store a message in the transaction of `ctx`, in which the client is locked."""
+    unread_by: Side = "client" if ctx.caller.is_coach else "company"
+    message = await store.insert_message(
+        ctx,
+        {
+            "customerId": customer_id,
+            "author": actor_of(ctx.caller),
+            "text": text,
+            "about": about,
+            "attachments": list(attached),
+            "editedAt": None,
+            "readAt": None,
+            "unreadBy": unread_by,
+        },
+    )
+    await store.add_to_conversation(ctx, message, unread_by)
+    await ctx.publish(MessageCreated(customer_id, message["_id"], unread_by))
+    return message
+
+
+@transactional
+async def update(ctx: Context, customer_id: ObjectId, message_id: ObjectId, change: MessageChange) -> Message:
+    """Change the text of a message of the caller and return it.
+
+    Raises NotFound if there is no such message or it is deleted, Forbidden if another person wrote it, Conflict if it
+    has changed since `change["version"]`, and what `list_messages` raises.
+    """
+    stored = await _read_own(ctx, customer_id, message_id)
+    await customers.record_activity(ctx, customer_id)
+    is_changed = "text" in change and change["text"] != stored["text"]
+    fields = {"text": change["text"], "editedAt": now()} if is_changed else {}
+    message = await store.update_message(ctx, customer_id, message_id, fields, change.get("version"))
+    if message is None:
+        raise _message_not_found()
+    return _to_message(ctx, message)
+
+
+@transactional
+async def delete(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> None:
+    """Remove text and attachments of a message of the caller; the message keeps its place.
+
+    Raises NotFound if there is no such message or it is deleted, Forbidden if another person wrote it, and what
+    `list_messages` raises.
+    """
+    stored = await _read_own(ctx, customer_id, message_id)
+    await customers.record_activity(ctx, customer_id)
+    await store.empty_message(ctx, customer_id, message_id)
+    await files.discard(ctx, [file_id for file in stored["attachments"] for file_id in attachments.file_ids(file)])
+    conversation = await store.find_conversation(ctx, customer_id)
+    if conversation is not None and (side := stored.get("unreadBy")) is not None:
+        remaining = conversation["unread"][side] - 1
+        await store.set_unread(ctx, customer_id, side, remaining)
+        if not remaining:
+            await ctx.publish(MessagesRead(customer_id, side))
+
+
+@transactional
+async def mark_read(ctx: Context, customer_id: ObjectId) -> Conversation:
+    """Mark the messages that the caller's side has not read as read, and return the conversation.
+
+    An impersonation session changes nothing: the client has not read them. Raises what `list_messages` raises.
+    """
+    await customers.get_visible(ctx, customer_id)
+    side = _own_side(ctx)
+    if ctx.caller.impersonated_by is None and await store.mark_read(ctx, customer_id, side):
+        await customers.record_activity(ctx, customer_id)
+        await store.set_unread(ctx, customer_id, side, 0)
+        await ctx.publish(MessagesRead(customer_id, side))
+    return await read_conversation(ctx, customer_id)
+
+
+async def remove_conversations(ctx: Context, event: CustomersDeleted) -> None:
+    """Remove the conversations of deleted clients from the list at once; their messages are erased later."""
+    await store.delete_conversations(ctx, event.customer_ids)
+
+
+# --- rules -----------------------------------------------------------------------------------------------------------
+
+
+def _own_side(ctx: Context) -> Side:
+    return "company" if ctx.caller.is_coach else "client"
+
+
+def _require_own_words(ctx: Context) -> None:
+    """Raise Forbidden in an impersonation session: what it writes would be read as the client's words."""
+    if ctx.caller.impersonated_by is not None:
+        raise Forbidden("An impersonation session cannot send or change messages", code="IMPERSONATED")
+
+
+async def _read_own(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> StoredMessage:
+    _require_own_words(ctx)
+    await customers.get_visible(ctx, customer_id)
+    message = await store.find_message(ctx, customer_id, message_id)
+    if message is None or message["text"] is None:
+        raise _message_not_found()
+    if message["author"]["_id"] != ctx.caller.id:
+        raise Forbidden("Only its author may change or delete a message", code="NOT_THE_AUTHOR")
+    return message
+
+
+async def _resolve_about(ctx: Context, customer_id: ObjectId, about: AboutInput | None) -> About | None:
+    """Return what a message comments on.
+
+    Raises NotFound if the client has no such block or item, or the caller is the client and the day is hidden.
+    """
+    if about is None:
+        return None
+    block = await workouts.read(ctx, ClientCalendar(customer_id), about["wblockId"])
+    date = str(block["date"])
+    if not ctx.caller.is_coach and await visibility.find_hidden_days(ctx, customer_id, date, date):
+        raise workouts.block_not_found()
+    if (item_id := about.get("witemId")) is not None:
+        items.find_index(block["items"], item_id)
+    return {"wblockId": block["_id"], "witemId": item_id}
+
+
+def _message_not_found() -> NotFound:
+    return NotFound("message")
+
+
+def _to_message(ctx: Context, stored: StoredMessage) -> Message:
+    return {
+        "_id": stored["_id"],
+        "customerId": stored["customerId"],
+        "author": stored["author"],
+        "text": stored["text"],
+        "about": stored["about"],
+        "attachments": [attachments.present(ctx, file) for file in stored["attachments"]],
+        "createdAt": stored["createdAt"],
+        "updatedAt": stored["updatedAt"],
+        "editedAt": stored["editedAt"],
+        "readAt": stored["readAt"],
+        "version": stored["version"],
+    }

@@ -1,0 +1,181 @@
+"""Messages in the database, with a document for each conversation that is kept in the same transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Documents, Filter, now
+from coaching_service.core.ids import ObjectId
+from coaching_service.progress.conversation.models import (
+    AttachedFile,
+    MailState,
+    PendingAttachment,
+    Side,
+    StoredConversation,
+    StoredMessage,
+)
+
+MESSAGE_ORDER = ("-createdAt", "-_id")
+CONVERSATION_ORDER = ("-lastMessageAt", "-_id")
+_SIDES: tuple[Side, Side] = ("client", "company")
+
+messages = Documents[StoredMessage](
+    "messages",
+    (
+        Index(("customerId", *MESSAGE_ORDER)),
+        Index(("customerId", "about.wblockId", *MESSAGE_ORDER)),
+        Index(("customerId", "unreadBy", "createdAt"), partial_filter=(("unreadBy", {"$exists": True}),)),
+    ),
+    private=("companyId", "unreadBy"),
+    client_field="customerId",
+)
+conversations = Documents[StoredConversation](
+    "conversations",
+    (Index(("customerId",), unique=True), Index(("isUnread", *CONVERSATION_ORDER))),
+    client_field="customerId",
+)
+pending_attachments = Documents[PendingAttachment](
+    "pendingAttachments", (Index(("customerId", "uploadedBy", "_id")),), client_field="customerId"
+)
+_BY_UNREAD = messages.indexes[2].name
+
+
+# --- messages --------------------------------------------------------------------------------------------------------
+
+
+async def find_messages(
+    ctx: Context, customer_id: ObjectId, after: Filter, *, block_id: ObjectId | None, limit: int
+) -> list[StoredMessage]:
+    """Return at most `limit` messages of a conversation, newest first; with `block_id` only those about that block."""
+    where: Filter = {"customerId": customer_id, **after}
+    if block_id is not None:
+        where["about.wblockId"] = block_id
+    return await messages.find(ctx, where, sort=MESSAGE_ORDER, limit=limit)
+
+
+async def find_by_ids(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, StoredMessage]:
+    """Return the existing messages of the company with these identifiers."""
+    return {message["_id"]: message for message in await messages.find(ctx, {"_id": {"$in": list(ids)}})}
+
+
+async def insert_message(ctx: Context, message: Mapping[str, object]) -> StoredMessage:
+    """Store a new message."""
+    return await messages.insert(ctx, message)
+
+
+async def find_message(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> StoredMessage | None:
+    """Return a message with its private field `unreadBy`, or None."""
+    return await messages.find_one(
+        ctx, {"customerId": customer_id, "_id": message_id}, ("author", "text", "attachments", "unreadBy", "version")
+    )
+
+
+async def update_message(
+    ctx: Context, customer_id: ObjectId, message_id: ObjectId, fields: Mapping[str, object], version: int | None
+) -> StoredMessage | None:
+    """Set fields of a message and return it, or None. Raises Conflict if it is no longer at `version`."""
+    where = {"customerId": customer_id, "_id": message_id}
+    return await messages.rewrite(ctx, where, lambda _: fields, version=version)
+
+
+async def empty_message(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> None:
+    """Remove text and attachments of a message, which does not have to be read any more."""
+    change = {"$set": {"text": None, "attachments": []}, "$unset": {"unreadBy": ""}}
+    await messages.update(ctx, {"customerId": customer_id, "_id": message_id}, change)
+
+
+async def mark_read(ctx: Context, customer_id: ObjectId, side: Side) -> int:
+    """Mark every message that a side has not read as read now; returns how many."""
+    change = {"$set": {"readAt": now()}, "$unset": {"unreadBy": ""}}
+    return await messages.set_derived(ctx, {"customerId": customer_id, "unreadBy": side}, change)
+
+
+async def find_oldest_unread_time(ctx: Context, customer_id: ObjectId, side: Side) -> datetime | None:
+    """Return when the oldest message that a side has not read was sent, or None."""
+    where = {"customerId": customer_id, "unreadBy": side}
+    oldest = await messages.find(ctx, where, sort=("createdAt",), limit=1, fields=("createdAt",), hint=_BY_UNREAD)
+    return oldest[0]["createdAt"] if oldest else None
+
+
+# --- conversations ---------------------------------------------------------------------------------------------------
+
+
+async def find_conversation(ctx: Context, customer_id: ObjectId) -> StoredConversation | None:
+    """Return a client's conversation, or None before the first message."""
+    return await conversations.find_one(ctx, {"customerId": customer_id})
+
+
+async def find_conversations(
+    ctx: Context, after: Filter, *, unread: bool | None, customer_ids: Sequence[ObjectId] | None, limit: int
+) -> list[StoredConversation]:
+    """Return at most `limit` conversations, the one with the newest message first.
+
+    `unread`: only those that the company has, or has not, unread messages in. `customer_ids`: only those of these
+    clients.
+    """
+    where: Filter = {"isUnread": {"$in": [True, False]} if unread is None else unread, **after}
+    if customer_ids is not None:
+        where["customerId"] = {"$in": list(customer_ids)}
+    return await conversations.find(ctx, where, sort=CONVERSATION_ORDER, limit=limit)
+
+
+async def add_to_conversation(ctx: Context, message: StoredMessage, unread_by: Side) -> None:
+    """Make a message the last one of its conversation, unread by one side; the first one creates the conversation."""
+    customer_id = message["customerId"]
+    last = {"lastMessageId": message["_id"], "lastMessageAt": message["createdAt"]}
+    is_unread = {"isUnread": True} if unread_by == "company" else {}
+    change = {"$set": last | is_unread, "$inc": {f"unread.{unread_by}": 1}}
+    if await conversations.set_derived(ctx, {"customerId": customer_id}, change):
+        return
+    no_mail: MailState = {"jobId": None, "sentAt": None}
+    await conversations.insert(
+        ctx,
+        {
+            "customerId": customer_id,
+            **last,
+            "unread": {side: int(side == unread_by) for side in _SIDES},
+            "isUnread": unread_by == "company",
+            "mail": dict.fromkeys(_SIDES, no_mail),
+        },
+    )
+
+
+async def set_unread(ctx: Context, customer_id: ObjectId, side: Side, count: int) -> None:
+    """Set how many messages a side has not read."""
+    is_unread = {"isUnread": count > 0} if side == "company" else {}
+    change = {"$set": {f"unread.{side}": count, **is_unread}}
+    await conversations.set_derived(ctx, {"customerId": customer_id}, change)
+
+
+async def set_mail(ctx: Context, customer_id: ObjectId, side: Side, fields: Mapping[str, object]) -> None:
+    """Set fields of the mail state of one side."""
+    change = {"$set": {f"mail.{side}.{name}": value for name, value in fields.items()}}
+    await conversations.set_derived(ctx, {"customerId": customer_id}, change)
+
+
+async def delete_conversations(ctx: Context, customer_ids: Sequence[ObjectId]) -> None:
+    """Delete the conversations of clients; their messages stay."""
+    await conversations.delete_many(ctx, {"customerId": {"$in": list(customer_ids)}})
+
+
+# --- attachments -----------------------------------------------------------------------------------------------------
+
+
+async def insert_attachment(
+    ctx: Context, customer_id: ObjectId, uploaded_by: ObjectId, file: AttachedFile
+) -> PendingAttachment:
+    """Store an attachment that is in no message yet."""
+    document = {"_id": file["_id"], "customerId": customer_id, "uploadedBy": uploaded_by, "file": file}
+    return await pending_attachments.insert(ctx, document)
+
+
+async def take_attachment(
+    ctx: Context, customer_id: ObjectId, uploaded_by: ObjectId, attachment_id: ObjectId
+) -> AttachedFile | None:
+    """Remove an attachment from the pending ones and return its file; None if this author has not uploaded it."""
+    where = {"customerId": customer_id, "uploadedBy": uploaded_by, "_id": attachment_id}
+    pending = await pending_attachments.delete(ctx, where)
+    return pending["file"] if pending else None

@@ -1,0 +1,33 @@
+"""A client's own profile: GET and PATCH /customer/me."""
+
+from __future__ import annotations
+
+from tests.support.client import CoachClient
+
+
+async def test_client_reads_and_changes_the_own_profile(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana", surname="Flores", phone="1")
+    client = await coach.as_client(ana)
+    profile = (await client.get("/customer/me")).ok()
+    assert (profile["_id"], profile["surname"], profile["phone"], profile["version"]) == (ana["_id"], "Flores", "1", 0)
+
+    change = {"phone": None, "birthday": "1990-01-31", "timezone": "Europe/Madrid", "version": 0}
+    changed = (await client.patch("/customer/me", change)).ok()
+
+    assert (changed["phone"], changed["birthday"], changed["timezone"]) == (None, "1990-01-31", "Europe/Madrid")
+    assert changed == (await client.get("/customer/me")).ok()
+    (await client.patch("/customer/me", {"phone": "2", "version": 0})).refused(409)
+    seen = (await coach.get(f"/coach/customers/{ana['_id']}")).ok()
+    assert (seen["birthday"], seen["version"]) == ("1990-01-31", 1)
+    assert seen["lastActivityDate"] is not None
+    assert "notifications" not in seen
+
+
+async def test_client_cannot_change_what_the_coach_decides(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana", groups=["Morning"])
+    client = await coach.as_client(ana)
+    (await client.patch("/customer/me", {"name": "x", "groups": [], "email": "x@example.com", "role": "OWNER"})).ok()
+    seen = (await coach.get(f"/coach/customers/{ana['_id']}")).ok()
+    assert (seen["name"], seen["email"], seen["customerRoleData"]["groups"]) == ("Ana", None, ["Morning"])
+    for body in ({"birthday": "2026-02-30"}, {"timezone": "Mars"}, {"phone": "x" * 51}):
+        (await client.patch("/customer/me", body)).refused(400)

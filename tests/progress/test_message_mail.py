@@ -1,0 +1,156 @@
+"""Mail about unread messages: after ten minutes, at most one an hour to each side, without the text."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from email import message_from_bytes
+from email.message import EmailMessage
+from email.policy import default
+from pathlib import Path
+
+import pytest
+import time_machine
+
+from coaching_service.core.database.documents import now
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs import mail
+from coaching_service.core.jobs.queue import run_due
+from coaching_service.progress.conversation import notifications
+from coaching_service.settings import Settings
+from tests.support.client import CoachClient
+from tests.support.service_process import until
+from tests.support.training import Json, client_path, employee_key
+
+OWN = "/customer/messages"
+STEPS = {notifications.SEND: notifications.send_scheduled_mail}
+
+
+class Mailbox:
+    """The mail that the service has sent."""
+
+    def __init__(self, coach: CoachClient, folder: Path) -> None:
+        self._coach, self._folder = coach, folder
+
+    async def after(self, customer: Json, minutes: int) -> list[EmailMessage]:
+        """The mails about a client's messages that have been sent so many minutes from now, oldest first."""
+        services, about = self._coach.ctx.services, {"kind": mail.SEND, "about": ObjectId(customer["_id"])}
+        with time_machine.travel(datetime.now().astimezone() + timedelta(minutes=minutes)):
+            await run_due(services, STEPS, at=now())
+
+        async def is_sent() -> bool:
+            await run_due(services, {mail.SEND: mail.send})
+            return await services.db["jobs"].count_documents(about) == 0
+
+        await until(is_sent, "the mail to be sent")
+        files = sorted(self._folder.glob("*.eml"), key=lambda file: file.stat().st_mtime_ns)
+        mails = [message_from_bytes(file.read_bytes(), policy=default) for file in files]
+        return [each for each in mails if customer["_id"] in each.get_content() or each["To"] == customer["email"]]
+
+
+@pytest.fixture
+def mailbox(coach: CoachClient, settings: Settings) -> Mailbox:
+    return Mailbox(coach, settings.data_dir / "mail")
+
+
+@pytest.fixture
+async def ana(coach: CoachClient) -> Json:
+    return await coach.create_customer("Ana", email=f"ana-{ObjectId()}@example.com", sendInvitation=False)
+
+
+async def send(coach: CoachClient, customer: Json) -> None:
+    (await coach.post(client_path(customer, "messages"), {"text": "Secret words"})).ok(201)
+
+
+async def send_own(client: CoachClient) -> None:
+    (await client.post(OWN, {"text": "Secret words"})).ok(201)
+
+
+async def test_client_gets_one_mail_for_several_unread_messages(
+    coach: CoachClient, ana: Json, mailbox: Mailbox
+) -> None:
+    for _ in range(3):
+        await send(coach, ana)
+    assert await mailbox.after(ana, 9) == []
+
+    [content] = await mailbox.after(ana, 11)
+
+    assert content["To"] == ana["email"]
+    assert coach.ctx.caller.company.name in content["Subject"]
+    assert "Secret words" not in content.get_content()
+    await send(coach, ana)
+    assert len(await mailbox.after(ana, 69)) == 1, "at most one an hour"
+    assert len(await mailbox.after(ana, 73)) == 2
+
+
+async def test_read_message_causes_no_mail(coach: CoachClient, ana: Json, mailbox: Mailbox) -> None:
+    client = await coach.as_client(ana)
+    await send(coach, ana)
+    (await client.put(f"{OWN}/read")).ok()
+    assert await mailbox.after(ana, 11) == []
+    assert await coach.ctx.db["jobs"].count_documents({"about": ObjectId(ana["_id"])}) == 0
+    await send(coach, ana)
+    assert len(await mailbox.after(ana, 11)) == 1
+
+
+async def test_deleted_message_causes_no_mail(coach: CoachClient, ana: Json, mailbox: Mailbox) -> None:
+    message = (await coach.post(client_path(ana, "messages"), {"text": "Secret words"})).ok(201)
+    (await coach.delete(client_path(ana, "messages", message["_id"]))).ok(204)
+    assert await mailbox.after(ana, 11) == []
+
+
+async def test_mail_about_a_message_of_the_client_goes_to_the_trainer_else_to_the_owner(
+    coach: CoachClient, ana: Json, mailbox: Mailbox
+) -> None:
+    client = await coach.as_client(ana)
+    await send_own(client)
+    [to_owner] = await mailbox.after(ana, 11)
+    assert to_owner["To"] == coach.ctx.caller.email
+    assert "Secret words" not in to_owner.get_content()
+    assert "Ana" not in to_owner["Subject"]
+
+    bo = await coach.create_customer("Bo")
+    await employee_key(coach, "customers.view")
+    employee = await coach.ctx.db["coaches"].find_one({"companyId": coach.ctx.company_id, "role": "EMPLOYEE"})
+    assert employee is not None
+    (await coach.patch(f"/coach/customers/{bo['_id']}", {"assignedTo": str(employee["_id"])})).ok()
+    await send_own(await coach.as_client(bo))
+    [to_trainer] = await mailbox.after(bo, 11)
+    assert to_trainer["To"] == employee["email"]
+
+
+async def test_each_side_can_turn_the_mail_off(coach: CoachClient, ana: Json, mailbox: Mailbox) -> None:
+    client = await coach.as_client(ana)
+    account = (await coach.get("/coach/account")).ok()
+    profile = (await client.get("/customer/me")).ok()
+    assert account["notifications"] == profile["notifications"] == {"messages": True}
+    off = {"notifications": {"messages": False}}
+    assert (await coach.patch("/coach/account", off)).ok()["notifications"] == {"messages": False}
+    assert (await client.patch("/customer/me", off)).ok()["notifications"] == {"messages": False}
+    await send(coach, ana)
+    await send_own(client)
+    assert await mailbox.after(ana, 11) == []
+
+    (await client.patch("/customer/me", {"notifications": {"messages": True}})).ok()
+    await send(coach, ana)
+    assert [content["To"] for content in await mailbox.after(ana, 11)] == [ana["email"]]
+
+
+async def test_no_mail_to_an_archived_client_or_one_without_an_address(
+    coach: CoachClient, ana: Json, mailbox: Mailbox
+) -> None:
+    bo = await coach.create_customer("Bo")
+    await send(coach, ana)
+    await send(coach, bo)
+    (await coach.put("/coach/customers/archive", {"id": ana["_id"]})).ok()
+    assert await mailbox.after(ana, 11) == []
+    assert await mailbox.after(bo, 11) == []
+    of_company = {"companyId": coach.ctx.company_id, "kind": notifications.SEND}
+    assert await coach.ctx.db["jobs"].count_documents(of_company) == 0
+
+
+@pytest.mark.parametrize(
+    "body", [{"notifications": None}, {"notifications": {}}, {"notifications": {"messages": "no"}}]
+)
+async def test_notifications_are_validated(coach: CoachClient, ana: Json, body: Json) -> None:
+    (await coach.patch("/coach/account", body)).refused(400, "notifications")
+    (await (await coach.as_client(ana)).patch("/customer/me", body)).refused(400, "notifications")
