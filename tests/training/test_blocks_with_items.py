@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from tests.support.client import MONDAY, SUNDAY, TUESDAY, UNKNOWN, CoachClient
+from tests.support.schedules import batch, without_identity
 from tests.support.training import (
     Json,
     circuit_of,
@@ -18,24 +17,6 @@ from tests.support.training import (
     task,
     titles,
 )
-
-THURSDAY = "2026-03-05"
-
-
-def without_identity(value: Any) -> Any:
-    """What a dry run and the operation have in common: everything but identifiers, times and versions."""
-    if isinstance(value, list):
-        return [without_identity(each) for each in value]
-    if isinstance(value, dict):
-        omitted = ("_id", "createdAt", "updatedAt", "version", "changeId", "dryRun")
-        return {name: without_identity(each) for name, each in value.items() if name not in omitted}
-    return value
-
-
-async def batch(coach: CoachClient, customer: Json, *blocks: Json, **options: Any) -> Json:
-    path = client_path(customer, "wblocks/batch")
-    created: Json = (await coach.post(path, {"blocks": list(blocks), **options})).ok(200 if options else 201)
-    return created
 
 
 async def test_a_split_with_supersets_is_built_with_one_call_a_day(coach: CoachClient) -> None:

@@ -1,0 +1,53 @@
+"""Shorthand for the operations on many days of a schedule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.support.client import CoachClient
+from tests.support.training import Json, client_path
+
+EVER = ("0001-01-01", "9999-12-31")
+_IDENTITY = ("_id", "createdAt", "updatedAt", "version", "changeId", "dryRun", "assignmentId")
+
+
+def without_identity(value: Any) -> Any:
+    """What a dry run and the operation have in common: everything but identifiers, times and versions."""
+    if isinstance(value, list):
+        return [without_identity(each) for each in value]
+    if isinstance(value, dict):
+        return {name: without_identity(each) for name, each in value.items() if name not in _IDENTITY}
+    return value
+
+
+def plan_of(block: Json, *, with_loads: bool = True) -> Any:
+    """What is planned in a block: everything but identity and day, and on request without loads."""
+    return _plan(block, ("date", "day", *(() if with_loads else ("load", "variables"))))
+
+
+def _plan(value: Any, omitted: tuple[str, ...]) -> Any:
+    if isinstance(value, list):
+        return [_plan(each, omitted) for each in value]
+    if isinstance(value, dict):
+        return {name: _plan(each, omitted) for name, each in value.items() if name not in (*_IDENTITY, *omitted)}
+    return value
+
+
+def loads(blocks: list[Json]) -> list[float | None]:
+    """The planned loads of the exercise items of blocks, in order; those of circuits are left out."""
+    items = [item for block in blocks for item in block["items"] if item["type"] == "EXERCISE"]
+    return [planned.get("load") for item in items for planned in item["exerciseSets"]]
+
+
+async def batch(coach: CoachClient, customer: Json, *blocks: Json, **options: Any) -> Json:
+    """Create blocks with items."""
+    path = client_path(customer, "wblocks/batch")
+    created: Json = (await coach.post(path, {"blocks": list(blocks), **options})).ok(200 if options else 201)
+    return created
+
+
+async def operate(coach: CoachClient, customer: Json, operation: str, **body: Any) -> Json:
+    """Carry out `copy`, `adjust`, `replace-exercise` or `clear` on a client's calendar."""
+    reply = await coach.post(client_path(customer, "schedule", operation), body)
+    result: Json = reply.ok(201 if operation == "copy" and not body.get("dryRun") else 200)
+    return result
