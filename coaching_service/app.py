@@ -89,7 +89,7 @@ def _with_time_limit(authenticate_request: Authenticate, seconds: float) -> Auth
             async with asyncio.timeout(seconds):
                 return await authenticate_request(services, request)
         except TimeoutError:
-            raise Unavailable("The database does not respond; try again shortly", {"Retry-After": "1"}) from None
+            raise Unavailable("The database does not respond; try again shortly") from None
 
     return authenticate_in_time
 

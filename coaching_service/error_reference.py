@@ -96,7 +96,26 @@ def _subclasses(base: type[errors.ServiceError]) -> Iterator[type[errors.Service
 
 
 def _sources() -> list[ast.Module]:
-    return [ast.parse(path.read_text("utf-8")) for path in sorted(_PACKAGE.rglob("*.py"))]
+    trees = [ast.parse(path.read_text("utf-8")) for path in sorted(_PACKAGE.rglob("*.py"))]
+    for tree in trees:
+        _inline_messages(tree)
+    return trees
+
+
+def _inline_messages(tree: ast.Module) -> None:
+    """Replace the first argument of a call, if it is a variable, by the value last assigned to it in the file."""
+    assignments = [
+        (node.lineno, target.id, node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    ]
+    for call in ast.walk(tree):
+        if isinstance(call, ast.Call) and call.args and isinstance(name := call.args[0], ast.Name):
+            earlier = [each for each in assignments if each[1] == name.id and each[0] < call.lineno]
+            if earlier:
+                call.args[0] = max(earlier, key=lambda each: each[0])[2]
 
 
 def _name(call: ast.Call) -> str:

@@ -183,9 +183,12 @@ class InternalError(ServiceError):
 
 
 class Unavailable(ServiceError):
-    """The database cannot be reached; a read may be retried."""
+    """The service, or the database, cannot process the request now; `Retry-After` is always sent."""
 
     status, reason = 503, "Service Unavailable"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, {"Retry-After": "1"})
 
 
 class LegacyFailure(ServiceError):

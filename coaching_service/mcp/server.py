@@ -21,7 +21,7 @@ from mcp.types import (
 from mcp.types import Tool as ToolDescription
 
 from coaching_service import __version__
-from coaching_service.core.auth.access import denial_reason
+from coaching_service.core.auth.access import find_denial
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import ServiceError, Unavailable
@@ -78,7 +78,7 @@ def make_server(tools: Iterable[Tool], semaphore: asyncio.Semaphore) -> Server[A
             tools=[
                 description
                 for tool, description in descriptions
-                if denial_reason(tool.access, caller, writes=tool.writes) is None
+                if find_denial(tool.access, caller, writes=tool.writes) is None
             ]
         )
 
@@ -125,8 +125,10 @@ def _describe(tool: Tool) -> ToolDescription:
 
 async def _call(tool: Tool, ctx: Context, raw_arguments: Any, semaphore: asyncio.Semaphore) -> Result:
     """Returns the tool's result, or an error result with advice on what to do next."""
-    if (reason := denial_reason(tool.access, ctx.caller, writes=tool.writes)) is not None:
-        return _error(reason, _ASK_FOR_WRITE_ACCESS if tool.writes and ctx.caller.read_only else _ASK_FOR_PERMISSION)
+    if (denial := find_denial(tool.access, ctx.caller, writes=tool.writes)) is not None:
+        return _error(
+            str(denial.message), _ASK_FOR_WRITE_ACCESS if tool.writes and ctx.caller.read_only else _ASK_FOR_PERMISSION
+        )
     try:
         arguments = validate_arguments(tool.takes, raw_arguments)
         async with semaphore:

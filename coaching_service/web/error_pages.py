@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import structlog
 from aiohttp import web
 
@@ -16,7 +14,6 @@ from coaching_service.web.formatting import permission_label
 
 log = structlog.get_logger("coaching_service.web")
 
-_PERMISSION = re.compile(r"\b[a-z]+\.(view|create|edit|delete)\b")
 _BY_TYPE: dict[type[ServiceError], tuple[str, str]] = {
     StaleForm: ("Please try again", "Open the page again and submit the form from there. Cookies must be enabled."),
     CrossSiteForm: (
@@ -62,12 +59,14 @@ def render_error(request: web.Request, browser_session: BrowserSession, error: S
     """Render the page of an error."""
     title, advice = _title_and_advice(browser_session, error)
     messages = [error.message] if isinstance(error.message, str) else error.message
+    if permission := error.details.get("permission"):
+        messages = [f"The permission “{permission_label(permission)}” is missing"]
     if error.status in _WITHOUT_MESSAGE:
         messages = []
     variables = {
         "title": title,
         "advice": advice,
-        "messages": [_PERMISSION.sub(lambda name: f"“{permission_label(name[0])}”", message) for message in messages],
+        "messages": messages,
         "status": error.status,
     }
     response = rendering.render_page(request, browser_session, "error.html", variables, status=error.status)

@@ -26,6 +26,10 @@ def test_codes_of_every_origin_are_listed(code: str) -> None:
     assert f"| `{code}` |" in REFERENCE.read_text("utf-8")
 
 
+def test_every_code_has_a_meaning() -> None:
+    assert "|  |" not in describe_errors()
+
+
 def test_every_4xx_class_has_a_code() -> None:
     exceptions = {errors.Unauthorized, errors.InvalidApiKey, errors.InvalidQueryType}
     classes = [errors.ServiceError]

@@ -22,6 +22,7 @@ EXAMPLES: dict[str, tuple[str, object]] = {
     "database_concurrency": ("12", 12),
     "request_queue_seconds": ("1.5", 1.5),
     "database_timeout_seconds": ("1.5", 1.5),
+    "database_response_seconds": ("1.5", 1.5),
     "database_selection_seconds": ("1.5", 1.5),
     "database_connect_seconds": ("1.5", 1.5),
     "header_timeout_seconds": ("1.5", 1.5),

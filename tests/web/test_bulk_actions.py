@@ -19,7 +19,7 @@ async def test_client_added_after_the_confirmation_is_not_deleted(coach: CoachCl
     changed = await owner_page.submit(confirmation, BULK)
 
     changed.ok(409).says(
-        "Nothing was changed: the selection changed to 4 clients.", "4 clients will be deleted.", "Dora"
+        "Nothing was changed: the selection changed to 4 clients meanwhile.", "4 clients will be deleted.", "Dora"
     )
     assert await coach.names() == ["Ana", "Björn", "Chidi", "Dora"]
     (await owner_page.submit(changed, BULK)).ok().says("4 clients changed")

@@ -78,21 +78,26 @@ def check_access(access: Access, principal: Principal | None, *, writes: bool) -
         return
     if principal is None:
         raise Unauthorized()
-    if reason := denial_reason(access, principal, writes=writes):
-        raise Forbidden(reason)
+    if (error := find_denial(access, principal, writes=writes)) is not None:
+        raise error
 
 
-def denial_reason(access: Access, principal: Principal, *, writes: bool) -> str | None:
-    """Returns why this principal may not call the operation, or None if it may."""
+def find_denial(access: Access, principal: Principal, *, writes: bool) -> Forbidden | None:
+    """Returns the error with which this principal may not call the operation, or None if it may."""
     if access.session_only and principal.via != "session":
-        return "This operation needs an interactive session; API keys are refused"
+        return Forbidden("This operation needs an interactive session; API keys are refused")
     if access.audience == "coach" and not principal.is_coach:
-        return "This operation is for coaches"
+        return Forbidden("This operation is for coaches")
     if access.audience == "customer" and principal.is_coach:
-        return "This operation is for a client's own session"
+        return Forbidden("This operation is for a client's own session")
     if access.owner_only and (principal.role != "OWNER" or principal.restricted):
-        return "This operation is for the company's owner, without restrictions"
+        return Forbidden("This operation is for the company's owner, without restrictions")
     if principal.read_only and writes:
-        return f"This {'API key' if principal.via == 'apiKey' else 'access'} is read-only"
+        return Forbidden(f"This {'API key' if principal.via == 'apiKey' else 'access'} is read-only")
     missing = (permission for permission in access.permissions if permission not in principal.permissions)
-    return next((f"The permission {permission} is missing" for permission in missing), None)
+    return next((lacks_permission(permission) for permission in missing), None)
+
+
+def lacks_permission(permission: str) -> Forbidden:
+    """Returns the error for a missing permission, which is also in its details, as `permission`."""
+    return Forbidden(f"The permission {permission} is missing", permission=permission)

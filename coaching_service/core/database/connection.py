@@ -158,16 +158,15 @@ def as_service_error(error: Exception) -> ServiceError | None:
         log.error("the database refuses the user name and password in MONGODB_URI, or that user lacks permissions")
         return Unavailable("The database refuses the service; ask its operator")
     if is_write_conflict(error):
-        message = "Another request is changing the same record; read it again and retry"
-        return Conflict(message, code="WRITE_CONFLICT")
+        return Conflict("Another request is changing the same record; read it again and retry", code="WRITE_CONFLICT")
     if isinstance(error, PyMongoError) and error.has_error_label("TransientTransactionError"):
-        return Unavailable("The database was busy; try again shortly", {"Retry-After": "1"})
+        return Unavailable("The database was busy; try again shortly")
     return None
 
 
 def unreachable() -> Unavailable:
     """The error of a request that needs the database while it does not respond."""
-    return Unavailable("The database cannot be reached; try again shortly", {"Retry-After": "1"})
+    return Unavailable("The database cannot be reached; try again shortly")
 
 
 def is_unavailable(error: Exception) -> bool:

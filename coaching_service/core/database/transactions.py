@@ -77,7 +77,7 @@ async def in_transaction(
                 raise
             if not may_continue():
                 message = "The database cannot be reached or is too busy; nothing was changed, try again"
-                raise Unavailable(message, {"Retry-After": "1"}) from error
+                raise Unavailable(message) from error
         attempt += 1
         await asyncio.sleep(random.random() * min(attempt * _BACKOFF_SECONDS, _MAX_BACKOFF_SECONDS))  # noqa: S311 - jitter, no secret
 

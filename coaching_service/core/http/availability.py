@@ -13,7 +13,6 @@ from coaching_service.core.errors import Unavailable
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _ALWAYS_AVAILABLE = ("/healthz", "/metrics")
-_RETRY = {"Retry-After": "1"}
 
 
 class Availability:
@@ -40,9 +39,9 @@ class Availability:
         @web.middleware
         async def check_availability(request: web.Request, handler: Handler) -> web.StreamResponse:
             if not self.ready.is_set() and request.path not in _ALWAYS_AVAILABLE:
-                raise Unavailable(self.message, _RETRY)
+                raise Unavailable(self.message)
             if self._is_stopping and request.path == "/readyz":
-                raise Unavailable("The service is stopping", _RETRY)
+                raise Unavailable("The service is stopping")
             return await handler(request)
 
         return check_availability
@@ -77,4 +76,4 @@ class RequestSlots(asyncio.Semaphore):
 
 
 def _overloaded() -> Unavailable:
-    return Unavailable("The service is busy; try again shortly", _RETRY)
+    return Unavailable("The service is busy; try again shortly")

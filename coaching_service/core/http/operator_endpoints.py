@@ -21,7 +21,6 @@ from coaching_service.core.http.openapi import describe
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.http.routes import Route
 
-_RETRY = {"Retry-After": "1"}
 _JSON = {"Content-Type": "application/json; charset=utf-8"}
 _CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -88,7 +87,7 @@ class OperatorEndpoints:
             raise unreachable() from None
         if missing:
             message = f"Indexes are missing: {', '.join(missing)}; run: coaching-service ensure-indexes"
-            raise Unavailable(message, _RETRY)
+            raise Unavailable(message)
         self._has_indexes = True
 
     async def swagger_json(self, _: web.Request) -> web.Response:

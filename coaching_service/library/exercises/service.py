@@ -177,8 +177,7 @@ def list_muscle_groups() -> list[MuscleGroup]:
 
 async def _require_own(ctx: Context, exercise_id: ObjectId) -> None:
     if (await read(ctx, exercise_id))["companyId"] is None:
-        message = "Shared exercises cannot be changed; create one of your own"
-        raise Forbidden(message, code="SHARED_EXERCISE")
+        raise Forbidden("Shared exercises cannot be changed; create one of your own", code="SHARED_EXERCISE")
 
 
 def _name_muscles(sent: Sequence[MuscleInput]) -> list[TrainedMuscle]:

@@ -35,8 +35,7 @@ async def invite(ctx: Context, customer_id: ObjectId) -> None:
     """
     customer = await customers.get_visible(ctx, customer_id, None)
     if customer["customerRoleData"]["isArchived"]:
-        message = "An archived client cannot sign in; restore the client, then invite"
-        raise Conflict(message, code="CUSTOMER_ARCHIVED")
+        raise Conflict("An archived client cannot sign in; restore the client, then invite", code="CUSTOMER_ARCHIVED")
     if customer["email"] is None:
         raise _email_missing("is needed: this client has none to send an invitation to")
     if await identities.get_email(ctx, customer_id) is not None:

@@ -22,8 +22,9 @@ async def read(ctx: Context, file_id: ObjectId, expires: str, signature: str) ->
     """
     expires_at = int(expires) if re.fullmatch("[1-9][0-9]{0,14}", expires) else 0
     if not links.is_valid_link(ctx.services, file_id, expires_at, signature):
-        message = "The link is not valid or has expired; read the record again for a new one"
-        raise Forbidden(message, code="LINK_INVALID")
+        raise Forbidden(
+            "The link is not valid or has expired; read the record again for a new one", code="LINK_INVALID"
+        )
     file = await files.find(ctx.services, file_id)
     if file is None:
         raise NotFound("file")

@@ -24,8 +24,7 @@ async def sign_in(ctx: Context, email: str, password: str) -> str:
     """
     identity, principal = await service.verify_credentials(ctx, email, password)
     if identity.kind != "coach":
-        message = "This application is for coaches; you are known here as a client"
-        raise Forbidden(message, code="COACHES_ONLY")
+        raise Forbidden("This application is for coaches; you are known here as a client", code="COACHES_ONLY")
     return await create_session(ctx.acting_as(principal), identity.subject_id)
 
 

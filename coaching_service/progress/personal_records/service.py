@@ -242,8 +242,7 @@ async def _load_entered(ctx: Context, customer_id: ObjectId, record_id: ObjectId
     if record is None:
         raise NotFound("personal record")
     if record["source"] == "log":
-        message = "This record is derived from a log; change the log instead"
-        raise Conflict(message, code="RECORD_DERIVED_FROM_LOG")
+        raise Conflict("This record is derived from a log; change the log instead", code="RECORD_DERIVED_FROM_LOG")
     return record
 
 

@@ -135,8 +135,7 @@ async def _find_in_source(ctx: Context, owner: ScheduleOwner, block: StoredBlock
         if item["_id"] == item_id:
             return item
     if await store.has_item(ctx, owner.block_filter, item_id):
-        message = "The item is no longer in the source block; read the calendar again"
-        raise Conflict(message, code="ITEM_MOVED")
+        raise Conflict("The item is no longer in the source block; read the calendar again", code="ITEM_MOVED")
     raise NotFound("workout item")
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from marshmallow import fields
 
-from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.access import coach, lacks_permission
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import Conflict, Forbidden, invalid_field
+from coaching_service.core.errors import Conflict, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, Identifier, Input, ListOf, StringList, Text
 from coaching_service.library.metric_sets import service as metric_sets
@@ -87,8 +87,10 @@ async def bulk_change(ctx: Context, query: dict[str, Any], form: dict[str, Any])
         (form["coachId"],) = parse_trainer_ids([form["coachId"]])
     ids = await customer_bulk.list_selected(ctx, _to_service_selection(query))
     if form["selectionHash"] != _selection_hash(ids):
-        message = f"Nothing was changed: the selection changed to {quantity(len(ids), 'client')}. Check it again."
-        raise Conflict(message, code="SELECTION_CHANGED")
+        raise Conflict(
+            f"Nothing was changed: the selection changed to {quantity(len(ids), 'client')} meanwhile. Check it again.",
+            code="SELECTION_CHANGED",
+        )
 
     async def run(on_progress: OnProgress) -> BulkResult:
         return await action.run(ctx, {"ids": ids, "dryRun": False}, form, on_progress)
@@ -99,7 +101,7 @@ async def bulk_change(ctx: Context, query: dict[str, Any], form: dict[str, Any])
 def _get_action(ctx: Context, name: str) -> Action:
     action = ACTIONS[name]
     if permission := action.missing_permission(ctx.caller.permissions):
-        raise Forbidden(f"The permission {permission} is missing")
+        raise lacks_permission(permission)
     return action
 
 

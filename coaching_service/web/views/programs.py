@@ -29,10 +29,6 @@ from coaching_service.web.views.item_descriptions import describe_item
 pages = Pages("/app/programs")
 _PAGE_SIZE = 24
 _MAX_CLIENTS = 50
-_ALREADY_ASSIGNED = (
-    "This client already has workouts of this program on some of these days, so nothing was scheduled. "
-    "Confirm below to schedule them again."
-)
 
 
 class _Search(Input):
@@ -98,7 +94,11 @@ async def assign_program(ctx: Context, program_id: ObjectId, form: dict[str, Any
     """Schedule every workout of a program on a client's calendar."""
     customer_id, start_date = form["customerId"], form["startDate"]
     if not form["repeat"] and await programs.is_assigned(ctx, program_id, customer_id, start_date):
-        raise Conflict(_ALREADY_ASSIGNED, code="PROGRAM_ALREADY_ASSIGNED")
+        raise Conflict(
+            "This client already has workouts of this program on some of these days, so nothing was scheduled. "
+            "Confirm below to schedule them again.",
+            code="PROGRAM_ALREADY_ASSIGNED",
+        )
     count = await programs.assign(ctx, program_id, customer_id, start_date)
     return Redirect(
         f"/app/customers/{customer_id}?week={start_date}",
