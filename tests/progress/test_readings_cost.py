@@ -26,6 +26,9 @@ def readings(years: Years) -> dict[str, tuple[int, int]]:
         history: (SESSIONS, 50),
         f"{history}&includeIncomplete=true": (SESSIONS, 50),
         f"/exercise/{years.exercises[0]}/history?pageSize=5&pageNum=4": (SESSIONS, 5),
+        f"/exercise/{years.exercises[0]}/progress?{ALL_YEARS}": (SESSIONS, SESSIONS),
+        f"/exercise/{years.exercises[0]}/progress?{WEEK}&groupBy=week": (2, 2),
+        "/exercises?pageSize=50&pageNum=1": (DAYS, DAYS),
         "/personal-records": (3 * EXERCISES, 3 * EXERCISES),
         "/activity-feed?page=1&limit=20": (EVENTS, 20),
         f"/musclegroups/volume?{ALL_YEARS}": (DAYS, DAYS),
@@ -38,6 +41,7 @@ def readings(years: Years) -> dict[str, tuple[int, int]]:
         "/form-responses?from=2026-03-02": (1, 1),
         "": (1, 1),  # of the last 90 days, and training ended in March
         f"/wblock?{WEEK}": (2 * EXERCISES, EXERCISES),
+        f"/wblocks/{years.block_id}?include=lastTime": (2 * ITEMS_A_DAY, ITEMS_A_DAY),
     }
 
 

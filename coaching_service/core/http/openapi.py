@@ -135,7 +135,7 @@ def _operation(route: Route, routes: Sequence[Route]) -> dict[str, Any]:
         "parameters": _parameters(route),
         "responses": _responses(route, routes),
         "x-access": str(route.access),
-        "x-retry": _RETRY_WITH_KEY if route.idempotent else _RETRY[route.method],
+        "x-retry": _RETRY_WITH_KEY if route.idempotent else _RETRY[route.method if route.writes else "GET"],
     }
     if route.multipart is not None:
         operation["requestBody"] = _multipart(route.multipart, required=not route.body_optional)

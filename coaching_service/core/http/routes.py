@@ -69,7 +69,8 @@ class Route:
     `other_responses`: further successful statuses with their descriptions. `example`: a request body for the document.
     `legacy_id_errors`: path parameters for which a malformed identifier is one of the documented legacy failures, with
     its code and message. `operation_id`: the operation's identifier in the document, such as `createWorkoutItem`; by
-    default the handler's name. `legacy_codes`: the codes of its other documented legacy failures. `media_types`: the
+    default the handler's name. `read_only`: a POST that changes nothing, which read-only credentials may call.
+    `legacy_codes`: the codes of its other documented legacy failures. `media_types`: the
     content types of a Download.
     """
 
@@ -96,6 +97,7 @@ class Route:
     path_parameters: tuple[tuple[str, str], ...] = field(default=())
     operation_id: str = ""
     legacy_codes: tuple[str, ...] = ()
+    read_only: bool = False
     media_types: tuple[str, ...] = ("application/octet-stream",)
 
     @property
@@ -121,7 +123,7 @@ class Route:
     @property
     def writes(self) -> bool:
         """Whether the operation changes anything."""
-        return self.method != "GET"
+        return self.method != "GET" and not self.read_only
 
 
 class Routes:

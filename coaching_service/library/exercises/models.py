@@ -170,6 +170,22 @@ class ExercisePage(Page[Exercise]):
     tolerant: NotRequired[bool]
 
 
+class ExerciseMatch(TypedDict):
+    """An exercise that a name may mean; `score` from 0 to 100 states how much its name or an alias resembles it."""
+
+    _id: ObjectId
+    name: str
+    score: float
+
+
+class ResolvedName(TypedDict):
+    """A name as it was sent, the exercise that it means, or None if that is not sure, and up to three others."""
+
+    name: str
+    match: ExerciseMatch | None
+    alternatives: list[ExerciseMatch]
+
+
 class ExerciseLibrary(TypedDict):
     """The shared library (`companyId` null) or the company's own."""
 

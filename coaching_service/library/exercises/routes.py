@@ -16,10 +16,12 @@ from coaching_service.library.exercises.schemas import (
     EXERCISE_PAGE,
     Exercise,
     ExerciseLibrary,
+    ExerciseNames,
     ExerciseQuery,
     MuscleGroup,
     NewExercise,
     OwnExerciseQuery,
+    ResolvedExerciseNames,
 )
 
 routes = Routes("", tag="Exercises")
@@ -63,6 +65,24 @@ async def _page(ctx: Context, query: dict[str, Any], **filters: Any) -> models.E
 async def create_exercise(ctx: Context, body: models.ExerciseInput) -> models.Exercise:
     """Create an exercise."""
     return await service.create(ctx, body)
+
+
+@routes.post(
+    "/exercises/resolve",
+    access=coach(EXERCISES.VIEW),
+    status=200,
+    body=ExerciseNames(),
+    returns=ResolvedExerciseNames,
+    read_only=True,
+    example={"names": ["Back squat", "DB bench press"]},
+)
+async def resolve_exercise_names(ctx: Context, body: dict[str, list[str]]) -> dict[str, list[models.ResolvedName]]:
+    """Find the exercises that names mean.
+
+    Names, aliases and abbreviations are found as in the list of exercises. It changes nothing: a read-only key may call
+    it.
+    """
+    return {"results": await service.resolve_names(ctx, body["names"])}
 
 
 @routes.get("/exercises/{exerciseId}", access=coach(EXERCISES.VIEW), returns=Exercise)

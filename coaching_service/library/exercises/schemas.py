@@ -139,6 +139,42 @@ def _exercise_page() -> type[Schema]:
 EXERCISE_PAGE = _exercise_page()
 
 
+class ExerciseNames(Input):
+    """Names of exercises, as people write them."""
+
+    names = ListOf(
+        Text(), minimum=1, maximum=50, required=True, metadata={"description": "1 to 50 names or abbreviations."}
+    )
+
+
+class ExerciseMatch(Output):
+    """An exercise that a name may mean."""
+
+    _id = Identifier()
+    name = fields.String()
+    score = fields.Float(
+        metadata={"description": "How much the name or an alias of the exercise resembles the name sent: 0 to 100."}
+    )
+
+
+class ResolvedExerciseName(Output):
+    """The exercise that a name means."""
+
+    name = fields.String(metadata={"description": "The name as it was sent."})
+    match = fields.Nested(
+        ExerciseMatch, allow_none=True, metadata={"description": "null if no exercise is meant for sure."}
+    )
+    alternatives = fields.List(
+        fields.Nested(ExerciseMatch), metadata={"description": "Up to three other exercises, the best first."}
+    )
+
+
+class ResolvedExerciseNames(Output):
+    """What names mean, in the order of the request."""
+
+    results = fields.List(fields.Nested(ResolvedExerciseName), metadata={"description": "One result for each name."})
+
+
 class ExerciseLibrary(Output):
     """A library of exercises: the shared one (`companyId` null) or a company's own."""
 

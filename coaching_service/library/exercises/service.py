@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from typing import cast
 
@@ -18,14 +19,17 @@ from coaching_service.library.exercises.models import (
     ExerciseFields,
     ExerciseInput,
     ExerciseLibrary,
+    ExerciseMatch,
     ExerciseName,
     ExercisePage,
     Media,
     MediaInput,
     MuscleGroup,
     MuscleInput,
+    ResolvedName,
     TrainedMuscle,
 )
+from coaching_service.library.exercises.resolution import Candidate, resolve
 from coaching_service.library.exercises.search import search
 
 SHARED_LIBRARY = stable_id("library", "shared")
@@ -62,6 +66,30 @@ async def list_page(
     docs = await store.find_by_ids(ctx, result.ids[skip : skip + size])
     exercise_page = cast("ExercisePage", page_document(docs, len(result.ids), page, size))
     return {**exercise_page, "tolerant": True} if result.tolerant else exercise_page
+
+
+async def resolve_names(ctx: Context, names: Sequence[str]) -> list[ResolvedName]:
+    """Return what names of exercises mean, in the same order."""
+    entries, use_counts = await gather_reads(
+        ctx, store.find_search_entries(ctx, {}, ownership="all"), store.load_use_counts(ctx)
+    )
+    # Up to a second for 50 unknown names: in a thread, other requests continue meanwhile.
+    resolutions = await asyncio.to_thread(lambda: [resolve(entries, name, use_counts) for name in names])
+    candidates = [each for resolution in resolutions for each in (resolution.match, *resolution.alternatives) if each]
+    names_by_id = await load_names(ctx, [candidate.exercise_id for candidate in candidates])
+
+    def describe(candidate: Candidate) -> ExerciseMatch:
+        exercise = names_by_id[candidate.exercise_id]
+        return {"_id": exercise["_id"], "name": exercise["name"], "score": candidate.score}
+
+    return [
+        {
+            "name": name,
+            "match": describe(resolution.match) if resolution.match else None,
+            "alternatives": [describe(candidate) for candidate in resolution.alternatives],
+        }
+        for name, resolution in zip(names, resolutions, strict=True)
+    ]
 
 
 async def read(ctx: Context, exercise_id: ObjectId) -> Exercise:

@@ -7,6 +7,8 @@ from typing import TypedDict
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.models import CustomerSet
 
+SESSION, WEEK = "session", "week"
+
 
 class HistoryQuery(TypedDict):
     """A page of the history, and whether it includes sessions that were scheduled and not done."""
@@ -22,6 +24,35 @@ class OneRepMaxEstimate(TypedDict):
     value: float
     formula: str
     setIndex: int
+
+
+class ProgressPoint(TypedDict):
+    """What was done of an exercise in a session or a week, whose first day is `date`; `bestSet` is the best of it.
+
+    Without warm-up sets; loads are in the company's unit.
+    """
+
+    date: str
+    bestSet: CustomerSet | None
+    estimatedOneRepMax: OneRepMaxEstimate | None
+    volumeLoad: float
+    sets: int
+    reps: int
+
+
+class ExerciseReference(TypedDict):
+    """An exercise."""
+
+    _id: ObjectId
+    name: str
+
+
+class DoneExercise(TypedDict):
+    """An exercise that a client did: in how many sessions, and the date of the latest."""
+
+    exercise: ExerciseReference
+    lastDate: str
+    sessions: int
 
 
 class ExerciseSession(TypedDict):

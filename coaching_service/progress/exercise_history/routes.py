@@ -5,15 +5,49 @@ from __future__ import annotations
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
-from coaching_service.core.http.routes import Routes
+from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import Page, page_of
-from coaching_service.progress.exercise_history import models, schemas, service
+from coaching_service.core.pagination import Page, PageQuery, page_of
+from coaching_service.progress.exercise_history import done_exercises, lift_progress, models, schemas, service
 
-routes = Routes("/coach/customers/{customerId}/exercise/{exerciseId}/history", tag="Exercise history")
+routes = Routes("/coach/customers/{customerId}", tag="Exercise history")
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), query=schemas.HistoryQuery(), returns=page_of(schemas.ExerciseSession))
+@routes.get("/exercises", access=coach(CUSTOMERS.VIEW), query=PageQuery(), returns=page_of(schemas.DoneExercise))
+async def list_done_exercises(ctx: Context, customer_id: ObjectId, query: dict[str, int]) -> Page[models.DoneExercise]:
+    """List the exercises that a client has done, the one done latest first.
+
+    In a session of an exercise at least one set of it was completed that is not warm-up.
+    """
+    page, size = query["pageNum"], query["pageSize"]
+    return await done_exercises.list_done_exercises(ctx, customer_id, page=page, size=size)
+
+
+@routes.get(
+    "/exercise/{exerciseId}/progress",
+    access=coach(CUSTOMERS.VIEW),
+    query=schemas.ProgressQuery(),
+    returns=list_of(schemas.ProgressPoint),
+)
+async def get_exercise_progress(
+    ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, query: dict[str, str]
+) -> list[models.ProgressPoint]:
+    """Read how a client's results in an exercise develop, by date.
+
+    One entry for each session, or for each week with a session; warm-up sets do not count. The estimated 1RM is that of
+    the best set: Epley for 2 to 12 reps, the load itself for 1.
+    """
+    return await lift_progress.read_progress(
+        ctx, customer_id, exercise_id, query["startDate"], query["endDate"], query["groupBy"]
+    )
+
+
+@routes.get(
+    "/exercise/{exerciseId}/history",
+    access=coach(CUSTOMERS.VIEW),
+    query=schemas.HistoryQuery(),
+    returns=page_of(schemas.ExerciseSession),
+)
 async def list_exercise_history(
     ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, query: models.HistoryQuery
 ) -> Page[models.ExerciseSession]:

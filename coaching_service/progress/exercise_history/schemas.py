@@ -5,8 +5,9 @@ from __future__ import annotations
 from marshmallow import fields
 
 from coaching_service.core.pagination import PageQuery
-from coaching_service.core.query import QueryBoolean
+from coaching_service.core.query import DateRange, QueryBoolean
 from coaching_service.core.validation import Choice, Date, Identifier, Output
+from coaching_service.progress.exercise_history.models import SESSION, WEEK
 from coaching_service.training.workouts.schemas import CustomerSet
 from coaching_service.training.workouts.training_load import EPLEY, LOAD
 
@@ -18,11 +19,56 @@ class HistoryQuery(PageQuery):
 
 
 class OneRepMaxEstimate(Output):
-    """An estimated one-repetition maximum, in the session's `loadUnit`."""
+    """An estimated one-repetition maximum, in the company's unit of load."""
 
     value = fields.Float()
     formula = Choice(EPLEY, LOAD, metadata={"description": "`epley`: load x (1 + reps / 30); `load`: one repetition."})
     setIndex = fields.Integer(metadata={"description": "The index of the set it is computed from: that of `bestSet`."})
+
+
+class ProgressQuery(DateRange):
+    """The date range (less than 3,700 days), and how its sessions are grouped."""
+
+    groupBy = Choice(
+        SESSION,
+        WEEK,
+        load_default=SESSION,
+        metadata={"description": "`session`: each session; `week`: the weeks with a session. Default: `session`."},
+    )
+
+
+class ProgressPoint(Output):
+    """What was done of an exercise in a session or a week, without warm-up sets."""
+
+    date = Date(metadata={"description": "The date of the session, or the Monday of the week."})
+    bestSet = fields.Nested(
+        CustomerSet,
+        allow_none=True,
+        metadata={"description": "Highest estimated 1RM, else highest load, else most reps."},
+    )
+    estimatedOneRepMax = fields.Nested(
+        OneRepMaxEstimate, allow_none=True, metadata={"description": "That of `bestSet`; null above 12 reps."}
+    )
+    volumeLoad = fields.Float(metadata={"description": "Sum of reps x load, in the company's unit."})
+    sets = fields.Integer(metadata={"description": "Completed sets; a drop set counts as a set."})
+    reps = fields.Integer()
+
+
+class ExerciseReference(Output):
+    """An exercise."""
+
+    _id = Identifier()
+    name = fields.String()
+
+
+class DoneExercise(Output):
+    """An exercise that a client has done."""
+
+    exercise = fields.Nested(ExerciseReference)
+    lastDate = Date(metadata={"description": "The date of the latest session."})
+    sessions = fields.Integer(
+        metadata={"description": "Sessions with a completed set of the exercise that is not warm-up."}
+    )
 
 
 class ExerciseSession(Output):

@@ -14,6 +14,7 @@ from coaching_service.training.workouts.models import CustomerSet
 from coaching_service.training.workouts.training_load import (
     best_set,
     estimated_one_rep_max,
+    logged_sets,
     round_total,
     volume_load,
     working_sets,
@@ -48,13 +49,6 @@ async def list_sessions(
 
 def _describe(block: models.ExerciseSession, exercise_id: ObjectId, load_unit: str) -> ExerciseSession:
     items = block["items"]
-    logged = [
-        logged_set
-        for item in items
-        if item["type"] == "EXERCISE" or item["type"] == "CIRCUIT"
-        for logged_set in item["customerSets"]
-        if (logged_set["exerciseId"] or item.get("exerciseId")) == exercise_id
-    ]
     working = [
         working_set for item in items for trained_id, working_set in working_sets(item) if trained_id == exercise_id
     ]
@@ -63,16 +57,16 @@ def _describe(block: models.ExerciseSession, exercise_id: ObjectId, load_unit: s
         "date": block["date"],
         "wblockId": block["_id"],
         "isCompleted": all(item["isCompleted"] for item in items),
-        "sets": logged,
+        "sets": logged_sets(items, exercise_id),
         "volumeLoad": round_total(sum(volume_load(working_set) for working_set in working)),
         "loadUnit": load_unit,
         "bestSet": best,
-        "estimatedOneRepMax": _estimate(best) if best else None,
+        "estimatedOneRepMax": estimate_of(best) if best else None,
     }
 
 
-def _estimate(best: CustomerSet) -> OneRepMaxEstimate | None:
-    """The highest estimate of a session: that of its best set."""
+def estimate_of(best: CustomerSet) -> OneRepMaxEstimate | None:
+    """Return the highest estimate of several sets: that of the best of them."""
     estimate = estimated_one_rep_max(best["reps"], best["load"])
     if estimate is None:
         return None

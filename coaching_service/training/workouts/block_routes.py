@@ -17,6 +17,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.variants import DeferredChange
 from coaching_service.training.workouts import block_batches, item_service, service
 from coaching_service.training.workouts.item_schemas import ITEM_CHANGE, NEW_ITEM
+from coaching_service.training.workouts.last_times import add_last_times
 from coaching_service.training.workouts.models import Block, BlockChange, ItemInput, NewBlock, WorkItem
 from coaching_service.training.workouts.schedule_owners import ScheduleOwner
 from coaching_service.training.workouts.schemas import ItemMove, WorkoutBlock, WorkoutBlockPreview, item_response
@@ -41,6 +42,7 @@ class BlockRoutes:
     `routes` has a prefix that ends with the owner's identifier, the path parameter `owner_parameter`, of which `owner`
     makes the owner. `range_query` is the schema of a range of days, whose two parameters are `range_names`.
     `new_block`, `block_change` and `copy_target` are the schemas of request bodies; `block_example` is a block's body.
+    `block_query` is the schema of what one block can be read with.
     """
 
     noun: str
@@ -55,6 +57,7 @@ class BlockRoutes:
     block_change: Schema
     copy_target: Schema
     block_example: dict[str, Any]
+    block_query: Schema | None = None
 
     def declare(self) -> None:
         """Declare every operation."""
@@ -77,7 +80,9 @@ class BlockRoutes:
         example = {**self.block_example, "items": [ITEM_EXAMPLE]}
         creation = edit | {"body": self.new_block, "example": example, "preview": WorkoutBlockPreview}
         post("/wblocks", operation_id=f"create{noun}Block", **creation)(with_owner(create_block))
-        get("/wblocks/{wblockId}", operation_id=f"get{noun}Block", **view)(with_owner(get_block))
+        get("/wblocks/{wblockId}", operation_id=f"get{noun}Block", query=self.block_query, **view)(
+            with_owner(get_block)
+        )
         change = edit | {"body": self.block_change, "example": {"name": "Upper body", "version": 0}}
         patch("/wblocks/{wblockId}", operation_id=f"update{noun}Block", **change)(with_owner(update_block))
         delete("/wblocks/{wblockId}", operation_id=f"delete{noun}Block", access=self.edit)(with_owner(delete_block))
@@ -135,9 +140,14 @@ async def create_block(ctx: Context, owner: ScheduleOwner, body: dict[str, Any])
     return await block_batches.create_block(ctx, owner, cast("NewBlock", body), dry_run=dry_run)
 
 
-async def get_block(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId) -> Block:
+async def get_block(
+    ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, query: dict[str, Any] | None = None
+) -> Block:
     """Read a workout block with its items."""
-    return await service.read(ctx, owner, wblock_id)
+    block = await service.read(ctx, owner, wblock_id)
+    if query and query.get("include") == "lastTime" and block["customerId"] is not None:
+        [block] = await add_last_times(ctx, block["customerId"], [block])
+    return block
 
 
 async def update_block(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, body: BlockChange) -> Block:

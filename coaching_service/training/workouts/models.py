@@ -214,8 +214,16 @@ class ItemBase(TypedDict):
     version: NotRequired[int]
 
 
+class LastTime(TypedDict):
+    """The latest session of an exercise before a date: the logged sets of the exercise in the block `wblockId`."""
+
+    date: str
+    wblockId: ObjectId
+    sets: list[CustomerSet]
+
+
 class ExerciseItem(ItemBase):
-    """An exercise with its planned and logged sets; `exercise` is added on read."""
+    """An exercise with its planned and logged sets; `exercise` is added on read, `lastTime` if it is asked for."""
 
     type: Literal["EXERCISE"]
     exerciseId: ObjectId
@@ -224,6 +232,7 @@ class ExerciseItem(ItemBase):
     supersetId: str | None
     customerSets: list[CustomerSet]
     exercise: NotRequired[ExerciseName]
+    lastTime: NotRequired[LastTime | None]
 
 
 class CircuitItem(ItemBase):
@@ -492,6 +501,21 @@ class ExerciseSession(TypedDict):
     _id: ObjectId
     date: str
     items: list[WorkItem]
+
+
+class LastSession(TypedDict):
+    """The latest session of the exercise `_id` before a date: its block with only the items that contain it."""
+
+    _id: ObjectId
+    session: ExerciseSession
+
+
+class DoneExercise(TypedDict):
+    """An exercise (`_id`) that a client did: in how many sessions, and the date of the latest."""
+
+    _id: ObjectId
+    lastDate: str
+    sessions: int
 
 
 class Session(Totals):

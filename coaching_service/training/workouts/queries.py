@@ -12,8 +12,10 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.models import (
     Best,
     DatedItem,
+    DoneExercise,
     ExerciseSession,
     ExerciseSum,
+    LastSession,
     RecordType,
     ScheduledBlock,
     Session,
@@ -24,6 +26,8 @@ from coaching_service.training.workouts.training_load import TOTALS
 Stage = dict[str, Any]
 
 _BY_DATE, _, _BY_DONE_EXERCISE, _BY_EXERCISE, _BY_ITEM = (index.name for index in blocks.indexes)
+# The fields of an item that training load is computed from.
+_LOAD_FIELDS = ("_id", "type", "exerciseId", "exerciseSets", "circuitExercises", "customerSets")
 _IS_SESSION: Filter = {"done": {"$ne": None}}
 
 
@@ -48,6 +52,70 @@ async def find_exercise_sessions(
     return sessions, total
 
 
+async def find_exercise_sessions_between(
+    ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, first: str, last: str
+) -> list[ExerciseSession]:
+    """Return a client's blocks from the date `first` to `last` in which an exercise was done, by date.
+
+    Each has only the items with the exercise, and of these only the fields that training load needs.
+    """
+    condition = _between(customer_id, first, last) | {"items.doneExerciseIds": exercise_id}
+    items = {"$filter": {"input": "$items", "cond": {"$in": [exercise_id, "$$this.exerciseIds"]}}}
+    stages: list[Stage] = [
+        {"$sort": {"date": 1, "_id": 1}},
+        {"$project": {"date": 1, "items": items}},
+        {"$project": {"date": 1, **{f"items.{name}": 1 for name in _LOAD_FIELDS}}},
+    ]
+    return await blocks.aggregate(ctx, condition, *stages, hint=_BY_DONE_EXERCISE)
+
+
+async def find_done_exercises(ctx: Context, customer_id: ObjectId) -> list[DoneExercise]:
+    """Return every exercise that a client did, the one done latest first."""
+    stages: list[Stage] = [
+        {"$project": {"_id": 0, "date": 1, "exerciseId": "$done.exercises.exerciseId"}},
+        {"$unwind": "$exerciseId"},
+        {"$group": {"_id": "$exerciseId", "lastDate": {"$max": "$date"}, "sessions": {"$sum": 1}}},
+        {"$sort": {"lastDate": -1, "_id": 1}},
+    ]
+    condition: Filter = {"customerId": customer_id, "date": {"$gt": ""}} | _IS_SESSION
+    return await blocks.aggregate(ctx, condition, *stages, hint=_BY_DATE)
+
+
+async def find_last_sessions(
+    ctx: Context, customer_id: ObjectId, block_ids: Sequence[ObjectId], before: str
+) -> dict[ObjectId, ExerciseSession]:
+    """Return the latest session before the date `before` of each exercise planned in some of a client's blocks.
+
+    The keys are the exercises; those without such a session are left out. A session has only the items with its
+    exercise.
+    """
+    earlier = blocks.read_filter(ctx, {"customerId": customer_id, "date": {"$lt": before}})
+    of_exercise = {"$filter": {"input": "$items", "cond": {"$in": ["$$exercise", "$$this.exerciseIds"]}}}
+    latest = {
+        "from": blocks.name,
+        "localField": "_id",
+        "foreignField": "items.doneExerciseIds",
+        "let": {"exercise": "$_id"},
+        "pipeline": [
+            {"$match": earlier},
+            {"$sort": {"date": -1, "_id": -1}},
+            {"$limit": 1},
+            {"$project": {"date": 1, "items": of_exercise}},
+        ],
+        "as": "session",
+    }
+    stages: list[Stage] = [
+        {"$project": {"exerciseId": "$items.exerciseId"}},
+        {"$unwind": "$exerciseId"},
+        {"$group": {"_id": "$exerciseId"}},
+        {"$lookup": latest},
+        {"$unwind": "$session"},
+    ]
+    condition = {"customerId": customer_id, "_id": {"$in": list(block_ids)}}
+    sessions: list[LastSession] = await blocks.aggregate(ctx, condition, *stages, hint="_id_")
+    return {each["_id"]: each["session"] for each in sessions}
+
+
 async def find_best_sets(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId) -> dict[RecordType, Best]:
     """Return the best set of each type of record that a client ever did of an exercise."""
     condition = {"customerId": customer_id, "items.doneExerciseIds": exercise_id}
@@ -67,12 +135,11 @@ async def find_best_sets(ctx: Context, customer_id: ObjectId, exercise_id: Objec
 async def find_items(ctx: Context, customer_id: ObjectId, item_ids: Sequence[ObjectId]) -> list[DatedItem]:
     """Return the existing items of a client with these identifiers: only the fields that training load needs."""
     ids = list(item_ids)
-    names = ("_id", "type", "exerciseId", "exerciseSets", "circuitExercises", "customerSets")
     of_ids = {"$filter": {"input": "$items", "cond": {"$in": ["$$this._id", ids]}}}
     stages: list[Stage] = [
         {"$project": {"date": 1, "item": of_ids}},
         {"$unwind": "$item"},
-        {"$project": {"_id": 0, "date": 1, "item": dict.fromkeys(names, 1)}},
+        {"$project": {"_id": 0, "date": 1, "item": dict.fromkeys(_LOAD_FIELDS, 1)}},
     ]
     condition = {"customerId": customer_id, "items._id": {"$in": ids}}
     return await blocks.aggregate(ctx, condition, *stages, hint=_BY_ITEM)

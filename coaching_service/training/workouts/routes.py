@@ -18,6 +18,7 @@ from coaching_service.training.workouts.schemas import (
     NewWorkoutBlock,
     WorkoutBlockCopy,
     WorkoutBlockFields,
+    WorkoutBlockQuery,
     WorkoutBlockShift,
     WorkoutBlockShiftResult,
 )
@@ -37,6 +38,7 @@ BlockRoutes(
     block_change=patch_of(WorkoutBlockFields, name="WorkoutBlockChange"),
     copy_target=WorkoutBlockCopy(),
     block_example={"name": "Lower body", "date": "2026-03-02"},
+    block_query=WorkoutBlockQuery(),
 ).declare()
 
 

@@ -132,6 +132,28 @@ class _Item(Output):
     version = fields.Integer(metadata={"description": "The block's version."})
 
 
+class LastTime(Output):
+    """The latest session of an exercise before the date of the block."""
+
+    date = Date()
+    wblockId = Identifier()
+    sets = fields.List(
+        fields.Nested(CustomerSet), metadata={"description": "The logged sets of the exercise, as in its history."}
+    )
+
+
+class WorkoutBlockQuery(Input):
+    """What to add to a workout block."""
+
+    include = Choice(
+        "lastTime",
+        metadata={
+            "description": "`lastTime`: adds to each exercise what the client did in its latest session before the "
+            "date of the block."
+        },
+    )
+
+
 class ExerciseItem(_Item):
     """An exercise with its sets."""
 
@@ -142,6 +164,15 @@ class ExerciseItem(_Item):
     exerciseInstructions = fields.String(allow_none=True)
     customerSets = fields.List(fields.Nested(CustomerSet))
     supersetId = fields.String(allow_none=True)
+    lastTime = fields.Nested(
+        LastTime,
+        allow_none=True,
+        metadata={
+            "description": "The latest session of the exercise before the date of the block; null without one. Only "
+            "with `include=lastTime`.",
+            "optional": True,
+        },
+    )
 
 
 class CircuitExercise(Output):

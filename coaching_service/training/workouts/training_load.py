@@ -74,6 +74,16 @@ def planned_exercise_ids(item: WorkItem | ItemChange) -> list[ObjectId]:
     return list(dict.fromkeys([*ids, *(entry["exerciseId"] for entry in _circuit_exercises(item))]))
 
 
+def logged_sets(items: Iterable[WorkItem], exercise_id: ObjectId) -> list[CustomerSet]:
+    """Return the sets of an exercise that were logged with items, in order, warm-up and incomplete ones included."""
+    return [
+        logged
+        for item in items
+        for logged in _customer_sets(item)
+        if (logged["exerciseId"] or item.get("exerciseId")) == exercise_id
+    ]
+
+
 def working_sets(item: WorkItem) -> Iterator[tuple[ObjectId, CustomerSet]]:
     """Yield the completed sets of an item that are not warm-up, each with its exercise."""
     warm_ups = {(exercise_id, planned["index"]) for exercise_id, planned in planned_sets(item) if planned["isWarmup"]}

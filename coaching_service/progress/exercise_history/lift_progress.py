@@ -1,0 +1,68 @@
+"""How a client's results in one exercise develop, by session or week."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+from itertools import groupby
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.errors import invalid_field
+from coaching_service.core.ids import ObjectId
+from coaching_service.library.exercises import service as exercises
+from coaching_service.people.customers import service as customers
+from coaching_service.progress.exercise_history.models import SESSION, ProgressPoint
+from coaching_service.progress.exercise_history.service import estimate_of
+from coaching_service.training.workouts import models, queries
+from coaching_service.training.workouts.training_load import best_set, round_total, volume_load, working_sets
+
+MAX_DAYS = 3_700
+
+
+async def read_progress(
+    ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, start_date: str, end_date: str, group_by: str
+) -> list[ProgressPoint]:
+    """Return a client's results in an exercise between two dates, both included, by date.
+
+    Each `session` is an entry, or each `week` (from Monday) with a session. Raises InvalidFields for more than ten
+    years, NotFound if the company has no such client or exercise, Forbidden if the client is outside the caller's
+    scope.
+    """
+    if (date.fromisoformat(end_date) - date.fromisoformat(start_date)).days >= MAX_DAYS:
+        raise invalid_field("endDate", f"must be less than {MAX_DAYS} days after startDate", code="RANGE_TOO_LONG")
+    _, _, sessions = await gather_reads(
+        ctx,
+        customers.get_visible(ctx, customer_id),
+        exercises.require_known(ctx, exercise_id),
+        queries.find_exercise_sessions_between(ctx, customer_id, exercise_id, start_date, end_date),
+    )
+    if group_by == SESSION:
+        return [_summarize(session["date"], [session], exercise_id) for session in sessions]
+    weeks = groupby(sessions, key=lambda session: _monday_of(session["date"]))
+    return [_summarize(monday, list(of_week), exercise_id) for monday, of_week in weeks]
+
+
+def _monday_of(day: str) -> str:
+    """The Monday of the week that contains a date."""
+    parsed = date.fromisoformat(day)
+    return str(parsed - timedelta(days=parsed.weekday()))
+
+
+def _summarize(first_day: str, sessions: Sequence[models.ExerciseSession], exercise_id: ObjectId) -> ProgressPoint:
+    done = [
+        working_set
+        for session in sessions
+        for item in session["items"]
+        for trained_id, working_set in working_sets(item)
+        if trained_id == exercise_id
+    ]
+    best = best_set(done)
+    return {
+        "date": first_day,
+        "bestSet": best,
+        "estimatedOneRepMax": estimate_of(best) if best else None,
+        "volumeLoad": round_total(sum(volume_load(working_set) for working_set in done)),
+        "sets": len(done),
+        "reps": sum(working_set["reps"] or 0 for working_set in done),
+    }

@@ -1,0 +1,44 @@
+"""What a client did the last time of each exercise that a block plans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.ids import ObjectId
+from coaching_service.training.workouts import queries
+from coaching_service.training.workouts.models import Block, ExerciseItem, ExerciseSession, LastTime, WorkItem
+from coaching_service.training.workouts.training_load import logged_sets
+
+
+async def add_last_times(ctx: Context, customer_id: ObjectId, blocks: Sequence[Block]) -> list[Block]:
+    """Return blocks of a client, whose access has been checked, with `lastTime` of each exercise item.
+
+    It is the latest session of the exercise before the date of the block, or None: the latest earlier block with a
+    completed set of it that is not warm-up. One query for each date of the blocks.
+    """
+    dates = sorted({block["date"] for block in blocks if block["date"] is not None})
+    ids_by_date = {date: [block["_id"] for block in blocks if block["date"] == date] for date in dates}
+    sessions = await gather_reads(
+        ctx, *(queries.find_last_sessions(ctx, customer_id, ids, date) for date, ids in ids_by_date.items())
+    )
+    sessions_by_date: dict[str | None, dict[ObjectId, ExerciseSession]] = dict(zip(dates, sessions, strict=True))
+    return [_with_last_times(block, sessions_by_date.get(block["date"], {})) for block in blocks]
+
+
+def _with_last_times(block: Block, sessions: Mapping[ObjectId, ExerciseSession]) -> Block:
+    items: list[WorkItem] = [
+        _with_last_time(item, sessions) if item["type"] == "EXERCISE" else item for item in block["items"]
+    ]
+    return {**block, "items": items}
+
+
+def _with_last_time(item: ExerciseItem, sessions: Mapping[ObjectId, ExerciseSession]) -> ExerciseItem:
+    exercise_id = item["exerciseId"]
+    session = sessions.get(exercise_id)
+    last_time: LastTime | None = None
+    if session is not None:
+        sets = logged_sets(session["items"], exercise_id)
+        last_time = {"date": session["date"], "wblockId": session["_id"], "sets": sets}
+    return {**item, "lastTime": last_time}

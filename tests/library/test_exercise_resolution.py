@@ -1,0 +1,98 @@
+"""Finding the exercises that names mean (contract 10)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.client import CoachClient
+from tests.support.training import Json, employee_key
+
+
+async def resolve(coach: CoachClient, *names: str) -> list[Json]:
+    """What the names mean."""
+    results: list[Json] = (await coach.post("/exercises/resolve", {"names": list(names)})).ok()["results"]
+    return results
+
+
+# The name as a person writes it, and the exercise of the shared library that it means.
+MEANT = [
+    ("Romanian Deadlift", "Romanian Deadlift"),
+    ("RDL", "Romanian Deadlift"),
+    ("db bench press", "Dumbbell Bench Press"),
+    ("  Pull-ups ", "Pull-Up"),
+    ("pullups", "Pull-Up"),
+    ("Dumbell bench pres", "Dumbbell Bench Press"),
+    ("Walking Lunges DB", "Dumbbell Walking Lunge"),
+    ("leg press machine", "Leg Press"),
+    ("Seated Leg Curl (machine)", "Seated Leg Curl"),
+    ("OHP", "Barbell Overhead Press"),
+    ("KB swing", "Kettlebell Swing"),
+]
+# Without a sure match, with an exercise that it may mean, or none.
+UNSURE = [
+    ("press", "Barbell Bench Press"),
+    ("Dumbel benc pres", "Dumbbell Bench Press"),
+    ("zzzz", None),
+    ("???", None),
+]
+
+
+async def test_names_mean_the_exercises_that_people_mean(coach: CoachClient) -> None:
+    results = await resolve(coach, *(name for name, _ in MEANT))
+    assert [result["name"] for result in results] == [name.strip() for name, _ in MEANT]
+    assert [result["match"] and result["match"]["name"] for result in results] == [meant for _, meant in MEANT]
+    for result in results:
+        assert 75 <= result["match"]["score"] <= 100
+        assert len(result["alternatives"]) <= 3
+        assert result["match"]["_id"] not in [each["_id"] for each in result["alternatives"]]
+    assert [result["match"]["score"] for result in results[:2]] == [100, 100]
+
+
+async def test_unsure_names_have_only_alternatives(coach: CoachClient) -> None:
+    results = await resolve(coach, *(name for name, _ in UNSURE))
+    for result, (name, maybe) in zip(results, UNSURE, strict=True):
+        names = [each["name"] for each in result["alternatives"]]
+        assert result["match"] is None, name
+        assert (maybe in names) if maybe else names == [], name
+
+
+async def test_match_is_the_first_result_of_the_search(coach: CoachClient) -> None:
+    for name in ("squat", "bench press", "lat pulldown"):
+        [result] = await resolve(coach, name)
+        results = (await coach.get("/exercises/unified", keywords=name, pageSize=4, pageNum=1)).ok()["docs"]
+        named = [result["match"], *result["alternatives"]]
+        assert [each["_id"] for each in named] == [each["_id"] for each in results][: len(named)]
+
+
+async def test_own_exercises_are_found_by_name_and_alias(coach: CoachClient, other_company: CoachClient) -> None:
+    own = await coach.create_exercise("Garage Zercher March", aliases=["GZM"])
+    [by_name, by_alias] = await resolve(coach, "zercher march garage", "gzm")
+    assert (by_name["match"], by_alias["match"]) == (
+        {"_id": own["_id"], "name": "Garage Zercher March", "score": 100},
+        {"_id": own["_id"], "name": "Garage Zercher March", "score": 100},
+    )
+    [foreign] = await resolve(other_company, "Garage Zercher March")
+    assert own["_id"] not in [each["_id"] for each in [foreign["match"] or {"_id": None}, *foreign["alternatives"]]]
+    (await coach.delete(f"/exercises/{own['_id']}")).ok(204)
+    [deleted] = await resolve(coach, "gzm")
+    assert deleted["match"] is None
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"names": []}, {"names": ["a"] * 51}, {"names": [" "]}, {"names": [1]}, {"names": "a"}]
+)
+async def test_one_to_fifty_names_are_required(coach: CoachClient, body: dict[str, Any]) -> None:
+    (await coach.post("/exercises/resolve", body)).refused(400, "names")
+    assert len(await resolve(coach, *["squat"] * 50)) == 50
+
+
+async def test_read_only_key_may_resolve_names(coach: CoachClient) -> None:
+    session = await coach.interactive()
+    body = {"name": "Reader", "restrictions": {"readOnly": True}}
+    reader = coach.with_key((await session.post("/coach/api-keys", body)).ok(201)["key"])
+    assert (await resolve(reader, "squat"))[0]["match"]
+    (await reader.post("/exercises", {"name": "Mine"})).refused(403)
+    eli = coach.with_key(await employee_key(coach, "customers.view"))
+    (await eli.post("/exercises/resolve", {"names": ["squat"]})).refused(403)
