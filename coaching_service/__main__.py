@@ -46,7 +46,16 @@ _data = click.option(
 )
 
 
-_FILE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EEXIST)
+_FILE_ERRORS = (
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EROFS,
+    errno.EACCES,
+    errno.EPERM,
+    errno.ENOTDIR,
+    errno.EEXIST,
+)
 
 
 class _Commands(click.Group):
@@ -154,14 +163,17 @@ def serve(host: str | None, port: int | None, data: Path | None, with_demo: bool
 
     async def on_ready(services: Services) -> None:
         await shared.publish(services)
-        facts = await demo.ensure_demo(services) if with_demo else None
+        if with_demo:
+            demo_file = _existing_folder(settings) / "demo.json"
+            facts = await demo.ensure_demo(services)
         click.echo(f"Address  {services.base_url}\nDocs     {services.base_url}/docs")
-        if facts is not None:
+        if with_demo:
             click.echo(f"Sign-in  {facts['email']}  {facts['password']}\nKey      {facts['apiKey']}")
-            demo.write_atomically(_existing_folder(settings) / "demo.json", facts)
         database = hosts_of(settings.mongodb_uri) if settings.mongodb_uri else settings.data_dir.absolute()
         click.echo(f"Data     {database}\nStop     Ctrl-C")
         sys.stdout.flush()
+        if with_demo:
+            demo.write_atomically(demo_file, facts)
 
     with bound, runtime.open_database(settings, runtime.stop_without_database) as opened:
         uvloop.run(runtime.serve(opened, bound, on_ready))

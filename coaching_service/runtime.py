@@ -56,15 +56,14 @@ class OpenedDatabase:
 
 
 @contextmanager
-def open_database(settings: Settings, on_end: Callable[[], None] | None = None) -> Iterator[OpenedDatabase]:
+def open_database(settings: Settings, on_end: Callable[[str], None] | None = None) -> Iterator[OpenedDatabase]:
     """Start the embedded database while the context is open, unless the settings name another one.
 
-    `on_end` is called when the embedded database ends by itself. Raises SettingsError if the secret keys are missing or
-    malformed, before anything is created.
+    `on_end` is called with the reason when the embedded database ends by itself. Raises SettingsError if the secret
+    keys are missing or malformed, before a database is created.
     """
-    if settings.secret_keys:
-        settings.vault()
     settings = settings.with_secret_keys()
+    settings.vault()
     if settings.mongodb_uri is not None:
         yield OpenedDatabase(settings, is_embedded=False)
         return
@@ -72,9 +71,9 @@ def open_database(settings: Settings, on_end: Callable[[], None] | None = None) 
         yield OpenedDatabase(settings.model_copy(update={"mongodb_uri": uri}), is_embedded=True)
 
 
-def stop_without_database() -> None:
+def stop_without_database(reason: str) -> None:
     """Stop this process after its embedded database has ended by itself: as on SIGTERM, but at once."""
-    log.error("the embedded database has ended by itself")
+    log.error("the embedded database has ended by itself", reason=reason)
     _exit_after(_DATABASE_LOST_SECONDS, code=1)
     os.kill(os.getpid(), signal.SIGTERM)
 

@@ -1,18 +1,24 @@
 """scripts/environment after an installation that was interrupted.
 
 A stub stands in for python3, which would download packages: it writes files as `venv` and `pip` do, and can be configured to
-stop at a step as a kill would.
+stop at a step as a kill would. Others use the real pip with a local wheel; interrupt_installation.py beside this file does
+the same with all packages.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import signal
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
+
+from tests.support.service_process import until
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "environment"
 STUB = """#!/usr/bin/env bash
@@ -20,6 +26,7 @@ STUB = """#!/usr/bin/env bash
 step() { [ "${KILL_AT:-}" = "$1" ] && kill -KILL $PPID; true; }
 case "$*" in
   *version_info*) exit 0 ;;
+  "-I -c import coaching_service") exit 0 ;;
   "-m venv .venv") mkdir -p .venv/bin; cp "$0" .venv/bin/python.part; step venv; mv .venv/bin/python.part .venv/bin/python ;;
   *--version) exit 0 ;;
   *"install"*"-r "*) [ -e .venv/mongod ] || { printf half >.venv/mongod; step packages; printf whole >.venv/mongod; } ;;
@@ -44,10 +51,10 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
-def install(repository: Path, kill_at: str = "") -> subprocess.CompletedProcess[str]:
+def install(repository: Path, kill_at: str = "", prefix: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
     """Source the script, and print the interpreter it leaves."""
     environment = os.environ | {"PATH": f"{repository.parent / 'bin'}:{os.environ['PATH']}", "KILL_AT": kill_at}
-    command = ["bash", "-c", '. scripts/environment && echo "$PYTHON"']
+    command = [*prefix, "bash", "-c", '. scripts/environment && echo "$PYTHON"']
     return subprocess.run(command, cwd=repository, env=environment, capture_output=True, text=True, check=False)
 
 
@@ -81,9 +88,159 @@ def test_changed_lock_is_installed_into_the_same_environment(repository: Path) -
     assert (repository / ".venv" / "mark").exists()
 
 
-def test_environment_that_cannot_be_written_is_reported(repository: Path) -> None:
+def test_complete_installation_needs_no_write_access(repository: Path) -> None:
+    """As of another user: the lock is not taken."""
+    assert install(repository).returncode == 0
+    (repository / ".venv.lock").unlink()
+    assert install(repository).returncode == 0
+    assert not (repository / ".venv.lock").exists()
+
+
+# --- environments that cannot be used --------------------------------------------------------------------------------
+
+
+def test_environment_that_cannot_be_replaced_is_reported(repository: Path) -> None:
     (repository / ".venv").write_text("not a folder")
     (repository / "scripts" / "environment").write_text(SCRIPT.read_text().replace('mv .venv "', 'false "'))
     refused = install(repository)
     assert refused.returncode == 1
-    assert refused.stderr.strip().endswith(".venv cannot be replaced: change its permissions, or remove it.")
+    assert refused.stderr == f"The folder {repository}/.venv cannot be replaced: {ADVICE}\n"
+
+
+def test_unreadable_environment_is_replaced(repository: Path) -> None:
+    assert install(repository).returncode == 0
+    (repository / ".venv").chmod(0)
+    completed = install_unprivileged(repository)
+    assert (completed.returncode, completed.stdout) == (0, f"{repository}/.venv/bin/python\n"), completed.stderr
+
+
+def test_unreadable_environment_in_a_folder_of_another_user_is_reported(repository: Path) -> None:
+    assert install(repository).returncode == 0
+    (repository / ".venv").chmod(0)
+    repository.chmod(0o555)
+    refused = install_unprivileged(repository)
+    repository.chmod(0o755)
+    (repository / ".venv").chmod(0o755)
+    assert refused.returncode == 1
+    assert refused.stderr == f"The folder {repository}/.venv cannot be replaced: {ADVICE}\n"
+
+
+def test_environment_whose_packages_cannot_be_read_is_reported(repository: Path) -> None:
+    assert install(repository).returncode == 0
+    interpreter = repository / ".venv" / "bin" / "python"
+    for breaking in ("exit 1", "import failed"):
+        interpreter.write_text(f"#!/bin/sh\n{breaking}\n")
+        refused = install(repository)
+        assert refused.returncode == 1
+        assert refused.stderr == f"The environment in {repository}/.venv cannot be used: {ADVICE}\n"
+    interpreter.unlink()
+    assert "cannot be used" in install(repository).stderr
+
+
+ADVICE = "change its permissions, or remove it."
+
+
+def install_unprivileged(repository: Path) -> subprocess.CompletedProcess[str]:
+    """Do the same without the rights of root."""
+    drop = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
+    return install(repository, prefix=drop)
+
+
+# --- the real pip, with one large package ------------------------------------------------------------------------
+
+
+BACKEND = """\
+from pathlib import Path
+from zipfile import ZipFile
+
+def build_editable(folder, config_settings=None, metadata_directory=None):
+    name = "coaching_service-1.0"
+    with ZipFile(Path(folder) / f"{name}-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("coaching_service.py", "")
+        wheel.writestr(f"{name}.dist-info/METADATA", "Metadata-Version: 2.1\\nName: coaching-service\\nVersion: 1.0\\n")
+        wheel.writestr(f"{name}.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr(f"{name}.dist-info/RECORD", "")
+    return f"{name}-py3-none-any.whl"
+"""
+PYPROJECT = """\
+[build-system]
+requires = []
+build-backend = "backend"
+backend-path = ["."]
+[project]
+name = "coaching-service"
+version = "1.0"
+"""
+PARTS = 40
+PART_BYTES = 2_000_000
+
+
+@pytest.fixture
+def real_repository(tmp_path: Path) -> Path:
+    """A repository with the script whose one locked package has 40 files of 2 MB."""
+    folder, wheels = tmp_path / "repository", tmp_path / "wheels"
+    (folder / "scripts").mkdir(parents=True)
+    wheels.mkdir()
+    shutil.copy(SCRIPT, folder / "scripts" / "environment")
+    wheel = wheels / "large-1.0-py3-none-any.whl"
+    with ZipFile(wheel, "w") as archive:
+        for number in range(PARTS):
+            archive.writestr(f"large/{number}", bytes(PART_BYTES))
+        archive.writestr("large-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: large\nVersion: 1.0\n")
+        archive.writestr("large-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr("large-1.0.dist-info/RECORD", "")
+    locked = f"large==1.0 --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"
+    (folder / "scripts" / "requirements.lock").write_text(locked)
+    (folder / "pyproject.toml").write_text(PYPROJECT)
+    (folder / "backend.py").write_text(BACKEND)
+    return folder
+
+
+def really_install(repository: Path) -> subprocess.Popen[str]:
+    """Start the script with the real python3 and pip, in a process group of its own."""
+    settings = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(repository.parent / "wheels"), "PIP_CONFIG_FILE": os.devnull}
+    return subprocess.Popen(
+        ["bash", "-c", ". scripts/environment"],
+        cwd=repository,
+        env=os.environ | settings,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "moment"),
+    [
+        (signal.SIGINT, ".venv/lib/python3*/site-packages/*"),
+        (signal.SIGKILL, ".venv/lib/python3*/site-packages/large/1*"),
+    ],
+)
+async def test_installation_that_is_interrupted_is_completed_by_the_next(
+    real_repository: Path, number: signal.Signals, moment: str
+) -> None:
+    """A kill or Ctrl-C while the environment is created, and while the package is written."""
+    first = really_install(real_repository)
+    await until(lambda: any(real_repository.glob(moment)) or first.poll() is not None, f"{moment} is written")
+    os.killpg(first.pid, number)
+    first.communicate(timeout=60)
+    assert first.returncode != 0
+    assert not (real_repository / ".venv" / "installed.lock").exists()
+
+    again = really_install(real_repository)
+    printed, _ = again.communicate(timeout=120)
+    assert again.returncode == 0, printed
+    assert files_of_the_package(real_repository) == {str(part): PART_BYTES for part in range(PARTS)}
+    assert old_environments(real_repository) == []
+
+
+def files_of_the_package(repository: Path) -> dict[str, int]:
+    """The sizes of the installed files by name."""
+    [installed] = repository.glob(".venv/lib/python3*/site-packages/large")
+    return {file.name: file.stat().st_size for file in installed.iterdir() if file.is_file()}
+
+
+def old_environments(repository: Path) -> list[Path]:
+    """Folders of environments that were replaced."""
+    return list(repository.glob(".venv.old*"))

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
+from pymongo import MongoClient
 
 from coaching_service import runtime
 from coaching_service.core.database import embedded
@@ -68,6 +69,35 @@ def test_demo_json_contains_credentials_and_is_private_to_its_owner(running: Ser
         "demo.json",
         "secret.key",
     ]
+
+
+async def test_readyz_is_200_only_once_the_demo_is_there(service: Service) -> None:
+    """From the first answer on: 503 until the demo company and demo.json exist."""
+    port = _free_port()
+    statuses: list[int] = []
+
+    async with asyncio.TaskGroup() as tasks, aiohttp.ClientSession(f"http://127.0.0.1:{port}") as http:
+        start = tasks.create_task(service.start("--port", port))
+
+        async def is_ready() -> bool:
+            try:
+                async with http.get("/readyz") as response:
+                    statuses.append(response.status)
+            except aiohttp.ClientConnectionError:  # it does not listen yet
+                return False
+            return statuses[-1] == 200
+
+        await until(is_ready, "it is ready")
+        facts = service.facts
+        async with http.get("/coach/customers?archived=false&pageSize=50&pageNum=1", headers=_key(facts)) as response:
+            assert len((await response.json())["docs"]) == 10
+        await start
+    assert statuses[0] == 503
+    assert set(statuses) == {503, 200}
+
+
+def _key(facts: dict[str, str]) -> dict[str, str]:
+    return {"X-API-Key": facts["apiKey"]}
 
 
 async def test_start_prints_address_docs_sign_in_key_data_and_how_to_stop(running: Service) -> None:
@@ -180,6 +210,47 @@ async def test_second_service_on_the_same_folder_is_refused(running: Service) ->
     assert mongods_of(running.folder) == [mongod]
     assert (running.folder / "demo.json").stat().st_mtime_ns == written
     await running.call("GET", "/me")
+
+
+def test_malformed_key_on_a_first_start_leaves_nothing_behind(tmp_path: Path) -> None:
+    sentence = refused(tmp_path / "data", SECRET_KEYS="too short")
+    assert sentence.startswith("SECRET_KEYS, or secret.key in the data folder: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_malformed_key_file_is_reported_and_kept(service: Service) -> None:
+    service.folder.mkdir()
+    (service.folder / "secret.key").write_text("too short\n")
+    assert "32 bytes in base64" in refused(service.folder)
+    assert [file.name for file in service.folder.iterdir()] == ["secret.key"]
+    (service.folder / "secret.key").unlink()
+    await service.start()
+
+
+async def test_demo_on_another_database_creates_its_folder(service: Service, own_database: dict[str, str]) -> None:
+    """`serve --demo` with MONGODB_URI has no data folder yet when it writes demo.json."""
+    await service.start(**own_database)
+    assert [file.name for file in service.folder.iterdir()] == ["demo.json"]
+    assert len(await service.customers()) >= 10
+
+
+def test_folder_that_demo_json_cannot_be_written_to_is_refused(tmp_path: Path, own_database: dict[str, str]) -> None:
+    (tmp_path / "file").write_text("")
+    sentence = refused(tmp_path / "file" / "data", **own_database)
+    assert sentence == f"{tmp_path}/file/data cannot be written (Not a directory)"
+
+
+@pytest.fixture
+async def own_database(settings: Settings) -> AsyncIterator[dict[str, str]]:
+    """Settings that name an empty database on the server of the tests."""
+    name = f"{settings.mongodb_database}_served"
+    yield {
+        "MONGODB_URI": str(settings.mongodb_uri),
+        "MONGODB_DATABASE": name,
+        "SECRET_KEYS": ",".join(settings.secret_keys),
+    }
+    with MongoClient[Any](str(settings.mongodb_uri)) as client:
+        client.drop_database(name)
 
 
 def test_port_in_use_is_refused(tmp_path: Path, taken_port: str) -> None:

@@ -28,6 +28,8 @@ _STOP_SECONDS = 2.5  # with the 2 s for requests, the whole stop takes less than
 _PREDECESSOR_SECONDS = 10.0
 _PR_SET_PDEATHSIG = 1
 _ALREADY_INITIATED = 23
+_FULL_BYTES = 1 << 20
+_FULL = re.compile(rb"No space left on device|Disk quota exceeded|File too large")
 _FLAGS = (
     *("--bind_ip", "127.0.0.1", "--nounixsocket", "--noauth", "--quiet"),
     *("--replSet", REPLICA_SET, "--oplogSize", "64", "--wiredTigerCacheSizeGB", "0.5"),
@@ -76,12 +78,14 @@ def _wheel_folders() -> list[str]:
 
 
 @contextmanager
-def running_mongod(folder: Path, mongod: str | None = None, on_end: Callable[[], None] | None = None) -> Iterator[str]:
+def running_mongod(
+    folder: Path, mongod: str | None = None, on_end: Callable[[str], None] | None = None
+) -> Iterator[str]:
     """Run a mongod on `folder` as a replica set of one member; yields its URI, and stops it at the end.
 
-    It ends with this process, however that ends; if it ends before, `on_end` is called on a thread. Raises
-    DatabaseUnavailable if another service uses the folder, if mongod does not start, and at the end if mongod has ended
-    by itself.
+    It ends with this process, however that ends; if it ends before, `on_end` is called on a thread with one sentence
+    that says why. Raises DatabaseUnavailable if another service uses the folder, if mongod does not start, and at the
+    end if mongod has ended by itself.
     """
     data = folder / "mongodb"
     try:
@@ -100,10 +104,10 @@ def running_mongod(folder: Path, mongod: str | None = None, on_end: Callable[[],
         try:
             _make_primary(child, port, log)
             if on_end is not None:
-                threading.Thread(target=_watch, args=(child, stopping, on_end), daemon=True).start()
+                threading.Thread(target=_watch, args=(child, log, stopping, on_end), daemon=True).start()
             yield f"mongodb://127.0.0.1:{port}/?replicaSet={REPLICA_SET}"
             if child.poll() is not None:
-                raise DatabaseUnavailable(f"The embedded database has ended by itself; its log is {log}.")
+                raise DatabaseUnavailable(_describe_end(child, log))
         finally:
             stopping.set()
             _stop(child)
@@ -116,10 +120,10 @@ def kill_running() -> None:
         child.kill()
 
 
-def _watch(child: subprocess.Popen[bytes], stopping: threading.Event, on_end: Callable[[], None]) -> None:
+def _watch(child: subprocess.Popen[bytes], log: Path, stopping: threading.Event, on_end: Callable[[str], None]) -> None:
     child.wait()
     if not stopping.is_set():
-        on_end()
+        on_end(_describe_end(child, log))
 
 
 @contextmanager
@@ -188,7 +192,10 @@ def _make_primary(child: subprocess.Popen[bytes], port: int, log: Path) -> None:
     ) as client:
         while time.monotonic() < deadline:
             if child.poll() is not None:
-                raise DatabaseUnavailable(f"mongod ended while starting{_why(child.stderr, log)}. {_ADVICE}")
+                raise DatabaseUnavailable(
+                    _describe_full_disk(child, log)
+                    or f"mongod ended while starting{_why(child.stderr, log)}. {_ADVICE}"
+                )
             try:
                 hello = client.admin.command("hello")
                 if hello.get("isWritablePrimary"):
@@ -217,6 +224,21 @@ def _initiate(client: MongoClient[dict[str, object]], port: int) -> None:
         stored: dict[str, object] = client.local["system.replset"].find_one({}, {"version": 1}) or {}
         moved = config | {"version": int(str(stored.get("version", 1))) + 1}
         client.admin.command("replSetReconfig", moved, force=True)
+
+
+def _describe_end(child: subprocess.Popen[bytes], log: Path) -> str:
+    """One sentence that says why a mongod that had started has ended by itself."""
+    return _describe_full_disk(child, log) or f"The embedded database has ended by itself; its log is {log}."
+
+
+def _describe_full_disk(child: subprocess.Popen[bytes], log: Path) -> str | None:
+    """One sentence if mongod has ended because it could not write more, else None."""
+    if child.returncode == -signal.SIGXFSZ:
+        return f"The limit of file sizes (ulimit -f) is too small for the database in {log.parent}: raise it."
+    lines = log.read_bytes()[-65_536:] if log.exists() else b""
+    if shutil.disk_usage(log.parent).free >= _FULL_BYTES and not _FULL.search(lines):
+        return None
+    return f"The disk of {log.parent} is full: free space on it, or choose another folder with --data."
 
 
 def _why(stderr: IO[bytes] | None, log: Path) -> str:
