@@ -30,6 +30,8 @@ from pathlib import Path
 REPOSITORY = Path(__file__).parents[2]
 STAMP = ".venv/installed.lock"
 STARTS = 3
+# Background jobs of a shell ignore SIGINT, and so do the programs that they start.
+HEED_CTRL_C = ("env", "--default-signal=INT")
 _SECONDS = 900.0
 
 
@@ -102,7 +104,7 @@ def _clone() -> Iterator[Path]:
 def _serve(folder: Path) -> subprocess.Popen[bytes]:
     """Run scripts/serve in a process group of its own, on a data folder in the clone."""
     with (folder / "serve.log").open("ab") as log:
-        command = ["scripts/serve", "--port", "0", "--data", "data"]
+        command = [*HEED_CTRL_C, "scripts/serve", "--port", "0", "--data", "data"]
         return subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, start_new_session=True)
 
 

@@ -18,6 +18,7 @@ from zipfile import ZipFile
 
 import pytest
 
+from tests.reliability.interrupt_installation import HEED_CTRL_C
 from tests.support.service_process import until
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "environment"
@@ -200,7 +201,7 @@ def really_install(repository: Path) -> subprocess.Popen[str]:
     """Start the script with the real python3 and pip, in a process group of its own."""
     settings = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(repository.parent / "wheels"), "PIP_CONFIG_FILE": os.devnull}
     return subprocess.Popen(
-        ["bash", "-c", ". scripts/environment"],
+        [*HEED_CTRL_C, "bash", "-c", ". scripts/environment"],
         cwd=repository,
         env=os.environ | settings,
         stdout=subprocess.PIPE,
