@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import io
+import os
 import re
 import sys
 import tokenize
@@ -21,6 +22,7 @@ ROOT = Path(__file__).parents[1]
 WORD_LIST = ROOT / "scripts" / "vocabulary.txt"
 PATHS = ("coaching_service", "tests", "benchmarks", "scripts", "docs", ".github")
 SUFFIXES = {".py", ".html", ".md"}
+INSTALLED = {".venv", "node_modules"}
 
 
 @dataclass(frozen=True)
@@ -133,8 +135,15 @@ def without_code_spans(passage: str) -> str:
 def files_in(paths: Iterable[Path]) -> Iterator[Path]:
     """The checked files among `paths` and in the folders among them."""
     for path in paths:
-        files = sorted(path.rglob("*")) if path.is_dir() else [path]
+        files = sorted(_walk(path)) if path.is_dir() else [path]
         yield from (file for file in files if file.suffix in SUFFIXES and file.is_file())
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    """The files below a folder, without those of installed packages."""
+    for parent, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name not in INSTALLED]
+        yield from (Path(parent, name) for name in names)
 
 
 def main(arguments: list[str]) -> int:

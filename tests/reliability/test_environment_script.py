@@ -1,8 +1,8 @@
 """scripts/environment after an installation that was interrupted.
 
 A stub stands in for python3, which would download packages: it writes files as `venv` and `pip` do, and can be configured to
-stop at a step as a kill would. Others use the real pip with a local wheel; interrupt_installation.py beside this file does
-the same with all packages.
+stop at a step as a kill would. Others use the real pip with a local wheel; interrupt_installation.py does the same with all
+packages.
 """
 
 from __future__ import annotations

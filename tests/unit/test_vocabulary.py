@@ -99,3 +99,10 @@ def test_project_word_list_is_valid(checker: ModuleType) -> None:
     vocabulary = checker.read_vocabulary(checker.WORD_LIST.read_text("utf-8"))
     assert {"found", "told", "one"} <= vocabulary.identifiers
     assert vocabulary.prose.search("Nobody is told.")
+
+
+def test_files_of_installed_packages_are_not_checked(checker: ModuleType, tmp_path: Path) -> None:
+    for folder in (".venv/lib", "node_modules", "."):
+        (tmp_path / "clients" / folder).mkdir(parents=True, exist_ok=True)
+        (tmp_path / "clients" / folder / "module.py").touch()
+    assert list(checker.files_in([tmp_path])) == [tmp_path / "clients" / "module.py"]
