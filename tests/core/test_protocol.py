@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import resource
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -143,8 +144,14 @@ async def test_connections_over_a_limit_get_503_until_others_close(limits: dict[
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         refusal = await reader.read()
         assert refusal.startswith(b"HTTP/1.1 503")
-        assert b"Retry-After: " in refusal
-        assert json.loads(refusal.partition(b"\r\n\r\n")[2])["statusCode"] == 503
+        head, _, body = refusal.partition(b"\r\n\r\n")
+        assert b"\r\nRetry-After: 10\r\n" in head
+        assert re.search(rb"\r\nX-Request-Id: [0-9a-f]{32}\r\n", head)
+        assert json.loads(body) == {
+            "statusCode": 503,
+            "message": "Too many connections; try again shortly",
+            "error": "Service Unavailable",
+        }
         writer.close()
 
         for _, silent_writer in silent:

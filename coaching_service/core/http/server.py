@@ -23,31 +23,41 @@ _ERRORS = {
     417: {"message": "The expectation cannot be met", "error": "Expectation Failed", "code": "EXPECTATION_FAILED"},
     500: {"message": "Internal server error", "error": "Internal Server Error"},
     501: {"message": "The method is not supported", "error": "Not Implemented"},
+    503: {"message": "Too many connections; try again shortly", "error": "Service Unavailable"},
 }
-_TOO_MANY_CONNECTIONS = (
-    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json; charset=utf-8\r\nServer: coaching-service\r\n"
-    b"Retry-After: 10\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s"
-)
+_RETRY_SECONDS = 10
 
 
 def protocol_error(status: int) -> web.Response:
     """Returns the response to a request that never reached the application."""
     status = status if status in _ERRORS else 500
-    headers = {
+    return web.Response(status=status, body=_error_body(status), headers=_error_headers())
+
+
+def _error_body(status: int) -> bytes:
+    return to_json({"statusCode": status, **_ERRORS[status]})
+
+
+def _error_headers() -> dict[str, str]:
+    return {
         "Content-Type": "application/json; charset=utf-8",
         "X-Request-Id": uuid.uuid4().hex,
         "X-Content-Type-Options": "nosniff",
+        "Cache-Control": "no-store",
         "Server": "coaching-service",
     }
-    body = to_json({"statusCode": status, **_ERRORS[status]})
-    return web.Response(status=status, body=body, headers=headers)
 
 
 def _refusal() -> bytes:
-    body = to_json(
-        {"statusCode": 503, "message": "Too many connections; try again shortly", "error": "Service Unavailable"}
-    )
-    return _TOO_MANY_CONNECTIONS % (len(body), body)
+    """The 503 of a connection that no request is read from."""
+    body = _error_body(503)
+    headers = _error_headers() | {
+        "Retry-After": str(_RETRY_SECONDS),
+        "Connection": "close",
+        "Content-Length": str(len(body)),
+    }
+    lines = ["HTTP/1.1 503 Service Unavailable", *(f"{name}: {value}" for name, value in headers.items())]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
 class _ConnectionHandler(RequestHandler):
