@@ -43,7 +43,7 @@ log = structlog.get_logger("coaching_service")
 _LOCAL_ADDRESSES = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - only to print an address that can be opened
 _RETRY_SECONDS = 1.0
 _MAX_DRAIN_SECONDS = 5.0
-_FORCED_EXIT_SECONDS = 2.0  # after SHUTDOWN_SECONDS
+_FORCED_EXIT_SECONDS = 2.0  # after SHUTDOWN_SECONDS; 3 are promised
 _DATABASE_LOST_SECONDS = 2.5
 
 
@@ -170,11 +170,10 @@ async def serve(opened: OpenedDatabase, bound: socket.socket, on_ready: Callable
         if preparation.done():
             preparation.result()
             await stopping
-        else:
-            preparation.cancel()
-            await asyncio.gather(preparation, return_exceptions=True)
         _exit_after(settings.shutdown_seconds + _FORCED_EXIT_SECONDS)
         availability.stop()
+        preparation.cancel()
+        await asyncio.gather(preparation, return_exceptions=True)
         await asyncio.sleep(_drain_seconds(settings))
 
 

@@ -123,7 +123,8 @@ async def test_service_waits_for_a_database_that_is_away_and_stops_in_time(tmp_p
             assert await status(http, f"{url}/me") == 401
 
             member.send_signal(signal.SIGSTOP)
-            pending = asyncio.create_task(status(http, f"{url}/app/reset-password?token=unknown"))
+            headers = {"X-API-Key": "cs_ak_unknown"}
+            pending = asyncio.create_task(http.get(f"{url}/me", headers=headers))
             await asyncio.sleep(0)
             started = time.monotonic()
             process.terminate()
@@ -131,7 +132,12 @@ async def test_service_waits_for_a_database_that_is_away_and_stops_in_time(tmp_p
                 assert await process.wait() == 0
             # A busy machine needs a moment more than the 3 seconds promised; without the forced exit it takes over 30.
             assert time.monotonic() - started < SHUTDOWN_SECONDS + 10
-            await pending
+            await asyncio.gather(pending, return_exceptions=True)
+
+
+def test_forced_exit_keeps_the_promised_time() -> None:
+    """`SHUTDOWN_SECONDS` and 3 more, of which one is left for a busy machine."""
+    assert runtime._FORCED_EXIT_SECONDS <= 3 - 1
 
 
 async def test_readiness_ends_before_the_port_closes(tmp_path: Path, settings: Settings) -> None:

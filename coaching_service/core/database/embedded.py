@@ -25,6 +25,7 @@ from pymongo.errors import OperationFailure, PyMongoError
 REPLICA_SET = "rs0"
 _START_SECONDS = 60.0  # mongod waits 30 s when another program uses its former port and does not respond
 _STOP_SECONDS = 2.5  # with the 2 s for requests, the whole stop takes less than 5 s
+_KILL_SECONDS = 0.3
 _PREDECESSOR_SECONDS = 10.0
 _PR_SET_PDEATHSIG = 1
 _ALREADY_INITIATED = 23
@@ -118,6 +119,9 @@ def kill_running() -> None:
     """Kill the embedded databases of this process, for a forced exit: they recover from their journal."""
     for child in _children:
         child.kill()
+    for child in _children:
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(_KILL_SECONDS)
 
 
 def _watch(child: subprocess.Popen[bytes], log: Path, stopping: threading.Event, on_end: Callable[[str], None]) -> None:
