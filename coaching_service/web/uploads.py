@@ -19,6 +19,7 @@ from coaching_service.core.http.handlers import UploadLimits
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.http.uploads import Upload, attach_file, read_upload, store_upload
 from coaching_service.core.media import PDF
+from coaching_service.core.video import MP4
 from coaching_service.web.browser_sessions import CSRF_FIELD
 from coaching_service.web.form_idempotency import SUBMISSION_FIELD
 from coaching_service.web.formatting import file_size
@@ -43,9 +44,9 @@ def file_messages(multipart: MultipartBody | None) -> dict[str, str]:
     """Return the messages by error code of a form's file field."""
     if multipart is None:
         return {}
-    accepted = (
-        "a PDF, or a JPEG, PNG or WebP picture" if PDF in multipart.content_types else "a JPEG, PNG or WebP picture"
-    )
+    kinds = ["a PDF"] if PDF in multipart.content_types else []
+    kinds += ["an MP4 or WebM video"] if MP4 in multipart.content_types else []
+    accepted = ", or ".join([*kinds, "a JPEG, PNG or WebP picture"])
     return {"UNSUPPORTED_FILE_TYPE": f"must be {accepted}"}
 
 

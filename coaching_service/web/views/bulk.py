@@ -21,6 +21,7 @@ from coaching_service.people.customers import bulk as customers_by_id
 from coaching_service.people.customers import models
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
+from coaching_service.progress.conversation.limits import MAX_TEXT_LENGTH
 from coaching_service.training.programs import service as programs
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect, StreamedTask
@@ -35,6 +36,7 @@ _REQUIRED_FIELDS = {
     "coachId": ("coachId",),
     "programId": ("programId", "startDate"),
     "metricsSetId": ("metricsSetId",),
+    "text": ("text",),
 }
 
 
@@ -53,6 +55,7 @@ class _ActionInput(Input):
     programId = Identifier(allow_none=True, load_default=None)
     startDate = Date(allow_none=True, load_default=None)
     metricsSetId = Identifier(allow_none=True, load_default=None)
+    text = Text(max_length=MAX_TEXT_LENGTH, allow_blank=True, load_default="")
 
 
 @pages.get("", access=coach(CUSTOMERS.VIEW), query=_Selection(), template="customers/bulk.html")

@@ -76,6 +76,12 @@ async def _assign_metrics(
     return await bulk.assign_metrics_set(ctx, selection, form["metricsSetId"], on_progress=on_progress)
 
 
+async def _send_message(
+    ctx: Context, selection: Selection, form: dict[str, Any], on_progress: OnProgress
+) -> BulkResult:
+    return await bulk.send_message(ctx, selection, form["text"], on_progress=on_progress)
+
+
 async def _delete(ctx: Context, selection: Selection, _: dict[str, Any], on_progress: OnProgress) -> BulkResult:
     return await bulk.erase(ctx, selection, on_progress=on_progress)
 
@@ -97,6 +103,7 @@ ACTIONS = {
         field="metricsSetId",
         view_permission=METRICS.VIEW,
     ),
+    "message": Action("Send a message", "Send message", _send_message, field="text"),
     "archive": Action("Archive", "Archive", _archive, for_archived=False),
     "unarchive": Action("Restore", "Restore", _restore, for_archived=True),
     "delete": Action(
@@ -104,7 +111,8 @@ ACTIONS = {
         "Delete permanently",
         _delete,
         CUSTOMERS.DELETE,
-        warning="Their calendars, logs, metrics, photos, plans, notes and records are erased. This cannot be undone.",
+        warning="Their calendars, logs, metrics, photos, plans, messages, notes and records are erased. "
+        "This cannot be undone.",
     ),
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from markupsafe import escape
+from marshmallow import fields
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
@@ -12,9 +13,10 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import TEXT_LENGTH, Input, Text
+from coaching_service.core.validation import TEXT_LENGTH, Input, Text, Version
 from coaching_service.people.activity import service as activity
 from coaching_service.progress.notes import service as notes
+from coaching_service.progress.notes.models import NoteChange
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.activity_descriptions import describe_actor, describe_event
 from coaching_service.web.views.customer_layout import customer_path, load_header
@@ -25,11 +27,19 @@ _RECENT_EVENTS = 15
 
 class _NoteForm(Input):
     content = Text(max_length=TEXT_LENGTH, required=True)
+    isPinned = fields.Boolean(load_default=False)
+    isHealth = fields.Boolean(load_default=False)
+
+
+class _FlagsForm(Input):
+    isPinned = fields.Boolean(load_default=False)
+    isHealth = fields.Boolean(load_default=False)
+    version = Version()
 
 
 @pages.get("/notes", access=coach(CUSTOMERS.VIEW), template="customer/notes.html")
 async def notes_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
-    """The notes about a client, and the latest events of the activity feed."""
+    """The notes about a client, pinned ones first, and the latest events of the activity feed."""
     customer, customer_notes, feed = await gather_reads(
         ctx,
         load_header(ctx, customer_id),
@@ -38,7 +48,7 @@ async def notes_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     )
     return {
         "customer": customer,
-        "notes": customer_notes,
+        "notes": sorted(customer_notes, key=lambda note: not note["isPinned"]),
         "events": [
             {**event, "description": describe_event(event), "author": describe_actor(event["actor"])}
             for event in feed["docs"]
@@ -51,8 +61,15 @@ async def add_note(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) ->
     """Add a note: plain text in which an empty line starts a new paragraph."""
     paragraphs = form["content"].replace("\r\n", "\n").split("\n\n")
     html = "".join(f"<p>{str(escape(text)).replace(chr(10), '<br>')}</p>" for text in paragraphs if text.strip())
-    await notes.create(ctx, customer_id, {"content": html})
+    await notes.create(ctx, customer_id, {"content": html, "isPinned": form["isPinned"], "isHealth": form["isHealth"]})
     return Redirect(_notes_path(customer_id), "Note added.")
+
+
+@pages.post("/notes/{noteId}/flags", access=coach(CUSTOMERS.EDIT), form=_FlagsForm(), on=notes_page)
+async def change_note_flags(ctx: Context, customer_id: ObjectId, note_id: ObjectId, form: NoteChange) -> Redirect:
+    """Pin a note, or mark it as one about the client's health."""
+    await notes.update(ctx, customer_id, note_id, form)
+    return Redirect(_notes_path(customer_id), "Note changed.")
 
 
 @pages.get("/notes/{noteId}/delete", access=coach(CUSTOMERS.EDIT), template="customer/delete_note.html")

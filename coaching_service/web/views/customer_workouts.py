@@ -14,7 +14,7 @@ from coaching_service.training.workouts.schemas import WorkoutBlockCopy
 from coaching_service.web.pages import Pages
 from coaching_service.web.views.customer_calendar import days_of_week
 from coaching_service.web.views.customer_layout import load_header, week_path
-from coaching_service.web.views.workout import WorkoutOwnerPages, declare_workout_pages, log_pages
+from coaching_service.web.views.workout import WorkoutOwnerPages, comments, declare_workout_pages, log_pages
 
 pages = Pages("/app/customers/{customerId}")
 
@@ -39,6 +39,7 @@ _CALENDAR = WorkoutOwnerPages(
     place_form=WorkoutBlockCopy,
     move_range=_week_of_block,
     overview_path=lambda customer_id, block: week_path(customer_id, str(block["date"])),
+    load_comments=comments.load_comments,
 )
-declare_workout_pages(_CALENDAR)
+comments.declare(_CALENDAR, declare_workout_pages(_CALENDAR))
 log_pages.declare(_CALENDAR)

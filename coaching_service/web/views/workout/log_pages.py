@@ -78,7 +78,8 @@ def _declare_session_page(owner_pages: WorkoutOwnerPages) -> None:
     async def session_page(ctx: Context, owner_id: ObjectId, block_id: ObjectId) -> dict[str, Any]:
         """The form for the duration, RPE and comment of a session."""
         variables = await owner_pages.load_variables(ctx, owner_id, block_id)
-        return {**variables, "version": variables["block"]["version"]}
+        texts = await logs.read_client_texts(ctx, owner_id, block_id)
+        return {**variables, "version": variables["block"]["version"], "client_texts": texts["clientTexts"]}
 
     @owner_pages.post(f"{BLOCK}/log", form=WorkoutBlockLog(), on=session_page)
     async def log_session(ctx: Context, owner_id: ObjectId, block_id: ObjectId, form: dict[str, Any]) -> Redirect:
@@ -95,6 +96,7 @@ def _declare_log_page(owner_pages: WorkoutOwnerPages) -> Handler:
         block, unit = variables["block"], ctx.caller.company.load_unit
         item = block["items"][items.find_index(block["items"], witem_id)]
         rows = log_rows(item, unit)
+        texts = await logs.read_client_texts(ctx, owner_id, block_id)
         return {
             **variables,
             "version": block["version"],
@@ -104,6 +106,7 @@ def _declare_log_page(owner_pages: WorkoutOwnerPages) -> Handler:
             "too_many_rows": len(rows) > _MAX_ROWS,
             "is_recorded": items.is_recorded(item),
             "recorded_values": _recorded_values(item),
+            "client_texts": texts["ofItems"].get(witem_id, []),
             "options": _question_options(item),
             "log_path": f"{variables['block_path']}/items/{witem_id}/log",
         }

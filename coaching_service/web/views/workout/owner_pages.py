@@ -31,7 +31,7 @@ class WorkoutOwnerPages:
     `owner_type` makes the owner from it. `view` and `edit` are permissions. `layout` is the template that surrounds
     each page, `layout_variables` loads what it shows. `place_form` is the schema of a date or day, `move_range` returns
     the first and last date or day between which items can be moved, and `overview_path` the page that shows a workout
-    among the others.
+    among the others. `load_comments` loads the comments on a workout, for owners who can be written to.
     """
 
     pages: Pages
@@ -44,6 +44,7 @@ class WorkoutOwnerPages:
     place_form: type[Schema]
     move_range: Callable[[Block], tuple[str, str] | tuple[int, int]]
     overview_path: Callable[[ObjectId, Block], str]
+    load_comments: Callable[[Context, ObjectId, ObjectId], Awaitable[dict[str, Any]]] | None = None
 
     def get(
         self, path: str, *, permission: str, template: str, query: Schema | None = None

@@ -40,13 +40,17 @@ def declare(owner_pages: WorkoutOwnerPages) -> Handler:
         if can_edit and block["items"]:
             blocks = await workouts.list_blocks(ctx, owner_pages.owner_type(owner_id), first, last)
             move_targets = [other for other in blocks if not other["isRest"] or other["_id"] == block_id]
+        comments = await owner_pages.load_comments(ctx, owner_id, block_id) if owner_pages.load_comments else {}
+        descriptions = [
+            {**describe_item(item, unit), "results": describe_results(item, unit)} for item in block["items"]
+        ]
         return {
             **variables,
+            **comments,
             **(await load_choices(ctx, query) if can_edit and not block["isRest"] else {}),
             "version": block["version"],
-            "descriptions": [
-                {**describe_item(item, unit), "results": describe_results(item, unit)} for item in block["items"]
-            ],
+            "descriptions": descriptions,
+            "comment_options": [(str(item["_id"]), item["title"]) for item in descriptions],
             "circuits": [(str(circuit["_id"]), f"In {circuit['circuitName']}") for circuit in circuits_of(block)],
             "move_targets": move_targets,
             "proposed_copy": _same_day_next_week(block),

@@ -1,0 +1,217 @@
+"""Messages in the web application: the conversation with a client, the inbox, and comments on workouts."""
+
+from __future__ import annotations
+
+import re
+
+from tests.core.test_uploads import PDF, picture
+from tests.progress.test_message_attachments import MP4
+from tests.support.client import CoachClient
+from tests.support.training import Json, block_with, client_path, task
+from tests.support.visitor import Visitor
+
+INBOX = "/app/inbox"
+
+
+def messages_of(customer: Json) -> str:
+    return f"/app/customers/{customer['_id']}/messages"
+
+
+async def stored(coach: CoachClient, customer: Json) -> list[Json]:
+    messages: list[Json] = (await coach.get(client_path(customer, "messages"))).ok()["docs"]
+    return messages
+
+
+async def write(client: CoachClient, text: str) -> None:
+    (await client.post("/customer/messages", {"text": text})).ok(201)
+
+
+async def test_coach_reads_and_answers_a_message(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    client = await coach.as_client(ana)
+    (await owner_page.get(INBOX)).ok().says("Everything is read")
+    await write(client, "My <b>knee</b>\nhurts")
+
+    inbox = (await owner_page.get(INBOX)).ok().says("Ana", "My <b>knee</b> hurts", "1")
+    assert messages_of(ana) in inbox.links
+    page = (
+        (await owner_page.get(messages_of(ana))).ok().says("My <b>knee</b>", "Not read yet", "Mark 1 message as read")
+    )
+    assert "&lt;b&gt;knee" in page.html
+    assert (await stored(coach, ana))[0]["readAt"] is None, "opening the page changes nothing"
+
+    page = await owner_page.submit(page, messages_of(ana), text="Rest for two days.")
+
+    page.ok().says("Message sent.", "Rest for two days.", "Olga Owner")
+    answer, question = await stored(coach, ana)
+    assert (answer["text"], answer["author"]["type"]) == ("Rest for two days.", "coach")
+    assert question["readAt"] is not None, "answered, so it is read"
+    (await owner_page.get(INBOX)).says("Everything is read")
+    (await owner_page.get(f"{INBOX}?all=true")).says("All conversations", "Rest for two days.")
+
+
+async def test_messages_are_marked_as_read(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    await write(await coach.as_client(ana), "Hello")
+    page = await owner_page.get(messages_of(ana))
+    page = await owner_page.submit(page, f"{messages_of(ana)}/read")
+    page.ok().says("Marked as read.")
+    assert "Mark 1 message" not in page.text
+    assert (await stored(coach, ana))[0]["readAt"] is not None
+
+
+async def test_empty_and_overlong_messages_are_rejected(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    page = await owner_page.get(messages_of(ana))
+    (await owner_page.submit(page, messages_of(ana), text=" ")).ok(400).says("should not be empty")
+    (await owner_page.submit(page, messages_of(ana), text="x" * 5_001)).ok(400).says("must not be longer")
+    assert await stored(coach, ana) == []
+
+
+async def test_file_is_sent(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    path = f"{messages_of(ana)}/file"
+    for name, content, kind in (
+        ("plan.pdf", PDF, "Document"),
+        ("squat.mp4", MP4, "Video"),
+        ("x.png", picture(), "Picture"),
+    ):
+        page = await owner_page.get(messages_of(ana))
+        page = await owner_page.submit(page, path, text=name, file=(name, content))
+        page.ok().says("File sent.", name, kind)
+        [link] = [link for link in page.links if link.startswith("/files/")][:1]
+        assert (await coach.send("GET", link)).status == 200
+    rejected = await owner_page.submit(page, path, text="x", file=("x.exe", b"MZ"))
+    rejected.ok(400).says("must be a PDF, or an MP4 or WebM video, or a JPEG, PNG or WebP picture")
+    assert len(await stored(coach, ana)) == 3
+
+
+async def test_coach_deletes_own_messages_only(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    await write(await coach.as_client(ana), "Hello")
+    page = await owner_page.get(messages_of(ana))
+    page = await owner_page.submit(page, messages_of(ana), text="Oops")
+    message, other = await stored(coach, ana)
+    delete = f"{messages_of(ana)}/{message['_id']}/delete"
+    assert f"{messages_of(ana)}/{other['_id']}/delete" not in page.html
+    (await owner_page.submit(page, delete)).ok().says("Message deleted.", "This message was deleted.")
+    assert (await stored(coach, ana))[0]["text"] is None
+    (await owner_page.submit(page, delete)).ok()
+
+
+async def test_long_conversation_is_read_in_parts(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    for number in range(32):
+        (await coach.post(client_path(ana, "messages"), {"text": f"Number {number}."})).ok(201)
+    page = (await owner_page.get(messages_of(ana))).says("Number 31.", "Number 2.")
+    assert "Number 1." not in page.text
+    [earlier] = [link for link in page.links if "after=" in link]
+    page = (await owner_page.get(earlier.replace("&amp;", "&"))).says("Number 1.", "Number 0.", "Newest messages")
+    assert not re.search(r"Number 2\.", page.text)
+    (await owner_page.get(f"{messages_of(ana)}?after=x")).ok().says("Number 31.")
+    (await owner_page.get(f"{INBOX}?after=x")).ok()
+
+
+async def test_comments_on_a_workout_are_messages(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    block = await block_with(coach, ana, task("Walk"), task("Run"))
+    item, path = block["items"][1], f"/app/customers/{ana['_id']}/blocks/{block['_id']}"
+    page = (await owner_page.get(path)).says("No comments yet.")
+
+    page = await owner_page.submit(page, f"{path}/comments", text="Slowly", item=item["_id"])
+    page.ok().says("Comment sent.", "Slowly", "About Run")
+    page = await owner_page.submit(page, f"{path}/comments", text="Well done", item="")
+    page.ok().says("Well done")
+
+    second, first = await stored(coach, ana)
+    assert first["about"] == {"wblockId": block["_id"], "witemId": item["_id"]}
+    assert second["about"] == {"wblockId": block["_id"], "witemId": None}
+    assert path in (await owner_page.get(messages_of(ana))).links
+    (await owner_page.submit(page, f"{path}/comments", text=" ")).ok(400).says("should not be empty")
+    (await coach.delete(client_path(ana, "wblocks", block["_id"], "witems", item["_id"]))).ok(204)
+    (await owner_page.get(path)).says("About an item that was removed")
+
+
+async def test_program_has_no_comments(coach: CoachClient, owner_page: Visitor) -> None:
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    block = (await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "One", "day": 1})).ok(201)
+    page = (await owner_page.get(f"/app/programs/{program['_id']}/blocks/{block['_id']}")).ok()
+    assert "Comments" not in page.text
+
+
+async def test_message_to_many_clients(coach: CoachClient, owner_page: Visitor) -> None:
+    clients = [await coach.create_customer(name) for name in ("Ana", "Bo")]
+    bulk = "/app/customers/bulk"
+    query = "&".join(f"ids={client['_id']}" for client in clients)
+    page = (await owner_page.get(f"{bulk}?action=message&{query}")).ok().says("Send a message", "2 clients")
+    (await owner_page.submit(page, bulk, text=" ")).ok(400)
+    (await owner_page.submit(page, bulk, text="Closed on Monday.")).ok().says("2 clients changed")
+    for client in clients:
+        assert [message["text"] for message in await stored(coach, client)] == ["Closed on Monday."]
+
+
+async def test_notes_are_pinned_and_marked_as_health(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    path = f"/app/customers/{ana['_id']}/notes"
+    page = await owner_page.get(path)
+    page = await owner_page.submit(page, path, content="Knee", isHealth="true", isPinned="true")
+    page.ok().says("Knee", "Pinned", "Health", "Olga Owner")
+    page = await owner_page.submit(page, path, content="Likes rowing")
+    [plain, flagged] = (await coach.get(client_path(ana, "notes"))).ok()
+    assert (plain["isPinned"], plain["isHealth"], flagged["isPinned"], flagged["isHealth"]) == (
+        False,
+        False,
+        True,
+        True,
+    )
+    assert page.text.index("Knee") < page.text.index("Likes rowing"), "pinned notes come first"
+
+    page = await owner_page.submit(page, f"{path}/{flagged['_id']}/flags", isPinned=None)
+
+    page.ok().says("Note changed.")
+    assert "Pinned" not in page.text
+    [_, changed] = (await coach.get(client_path(ana, "notes"))).ok()
+    assert (changed["isPinned"], changed["isHealth"], changed["content"]) == (False, True, flagged["content"])
+
+
+async def test_words_of_the_client_are_not_a_field_of_the_log_form(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    question = {"label": "How was it?", "type": "text", "required": True}
+    block = await block_with(
+        coach, ana, task("Walk"), {"type": "FORM", "form": {"name": "Check-in", "questions": [question]}}
+    )
+    walk, form = block["items"]
+    client = await coach.as_client(ana)
+    log = f"/customer/wblocks/{block['_id']}"
+    answers = [{"questionId": form["form"]["questions"][0]["_id"], "value": "Hard"}]
+    (await client.put(f"{log}/witems/{walk['_id']}/log", {"comment": "My words"})).ok()
+    (await client.put(f"{log}/witems/{form['_id']}/log", {"answers": answers})).ok()
+    (await client.put(f"{log}/log", {"comment": "Whole session", "sessionRpe": 5})).ok()
+    path = f"/app/customers/{ana['_id']}/blocks/{block['_id']}"
+
+    page = (await owner_page.get(f"{path}/items/{walk['_id']}/log")).says("My words", "who alone can change them")
+    assert "comment" not in page.form(f"{path}/items/{walk['_id']}/log/task").controls
+    (await owner_page.submit(page, f"{path}/items/{walk['_id']}/log/task")).ok().says("Log saved.")
+    page = (await owner_page.get(f"{path}/items/{form['_id']}/log")).says("How was it?", "Hard")
+    (await owner_page.submit(page, f"{path}/items/{form['_id']}/log/form", comment="From me")).ok().says("Log saved.")
+    page = (await owner_page.get(f"{path}/log")).says("Whole session")
+    (await owner_page.submit(page, f"{path}/log", sessionRpe="7")).ok().says("Session saved.")
+
+    read = (await coach.get(client_path(ana, "wblocks", block["_id"]))).ok()
+    assert (read["comment"], read["sessionRpe"]) == ("Whole session", 7)
+    assert [item["comment"] for item in read["items"]] == ["My words", "From me"]
+    assert [answer["value"] for answer in read["items"][1]["answers"]] == ["Hard"]
+    page = (await owner_page.get(f"{path}/items/{walk['_id']}/log")).says("What Ana wrote stays.")
+    (await owner_page.submit(page, f"{path}/items/{walk['_id']}/log/undo")).ok()
+    cleared = (await coach.get(client_path(ana, "wblocks", block["_id"]))).ok()["items"][0]
+    assert (cleared["isCompleted"], cleared["comment"]) == (False, "My words")
+
+
+async def test_mail_about_messages_is_turned_off_for_the_company(coach: CoachClient, owner_page: Visitor) -> None:
+    path = "/app/settings/company"
+    page = await owner_page.get(path)
+    (await owner_page.submit(page, path, companyName="Renamed")).ok()
+    assert (await coach.get("/coach/account")).ok()["notifications"] == {"messages": True}
+    page = await owner_page.get(path)
+    (await owner_page.submit(page, path, notifications__messages=None)).ok().says("Changes saved.")
+    assert (await coach.get("/coach/account")).ok()["notifications"] == {"messages": False}
