@@ -104,8 +104,13 @@ class Settings(BaseSettings):
     max_body_bytes: Size = Field(default=1_048_576, description="Largest JSON request body, in bytes.")
     max_photo_bytes: Size = Field(default=15_000_000, description="Largest photo, in bytes.")
     max_plan_bytes: Size = Field(default=25_000_000, description="Largest nutrition plan, in bytes.")
-    max_attachment_bytes: Size = Field(default=100_000_000, description="Largest attachment of a message, in bytes.")
-    max_photo_pixels: Size = Field(default=40_000_000, description="Largest photo, in pixels once decoded.")
+    max_attachment_bytes: Size = Field(
+        default=100_000_000,
+        description="Largest attachment of a message, and picture or video of an exercise, in bytes.",
+    )
+    max_photo_pixels: Size = Field(
+        default=40_000_000, description="Largest picture, in pixels once decoded, all frames of an animation together."
+    )
     database_concurrency: int = Field(
         default=8,
         ge=1,

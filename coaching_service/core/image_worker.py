@@ -11,16 +11,19 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from typing import IO
 
 from PIL import Image, ImageCms, ImageOps, UnidentifiedImageError
 
 THUMBNAIL_SIDE = 320
 MAX_SIDE = 4096
+MAX_FRAMES = 2000
 MAX_MESSAGE_BYTES = 4096
 
-Image.MAX_IMAGE_PIXELS = None  # `rewrite` has its own limit, which it checks before decoding
+# Pillow compares the size of a picture, and of each frame, with `Image.MAX_IMAGE_PIXELS` before it reserves memory.
+warnings.simplefilter("error", Image.DecompressionBombWarning)
 
 
 def main(connection: socket.socket) -> None:
@@ -33,31 +36,49 @@ def main(connection: socket.socket) -> None:
         with source, image, thumbnail:
             request = json.loads(message)
             try:
-                reply = {"format": rewrite(source, image, thumbnail, request["formats"], request["pixels"])}
+                Image.MAX_IMAGE_PIXELS = request["pixels"]
+                reply = {"format": rewrite(source, image, thumbnail, **request)}
             except Exception as error:  # noqa: BLE001 - decoders fail with any exception on broken files
                 reply = {"error": _ERRORS.get(type(error), "broken")}
         connection.sendall(json.dumps(reply).encode())
 
 
 class TooManyPixels(Exception):
-    """The image has more pixels than the limit."""
+    """The image, or all frames of an animation together, have more pixels than the limit."""
 
 
-_ERRORS: dict[type[Exception], str] = {TooManyPixels: "pixels", UnidentifiedImageError: "type"}
+_ERRORS: dict[type[Exception], str] = {
+    TooManyPixels: "pixels",
+    Image.DecompressionBombWarning: "pixels",
+    Image.DecompressionBombError: "pixels",
+    UnidentifiedImageError: "type",
+}
 
 
-def rewrite(source: IO[bytes], image: IO[bytes], thumbnail: IO[bytes], formats: Sequence[str], max_pixels: int) -> str:
+def rewrite(
+    source: IO[bytes],
+    image: IO[bytes],
+    thumbnail: IO[bytes],
+    *,
+    formats: Sequence[str],
+    pixels: int,
+    animated: bool,
+) -> str:
     """Write the picture in `source` to `image`, and a JPEG of at most 320 x 320 pixels to `thumbnail`.
 
-    Returns its format. The copy is upright, in sRGB and holds nothing but pixels: no EXIF, no location, no comments,
-    no further frames. Raises TooManyPixels, and any other exception if the source is not a complete picture of one of
-    the `formats`.
+    Returns its format. The copy is upright, in sRGB and holds nothing but pixels: no EXIF, no location, no comments.
+    With `animated`, a GIF or WebP keeps its frames, which together have at most `pixels` pixels; otherwise only the
+    first frame is kept. Raises TooManyPixels, and any other exception if the source is not a complete picture of one
+    of the `formats`.
     """
     source.seek(0)
     with Image.open(source, formats=list(formats)) as picture:
         format_name = str(picture.format)
-        if picture.width * picture.height > max_pixels:
+        if picture.width * picture.height > pixels:
             raise TooManyPixels
+        if animated and format_name in ("GIF", "WEBP") and getattr(picture, "is_animated", False):
+            _rewrite_animation(picture, image, thumbnail, pixels)
+            return format_name
         picture.draft("RGB", (MAX_SIDE, MAX_SIDE))  # decodes a JPEG no larger than it is stored
         picture.load()
         ImageOps.exif_transpose(picture, in_place=True)
@@ -68,6 +89,39 @@ def rewrite(source: IO[bytes], image: IO[bytes], thumbnail: IO[bytes], formats: 
         converted.thumbnail((THUMBNAIL_SIDE, THUMBNAIL_SIDE))
         _on_white(converted).save(thumbnail, "JPEG", quality=80)
         return format_name
+
+
+def _rewrite_animation(picture: Image.Image, image: IO[bytes], thumbnail: IO[bytes], max_pixels: int) -> None:
+    frames: list[Image.Image] = []
+    durations: list[int] = []
+    total = 0
+    for frame in _iterate_frames(picture):
+        total += frame.width * frame.height
+        if total > max_pixels or len(frames) == MAX_FRAMES:
+            raise TooManyPixels
+        durations.append(int(frame.info.get("duration") or 100))
+        converted = _to_8_bit_srgb(frame)
+        converted = converted.copy() if converted is frame else converted
+        converted.info.clear()
+        converted.thumbnail((MAX_SIDE, MAX_SIDE))
+        frames.append(converted)
+    options = {"save_all": True, "append_images": frames[1:], "duration": durations, "loop": 0}
+    frames[0].save(image, str(picture.format), **options)
+    frames[0].thumbnail((THUMBNAIL_SIDE, THUMBNAIL_SIDE))
+    _on_white(frames[0]).save(thumbnail, "JPEG", quality=80)
+
+
+def _iterate_frames(picture: Image.Image) -> Iterator[Image.Image]:
+    """Iterate over the frames of an animation. A broken frame raises an exception; the end is where none follows."""
+    number = 0
+    while True:
+        try:
+            picture.seek(number)
+        except EOFError:
+            return
+        picture.load()
+        yield picture
+        number += 1
 
 
 def _to_8_bit_srgb(picture: Image.Image) -> Image.Image:

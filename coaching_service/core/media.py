@@ -1,4 +1,7 @@
-"""Validation of uploaded files by their content. Images are decoded and encoded again, without any metadata."""
+"""Validation of uploaded files by their content.
+
+Images are decoded and encoded again, without any metadata; videos keep their encoded pictures and sound only.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,24 @@ from pathlib import Path
 from typing import IO, Any
 
 from coaching_service.core.errors import Unavailable
-from coaching_service.core.video import MP4, WEBM, is_whole_video, recognise_video
+from coaching_service.core.video import (
+    MP4,
+    VIDEO_TYPES,
+    WEBM,
+    BrokenVideo,
+    UnsupportedTrack,
+    UnsupportedVideo,
+    clean_video,
+    is_video,
+)
 
-JPEG, PNG, WEBP, PDF = "image/jpeg", "image/png", "image/webp", "application/pdf"
+JPEG, PNG, WEBP, GIF, PDF = "image/jpeg", "image/png", "image/webp", "image/gif", "application/pdf"
 IMAGE_TYPES = (JPEG, PNG, WEBP)
-_EXTENSIONS = {JPEG: ".jpg", PNG: ".png", WEBP: ".webp", PDF: ".pdf", MP4: ".mp4", WEBM: ".webm"}
+# Pictures, also moving ones, and videos. Where GIF is accepted, pictures keep all their frames.
+MEDIA_TYPES = (*IMAGE_TYPES, GIF, *VIDEO_TYPES)
+_EXTENSIONS = {JPEG: ".jpg", PNG: ".png", WEBP: ".webp", GIF: ".gif", PDF: ".pdf", MP4: ".mp4", WEBM: ".webm"}
 
-_FORMATS = {"JPEG": JPEG, "PNG": PNG, "WEBP": WEBP}
+_FORMATS = {"JPEG": JPEG, "PNG": PNG, "WEBP": WEBP, "GIF": GIF}
 _WORKER = Path(__file__).with_name("image_worker.py")
 _WORKER_SECONDS = 60.0
 _MAX_REPLY_BYTES = 4096
@@ -71,8 +85,9 @@ class ImageProcessor:
     async def rewrite(self, file: IO[bytes], content_types: Sequence[str], max_pixels: int) -> ValidatedFile:
         """Returns the image, upright and without metadata, and its thumbnail.
 
-        Raises InvalidFile if it is broken, too large or of another content type, and Unavailable if decoding it takes
-        too long or crashes the worker.
+        `max_pixels`: of all frames together. With GIF among the `content_types`, all frames are kept, otherwise the
+        first. Raises InvalidFile if it is broken, too large or of another content type, and Unavailable if decoding it
+        takes too long or crashes the worker.
         """
         formats = [name for name, content_type in _FORMATS.items() if content_type in content_types]
         with ExitStack() as on_failure:
@@ -80,14 +95,16 @@ class ImageProcessor:
                 on_failure.enter_context(tempfile.TemporaryFile(prefix=f"coaching-{name}-"))
                 for name in ("image", "thumbnail")
             )
+            request = {"formats": formats, "pixels": max_pixels, "animated": GIF in content_types}
             async with self._lock:
-                reply = await self._request({"formats": formats, "pixels": max_pixels}, [file, image, thumbnail])
+                reply = await self._request(request, [file, image, thumbnail])
             if reply.get("error") == "pixels":
-                raise InvalidFile(f"must not have more than {max_pixels} pixels", "TOO_MANY_PIXELS")
+                frames = " in all frames together" if GIF in content_types else ""
+                raise InvalidFile(f"must not have more than {max_pixels} pixels{frames}", "TOO_MANY_PIXELS")
             if reply.get("error") == "broken":
                 raise InvalidFile("must be a whole picture", "BROKEN_IMAGE")
             if "format" not in reply:
-                raise InvalidFile(f"must be one of: {', '.join(content_types)}", "UNSUPPORTED_FILE_TYPE")
+                raise _unsupported(content_types)
             on_failure.pop_all()
         image.seek(0)
         thumbnail.seek(0)
@@ -138,13 +155,13 @@ async def validate_file(
 ) -> ValidatedFile:
     """Returns `file` if it is complete and of one of the `content_types`; an image is rewritten by `images`.
 
-    Raises InvalidFile otherwise.
+    Metadata of a video is overwritten in `file` itself. Raises InvalidFile otherwise.
     """
     head = file.read(_SNIFFED_BYTES)
     if PDF in content_types and head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"%PDF-"):
         return _validate_pdf(file)
-    if (video := recognise_video(head)) is not None and video in content_types:
-        return _validate_video(file, video)
+    if is_video(head) and set(VIDEO_TYPES) & set(content_types):
+        return await asyncio.to_thread(_validate_video, file, content_types)
     return await images.rewrite(file, content_types, max_pixels)
 
 
@@ -157,8 +174,21 @@ def _validate_pdf(file: IO[bytes]) -> ValidatedFile:
     return ValidatedFile(PDF, file)
 
 
-def _validate_video(file: IO[bytes], content_type: str) -> ValidatedFile:
-    if not is_whole_video(file, content_type):
-        raise InvalidFile("must be a whole video", "BROKEN_VIDEO")
+def _validate_video(file: IO[bytes], content_types: Sequence[str]) -> ValidatedFile:
+    try:
+        content_type = clean_video(file)
+    except UnsupportedVideo:
+        raise _unsupported(content_types) from None
+    except UnsupportedTrack:
+        message = "must contain only picture and sound: other tracks, such as GPS positions, show where it was recorded"
+        raise InvalidFile(message, "UNSUPPORTED_TRACK") from None
+    except BrokenVideo:
+        raise InvalidFile("must be a whole video", "BROKEN_VIDEO") from None
+    if content_type not in content_types:
+        raise _unsupported(content_types)
     file.seek(0)
     return ValidatedFile(content_type, file)
+
+
+def _unsupported(content_types: Sequence[str]) -> InvalidFile:
+    return InvalidFile(f"must be one of: {', '.join(content_types)}", "UNSUPPORTED_FILE_TYPE")

@@ -1,73 +1,271 @@
-"""Videos: recognised by their content, and checked to be whole, without decoding them.
+"""Validation of MP4 and WebM files by their structure, and removal of all that is neither picture nor sound.
 
-MP4 is ISO/IEC 14496-12 (a file of boxes, each with its size and type); WebM is EBML (RFC 8794) with the document type
-`webm`.
+A video is not decoded: only its boxes (MP4, ISO/IEC 14496-12) or elements (WebM, RFC 8794 and 9559) are walked. What a
+video needs to be played stays; metadata, such as the location, is overwritten in place with empty padding of the same
+size, so that no offset changes. A track of another kind (cameras write GPS positions as such) cannot be removed that
+way, so the file is rejected.
 """
 
 from __future__ import annotations
 
-import struct
+import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import IO
 
 MP4, WEBM = "video/mp4", "video/webm"
 VIDEO_TYPES = (MP4, WEBM)
-_MP4_BRANDS = frozenset(
-    {b"isom", b"iso2", b"iso3", b"iso4", b"iso5", b"iso6", b"mp41", b"mp42", b"avc1", b"dash", b"M4V "}
-)
-_OTHER_BRANDS = frozenset({b"qt  ", b"heic", b"heix", b"hevc", b"mif1", b"msf1", b"avif", b"avis", b"crx ", b"M4A "})
-_EBML, _DOCUMENT_TYPE, _SEGMENT = b"\x1a\x45\xdf\xa3", b"\x42\x82\x84webm", b"\x18\x53\x80\x67"
-_MAX_BOXES = 10_000
+
+_MAX_ENTRIES = 500_000  # boxes or elements; half an hour recorded by a browser has about 150,000
+_ZEROS = bytes(64 * 1024)
 
 
-def recognise_video(head: bytes) -> str | None:
-    """Return the content type of a file that begins with `head` (at least 100 bytes of it), or None for no video."""
-    if head[4:8] == b"ftyp":
-        length = int.from_bytes(head[:4], "big")
-        brands = {head[8:12], *(head[at : at + 4] for at in range(16, min(length, len(head)), 4))}
-        is_mp4 = head[8:12] not in _OTHER_BRANDS and bool(brands & _MP4_BRANDS)
-        return MP4 if is_mp4 else None
-    if head.startswith(_EBML) and _DOCUMENT_TYPE in head[:100]:
-        return WEBM
-    return None
+class BrokenVideo(Exception):
+    """The file is incomplete, or its structure is invalid."""
 
 
-def is_whole_video(file: IO[bytes], content_type: str) -> bool:
-    """Return whether a video was stored to its end; the position in `file` changes."""
-    size = file.seek(0, 2)
-    if content_type == WEBM:
-        return _is_whole_webm(file, size)
-    boxes = dict(_boxes(file, size))
-    return b"moov" in boxes and bool(boxes.keys() & {b"mdat", b"moof"}) and max(boxes.values()) == size
+class UnsupportedVideo(Exception):
+    """The file is of another format than MP4 and WebM, or contains no picture."""
 
 
-def _boxes(file: IO[bytes], size: int) -> Iterator[tuple[bytes, int]]:
-    """Yield the type of each box of an MP4 file and where it ends."""
-    start = 0
-    for _ in range(_MAX_BOXES):
-        file.seek(start)
-        header = file.read(16)
-        if len(header) < 8:
-            return
-        length, kind = struct.unpack(">I4s", header[:8])
-        if length == 1 and len(header) == 16:  # the size follows as 64 bits
-            length = int.from_bytes(header[8:], "big")
-        elif length == 0:  # to the end of the file
-            length = size - start
-        if length < 8:
-            return
-        start += length
-        yield kind, start
+class UnsupportedTrack(Exception):
+    """The file has a track that is neither picture nor sound; it may contain the location."""
 
 
-def _is_whole_webm(file: IO[bytes], size: int) -> bool:
-    """A segment states its size, unless it was recorded live: then its size is unknown and so is its end."""
+@dataclass(frozen=True)
+class _Entry:
+    """A box or element: its name, where it begins, where its content begins, and where both end."""
+
+    name: bytes
+    start: int
+    content: int
+    end: int
+
+
+def is_video(head: bytes) -> bool:
+    """Return whether a file with these first bytes claims to be an MP4 or a WebM file."""
+    return head[4:8] == b"ftyp" or head.startswith(_EBML)
+
+
+def clean_video(file: IO[bytes]) -> str:
+    """Remove metadata from a video, in place, and return its content type.
+
+    Takes bounded memory, and time in proportion to the number of boxes or elements. Raises BrokenVideo,
+    UnsupportedVideo, UnsupportedTrack.
+    """
+    size = file.seek(0, os.SEEK_END)
     file.seek(0)
-    head = file.read(4096)
-    at = head.find(_SEGMENT)
-    if at < 0 or (at := at + len(_SEGMENT)) >= len(head) or head[at] == 0:
-        return False
-    width = 9 - head[at].bit_length()
-    stated = int.from_bytes(head[at : at + width], "big") & ((1 << 7 * width) - 1)
-    is_unknown = stated == (1 << 7 * width) - 1
-    return is_unknown or at + width + stated <= size
+    if file.read(4) == _EBML:
+        _clean_webm(file, size)
+        return WEBM
+    _clean_mp4(file, size)
+    return MP4
+
+
+class _Budget:
+    """Counts the entries of a file. Raises BrokenVideo for too many."""
+
+    def __init__(self) -> None:
+        self._left = _MAX_ENTRIES
+
+    def spend(self) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise BrokenVideo
+
+
+def _read(file: IO[bytes], start: int, length: int) -> bytes:
+    file.seek(start)
+    content = file.read(length)
+    if len(content) != length:
+        raise BrokenVideo
+    return content
+
+
+def _write_zeros(file: IO[bytes], start: int, end: int) -> None:
+    file.seek(start)
+    while start < end:
+        start += file.write(_ZEROS[: end - start])
+
+
+# --- MP4 -----------------------------------------------------------------------------------------------------------
+
+# The QuickTime brand `qt  ` and those of pictures and sound alone are not among them.
+_BRANDS = {
+    *(b"isom", b"iso2", b"iso3", b"iso4", b"iso5", b"iso6", b"iso7", b"iso8", b"iso9"),
+    *(b"mp41", b"mp42", b"avc1", b"M4V ", b"M4VH", b"M4VP", b"MSNV", b"dash", b"cmfc", b"cmf2", b"hvc1", b"av01"),
+}
+# By container, the boxes that players need. `free` boxes are padding.
+_BOXES: dict[bytes, set[bytes]] = {
+    b"": {b"ftyp", b"styp", b"moov", b"mdat", b"moof", b"sidx", b"ssix", b"prft", b"mfra", b"pdin", b"free"},
+    b"moov": {b"mvhd", b"trak", b"mvex", b"iods", b"free"},
+    b"trak": {b"tkhd", b"tref", b"edts", b"mdia", b"free"},
+    b"mdia": {b"mdhd", b"hdlr", b"elng", b"minf", b"free"},
+    b"minf": {b"vmhd", b"smhd", b"nmhd", b"gmhd", b"hdlr", b"dinf", b"stbl", b"free"},
+    b"moof": {b"mfhd", b"traf", b"free"},
+    b"traf": {b"tfhd", b"tfdt", b"trun", b"subs", b"sbgp", b"sgpd", b"saiz", b"saio", b"free"},
+}
+_PADDING = (b"free", b"skip")
+_PICTURE, _ALLOWED_TRACKS = b"vide", {b"vide", b"soun", b"tmcd"}  # tmcd: time codes
+
+
+def _clean_mp4(file: IO[bytes], size: int) -> None:
+    _require_mp4_brand(file, size)
+    handlers: set[bytes] = set()
+    names: set[bytes] = set()
+    _clean_boxes(file, b"", 0, size, _Budget(), handlers, names)
+    if not {b"moov", b"mdat"} <= names:
+        raise BrokenVideo
+    if _PICTURE not in handlers:
+        raise UnsupportedVideo
+    if not handlers <= _ALLOWED_TRACKS:
+        raise UnsupportedTrack
+
+
+def _require_mp4_brand(file: IO[bytes], size: int) -> None:
+    first = next(_iterate_boxes(file, 0, size, _Budget()))
+    length = min(first.end - first.content, 1024)
+    brands = _read(file, first.content, length)
+    major, compatible = brands[:4], {brands[at : at + 4] for at in range(8, length, 4)}
+    if first.name != b"ftyp" or major == b"qt  " or not {major, *compatible} & _BRANDS:
+        raise UnsupportedVideo
+
+
+def _clean_boxes(
+    file: IO[bytes],
+    container: bytes,
+    start: int,
+    end: int,
+    budget: _Budget,
+    handlers: set[bytes],
+    names: set[bytes],
+) -> None:
+    """Turn every box in a container that is not needed into padding, and add the kinds of tracks to `handlers`."""
+    for box in _iterate_boxes(file, start, end, budget):
+        names.add(box.name)
+        if box.name not in _BOXES[container] or box.name in _PADDING:
+            file.seek(box.start + 4)
+            file.write(b"free")
+            _write_zeros(file, box.content, box.end)
+        elif box.name == b"hdlr" and container == b"mdia":
+            handlers.add(_read(file, box.content + 8, 4))
+        elif box.name in _BOXES:
+            _clean_boxes(file, box.name, box.content, box.end, budget, handlers, names)
+
+
+def _iterate_boxes(file: IO[bytes], start: int, end: int, budget: _Budget) -> Iterator[_Entry]:
+    """Iterate over the boxes between two positions. Raises BrokenVideo if they do not fill that space exactly."""
+    while start < end:
+        budget.spend()
+        header = _read(file, start, 8)
+        length, content = int.from_bytes(header[:4], "big"), start + 8
+        if length == 1:
+            length, content = int.from_bytes(_read(file, start + 8, 8), "big"), start + 16
+        box_end = end if length == 0 else start + length
+        if box_end < content or box_end > end:
+            raise BrokenVideo
+        yield _Entry(header[4:8], start, content, box_end)
+        start = box_end
+
+
+# --- WebM ----------------------------------------------------------------------------------------------------------
+
+_EBML = b"\x1a\x45\xdf\xa3"
+_DOC_TYPE = b"\x42\x82"
+_SEGMENT, _TRACKS, _CLUSTER = b"\x18\x53\x80\x67", b"\x16\x54\xae\x6b", b"\x1f\x43\xb6\x75"
+_SEEK_HEAD, _INFO, _CUES = b"\x11\x4d\x9b\x74", b"\x15\x49\xa9\x66", b"\x1c\x53\xbb\x6b"
+_VOID = b"\xec"
+_TRACK_ENTRY, _TRACK_TYPE = b"\xae", b"\x83"
+# The children of a cluster: they follow it directly when its size is unknown, as in a recording by a browser.
+_CLUSTER_CHILDREN = {b"\xe7", b"\xa3", b"\xa0", b"\xa7", b"\xab"}
+_NEEDED = {_SEEK_HEAD, _INFO, _TRACKS, _CUES, _CLUSTER, *_CLUSTER_CHILDREN}
+_PICTURE_TRACK, _SOUND_TRACK = 1, 2
+_MAX_NUMBER_BYTES = 8
+
+
+def _clean_webm(file: IO[bytes], size: int) -> None:
+    budget = _Budget()
+    header = _read_element(file, 0, size)
+    if _find(file, header, _DOC_TYPE, budget).rstrip(b"\0") != b"webm":
+        raise UnsupportedVideo
+    if header.end >= size:
+        raise BrokenVideo
+    segment = _read_element(file, header.end, size)
+    if segment.name != _SEGMENT:
+        raise BrokenVideo
+    kinds, has_content = _clean_segment(file, segment, budget)
+    if not has_content or segment.end < size:  # what follows is no part of the video
+        raise BrokenVideo
+    if _PICTURE_TRACK not in kinds:
+        raise UnsupportedVideo
+    if not kinds <= {_PICTURE_TRACK, _SOUND_TRACK}:
+        raise UnsupportedTrack
+
+
+def _clean_segment(file: IO[bytes], segment: _Entry, budget: _Budget) -> tuple[set[int], bool]:
+    """Turn every element that is not needed into padding.
+
+    Returns the kinds of the tracks, and whether the segment has any picture or sound.
+    """
+    kinds: set[int] = set()
+    has_content = False
+    for element in _children(file, segment, budget):
+        if element.name == _TRACKS:
+            tracks = [each for each in _children(file, element, budget) if each.name == _TRACK_ENTRY]
+            kinds |= {int.from_bytes(_find(file, track, _TRACK_TYPE, budget), "big") for track in tracks}
+        elif element.name not in _NEEDED:
+            _void(file, element)
+        has_content |= element.name == _CLUSTER
+    return kinds, has_content
+
+
+def _children(file: IO[bytes], parent: _Entry, budget: _Budget) -> Iterator[_Entry]:
+    """Iterate over the elements in another one; a cluster of unknown size is followed by its own."""
+    start = parent.content
+    while start < parent.end:
+        budget.spend()
+        element = _read_element(file, start, parent.end)
+        yield element
+        start = element.end
+
+
+def _find(file: IO[bytes], parent: _Entry, name: bytes, budget: _Budget) -> bytes:
+    """Return the content of the first child with this name, at most 64 bytes of it; nothing if there is none."""
+    for child in _children(file, parent, budget):
+        if child.name == name:
+            return _read(file, child.content, min(child.end - child.content, 64))
+    return b""
+
+
+def _read_element(file: IO[bytes], start: int, end: int) -> _Entry:
+    """Return the element at a position. Raises BrokenVideo if it does not end before `end`."""
+    name = _read_number(file, start, end, 4)
+    size = _read_number(file, start + len(name), end, _MAX_NUMBER_BYTES)
+    content = start + len(name) + len(size)
+    length = int.from_bytes(size, "big") & ~(1 << 7 * len(size))
+    if length == (1 << 7 * len(size)) - 1:  # unknown
+        if name not in (_SEGMENT, _CLUSTER):
+            raise BrokenVideo
+        return _Entry(name, start, content, end if name == _SEGMENT else content)
+    if content + length > end:
+        raise BrokenVideo
+    return _Entry(name, start, content, content + length)
+
+
+def _read_number(file: IO[bytes], start: int, end: int, max_bytes: int) -> bytes:
+    """Return the bytes of a number of variable length: the leading zero bits of its first byte are its length."""
+    first = _read(file, start, 1)
+    length = 9 - first[0].bit_length()
+    if length > max_bytes or start + length > end:
+        raise BrokenVideo
+    return first + _read(file, start + 1, length - 1)
+
+
+def _void(file: IO[bytes], element: _Entry) -> None:
+    """Turn an element into padding of the same size."""
+    length = element.end - element.start
+    size_bytes = 8 if length >= 1 + _MAX_NUMBER_BYTES else 1
+    content = length - 1 - size_bytes
+    file.seek(element.start)
+    file.write(_VOID + (content | 1 << 7 * size_bytes).to_bytes(size_bytes, "big"))
+    _write_zeros(file, element.end - content, element.end)

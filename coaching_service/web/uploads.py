@@ -67,6 +67,6 @@ async def with_file(
         raise invalid_field(page.upload.file_field, f"must not be larger than {max_size}", code="FILE_TOO_LARGE")
     if upload.file is None:
         raise invalid_field(page.upload.file_field, "must be chosen", code="REQUIRED")
-    async with store_upload(ctx, upload, page.upload, arguments["customer_id"], limits.photo_pixels) as file:
+    async with store_upload(ctx, upload, page.upload, arguments.get("customer_id"), limits.photo_pixels) as file:
         arguments["file"] = file
         yield replace(page, handler=attach_file(page.handler, file))

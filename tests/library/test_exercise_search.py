@@ -140,16 +140,73 @@ FIRST_HITS = {
     "muscle up": "Bar Muscle-Up",
     "sled push": "Sled Push",
 }
+SPANISH_HITS = {
+    "sentadilla": "Barbell Back Squat",
+    "Sentadillas": "Barbell Back Squat",
+    "sentadilla frontal": "Barbell Front Squat",
+    "sentadilla búlgara": "Bulgarian Split Squat",
+    "sentadilla bulgara": "Bulgarian Split Squat",
+    "sentadilla con salto": "Squat Jump",
+    "press de banca": "Barbell Bench Press",
+    "press banca": "Barbell Bench Press",
+    "press inclinado": "Incline Barbell Bench Press",
+    "press militar": "Barbell Overhead Press",
+    "press de hombros": "Seated Dumbbell Shoulder Press",
+    "PRESS FRANCES": "EZ Bar Skull Crusher",
+    "peso muerto": "Barbell Deadlift",
+    "peso muerto rumano": "Romanian Deadlift",
+    "dominadas": "Pull-Up",
+    "dominada": "Pull-Up",
+    "jalon": "Lat Pulldown",
+    "jalón al pecho": "Lat Pulldown",
+    "remo con barra": "Barbell Row",
+    "remo con mancuerna": "Dumbbell Row",
+    "remo en polea": "Seated Cable Row",
+    "curl biceps": "Barbell Curl",
+    "curl martillo": "Hammer Curl",
+    "curl femoral": "Lying Leg Curl",
+    "extensión de tríceps": "Triceps Pushdown",
+    "fondos": "Triceps Dip",
+    "flexiones": "Push-Up",
+    "lagartijas": "Push-Up",
+    "zancadas": "Forward Lunge",
+    "estocada": "Forward Lunge",
+    "prensa": "Leg Press",
+    "extensión de cuádriceps": "Leg Extension",
+    "empuje de cadera": "Barbell Hip Thrust",
+    "puente de glúteos": "Glute Bridge",
+    "gemelos": "Bodyweight Calf Raise",
+    "elevacion lateral": "Dumbbell Lateral Raise",
+    "elevaciones laterales": "Dumbbell Lateral Raise",
+    "plancha": "Plank",
+    "abdominales": "Crunch",
+    "giro ruso": "Russian Twist",
+    "rueda abdominal": "Ab Wheel Rollout",
+    "saltar la cuerda": "Basic Jump Rope",
+    "correr": "Easy Run",
+    "natacion": "Freestyle Swimming",
+    "aperturas": "Dumbbell Fly",
+    "arrancada": "Snatch",
+    "levantamiento turco": "Turkish Get-Up",
+    "salto al cajón": "Box Jump",
+    "postura del niño": "Child's Pose",
+    "buenos dias": "Barbell Good Morning",
+    "sentadila": "Barbell Back Squat",
+    "peso muetro": "Barbell Deadlift",
+}
 NAMES = {ObjectId(): entry["name"] for entry in shared.entries()}
 
 
 def _entry(exercise_id: ObjectId, entry: shared.LibraryEntry) -> SearchEntry:
-    names = [entry["name"], *entry["aliases"]]
-    texts = [*names, *entry["tags"], *entry["primary"], *entry["secondary"], entry["equipment"]]
+    spanish = entry["translations"]["es"]
+    names = [entry["name"], spanish["name"]]
+    aliases = [*entry["aliases"], *spanish["aliases"]]
+    texts = [*names, *aliases, *entry["tags"], *entry["primary"], *entry["secondary"], entry["equipment"]]
     return {
         "_id": exercise_id,
         "search": "\n".join(map(normalize, texts)),
         "names": len(names),
+        "aliases": len(aliases),
     }
 
 
@@ -167,6 +224,18 @@ def test_the_table_has_a_hundred_queries() -> None:
 @pytest.mark.parametrize(("query", "name"), FIRST_HITS.items())
 def test_first_hit_in_the_shared_library(query: str, name: str) -> None:
     assert _names(search(ENTRIES, query, {}))[0] == name
+
+
+@pytest.mark.parametrize(("query", "name"), SPANISH_HITS.items())
+def test_first_hit_in_spanish(query: str, name: str) -> None:
+    """Contract 6: the shared library has Spanish names; accents do not matter."""
+    assert _names(search(ENTRIES, query, {}))[0] == name
+
+
+async def test_spanish_search_answers_english_names(coach: CoachClient) -> None:
+    [first] = (await _list(coach, "press de banca", size=1))["docs"]
+    assert first["name"] == "Barbell Bench Press"
+    assert first["translations"]["es"]["name"] == "Press de banca con barra"
 
 
 def test_search_by_muscle_abbreviation_finds_exercises() -> None:

@@ -115,6 +115,14 @@ async def test_invalid_exercise_is_rejected_with_its_field(
     assert [message for message in error["message"] if message.startswith(field)], error
 
 
+async def test_only_shared_exercises_have_movement_and_translations(coach: CoachClient) -> None:
+    own = await coach.create_exercise()
+    names = ("movementPattern", "force", "mechanic", "laterality", "translations")
+    assert [own[name] for name in names] == [None] * 5
+    page = (await coach.get("/exercises/unified", pageSize=1, pageNum=1, keywords="walking lunge")).ok()
+    assert [page["docs"][0][name] for name in names[:4]] == ["lunge", "push", "compound", "alternating"]
+
+
 async def test_unknown_muscle_group_is_not_found(coach: CoachClient) -> None:
     body = {"name": "A", "muscleGroups": [{"_id": UNKNOWN}]}
     (await coach.post("/exercises", body)).refused(404, "Muscle group")

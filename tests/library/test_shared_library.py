@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 from coaching_service.core.database.context import Services
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.text import normalize
 from coaching_service.library.exercises import shared
 from coaching_service.library.exercises.muscles import MUSCLES
-from coaching_service.library.exercises.schemas import LEVELS, TYPES
+from coaching_service.library.exercises.schemas import (
+    FORCES,
+    LATERALITIES,
+    LEVELS,
+    MECHANICS,
+    MOVEMENT_PATTERNS,
+    TYPES,
+)
+from coaching_service.library.exercises.search import split_words
 from tests.support.client import CoachClient
 from tests.support.training import client_path
 
@@ -22,7 +32,7 @@ def test_library_has_at_least_300_exercises() -> None:
 def test_every_entry_is_complete() -> None:
     for entry in ENTRIES:
         about = entry["name"]
-        assert set(entry) == {"name", "aliases", "type", "level", "equipment", "primary", "secondary", "tags", "cue"}
+        assert set(entry) == set(shared.LibraryEntry.__annotations__)
         texts = [entry["name"], entry["equipment"], entry["cue"], *entry["aliases"], *entry["tags"]]
         assert all(isinstance(text, str) and text == text.strip() != "" for text in texts), about
         assert entry["type"] in TYPES, about
@@ -44,6 +54,62 @@ def test_names_and_instructions_are_unique() -> None:
     names = Counter(name.casefold() for entry in ENTRIES for name in (entry["name"], *entry["aliases"]))
     cues = Counter(entry["cue"] for entry in ENTRIES)
     assert [name for name, times in (names + cues).items() if times > 1] == []
+
+
+def test_names_in_two_languages_are_unique() -> None:
+    """No two exercises share a name or alias, without regard to case, accents, hyphens and the plural."""
+    owners: dict[str, set[str]] = {}
+    for entry in ENTRIES:
+        spanish = entry["translations"]["es"]
+        for name in (entry["name"], *entry["aliases"], spanish["name"], *spanish["aliases"]):
+            owners.setdefault(" ".join(split_words(normalize(name))), set()).add(entry["name"])
+    assert {name: each for name, each in owners.items() if len(each) > 1} == {}
+
+
+def test_every_entry_has_a_spanish_name() -> None:
+    letters = re.compile(r"[0-9A-Za-zÁÉÍÓÚÜÑáéíóúüñ/ -]+")
+    for entry in ENTRIES:
+        spanish = entry["translations"]["es"]
+        names = [spanish["name"], *spanish["aliases"]]
+        assert set(spanish) == {"name", "aliases"}, entry["name"]
+        assert all(letters.fullmatch(name) and name == name.strip() for name in names), names
+        assert all(name[0].isdigit() or name[0].isupper() for name in names), names
+        assert len({name.casefold() for name in names}) == len(names), names
+
+
+def test_every_entry_states_how_it_moves() -> None:
+    for entry in ENTRIES:
+        about = entry["name"]
+        assert entry["movementPattern"] in (*MOVEMENT_PATTERNS, None), about
+        assert entry["force"] in (*FORCES, None), about
+        assert entry["mechanic"] in (*MECHANICS, None), about
+        assert entry["laterality"] in LATERALITIES, about
+        if entry["type"] in ("strength", "plyometrics"):
+            assert entry["movementPattern"] is not None, about
+        if "unilateral" in entry["tags"]:
+            assert entry["laterality"] != "bilateral", about
+        if "isolation" in entry["tags"]:
+            assert entry["mechanic"] != "compound", about
+    assert {entry["movementPattern"] for entry in ENTRIES} == {*MOVEMENT_PATTERNS, None}
+
+
+async def test_publishing_completes_the_library_of_an_earlier_release(coach: CoachClient, services: Services) -> None:
+    """Exercises stored before they had translations get them, with their fields for the search."""
+    new_fields = ("translations", "movementPattern", "force", "mechanic", "laterality", "searchNames", "searchAliases")
+    shared_exercise = {"companyId": None, "name": "Barbell Back Squat"}
+    change = {"$unset": dict.fromkeys(new_fields, ""), "$set": {"digest": "old", "search": "barbell back squat"}}
+    await services.db["exercises"].update_one(shared_exercise, change)
+    page = (await coach.get("/exercises/unified", pageSize=1, pageNum=1, keywords="barbell back squat")).ok()
+    [earlier] = page["docs"]
+    assert [earlier[name] for name in new_fields[:5]] == [None] * 5
+
+    assert await shared.publish(services) == 1
+
+    page = (await coach.get("/exercises/unified", pageSize=1, pageNum=1, keywords="sentadilla")).ok()
+    [completed] = page["docs"]
+    assert (completed["_id"], completed["name"]) == (earlier["_id"], "Barbell Back Squat")
+    assert completed["translations"]["es"]["name"] == "Sentadilla con barra"
+    assert [completed[name] for name in new_fields[1:5]] == ["squat", "push", "compound", "bilateral"]
 
 
 async def test_publishing_again_writes_nothing(services: Services) -> None:

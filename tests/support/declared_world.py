@@ -35,7 +35,8 @@ async def make_world(coach: CoachClient) -> World:
     """Create one document of each resource; returns identifiers by path parameter (or by owner and parameter)."""
     number = secrets.token_hex(6)
     customer = await coach.create_customer(email=f"ana{number}@example.com", sendInvitation=False)
-    exercise = await coach.create_exercise()
+    media = {"type": "link", "url": "https://media.example.com/squat"}
+    exercise = await coach.create_exercise(media=[media])
     block = await coach.schedule(customer)
     path = f"/coach/customers/{customer['_id']}/wblocks/{block['_id']}/witems"
     item = (await coach.post(path, _TASK)).ok(201)
@@ -89,6 +90,7 @@ async def make_world(coach: CoachClient) -> World:
         "customerId": customer["_id"],
         "exerciseId": exercise["_id"],
         "withExerciseId": exercise["_id"],
+        "mediaId": exercise["media"][0]["_id"],
         "wblockId": block["_id"],
         "witemId": item["_id"],
         "circuitId": circuit["_id"],

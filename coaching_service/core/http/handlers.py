@@ -41,7 +41,11 @@ _JSON = "application/json; charset=utf-8"
 
 @dataclass(frozen=True)
 class UploadLimits:
-    """Size limits of uploaded files: bytes of a photo, a plan and an attachment of a message, pixels of a photo."""
+    """Size limits of uploaded files.
+
+    Bytes of a photo, of a plan, and of an attachment: a file of a message, or a picture or video of an exercise; pixels
+    of a picture.
+    """
 
     photo_bytes: int = 15_000_000
     plan_bytes: int = 25_000_000

@@ -149,9 +149,9 @@ class Routes:
         """Declare a PATCH."""
         return self._declare("PATCH", path, access, returns, options)
 
-    def delete(self, path: str, *, access: Access, **options: Any) -> Callable[[Handler], Handler]:
-        """Declare a DELETE: 204, no body."""
-        return self._declare("DELETE", path, access, None, options)
+    def delete(self, path: str, *, access: Access, returns: Any = None, **options: Any) -> Callable[[Handler], Handler]:
+        """Declare a DELETE: 204, no body; or `returns` and `status=200`."""
+        return self._declare("DELETE", path, access, returns, options)
 
     def _declare(
         self, method: str, path: str, access: Access, returns: Any, options: dict[str, Any]

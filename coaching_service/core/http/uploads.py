@@ -228,6 +228,7 @@ async def store_upload(
 ) -> AsyncIterator[StoredFile | None]:
     """Validates and stores the uploaded file, an image together with its thumbnail; None when there is no file.
 
+    `customer_id`: the client whose file it is, or None for a file of the company.
     Unless a record has attached the file by the end of the block, it is deleted. Raises InvalidFields if the
     file is broken, not of an accepted content type, or an image with too many pixels.
     """

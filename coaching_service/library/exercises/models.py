@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal, NotRequired, TypedDict
 
+from coaching_service.core.database.models import Stored
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import Page
 
@@ -12,6 +13,45 @@ ExerciseType = Literal["strength", "cardio", "stretching", "plyometrics", "mobil
 Level = Literal["beginner", "intermediate", "expert"]
 Role = Literal["primary", "secondary"]
 MediaType = Literal["image", "video", "gif", "link"]
+MovementPattern = Literal[
+    "squat",
+    "lunge",
+    "hinge",
+    "knee_extension",
+    "knee_flexion",
+    "hip_extension",
+    "hip_flexion",
+    "hip_abduction",
+    "hip_adduction",
+    "calf_raise",
+    "ankle_flexion",
+    "horizontal_push",
+    "vertical_push",
+    "horizontal_pull",
+    "vertical_pull",
+    "chest_fly",
+    "shoulder_raise",
+    "shoulder_rotation",
+    "shrug",
+    "elbow_flexion",
+    "elbow_extension",
+    "grip",
+    "neck",
+    "core_flexion",
+    "core_extension",
+    "core_stability",
+    "lateral_flexion",
+    "rotation",
+    "carry",
+    "olympic_lift",
+    "full_body",
+    "jump",
+    "throw",
+    "locomotion",
+]
+Force = Literal["push", "pull", "static"]
+Mechanic = Literal["compound", "isolation"]
+Laterality = Literal["bilateral", "unilateral", "alternating"]
 
 
 class MuscleGroup(TypedDict):
@@ -35,8 +75,12 @@ class MuscleInput(TypedDict):
 
 
 class MediaInput(TypedDict):
-    """An image, video, animation or page about an exercise; `key` is its identifier at the `source`."""
+    """An image, video, animation or page about an exercise; `key` is its identifier at the `source`.
 
+    `_id` names an entry that the exercise has already.
+    """
+
+    _id: NotRequired[ObjectId]
     type: MediaType
     key: str | None
     source: str | None
@@ -44,10 +88,53 @@ class MediaInput(TypedDict):
     thumbnailUrl: str | None
 
 
-class Media(MediaInput):
-    """A stored image, video, animation or page."""
+class StoredMedia(TypedDict):
+    """A stored image, video, animation or page: either a link (`url`), or an uploaded file (`fileId`).
+
+    The links to a file are made when it is read.
+    """
 
     _id: ObjectId
+    type: MediaType
+    key: str | None
+    source: str | None
+    url: str | None
+    thumbnailUrl: str | None
+    fileId: NotRequired[ObjectId]
+    thumbnailId: NotRequired[ObjectId | None]
+
+
+class Media(TypedDict):
+    """An image, video, animation or page as it is read."""
+
+    _id: ObjectId
+    type: MediaType
+    key: str | None
+    source: str | None
+    url: str | None
+    thumbnailUrl: str | None
+
+
+class TranslatedNames(TypedDict):
+    """The name and the aliases of a shared exercise in another language."""
+
+    name: str
+    aliases: list[str]
+
+
+class Translations(TypedDict):
+    """The translations of a shared exercise, by language."""
+
+    es: TranslatedNames
+
+
+class Movement(TypedDict):
+    """How a shared exercise moves; null where it does not apply, and for a company's own exercises."""
+
+    movementPattern: MovementPattern | None
+    force: Force | None
+    mechanic: Mechanic | None
+    laterality: Laterality | None
 
 
 class ExerciseDetails(TypedDict, total=False):
@@ -75,9 +162,7 @@ class ExerciseFields(ExerciseDetails, total=False):
     """The fields of a stored exercise to set."""
 
     muscleGroups: list[TrainedMuscle]
-    media: list[Media]
-    image: str | None
-    thumbnail: str | None
+    media: list[StoredMedia]
 
 
 class ExerciseContent(TypedDict):
@@ -92,9 +177,7 @@ class ExerciseContent(TypedDict):
     tags: list[str]
     muscleGroups: list[TrainedMuscle]
     equipment: str | None
-    media: list[Media]
-    image: str | None
-    thumbnail: str | None
+    media: list[StoredMedia]
     libraryId: ObjectId
 
 
@@ -113,14 +196,77 @@ class ExerciseInput(TypedDict):
     media: list[MediaInput]
 
 
-class Exercise(ExerciseContent):
-    """A stored exercise; `companyId` is null if it is shared."""
+class StoredExercise(ExerciseContent):
+    """A stored exercise; `companyId` is null if it is shared, and only shared ones have the last fields."""
 
     _id: ObjectId
     companyId: ObjectId | None
     createdAt: datetime
     updatedAt: datetime
     version: int
+    movementPattern: NotRequired[MovementPattern | None]
+    force: NotRequired[Force | None]
+    mechanic: NotRequired[Mechanic | None]
+    laterality: NotRequired[Laterality | None]
+    translations: NotRequired[Translations]
+
+
+class Exercise(Movement):
+    """An exercise as the company sees it: a shared one with the company's override.
+
+    `version` and `updatedAt` change with the exercise and with the override.
+    """
+
+    _id: ObjectId
+    name: str
+    aliases: list[str]
+    type: ExerciseType
+    level: Level | None
+    defaultInstructions: str | None
+    videoLink: str | None
+    tags: list[str]
+    muscleGroups: list[TrainedMuscle]
+    equipment: str | None
+    media: list[Media]
+    image: str | None
+    thumbnail: str | None
+    translations: Translations | None
+    libraryId: ObjectId
+    companyId: ObjectId | None
+    createdAt: datetime
+    updatedAt: datetime
+    version: int
+
+
+class OverrideInput(TypedDict):
+    """What a company changes of a shared exercise; null leaves the shared value, `aliases` are added.
+
+    `version` is the one of the exercise that the change is based on.
+    """
+
+    videoLink: str | None
+    defaultInstructions: str | None
+    aliases: list[str]
+    version: NotRequired[int | None]
+
+
+class OverrideFields(TypedDict, total=False):
+    """The fields of an override to set."""
+
+    videoLink: str | None
+    defaultInstructions: str | None
+    aliases: list[str]
+    media: list[StoredMedia]
+
+
+class Override(Stored):
+    """What a company changes of a shared exercise, and the media it adds."""
+
+    exerciseId: ObjectId
+    videoLink: str | None
+    defaultInstructions: str | None
+    aliases: list[str]
+    media: list[StoredMedia]
 
 
 class ExerciseName(TypedDict):
@@ -138,10 +284,11 @@ class ExerciseMuscles(TypedDict):
     muscleGroups: list[TrainedMuscle]
 
 
-class SharedExercise(ExerciseContent):
+class SharedExercise(ExerciseContent, Movement):
     """An exercise to publish in the shared library; `digest` changes with its content."""
 
     _id: ObjectId
+    translations: Translations
     digest: str
 
 
@@ -155,13 +302,15 @@ class ExerciseUse(TypedDict):
 class SearchEntry(TypedDict):
     """What is searched of an exercise.
 
-    `search` has the normalized name, aliases, tags, muscles and equipment, a line each; `names` is the number of its
-    first lines that are the name and the aliases.
+    `search` has the normalized names, aliases, tags, muscles and equipment, a line each. `names` is the number of its
+    first lines that are names: the one in English first, then translations. `aliases` is how many aliases follow, in
+    any language.
     """
 
     _id: ObjectId
     search: str
     names: int
+    aliases: int
 
 
 class ExercisePage(Page[Exercise]):

@@ -7,22 +7,27 @@ from typing import Any
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import EXERCISES
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import NotFound
-from coaching_service.core.http.routes import Routes, list_of
+from coaching_service.core.database.files import StoredFile
+from coaching_service.core.errors import Conflict, NotFound
+from coaching_service.core.http.routes import MultipartBody, Routes, list_of
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.validation import patch_of
-from coaching_service.library.exercises import models, service
+from coaching_service.library.exercises import customization, models, service
 from coaching_service.library.exercises.schemas import (
     EXERCISE_PAGE,
     Exercise,
     ExerciseLibrary,
+    ExerciseMedia,
     ExerciseNames,
+    ExerciseOverride,
     ExerciseQuery,
     MuscleGroup,
     NewExercise,
     OwnExerciseQuery,
     ResolvedExerciseNames,
 )
+from coaching_service.people.customers.schemas import NoFormFields
 
 routes = Routes("", tag="Exercises")
 
@@ -113,6 +118,58 @@ async def delete_exercise(ctx: Context, exercise_id: ObjectId) -> None:
     Scheduled blocks keep its name.
     """
     await service.remove(ctx, exercise_id)
+
+
+@routes.put(
+    "/exercises/{exerciseId}/override",
+    access=coach(EXERCISES.EDIT),
+    body=ExerciseOverride(),
+    returns=Exercise,
+    errors=(Conflict,),
+    example={"videoLink": "https://video.example.com/squat", "aliases": ["Box squat Tuesday"]},
+)
+async def replace_exercise_override(ctx: Context, exercise_id: ObjectId, body: models.OverrideInput) -> models.Exercise:
+    """Set the company's own video, instructions and aliases of a shared exercise.
+
+    Returns the exercise as the company sees it from now on, everywhere. Other companies are not affected.
+    """
+    return await customization.set_override(ctx, exercise_id, body)
+
+
+@routes.delete(
+    "/exercises/{exerciseId}/override", access=coach(EXERCISES.EDIT), returns=Exercise, status=200, errors=(Conflict,)
+)
+async def delete_exercise_override(ctx: Context, exercise_id: ObjectId) -> models.Exercise:
+    """Remove all that the company has changed of a shared exercise.
+
+    Its uploaded pictures and videos are deleted too. Returns the exercise.
+    """
+    return await customization.remove_override(ctx, exercise_id)
+
+
+@routes.post(
+    "/exercises/{exerciseId}/media",
+    access=coach(EXERCISES.EDIT),
+    multipart=MultipartBody("file", MEDIA_TYPES, NoFormFields(), size_limit="attachment", file_required=True),
+    returns=ExerciseMedia,
+    example={},
+)
+async def upload_exercise_media(
+    ctx: Context, exercise_id: ObjectId, body: dict[str, object], file: StoredFile | None
+) -> models.Media:
+    """Add a picture or video to an exercise, own or shared.
+
+    JPEG, PNG, WebP, GIF, MP4 or WebM, recognised by content. Metadata, such as the location, is removed; a video with
+    tracks other than picture and sound is refused. On a shared exercise only the company sees it.
+    """
+    del body
+    return await customization.add_media(ctx, exercise_id, file)
+
+
+@routes.delete("/exercises/{exerciseId}/media/{mediaId}", access=coach(EXERCISES.EDIT))
+async def delete_exercise_media(ctx: Context, exercise_id: ObjectId, media_id: ObjectId) -> None:
+    """Remove a picture, video or link that the company has added to an exercise."""
+    await customization.remove_media(ctx, exercise_id, media_id)
 
 
 @routes.get("/exercise-libraries", access=coach(EXERCISES.VIEW), returns=list_of(ExerciseLibrary))

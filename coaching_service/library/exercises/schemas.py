@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from marshmallow import Schema, fields
 
 from coaching_service.core.pagination import PageQuery, page_of
@@ -16,13 +18,20 @@ from coaching_service.core.validation import (
     Output,
     StringList,
     Text,
+    Version,
 )
+from coaching_service.library.exercises import models
 
 TYPES = ("strength", "cardio", "stretching", "plyometrics", "mobility")
 LEVELS = ("beginner", "intermediate", "expert")
 ROLES = ("primary", "secondary")
 MEDIA_TYPES = ("image", "video", "gif", "link")
+MOVEMENT_PATTERNS = get_args(models.MovementPattern)
+FORCES = get_args(models.Force)
+MECHANICS = get_args(models.Mechanic)
+LATERALITIES = get_args(models.Laterality)
 MINE, PUBLIC = "my", "public"
+_MOVEMENT = "{}; null where it does not apply, and for a company's own exercise."
 
 
 class OwnExerciseQuery(PageQuery):
@@ -30,8 +39,9 @@ class OwnExerciseQuery(PageQuery):
 
     keywords = fields.String(
         metadata={
-            "description": "Every word must occur in name, alias, tag, muscle or equipment. If fewer than 5 exercises "
-            "match, those that match with one typing error follow."
+            "description": "Every word must occur in name, alias, tag, muscle or equipment; names and aliases in "
+            "English or Spanish, and aliases that the company has added. If fewer than 5 exercises match, those that "
+            "match with one typing error follow."
         }
     )
     libraryId = Identifier()
@@ -53,6 +63,7 @@ class MuscleRole(Input):
 class NewExerciseMedia(Input):
     """An image, video, animation or page about an exercise."""
 
+    _id = Identifier()
     type = Choice(*MEDIA_TYPES, required=True)
     url = Link(required=True)
     source = Text(allow_none=True, load_default=None, metadata={"description": "Where it comes from, such as YouTube."})
@@ -76,7 +87,29 @@ class NewExercise(Input):
     tags = StringList(load_default=list)
     muscleGroups = ListOf(fields.Nested(MuscleRole), maximum=23, allow_none=True, load_default=list)
     equipment = Text(allow_none=True, load_default=None)
-    media = ListOf(fields.Nested(NewExerciseMedia), maximum=20, allow_none=True, load_default=list)
+    media = ListOf(
+        fields.Nested(NewExerciseMedia),
+        maximum=40,
+        allow_none=True,
+        load_default=list,
+        metadata={
+            "description": "The links of the exercise. Uploaded files are not affected: those named by `_id` take the "
+            "place in which they are sent, others stay at the end."
+        },
+    )
+
+
+class ExerciseOverride(Input):
+    """What the company changes of a shared exercise; a field that is absent or null is as in the shared library."""
+
+    videoLink = Link(allow_none=True, load_default=None)
+    defaultInstructions = Text(max_length=TEXT_LENGTH, allow_none=True, load_default=None)
+    aliases = StringList(
+        max_length=200,
+        load_default=list,
+        metadata={"description": "Names that the company uses, in addition to the shared aliases."},
+    )
+    version = Version()
 
 
 class MuscleGroup(Output):
@@ -97,16 +130,33 @@ class ExerciseMedia(Output):
 
     _id = Identifier()
     type = Choice(*MEDIA_TYPES)
-    key = fields.String(allow_none=True)
-    source = fields.String(allow_none=True)
-    url = fields.Url()
+    key = fields.String(
+        allow_none=True, metadata={"description": "Its identifier at the source, or the storage key of an upload."}
+    )
+    source = fields.String(allow_none=True, metadata={"description": "Where it comes from; `upload` for a file."})
+    url = fields.Url(
+        metadata={"description": "A link to it; to an uploaded file it is signed and valid for two hours."}
+    )
     thumbnailUrl = fields.Url(
         allow_none=True, metadata={"description": "A link to a small picture of it; null without one."}
     )
 
 
+class TranslatedNames(Output):
+    """The name and the aliases of a shared exercise in another language."""
+
+    name = fields.String(metadata={"description": "The name in this language."})
+    aliases = fields.List(fields.String(), metadata={"description": "Other names in this language."})
+
+
+class ExerciseTranslations(Output):
+    """The translations of a shared exercise."""
+
+    es = fields.Nested(TranslatedNames, metadata={"description": "Spanish."})
+
+
 class Exercise(Output):
-    """An exercise, shared (`companyId` null) or a company's own."""
+    """An exercise as the company sees it: its own, or a shared one (`companyId` null) with the company's override."""
 
     _id = Identifier()
     name = fields.String()
@@ -118,6 +168,31 @@ class Exercise(Output):
     tags = fields.List(fields.String())
     muscleGroups = fields.List(fields.Nested(TrainedMuscle))
     equipment = fields.String(allow_none=True)
+    movementPattern = Choice(
+        *MOVEMENT_PATTERNS, allow_none=True, metadata={"description": _MOVEMENT.format("The kind of movement")}
+    )
+    force = Choice(
+        *FORCES,
+        allow_none=True,
+        metadata={"description": _MOVEMENT.format("Whether the load is pushed, pulled or held still")},
+    )
+    mechanic = Choice(
+        *MECHANICS,
+        allow_none=True,
+        metadata={"description": _MOVEMENT.format("Whether several joints move (`compound`) or one (`isolation`)")},
+    )
+    laterality = Choice(
+        *LATERALITIES,
+        allow_none=True,
+        metadata={
+            "description": _MOVEMENT.format("Whether both sides work together, one side at a time, or both in turn")
+        },
+    )
+    translations = fields.Nested(
+        ExerciseTranslations,
+        allow_none=True,
+        metadata={"description": "Names in other languages; null for a company's own exercise."},
+    )
     media = fields.List(fields.Nested(ExerciseMedia))
     image = fields.Url(allow_none=True)
     thumbnail = fields.Url(allow_none=True)

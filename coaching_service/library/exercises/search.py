@@ -1,7 +1,8 @@
 """Exercise search: which exercises match keywords, and in which order.
 
-Order: exact name or alias, beginning of the name, whole words of the name, words of aliases, any other match; then how
-often the company uses the exercise, then its name. Singular and plural, hyphen and space are treated alike. If fewer
+Order: exact name or alias, beginning of a name, whole words of a name, words of aliases, any other match; then how
+often the company uses the exercise, then its name. An exercise has a name and aliases in English and in other
+languages, and all count alike. Singular and plural, hyphen and space are treated alike. If fewer
 than 5 exercises match, those that match with one typing error follow.
 """
 
@@ -23,6 +24,7 @@ ENOUGH_MATCHES = 5
 _MIN_TYPO_LENGTH = 4
 _EXACT, _NAME_PREFIX, _NAME_WORDS, _ALIAS_WORDS, _SUBSTRING = range(5)
 _MAX_ALTERNATIVES = 64
+_CACHED_TEXTS = 2048  # the shared library and a thousand exercises of companies
 # Common abbreviations and short forms, with the words that they stand for.
 ABBREVIATIONS: Mapping[str, tuple[str, ...]] = {
     "bb": ("barbell",),
@@ -72,6 +74,22 @@ class _Query:
         return "".join(self.words)
 
 
+@dataclass(frozen=True)
+class _Line:
+    """A name or alias: its text, its words in the singular, and these also with each two successive ones as one."""
+
+    text: str
+    words: tuple[str, ...]
+    joined: str
+    whole_words: frozenset[str]
+
+    @classmethod
+    def of(cls, text: str) -> _Line:
+        words = tuple(split_words(text))
+        pairs = (first + second for first, second in pairwise(words))
+        return cls(text, words, "".join(words), frozenset((*words, *pairs)))
+
+
 def search(entries: Sequence[SearchEntry], keywords: str, use_counts: Mapping[ObjectId, int]) -> SearchResult:
     """Return the exercises that match `keywords`; `use_counts` states how often the company uses an exercise."""
     text = " ".join(normalize(keywords).replace("-", " ").replace(",", " ").split())
@@ -94,7 +112,9 @@ def split_words(text: str) -> list[str]:
 
 @lru_cache(8192)
 def singular(word: str) -> str:
-    """Return an English word without its plural ending, if it has one."""
+    """Return an English or Spanish word without its plural ending, if it has one."""
+    if len(word) > 6 and word.endswith(("ones", "ales", "ores")):  # flexiones, laterales, abductores
+        return word[:-2]
     if len(word) > 4 and word.endswith(("sses", "shes", "ches", "xes")):
         return word[:-2]
     if len(word) > 2 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
@@ -119,9 +139,13 @@ def _with_corrections(words: Sequence[str], entries: Iterable[SearchEntry]) -> l
 
 def _vocabulary(entries: Iterable[SearchEntry]) -> list[str]:
     """Return the words of the entries in the singular; those with a hyphen also written as one (pullup)."""
-    tokens = set("\n".join(entry["search"] for entry in entries).split())
-    words = {part for token in tokens for part in (*token.split("-"), token.replace("-", ""))}
-    return sorted({singular(word) for word in words})
+    return sorted(frozenset().union(*(_vocabulary_of(entry["search"]) for entry in entries)))
+
+
+@lru_cache(_CACHED_TEXTS)
+def _vocabulary_of(text: str) -> frozenset[str]:
+    words = {part for token in text.split() for part in (*token.split("-"), token.replace("-", ""))}
+    return frozenset(map(singular, words))
 
 
 def _similar_words(word: str, vocabulary: Sequence[str]) -> list[str]:
@@ -137,20 +161,24 @@ def _rank_matches(
     """Return the entries that match any of the queries, best match first."""
     ranked = []
     for entry in entries:
-        text = entry["search"].replace("-", " ")
-        ranks = [_rank(entry["names"], text, query) for query in queries if _matches(text, query)]
+        text, joined = _spellings(entry["search"])
+        ranks = [_rank(entry, text, query) for query in queries if _matches(text, joined, query)]
         if ranks:
             name = entry["search"].partition("\n")[0]
             ranked.append((min(ranks), -use_counts.get(entry["_id"], 0), name, entry["_id"]))
     return [exercise_id for *_, exercise_id in sorted(ranked)]
 
 
-def _matches(text: str, query: _Query) -> bool:
+@lru_cache(_CACHED_TEXTS)
+def _spellings(search_text: str) -> tuple[str, str]:
+    """Return a text without hyphens, and without spaces too."""
+    text = search_text.replace("-", " ")
+    return text, text.replace(" ", "")
+
+
+def _matches(text: str, joined: str, query: _Query) -> bool:
     """Return whether every word of a query occurs in a text, possibly as two words of it (pushup in push up)."""
     missing = [word for word in query.words if word not in text]
-    if not missing:
-        return True
-    joined = text.replace(" ", "")
     return all(word in joined and _starts_words(text, word) for word in missing)
 
 
@@ -164,21 +192,22 @@ def _starts_words(text: str, joined: str) -> bool:
     return False
 
 
-def _rank(names: int, text: str, query: _Query) -> int:
-    """Return how well an entry with `names` names matches a query, 0 for the best."""
-    name, *aliases = (split_words(line) for line in text.split("\n")[:names])
-    if query.joined in {"".join(words) for words in (name, *aliases)}:
+def _rank(entry: SearchEntry, text: str, query: _Query) -> int:
+    """Return how well an entry matches a query, 0 for the best; `text` is what is searched of it, without hyphens."""
+    lines = _name_lines(text, entry["names"] + entry["aliases"])
+    if any(query.joined == line.joined for line in lines):
         return _EXACT
-    if text.startswith(query.text) or name[: len(query.words)] == list(query.words):
+    names = lines[: entry["names"]]
+    if any(line.text.startswith(query.text) or line.words[: len(query.words)] == query.words for line in names):
         return _NAME_PREFIX
-    name_words = _whole_words(name)
-    if name_words.issuperset(query.words):
+    if any(line.whole_words.issuperset(query.words) for line in names):
         return _NAME_WORDS
-    if name_words.union(*map(_whole_words, aliases)).issuperset(query.words):
+    if frozenset().union(*(line.whole_words for line in lines)).issuperset(query.words):
         return _ALIAS_WORDS
     return _SUBSTRING
 
 
-def _whole_words(words: Sequence[str]) -> set[str]:
-    """Return the words, and each two successive ones written as one."""
-    return {*words, *(first + second for first, second in pairwise(words))}
+@lru_cache(_CACHED_TEXTS)
+def _name_lines(text: str, count: int) -> tuple[_Line, ...]:
+    """Return the first `count` lines of a text: the names and aliases of an exercise."""
+    return tuple(map(_Line.of, text.split("\n", count)[:count]))

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Collection, Iterable, Sequence
 from typing import cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, Ownership
-from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import Forbidden, NotFound, invalid_field
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.pagination import page_document, skip_of
-from coaching_service.library.exercises import muscles, store
+from coaching_service.core.text import normalize
+from coaching_service.library.exercises import media_list, muscles, override_store, store
 from coaching_service.library.exercises.models import (
     Exercise,
     ExerciseChange,
@@ -22,13 +23,14 @@ from coaching_service.library.exercises.models import (
     ExerciseMatch,
     ExerciseName,
     ExercisePage,
-    Media,
-    MediaInput,
     MuscleGroup,
     MuscleInput,
     ResolvedName,
+    SearchEntry,
+    StoredExercise,
     TrainedMuscle,
 )
+from coaching_service.library.exercises.presentation import present
 from coaching_service.library.exercises.resolution import Candidate, resolve
 from coaching_service.library.exercises.search import search
 
@@ -58,21 +60,20 @@ async def list_page(
     skip = skip_of(page, size)
     if not keywords.strip():
         docs, total = await store.find_page(ctx, condition, ownership=ownership, skip=skip, limit=size)
-        return cast("ExercisePage", page_document(docs, total, page, size))
+        exercises = await _present_all(ctx, docs)
+        return cast("ExercisePage", page_document(exercises, total, page, size))
     entries, use_counts = await gather_reads(
-        ctx, store.find_search_entries(ctx, condition, ownership=ownership), store.load_use_counts(ctx)
+        ctx, _load_search_entries(ctx, condition, ownership), store.load_use_counts(ctx)
     )
     result = search(entries, keywords, use_counts)
-    docs = await store.find_by_ids(ctx, result.ids[skip : skip + size])
-    exercise_page = cast("ExercisePage", page_document(docs, len(result.ids), page, size))
+    exercises = await _present_all(ctx, await store.find_by_ids(ctx, result.ids[skip : skip + size]))
+    exercise_page = cast("ExercisePage", page_document(exercises, len(result.ids), page, size))
     return {**exercise_page, "tolerant": True} if result.tolerant else exercise_page
 
 
 async def resolve_names(ctx: Context, names: Sequence[str]) -> list[ResolvedName]:
     """Return what names of exercises mean, in the same order."""
-    entries, use_counts = await gather_reads(
-        ctx, store.find_search_entries(ctx, {}, ownership="all"), store.load_use_counts(ctx)
-    )
+    entries, use_counts = await gather_reads(ctx, _load_search_entries(ctx, {}, "all"), store.load_use_counts(ctx))
     # Up to a second for 50 unknown names: in a thread, other requests continue meanwhile.
     resolutions = await asyncio.to_thread(lambda: [resolve(entries, name, use_counts) for name in names])
     candidates = [each for resolution in resolutions for each in (resolution.match, *resolution.alternatives) if each]
@@ -93,10 +94,13 @@ async def resolve_names(ctx: Context, names: Sequence[str]) -> list[ResolvedName
 
 
 async def read(ctx: Context, exercise_id: ObjectId) -> Exercise:
-    """Return an exercise, shared or own. Raises NotFound."""
-    if (exercise := await store.find_one(ctx, exercise_id)) is None:
+    """Return an exercise as the company sees it, shared or own. Raises NotFound."""
+    stored, override = await gather_reads(
+        ctx, store.find_one(ctx, exercise_id), override_store.find_one(ctx, exercise_id)
+    )
+    if stored is None:
         raise NotFound("exercise")
-    return exercise
+    return present(ctx, stored, override)
 
 
 async def require(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, ExerciseName]:
@@ -111,13 +115,24 @@ async def require(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[Object
 async def load_usable_names(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, ExerciseName]:
     """Return the names of those exercises that exist and are not deleted, by identifier."""
     ids = set(exercise_ids)
-    return {exercise["_id"]: exercise for exercise in await store.find_usable_names(ctx, list(ids))} if ids else {}
+    return await _load_names(ctx, store.find_usable_names(ctx, list(ids)), ids) if ids else {}
 
 
 async def load_names(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, ExerciseName]:
     """Return the names of exercises by identifier, deleted ones included."""
     ids = set(exercise_ids)
-    return {exercise["_id"]: exercise for exercise in await store.find_names(ctx, list(ids))} if ids else {}
+    return await _load_names(ctx, store.find_names(ctx, list(ids)), ids) if ids else {}
+
+
+async def _load_names(
+    ctx: Context, read_names: Awaitable[list[ExerciseName]], exercise_ids: Collection[ObjectId]
+) -> dict[ObjectId, ExerciseName]:
+    """Return the names that `read_names` finds by exercise, with the company's own instructions."""
+    found, instructions = await gather_reads(ctx, read_names, override_store.find_instructions(ctx, list(exercise_ids)))
+    names: dict[ObjectId, ExerciseName] = {each["_id"]: each for each in found}
+    for exercise_id in names.keys() & instructions.keys():
+        names[exercise_id]["defaultInstructions"] = instructions[exercise_id]
+    return names
 
 
 async def require_known(ctx: Context, exercise_id: ObjectId) -> None:
@@ -137,11 +152,10 @@ async def count_uses(ctx: Context, exercise_ids: Iterable[ObjectId]) -> None:
     await store.count_uses(ctx, list(set(exercise_ids)))
 
 
+@transactional
 async def create(ctx: Context, exercise: ExerciseInput) -> Exercise:
     """Create an exercise of the company. Raises NotFound for an unknown muscle group."""
-    media = _with_ids(exercise["media"])
-    image, thumbnail = _pictures(media)
-    return await store.insert(
+    stored = await store.insert(
         ctx,
         {
             "name": exercise["name"],
@@ -153,34 +167,37 @@ async def create(ctx: Context, exercise: ExerciseInput) -> Exercise:
             "tags": exercise["tags"],
             "muscleGroups": _name_muscles(exercise["muscleGroups"]),
             "equipment": exercise["equipment"],
-            "media": media,
-            "image": image,
-            "thumbnail": thumbnail,
+            "media": media_list.merge([], exercise["media"]),
             "libraryId": ctx.company_id,
         },
     )
+    return present(ctx, stored)
 
 
+@transactional
 async def change(ctx: Context, exercise_id: ObjectId, change: ExerciseChange) -> Exercise:
     """Change the fields of one of the company's exercises that are sent.
 
     Raises NotFound, Forbidden for a shared exercise, and Conflict if it has changed since `version`.
     """
-    fields = cast("ExerciseFields", {name: value for name, value in change.items() if name != "version"})
+    details = {name: value for name, value in change.items() if name not in ("version", "media")}
+    fields = cast("ExerciseFields", details)
     if "muscleGroups" in change:
         fields["muscleGroups"] = _name_muscles(change["muscleGroups"])
-    if "media" in change:
-        fields["media"] = _with_ids(change["media"])
-        fields["image"], fields["thumbnail"] = _pictures(fields["media"])
     await _require_own(ctx, exercise_id)
-    exercise = await store.rewrite(ctx, exercise_id, lambda _: fields, change.get("version"))
+
+    def changed_fields(stored: StoredExercise) -> ExerciseFields:
+        return {**fields, "media": media_list.merge(stored["media"], change["media"])} if "media" in change else fields
+
+    exercise = await store.rewrite(ctx, exercise_id, changed_fields, change.get("version"))
     if exercise is None:
         raise NotFound("exercise")
-    return exercise
+    return present(ctx, exercise)
 
 
+@transactional
 async def remove(ctx: Context, exercise_id: ObjectId) -> None:
-    """Delete one of the company's exercises; scheduled blocks keep its name.
+    """Delete one of the company's exercises; scheduled blocks keep its name, and it keeps its files.
 
     Raises NotFound, and Forbidden for a shared exercise.
     """
@@ -203,9 +220,33 @@ def list_muscle_groups() -> list[MuscleGroup]:
     return [{"_id": identifier, "name": name} for identifier, name in muscles.NAME_OF.items()]
 
 
+async def _present_all(ctx: Context, stored: Sequence[StoredExercise]) -> list[Exercise]:
+    shared = [each["_id"] for each in stored if each["companyId"] is None]
+    overrides = await override_store.find(ctx, shared) if shared else {}
+    return [present(ctx, each, overrides.get(each["_id"])) for each in stored]
+
+
+async def _load_search_entries(ctx: Context, condition: Filter, ownership: Ownership) -> list[SearchEntry]:
+    """Return what is searched of each exercise, with the aliases that the company has added."""
+    entries, own_aliases = await gather_reads(
+        ctx, store.find_search_entries(ctx, condition, ownership=ownership), override_store.find_aliases(ctx)
+    )
+    return [_with_aliases(entry, own_aliases.get(entry["_id"])) for entry in entries]
+
+
+def _with_aliases(entry: SearchEntry, added: Sequence[str] | None) -> SearchEntry:
+    """Return what is searched of an exercise with the aliases that the company has added."""
+    if not added:
+        return entry
+    lines, last = entry["search"].split("\n"), entry["names"] + entry["aliases"]
+    search_text = "\n".join([*lines[:last], *map(normalize, added), *lines[last:]])
+    return {**entry, "search": search_text, "aliases": entry["aliases"] + len(added)}
+
+
 async def _require_own(ctx: Context, exercise_id: ObjectId) -> None:
     if (await read(ctx, exercise_id))["companyId"] is None:
-        raise Forbidden("Shared exercises cannot be changed; create one of your own", code="SHARED_EXERCISE")
+        message = "Shared exercises cannot be changed; set an override of it, or create one of your own"
+        raise Forbidden(message, code="SHARED_EXERCISE")
 
 
 def _name_muscles(sent: Sequence[MuscleInput]) -> list[TrainedMuscle]:
@@ -216,14 +257,3 @@ def _name_muscles(sent: Sequence[MuscleInput]) -> list[TrainedMuscle]:
     if not roles.keys() <= muscles.NAME_OF.keys():
         raise NotFound("muscle group")
     return [{"_id": key, "name": muscles.NAME_OF[key], "role": role} for key, role in roles.items()]
-
-
-def _with_ids(media: Sequence[MediaInput]) -> list[Media]:
-    return [{**each, "_id": ObjectId()} for each in media]
-
-
-def _pictures(media: Sequence[Media]) -> tuple[str | None, str | None]:
-    """Return the links of the picture and of the thumbnail that represent an exercise."""
-    image = next((each["url"] for each in media if each["type"] == "image"), None)
-    thumbnail = next((each["thumbnailUrl"] for each in media if each["thumbnailUrl"]), None)
-    return image, thumbnail or image

@@ -1,4 +1,7 @@
-"""The shared exercise library: JSON files in this package, published to the database by the operator."""
+"""The shared exercise library: JSON files in this package, published to the database by the operator.
+
+Translations are in files of the same names, by the English name of the exercise.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,26 @@ import hashlib
 import json
 from functools import cache
 from importlib.resources import files
-from typing import TypedDict
+from importlib.resources.abc import Traversable
 
 from coaching_service.core.database.context import Services
 from coaching_service.core.ids import stable_id
 from coaching_service.library.exercises import muscles, store
-from coaching_service.library.exercises.models import ExerciseType, Level, Role, SharedExercise, TrainedMuscle
+from coaching_service.library.exercises.models import (
+    ExerciseType,
+    Level,
+    Movement,
+    Role,
+    SharedExercise,
+    TrainedMuscle,
+    TranslatedNames,
+    Translations,
+)
 from coaching_service.library.exercises.service import SHARED_LIBRARY
 
 
-class LibraryEntry(TypedDict):
-    """An exercise as it is written in the files; `cue` is its instruction."""
+class LibraryEntry(Movement):
+    """An exercise as it is written in the files, with its translations; `cue` is its instruction."""
 
     name: str
     aliases: list[str]
@@ -27,6 +39,7 @@ class LibraryEntry(TypedDict):
     secondary: list[str]
     tags: list[str]
     cue: str
+    translations: Translations
 
 
 @cache
@@ -34,7 +47,13 @@ def entries() -> tuple[LibraryEntry, ...]:
     """Return the library as it is written."""
     folder = files(__package__) / "shared_library"
     names = sorted(file.name for file in folder.iterdir() if file.name.endswith(".json"))
-    return tuple(entry for name in names for entry in json.loads((folder / name).read_text("utf-8")))
+    return tuple(entry for name in names for entry in _read_entries(folder, name))
+
+
+def _read_entries(folder: Traversable, name: str) -> list[LibraryEntry]:
+    spanish: dict[str, TranslatedNames] = json.loads((folder / "translations" / "es" / name).read_text("utf-8"))
+    written: list[LibraryEntry] = json.loads((folder / name).read_text("utf-8"))
+    return [{**entry, "translations": {"es": spanish[entry["name"]]}} for entry in written]
 
 
 async def publish(services: Services) -> int:
@@ -54,9 +73,12 @@ def _to_exercise(entry: LibraryEntry) -> SharedExercise:
         "tags": entry["tags"],
         "muscleGroups": [*_muscles(entry["primary"], "primary"), *_muscles(entry["secondary"], "secondary")],
         "equipment": entry["equipment"],
+        "movementPattern": entry["movementPattern"],
+        "force": entry["force"],
+        "mechanic": entry["mechanic"],
+        "laterality": entry["laterality"],
+        "translations": entry["translations"],
         "media": [],
-        "image": None,
-        "thumbnail": None,
         "libraryId": SHARED_LIBRARY,
         "digest": hashlib.sha256(json.dumps(entry, sort_keys=True).encode()).hexdigest(),
     }

@@ -15,7 +15,6 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.library.exercises.models import (
-    Exercise,
     ExerciseContent,
     ExerciseFields,
     ExerciseMuscles,
@@ -23,15 +22,17 @@ from coaching_service.library.exercises.models import (
     ExerciseUse,
     SearchEntry,
     SharedExercise,
+    StoredExercise,
+    Translations,
 )
 
-exercises = Documents[Exercise](
+exercises = Documents[StoredExercise](
     "exercises",
     (
         Index(("deletedAt", "sortName", "_id")),
         Index(("deletedAt", "type", "sortName", "_id")),
     ),
-    private=("sortName", "search", "deletedAt", "digest"),
+    private=("sortName", "search", "searchNames", "searchAliases", "deletedAt", "digest"),
     shared=True,
     cross_company_reason="the shared library belongs to no company and is published by the operator",
 )
@@ -42,7 +43,7 @@ _NAME_FIELDS = ("name", "defaultInstructions")
 
 async def find_page(
     ctx: Context, condition: Filter, *, ownership: Ownership, skip: int, limit: int
-) -> tuple[list[Exercise], int]:
+) -> tuple[list[StoredExercise], int]:
     """Return one page of exercises by name, and their total number."""
     condition = {"deletedAt": None, **condition}
     docs, total = await gather_reads(
@@ -55,21 +56,25 @@ async def find_page(
 
 async def find_search_entries(ctx: Context, condition: Filter, *, ownership: Ownership) -> list[SearchEntry]:
     """Return what is searched of each exercise."""
-    fields = {"search": 1, "names": {"$add": [1, {"$size": "$aliases"}]}}
+    fields = {
+        "search": 1,
+        "names": {"$ifNull": ["$searchNames", 1]},
+        "aliases": {"$ifNull": ["$searchAliases", {"$size": "$aliases"}]},
+    }
     hint = _BY_TYPE if "type" in condition else _BY_NAME
     return await exercises.aggregate(
         ctx, {"deletedAt": None, **condition}, {"$project": fields}, hint=hint, ownership=ownership
     )
 
 
-async def find_by_ids(ctx: Context, ids: Sequence[ObjectId]) -> list[Exercise]:
+async def find_by_ids(ctx: Context, ids: Sequence[ObjectId]) -> list[StoredExercise]:
     """Return the exercises with these identifiers that are not deleted, in the order of `ids`."""
     unordered = await exercises.find(ctx, {"_id": {"$in": list(ids)}, "deletedAt": None}, hint="_id_")
     by_id = {exercise["_id"]: exercise for exercise in unordered}
     return [by_id[exercise_id] for exercise_id in ids if exercise_id in by_id]
 
 
-async def find_one(ctx: Context, exercise_id: ObjectId) -> Exercise | None:
+async def find_one(ctx: Context, exercise_id: ObjectId) -> StoredExercise | None:
     """Return the exercise, shared or own, or None if it does not exist or is deleted."""
     return await exercises.find_one(ctx, {"_id": exercise_id, "deletedAt": None})
 
@@ -92,20 +97,23 @@ async def find_muscles(ctx: Context, ids: Sequence[ObjectId]) -> list[ExerciseMu
     return cast("list[ExerciseMuscles]", muscles)
 
 
-async def insert(ctx: Context, exercise: ExerciseContent) -> Exercise:
+async def insert(ctx: Context, exercise: ExerciseContent) -> StoredExercise:
     """Store a new exercise of the company."""
     return await exercises.insert(ctx, {**exercise, **_search_fields(exercise), "deletedAt": None})
 
 
 async def rewrite(
-    ctx: Context, exercise_id: ObjectId, changed_fields: Callable[[Exercise], ExerciseFields], version: int | None
-) -> Exercise | None:
+    ctx: Context,
+    exercise_id: ObjectId,
+    changed_fields: Callable[[StoredExercise], ExerciseFields],
+    version: int | None = None,
+) -> StoredExercise | None:
     """Set the fields that `changed_fields` returns for a stored exercise of the company.
 
     Returns None if there is no such exercise.
     """
 
-    def mutate(stored: Exercise) -> Mapping[str, Any]:
+    def mutate(stored: StoredExercise) -> Mapping[str, Any]:
         fields = changed_fields(stored)
         return {**fields, **_search_fields({**stored, **fields})} if fields else fields
 
@@ -165,6 +173,15 @@ async def publish(services: Services, shared: Sequence[SharedExercise]) -> int:
 
 def _search_fields(exercise: Mapping[str, Any]) -> dict[str, Any]:
     """Return the private fields by which an exercise is sorted and searched."""
+    translations: Translations | dict[str, Any] = exercise.get("translations") or {}
+    translated = list(cast("dict[str, Any]", translations).values())
+    names = [exercise["name"], *(each["name"] for each in translated)]
+    aliases = [*exercise["aliases"], *(alias for each in translated for alias in each["aliases"])]
     muscles = [muscle["name"] for muscle in exercise["muscleGroups"]]
-    texts = [exercise["name"], *exercise["aliases"], *exercise["tags"], *muscles, exercise["equipment"] or ""]
-    return {"sortName": normalize(exercise["name"]), "search": "\n".join(map(normalize, texts))}
+    texts = [*names, *aliases, *exercise["tags"], *muscles, exercise["equipment"] or ""]
+    return {
+        "sortName": normalize(exercise["name"]),
+        "search": "\n".join(map(normalize, texts)),
+        "searchNames": len(names),
+        "searchAliases": len(aliases),
+    }

@@ -10,8 +10,7 @@ from coaching_service.core.errors import Forbidden
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.media import IMAGE_TYPES, PDF
-from coaching_service.core.video import VIDEO_TYPES
+from coaching_service.core.media import MEDIA_TYPES, PDF
 from coaching_service.people.files import service
 from coaching_service.people.files.schemas import LinkQuery
 
@@ -23,7 +22,7 @@ routes = Routes("/files", tag="Files")
     access=public(),
     query=LinkQuery(),
     returns=bytes,
-    media_types=(PDF, *IMAGE_TYPES, *VIDEO_TYPES),
+    media_types=(PDF, *MEDIA_TYPES),
     errors=(Forbidden,),
     other_responses={
         206: "The requested range.",

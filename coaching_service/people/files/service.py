@@ -11,7 +11,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Forbidden, NotFound
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.media import IMAGE_TYPES
+from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.people.customers import service as customers
 
 
@@ -41,5 +41,5 @@ async def read(ctx: Context, file_id: ObjectId, expires: str, signature: str) ->
         read=read_range,
         size=file["length"],
         etag=f'"{file["sha256"]}"',
-        inline=file["contentType"] in IMAGE_TYPES,
+        inline=file["contentType"] in MEDIA_TYPES,
     )

@@ -1,0 +1,112 @@
+"""What a company adds to exercises: overrides of shared ones, and uploaded pictures and videos of both kinds."""
+
+from __future__ import annotations
+
+from coaching_service.core.database import files
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import version_conflict
+from coaching_service.core.database.files import StoredFile
+from coaching_service.core.database.transactions import transactional
+from coaching_service.core.errors import Conflict, NotFound, invalid_field
+from coaching_service.core.ids import ObjectId
+from coaching_service.library.exercises import media_list, override_store, store
+from coaching_service.library.exercises.models import Exercise, Media, OverrideInput, StoredExercise, StoredMedia
+from coaching_service.library.exercises.presentation import present, version_of
+
+
+@transactional
+async def set_override(ctx: Context, exercise_id: ObjectId, sent: OverrideInput) -> Exercise:
+    """Set the company's own video, instructions and aliases of a shared exercise, and return it as the company sees it.
+
+    Media that the company has added stay. Raises NotFound, Conflict for one of the company's own exercises, and
+    Conflict if the exercise has changed since `version`.
+    """
+    stored = await _read_shared(ctx, exercise_id)
+    version = sent.get("version")
+    if version is not None and version != version_of(stored, await override_store.find_one(ctx, exercise_id)):
+        raise version_conflict()
+    override = await override_store.save(
+        ctx,
+        exercise_id,
+        {
+            "videoLink": sent["videoLink"],
+            "defaultInstructions": sent["defaultInstructions"],
+            "aliases": sent["aliases"],
+        },
+    )
+    return present(ctx, stored, override)
+
+
+@transactional
+async def remove_override(ctx: Context, exercise_id: ObjectId) -> Exercise:
+    """Remove all that the company has changed of a shared exercise, its media with their files included.
+
+    Returns the exercise. Raises NotFound, and Conflict for one of the company's own exercises.
+    """
+    stored = await _read_shared(ctx, exercise_id)
+    before = await override_store.find_one(ctx, exercise_id)
+    if before is None:
+        return present(ctx, stored)
+    override = await override_store.clear(ctx, exercise_id)
+    await files.discard(ctx, media_list.file_ids(before["media"]))
+    return present(ctx, stored, override)
+
+
+@transactional
+async def add_media(ctx: Context, exercise_id: ObjectId, file: StoredFile | None) -> Media:
+    """Add an uploaded picture or video to an exercise, own or shared, and return its entry.
+
+    Raises NotFound, and InvalidFields if there is no file or the exercise has 20 files already.
+    """
+    stored = await _read(ctx, exercise_id)
+    if file is None:
+        raise invalid_field("file", "is required", code="REQUIRED")
+    media, media_id = media_list.with_file(await _load_media(ctx, stored), file)
+    exercise = await _save_media(ctx, stored, media)
+    return next(each for each in exercise["media"] if each["_id"] == media_id)
+
+
+@transactional
+async def remove_media(ctx: Context, exercise_id: ObjectId, media_id: ObjectId) -> None:
+    """Remove a picture, video or link from an exercise, with its file.
+
+    Raises NotFound if the exercise does not exist, or has no such entry of the company.
+    """
+    stored = await _read(ctx, exercise_id)
+    remaining = media_list.without(await _load_media(ctx, stored), media_id)
+    if remaining is None:
+        raise NotFound("exercise media")
+    media, file_ids = remaining
+    await _save_media(ctx, stored, media)
+    await files.discard(ctx, file_ids)
+
+
+async def _read(ctx: Context, exercise_id: ObjectId) -> StoredExercise:
+    stored = await store.find_one(ctx, exercise_id)
+    if stored is None:
+        raise NotFound("exercise")
+    return stored
+
+
+async def _read_shared(ctx: Context, exercise_id: ObjectId) -> StoredExercise:
+    stored = await _read(ctx, exercise_id)
+    if stored["companyId"] is not None:
+        raise Conflict("Only shared exercises have an override; change this exercise itself", code="OWN_EXERCISE")
+    return stored
+
+
+async def _load_media(ctx: Context, stored: StoredExercise) -> list[StoredMedia]:
+    """Return the media that the company can change: its own exercise's, or those it has added to a shared one."""
+    if stored["companyId"] is not None:
+        return stored["media"]
+    override = await override_store.find_one(ctx, stored["_id"])
+    return override["media"] if override else []
+
+
+async def _save_media(ctx: Context, stored: StoredExercise, media: list[StoredMedia]) -> Exercise:
+    if stored["companyId"] is None:
+        return present(ctx, stored, await override_store.save(ctx, stored["_id"], {"media": media}))
+    changed = await store.rewrite(ctx, stored["_id"], lambda _: {"media": media})
+    if changed is None:
+        raise NotFound("exercise")
+    return present(ctx, changed)

@@ -1,0 +1,57 @@
+"""What companies change of shared exercises, in the database: one document for a company and exercise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Documents
+from coaching_service.core.ids import ObjectId
+from coaching_service.library.exercises.models import Override, OverrideFields
+
+overrides = Documents[Override]("exerciseOverrides", (Index(("exerciseId",), unique=True),))
+_BY_EXERCISE = overrides.indexes[0].name
+_NOTHING: OverrideFields = {"videoLink": None, "defaultInstructions": None, "aliases": [], "media": []}
+
+
+async def find(ctx: Context, exercise_ids: Sequence[ObjectId]) -> dict[ObjectId, Override]:
+    """Return the overrides of these exercises, by exercise."""
+    found = await overrides.find(ctx, {"exerciseId": {"$in": list(exercise_ids)}}, hint=_BY_EXERCISE)
+    return {override["exerciseId"]: override for override in found}
+
+
+async def find_one(ctx: Context, exercise_id: ObjectId) -> Override | None:
+    """Return the override of an exercise, or None."""
+    return await overrides.find_one(ctx, {"exerciseId": exercise_id})
+
+
+async def find_instructions(ctx: Context, exercise_ids: Sequence[ObjectId]) -> dict[ObjectId, str]:
+    """Return the instructions of those of the exercises for which the company has its own."""
+    where = {"exerciseId": {"$in": list(exercise_ids)}, "defaultInstructions": {"$ne": None}}
+    found = await overrides.find(ctx, where, fields=("exerciseId", "defaultInstructions"), hint=_BY_EXERCISE)
+    return {each["exerciseId"]: each["defaultInstructions"] or "" for each in found}
+
+
+async def find_aliases(ctx: Context) -> dict[ObjectId, list[str]]:
+    """Return the aliases that the company has added, by exercise."""
+    found = await overrides.find(ctx, {"aliases.0": {"$exists": True}}, fields=("exerciseId", "aliases"))
+    return {each["exerciseId"]: each["aliases"] for each in found}
+
+
+async def save(ctx: Context, exercise_id: ObjectId, fields: OverrideFields) -> Override:
+    """Set `fields` of the override of an exercise and return it; created if missing.
+
+    Must be called in the transaction in which the override was read.
+    """
+    if await overrides.find_one(ctx, {"exerciseId": exercise_id}, ("_id",)) is None:
+        return await overrides.insert(ctx, {"exerciseId": exercise_id, **_NOTHING, **fields})
+    return await overrides.upsert(ctx, {"exerciseId": exercise_id}, fields)
+
+
+async def clear(ctx: Context, exercise_id: ObjectId) -> Override | None:
+    """Empty the override of an exercise and return it; None if there is none.
+
+    The document stays, so that versions of the exercise never repeat.
+    """
+    return await overrides.update(ctx, {"exerciseId": exercise_id}, {"$set": dict(_NOTHING)})

@@ -1,0 +1,74 @@
+"""Small pictures and videos, made from their parts."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+from PIL import Image
+
+ISO6709 = b"+40.4168-003.7038/"
+
+
+def picture(kind: str = "JPEG", size: tuple[int, int] = (60, 40), **options: object) -> bytes:
+    """A picture of noise."""
+    out = io.BytesIO()
+    Image.effect_noise(size, 80).convert("RGB").save(out, kind, **options)  # type: ignore[arg-type]
+    return out.getvalue()
+
+
+def animation(kind: str, frames: int = 3, size: tuple[int, int] = (40, 30)) -> bytes:
+    """A GIF or WebP whose frames differ."""
+    out = io.BytesIO()
+    images = [Image.new("RGB", size, (number * 50 % 256, 90, 200)) for number in range(frames)]
+    images[0].save(out, kind, save_all=True, append_images=images[1:], duration=80, loop=0)
+    return out.getvalue()
+
+
+def box(name: bytes, *content: bytes, large: bool = False) -> bytes:
+    """A box of an MP4 file; `large` uses the 64-bit size."""
+    joined = b"".join(content)
+    if large:
+        return (1).to_bytes(4, "big") + name + (len(joined) + 16).to_bytes(8, "big") + joined
+    return (len(joined) + 8).to_bytes(4, "big") + name + joined
+
+
+def track(handler: bytes = b"vide", *extra: bytes) -> bytes:
+    """A track of an MP4 file, `extra` at its end."""
+    kind = box(b"hdlr", bytes(8), handler, bytes(12), b"\0")
+    return box(b"trak", box(b"tkhd", bytes(84)), box(b"mdia", box(b"mdhd", bytes(24)), kind, box(b"minf")), *extra)
+
+
+def mp4(
+    *tracks: bytes, brand: bytes = b"isom", moov: Sequence[bytes] = (), end: Sequence[bytes] = (), data: bytes = b"abc"
+) -> bytes:
+    """An MP4 file; `moov` are boxes at the end of that box, and `end` boxes at the end of the file."""
+    head = box(b"ftyp", brand, bytes(4), brand)
+    body = box(b"moov", box(b"mvhd", bytes(100)), *(tracks or (track(), track(b"soun"))), *moov)
+    return b"".join([head, body, box(b"mdat", data), *end])
+
+
+def element(name: bytes, *content: bytes, size: bytes | None = None) -> bytes:
+    """An element of a WebM file; `size` overrides the encoded size."""
+    joined = b"".join(content)
+    return name + (size or (len(joined) | 1 << 28).to_bytes(4, "big")) + joined
+
+
+EBML, SEGMENT, INFO = b"\x1a\x45\xdf\xa3", b"\x18\x53\x80\x67", b"\x15\x49\xa9\x66"
+TRACKS, CLUSTER, TAGS = b"\x16\x54\xae\x6b", b"\x1f\x43\xb6\x75", b"\x12\x54\xc3\x67"
+UNKNOWN_SIZE = b"\x01" + b"\xff" * 7
+LOCATION_TAG = element(
+    TAGS, element(b"\x73\x73", element(b"\x67\xc8", element(b"\x45\xa3", b"LOCATION"), element(b"\x44\x87", ISO6709)))
+)
+
+
+def webm(
+    *kinds: int, doc_type: bytes = b"webm", extra: Sequence[bytes] = (), live: bool = False, data: bytes = b"abc"
+) -> bytes:
+    """A WebM file with tracks of these kinds (1 picture, 2 sound); `live`: sizes are unknown, as in a recording."""
+    tracks = [element(b"\xae", element(b"\xd7", b"\x01"), element(b"\x83", bytes([kind]))) for kind in kinds or (1, 2)]
+    block = element(b"\xe7", b"\0") + element(b"\xa3", b"\x81\0\0\0" + data)
+    cluster = element(CLUSTER, block, size=UNKNOWN_SIZE if live else None)
+    content = [element(INFO, element(b"\x2a\xd7\xb1", b"\x0f\x42\x40")), element(TRACKS, *tracks), cluster, *extra]
+    head = element(EBML, element(b"\x42\x82", doc_type))
+    return head + element(SEGMENT, *content, size=UNKNOWN_SIZE if live else None)
