@@ -8,6 +8,7 @@ from typing import Any
 _IDENTIFIER = re.compile(r"(?<![0-9a-f])[0-9a-f]{24}(?![0-9a-f])")
 _SIGNED = re.compile(r"\?expires=\d+&signature=.*")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+_FILE = re.compile(r"[0-9a-f]{24}\.[0-9a-z]+")
 _HEX = re.compile(r"[0-9a-f]{12}@")
 _LONGEST_LIST = 2
 _FIXED = {
@@ -49,5 +50,5 @@ class Examples:
 
 
 def _is_symbol(text: str) -> bool:
-    """Whether a `key` is the name of a planned quantity, not a secret."""
-    return text in {"reps", "load", "time", "distance", "rest", "rir", "rpe"}
+    """Whether a `key` is the name of a planned quantity or of a file, not a secret."""
+    return text in {"reps", "load", "time", "distance", "rest", "rir", "rpe"} or bool(_FILE.fullmatch(text))

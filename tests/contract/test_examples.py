@@ -33,7 +33,7 @@ async def test_the_response_examples_are_real_responses(new_company: NewCompany,
     coach = await new_company()
     world = await make_world(coach)
     await _train(coach, world)
-    responses = await _sign_in_responses(anonymous, coach)
+    responses = await _sign_in_responses(anonymous, coach) | await _override_responses(coach)
     for route in _in_order(routes_of(features.ROUTES)):
         if route.operation_id not in responses and route.returns not in (None, bytes):
             reply = await call(coach, _unconditional(route), fill_path(route, world), world)
@@ -75,6 +75,17 @@ async def _sign_in_responses(anonymous: CoachClient, coach: CoachClient) -> dict
         "archiveCustomer": (await coach.put("/coach/customers/archive", {"id": client["_id"]})).ok(),
         "unarchiveCustomer": (await coach.put("/coach/customers/unarchive", {"id": client["_id"]})).ok(),
         "createPersonalRecord": await _first_record(coach, client["_id"]),
+    }
+
+
+async def _override_responses(coach: CoachClient) -> dict[str, Any]:
+    """The responses of the operations that are for shared exercises only."""
+    page = (await coach.get("/exercises/unified", pageSize=1, pageNum=1, keywords="back squat", type="public")).ok()
+    path = f"/exercises/{page['docs'][0]['_id']}/override"
+    override = {"videoLink": "https://video.example.com/squat", "aliases": ["Box squat Tuesday"]}
+    return {
+        "replaceExerciseOverride": (await coach.put(path, override)).ok(),
+        "deleteExerciseOverride": (await coach.delete(path)).ok(),
     }
 
 

@@ -74,7 +74,8 @@ def _score(entry: SearchEntry, readings: Sequence[Sequence[str]]) -> Candidate:
     comparison: leg press machine means the leg press.
     """
     lines = [split_words(line) for line in entry["search"].split("\n")]
-    names, others = lines[: entry["names"]], {word for line in lines[entry["names"] :] for word in line}
+    count = entry["names"] + entry["aliases"]
+    names, others = lines[:count], {word for line in lines[count:] for word in line}
     scores = []
     for reading in readings:
         for name in names:
