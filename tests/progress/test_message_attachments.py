@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import struct
 from datetime import timedelta
 from typing import Any
 
@@ -17,27 +16,13 @@ from coaching_service.core.jobs.queue import run_due
 from coaching_service.progress.conversation import attachments
 from tests.core.test_uploads import PDF, fetch, form, picture, stored
 from tests.support.client import CoachClient
+from tests.support.media_files import ISO6709, box, mp4, webm
 from tests.support.training import Json, client_path
 
 OWN = "/customer/messages"
 
 
-def box(kind: bytes, content: bytes = b"") -> bytes:
-    return struct.pack(">I4s", 8 + len(content), kind) + content
-
-
-def mp4(brand: bytes = b"isom", *more: bytes) -> bytes:
-    header = box(b"ftyp", brand + b"\0\0\2\0" + b"".join(more))
-    return header + box(b"moov", box(b"mvhd", bytes(100))) + box(b"mdat", bytes(5_000))
-
-
-def webm(document_type: bytes = b"webm", size: int | None = 3_000) -> bytes:
-    head = b"\x42\x86\x81\x01\x42\x82" + bytes([0x80 | len(document_type)]) + document_type
-    stated = b"\x01" + (b"\xff" * 7 if size is None else size.to_bytes(7, "big"))
-    return b"\x1a\x45\xdf\xa3" + bytes([0x80 | len(head)]) + head + b"\x18\x53\x80\x67" + stated + bytes(3_000)
-
-
-MP4, WEBM = mp4(), webm()
+MP4, WEBM = mp4(data=bytes(5_000)), webm(data=bytes(3_000))
 
 
 async def upload(sender: CoachClient, path: str, content: bytes, name: str = "file") -> Any:
@@ -57,10 +42,10 @@ async def ana(coach: CoachClient) -> Json:
         (picture("WEBP"), "image/webp", "picture"),
         (PDF, "application/pdf", "document"),
         (MP4, "video/mp4", "video"),
-        (mp4(b"mp42", b"isom"), "video/mp4", "video"),
-        (mp4(b"xxxx", b"mp41"), "video/mp4", "video"),
+        (mp4(brand=b"mp42", compatible=b"isom"), "video/mp4", "video"),
+        (mp4(brand=b"xxxx", compatible=b"mp41"), "video/mp4", "video"),
         (WEBM, "video/webm", "video"),
-        (webm(size=None), "video/webm", "video"),
+        (webm(live=True, data=bytes(3_000)), "video/webm", "video"),
     ],
 )
 async def test_file_is_recognised_by_its_content_and_sent(
@@ -92,14 +77,14 @@ async def test_file_is_recognised_by_its_content_and_sent(
         b"",
         b"text",
         b"<html><script>alert(1)</script></html>",
-        mp4(b"qt  "),
-        mp4(b"heic", b"mif1"),
-        mp4(b"M4A "),
+        mp4(brand=b"qt  "),
+        mp4(brand=b"heic", compatible=b"mif1"),
+        mp4(brand=b"M4A "),
         MP4[:-1],
         box(b"ftyp", b"isom\0\0\2\0"),
         box(b"ftyp", b"isom\0\0\2\0") + box(b"mdat", bytes(50)),
         MP4 + b"trailing",
-        webm(b"matroska"),
+        webm(doc_type=b"matroska"),
         WEBM[:-1],
         WEBM[:30],
         b"GIF89a" + bytes(100),
@@ -121,6 +106,15 @@ async def test_location_is_removed_from_pictures(coach: CoachClient, ana: Json) 
     await coach.post(client_path(ana, "messages"), {"text": "x", "attachments": [attachment["_id"]]})
     shown = await fetch(coach, attachment["url"])
     assert not Image.open(io.BytesIO(shown.raw)).getexif()
+
+
+async def test_location_is_removed_from_videos(coach: CoachClient, ana: Json) -> None:
+    content = mp4(moov=[box(b"udta", box(b"\xa9xyz", ISO6709))])
+    attachment = (await upload(coach, client_path(ana, "messages"), content)).ok(201)
+    await coach.post(client_path(ana, "messages"), {"text": "x", "attachments": [attachment["_id"]]})
+    shown = await fetch(coach, attachment["url"])
+    assert ISO6709 not in shown.raw
+    assert len(shown.raw) == len(content)
 
 
 async def test_only_the_person_who_uploaded_a_file_sends_it_and_once(coach: CoachClient, ana: Json) -> None:

@@ -40,10 +40,15 @@ def track(handler: bytes = b"vide", *extra: bytes) -> bytes:
 
 
 def mp4(
-    *tracks: bytes, brand: bytes = b"isom", moov: Sequence[bytes] = (), end: Sequence[bytes] = (), data: bytes = b"abc"
+    *tracks: bytes,
+    brand: bytes = b"isom",
+    compatible: bytes = b"",
+    moov: Sequence[bytes] = (),
+    end: Sequence[bytes] = (),
+    data: bytes = b"abc",
 ) -> bytes:
     """An MP4 file; `moov` are boxes at the end of that box, and `end` boxes at the end of the file."""
-    head = box(b"ftyp", brand, bytes(4), brand)
+    head = box(b"ftyp", brand, bytes(4), compatible)
     body = box(b"moov", box(b"mvhd", bytes(100)), *(tracks or (track(), track(b"soun"))), *moov)
     return b"".join([head, body, box(b"mdat", data), *end])
 
