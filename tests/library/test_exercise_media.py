@@ -99,14 +99,14 @@ async def test_own_exercise_changes_its_version_with_an_upload(coach: CoachClien
 
 
 async def test_media_is_deleted_with_its_file(coach: CoachClient, exercise: Json) -> None:
-    kept = (await upload(coach, exercise, mp4())).ok(201)
+    remaining = (await upload(coach, exercise, mp4())).ok(201)
     entry = (await upload(coach, exercise, picture())).ok(201)
     assert await stored(coach) == (3, 0)
 
     (await coach.delete(f"/exercises/{exercise['_id']}/media/{entry['_id']}")).ok(204)
 
     assert await stored(coach) == (1, 0)
-    assert [each["_id"] for each in (await read(coach, exercise))["media"]] == [kept["_id"]]
+    assert [each["_id"] for each in (await read(coach, exercise))["media"]] == [remaining["_id"]]
     assert (await fetch(coach, entry["url"])).status == 404
     (await coach.delete(f"/exercises/{exercise['_id']}/media/{entry['_id']}")).refused(404, "Exercise media")
 

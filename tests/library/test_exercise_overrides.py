@@ -23,8 +23,8 @@ OVERRIDE = {
 
 async def find(coach: CoachClient, keywords: str, **query: Any) -> list[Json]:
     page = await coach.get("/exercises/unified", pageSize=50, pageNum=1, keywords=keywords, **query)
-    found: list[Json] = page.ok()["docs"]
-    return found
+    exercises: list[Json] = page.ok()["docs"]
+    return exercises
 
 
 @pytest.fixture

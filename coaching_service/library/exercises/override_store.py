@@ -17,8 +17,8 @@ _NOTHING: OverrideFields = {"videoLink": None, "defaultInstructions": None, "ali
 
 async def find(ctx: Context, exercise_ids: Sequence[ObjectId]) -> dict[ObjectId, Override]:
     """Return the overrides of these exercises, by exercise."""
-    found = await overrides.find(ctx, {"exerciseId": {"$in": list(exercise_ids)}}, hint=_BY_EXERCISE)
-    return {override["exerciseId"]: override for override in found}
+    matching = await overrides.find(ctx, {"exerciseId": {"$in": list(exercise_ids)}}, hint=_BY_EXERCISE)
+    return {override["exerciseId"]: override for override in matching}
 
 
 async def find_one(ctx: Context, exercise_id: ObjectId) -> Override | None:
@@ -29,14 +29,14 @@ async def find_one(ctx: Context, exercise_id: ObjectId) -> Override | None:
 async def find_instructions(ctx: Context, exercise_ids: Sequence[ObjectId]) -> dict[ObjectId, str]:
     """Return the instructions of those of the exercises for which the company has its own."""
     where = {"exerciseId": {"$in": list(exercise_ids)}, "defaultInstructions": {"$ne": None}}
-    found = await overrides.find(ctx, where, fields=("exerciseId", "defaultInstructions"), hint=_BY_EXERCISE)
-    return {each["exerciseId"]: each["defaultInstructions"] or "" for each in found}
+    matching = await overrides.find(ctx, where, fields=("exerciseId", "defaultInstructions"), hint=_BY_EXERCISE)
+    return {each["exerciseId"]: each["defaultInstructions"] or "" for each in matching}
 
 
 async def find_aliases(ctx: Context) -> dict[ObjectId, list[str]]:
     """Return the aliases that the company has added, by exercise."""
-    found = await overrides.find(ctx, {"aliases.0": {"$exists": True}}, fields=("exerciseId", "aliases"))
-    return {each["exerciseId"]: each["aliases"] for each in found}
+    matching = await overrides.find(ctx, {"aliases.0": {"$exists": True}}, fields=("exerciseId", "aliases"))
+    return {each["exerciseId"]: each["aliases"] for each in matching}
 
 
 async def save(ctx: Context, exercise_id: ObjectId, fields: OverrideFields) -> Override:
