@@ -128,7 +128,9 @@ async def _load_names(
     ctx: Context, read_names: Awaitable[list[ExerciseName]], exercise_ids: Collection[ObjectId]
 ) -> dict[ObjectId, ExerciseName]:
     """Return the names that `read_names` finds by exercise, with the company's own instructions."""
-    matching, instructions = await gather_reads(ctx, read_names, override_store.find_instructions(ctx, list(exercise_ids)))
+    matching, instructions = await gather_reads(
+        ctx, read_names, override_store.find_instructions(ctx, list(exercise_ids))
+    )
     names: dict[ObjectId, ExerciseName] = {each["_id"]: each for each in matching}
     for exercise_id in names.keys() & instructions.keys():
         names[exercise_id]["defaultInstructions"] = instructions[exercise_id]
