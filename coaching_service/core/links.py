@@ -11,11 +11,11 @@ from coaching_service.core.ids import ObjectId
 LINK_LIFETIME = timedelta(hours=2)
 
 
-def file_url(services: Services, file_id: ObjectId | None, lifetime: timedelta = LINK_LIFETIME) -> str | None:
+def file_url(services: Services, file_id: ObjectId | None) -> str | None:
     """Returns the absolute link to a file, starting with the configured base URL; None for no file."""
     if file_id is None:
         return None
-    expires = int(time.time() + lifetime.total_seconds())
+    expires = int(time.time() + LINK_LIFETIME.total_seconds())
     signature = services.vault.sign(_signed_text(file_id, expires))
     return f"{services.base_url}/files/{file_id}?expires={expires}&signature={signature}"
 

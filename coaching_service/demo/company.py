@@ -11,11 +11,10 @@ from coaching_service.core.auth.permissions import ALL_PERMISSIONS
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.links import file_url
 from coaching_service.demo import content, training
 from coaching_service.demo.assets import PLAN_VERSIONS, SIDES, Assets, photo_dates
 from coaching_service.demo.content import Client
-from coaching_service.library.exercises import muscles
+from coaching_service.library.exercises import customization, muscles
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.forms import service as forms
 from coaching_service.library.forms.models import Form
@@ -36,8 +35,6 @@ from coaching_service.training.templates import service as templates
 from coaching_service.training.workouts import service as workouts
 
 EMAIL = "demo@example.com"
-# Longer than any demo lasts: the links are stored with the exercises.
-_LINK_LIFETIME = timedelta(days=36_500)
 
 
 async def fill(ctx: Context, password_hash: str, assets: Assets, report: Callable[[str], None]) -> Principal:
@@ -83,14 +80,6 @@ async def _create_library(ctx: Context, assets: Assets) -> tuple[Form, ObjectId]
 async def _create_exercise(
     ctx: Context, assets: Assets, name: str, exercise_type: str, equipment: str, text: str, pose: str
 ) -> None:
-    file = await assets.attach(ctx, f"exercise/{pose}")
-    media = {
-        "type": "image",
-        "key": None,
-        "source": None,
-        "url": file_url(ctx.services, file.id, _LINK_LIFETIME),
-        "thumbnailUrl": file_url(ctx.services, file.thumbnail_id, _LINK_LIFETIME),
-    }
     exercise = {
         "name": name,
         "aliases": [],
@@ -101,9 +90,10 @@ async def _create_exercise(
         "tags": ["own"],
         "muscleGroups": [{"_id": next(iter(muscles.NAME_OF)), "role": "primary"}],
         "equipment": equipment,
-        "media": [media],
+        "media": [],
     }
-    await exercises.create(ctx, cast("Any", exercise))
+    created = await exercises.create(ctx, cast("Any", exercise))
+    await customization.add_media(ctx, created["_id"], await assets.attach(ctx, f"exercise/{pose}"))
 
 
 async def _create_program(

@@ -121,7 +121,7 @@ FIRST_HITS = {
     "burpees": "Burpee",
     "box jump": "Box Jump",
     "hspu": "Handstand Push-Up",
-    "quads": "Quad Set",
+    "quads": "Barbell Back Squat",
     "squt": "Barbell Back Squat",
     "dedlift": "Barbell Deadlift",
     "kettelbell swing": "Kettlebell Swing",
@@ -241,6 +241,21 @@ async def test_spanish_search_answers_english_names(coach: CoachClient) -> None:
 def test_search_by_muscle_abbreviation_finds_exercises() -> None:
     trained = {entry["name"] for entry in shared.entries() if "Quadriceps" in entry["primary"] + entry["secondary"]}
     assert trained <= set(_names(search(ENTRIES, "quads", {})))
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("quads", "Barbell Back Squat, Barbell Front Squat, Bulgarian Split Squat, Leg Extension, Leg Press"),
+        ("hammies", "Lying Leg Curl, Nordic Hamstring Curl, Romanian Deadlift, Stiff-Leg Deadlift"),
+        ("pecs", "Barbell Bench Press, Cable Fly, Dumbbell Bench Press, Dumbbell Fly, Push-Up"),
+        ("delts", "Barbell Overhead Press, Dumbbell Lateral Raise, Dumbbell Rear Delt Fly, Face Pull"),
+        ("abs", "Ab Wheel Rollout, Crunch, Hanging Leg Raise, Plank, Sit-Up"),
+    ],
+)
+def test_short_name_of_a_muscle_finds_its_common_exercises_first(query: str, names: str) -> None:
+    first = names.split(", ")
+    assert _names(search(ENTRIES, query, {}))[: len(first)] == first
 
 
 def test_squat_finds_the_back_squat_before_the_squat_jump() -> None:

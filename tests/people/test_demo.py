@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
+import time_machine
 from aiohttp.test_utils import TestServer
 
 from coaching_service.core.database.context import Services
@@ -100,6 +101,21 @@ async def test_own_exercises_have_pictures(demo: CoachClient) -> None:
     for exercise in exercises:
         for link in (exercise["image"], exercise["thumbnail"]):
             assert (await download(demo, link)).startswith(b"\x89PNG")
+
+
+async def test_links_to_pictures_of_exercises_are_created_when_they_are_read(
+    demo: CoachClient, services: Services
+) -> None:
+    """They expire as other links to files do."""
+    [exercise, *_] = await pages(demo, "/exercises")
+    link = exercise["media"][0]["url"]
+    stored = await services.db["exercises"].find_one({"_id": ObjectId(exercise["_id"])}) or {}
+    assert "signature" not in str(stored["media"])
+    with time_machine.travel(datetime.now(UTC) + timedelta(hours=3)):
+        assert (await demo.send("GET", link[link.index("/files/") :])).status == 403
+        read = (await demo.get(f"/exercises/{exercise['_id']}")).ok()
+        for fresh in (read["image"], read["thumbnail"], read["media"][0]["url"]):
+            assert (await download(demo, fresh)).startswith(b"\x89PNG")
 
 
 async def test_diligent_client_shows_every_feature(demo: CoachClient) -> None:

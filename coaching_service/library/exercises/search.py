@@ -1,9 +1,9 @@
 """Exercise search: which exercises match keywords, and in which order.
 
-Order: exact name or alias, beginning of a name, whole words of a name, words of aliases, any other match; then how
-often the company uses the exercise, then its name. An exercise has a name and aliases in English and in other
-languages, and all count alike. Singular and plural, hyphen and space are treated alike. If fewer
-than 5 exercises match, those that match with one typing error follow.
+Order: exact name or alias (or an abbreviation of it), beginning of a name, whole words of a name, words of aliases, any
+other match; then how often the company uses the exercise, then its name. An exercise has a name and aliases in English
+and in other languages, and all count alike. Singular and plural, hyphen and space are treated alike. If fewer than 5
+exercises match, those that match with one typing error follow.
 """
 
 from __future__ import annotations
@@ -52,6 +52,16 @@ ABBREVIATIONS: Mapping[str, tuple[str, ...]] = {
     "quad": ("quadricep",),
     "tri": ("tricep",),
 }
+# Which exercises a muscle's short name alone stands for, as an abbreviation of each.
+_COMMON: Mapping[str, frozenset[str]] = {
+    "ab": frozenset({"ab wheel rollout", "crunch", "hanging leg raise", "plank", "sit up"}),
+    "delt": frozenset({"barbell overhead press", "dumbbell lateral raise", "face pull", "dumbbell rear delt fly"}),
+    "hammie": frozenset({"lying leg curl", "nordic hamstring curl", "romanian deadlift", "stiff leg deadlift"}),
+    "pec": frozenset({"barbell bench press", "cable fly", "dumbbell bench press", "dumbbell fly", "push up"}),
+    "quad": frozenset(
+        {"barbell back squat", "barbell front squat", "bulgarian split squat", "leg extension", "leg press"}
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -96,7 +106,8 @@ def search(entries: Sequence[SearchEntry], keywords: str, use_counts: Mapping[Ob
     words = split_words(text)
     if not words:
         return SearchResult([], tolerant=False)
-    ids = _rank_matches(entries, _with_abbreviations(text, words), use_counts)
+    common = _COMMON.get(" ".join(words), frozenset())
+    ids = _rank_matches(entries, _with_abbreviations(text, words), use_counts, common)
     if len(ids) >= ENOUGH_MATCHES:
         return SearchResult(ids, tolerant=False)
     matched = set(ids)
@@ -156,16 +167,20 @@ def _similar_words(word: str, vocabulary: Sequence[str]) -> list[str]:
 
 
 def _rank_matches(
-    entries: Iterable[SearchEntry], queries: Sequence[_Query], use_counts: Mapping[ObjectId, int]
+    entries: Iterable[SearchEntry],
+    queries: Sequence[_Query],
+    use_counts: Mapping[ObjectId, int],
+    common: frozenset[str] = frozenset(),
 ) -> list[ObjectId]:
-    """Return the entries that match any of the queries, best match first."""
+    """Return the entries that match any of the queries, best match first; names in `common` match exactly."""
     ranked = []
     for entry in entries:
         text, joined = _spellings(entry["search"])
         ranks = [_rank(entry, text, query) for query in queries if _matches(text, joined, query)]
         if ranks:
             name = entry["search"].partition("\n")[0]
-            ranked.append((min(ranks), -use_counts.get(entry["_id"], 0), name, entry["_id"]))
+            rank = _EXACT if name.replace("-", " ") in common else min(ranks)
+            ranked.append((rank, -use_counts.get(entry["_id"], 0), name, entry["_id"]))
     return [exercise_id for *_, exercise_id in sorted(ranked)]
 
 
