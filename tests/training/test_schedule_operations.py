@@ -86,7 +86,7 @@ async def test_an_exercise_is_replaced_in_all_coming_workouts(coach: CoachClient
     items = [exercise_of(bench, exerciseInstructions="Slowly"), circuit_of(bench, dumbbells), task()]
     days = ["2026-02-23", MONDAY, "2026-04-06", "2027-03-01"]
     past, *coming = (await batch(coach, ana, *({"name": d, "date": d, "items": items} for d in days)))["created"]
-    (await log(coach, coming[0], coming[0]["items"][1], comment="Hard")).ok()
+    (await log(coach, coming[0], coming[0]["items"][1], isCompleted=False, comment="Hard")).ok()
 
     body = {"exerciseId": bench["_id"], "withExerciseId": dumbbells["_id"], "startDate": MONDAY}
     replaced = await operate(coach, ana, "replace-exercise", **body)
@@ -194,6 +194,7 @@ async def test_days_with_blocks_are_treated_as_asked(
     assert without_identity(shown) == without_identity(copied)
     calendar = await coach.calendar(ana, NEXT_MONDAY, NEXT_SUNDAY)
     assert [f"{block['name']} {block['order']}" for block in calendar] == expected
+    assert [block for block in calendar if block["_id"] not in names] == copied["created"]
 
 
 async def test_a_copy_past_the_calendar_copies_nothing(coach: CoachClient) -> None:
@@ -265,7 +266,7 @@ async def test_blocks_with_nothing_done_are_cleared(coach: CoachClient) -> None:
         await batch(coach, ana, *({"name": str(n), "date": d, "items": [task(), task()]} for n, d in enumerate(days)))
     )["created"]
     (await log(coach, blocks[1], blocks[1]["items"][1], isCompleted=True)).ok()
-    (await log(coach, blocks[2], blocks[2]["items"][0], comment="Knee hurts")).ok()
+    (await log(coach, blocks[2], blocks[2]["items"][0], isCompleted=False, comment="Knee hurts")).ok()
     (await coach.put(f"{path_of(blocks[3])}/log", {"sessionRpe": 5})).ok()
     (await log(coach, blocks[4], blocks[4]["items"][0], isCompleted=False, comment="")).ok()
 
@@ -286,7 +287,7 @@ async def test_a_shift_moves_what_clear_would_remove(coach: CoachClient) -> None
     blocks = (await batch(coach, ana, *({"name": d, "date": d, "items": [task()]} for d in (MONDAY, TUESDAY))))[
         "created"
     ]
-    (await log(coach, blocks[0], blocks[0]["items"][0], comment="Later")).ok()
+    (await log(coach, blocks[0], blocks[0]["items"][0], isCompleted=False, comment="Later")).ok()
     shown = await operate(coach, ana, "clear", **WEEK, dryRun=True)
     shifted = (await coach.post(client_path(ana, "wblocks/shift"), {"from": MONDAY, "days": 1})).ok()
     assert shifted["shifted"] == len(shown["removed"]) == 1
