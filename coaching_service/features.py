@@ -51,6 +51,8 @@ from coaching_service.progress.progress_photos import routes as progress_photos
 from coaching_service.progress.volume import routes as volume
 from coaching_service.progress.workload import routes as workload
 from coaching_service.progress.workload import tools as workload_tools
+from coaching_service.training.assignments import routes as assignments
+from coaching_service.training.assignments import tools as assignments_tools
 from coaching_service.training.programs import routes as programs
 from coaching_service.training.programs import tools as programs_tools
 from coaching_service.training.schedule import routes as schedule
@@ -80,7 +82,10 @@ ROUTES: tuple[Routes, ...] = (
     exercises.routes,
     programs.routes,
     programs.block_routes,
+    schedule.library_routes,
     schedule.program_routes,
+    assignments.program_routes,
+    assignments.routes,
     templates.routes,
     forms.routes,
     metric_sets.routes,
@@ -108,6 +113,7 @@ TOOLS: tuple[Tools, ...] = (
     workouts_tools.tools,
     exercises_tools.tools,
     programs_tools.tools,
+    assignments_tools.tools,
     metrics_tools.tools,
     compliance_tools.tools,
     exercise_history_tools.tools,

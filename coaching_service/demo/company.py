@@ -30,6 +30,7 @@ from coaching_service.progress.notes import service as notes
 from coaching_service.progress.nutrition_plans import service as nutrition_plans
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.progress.progress_photos import service as progress_photos
+from coaching_service.training.assignments import service as assignments
 from coaching_service.training.programs import service as programs
 from coaching_service.training.templates import service as templates
 from coaching_service.training.workouts import service as workouts
@@ -122,7 +123,7 @@ async def _create_client(
     await logs.add_logged_blocks(ctx, customer_id, list(training.schedule(client, check_in, today)))
     if client.name == content.WITH_PROGRAM:
         monday = today - timedelta(days=today.weekday() + 7)
-        await programs.add_to_calendar(ctx, await programs.load_dated(ctx, program_id, str(monday)), customer_id)
+        await assignments.add_to_calendar(ctx, await programs.load_dated(ctx, program_id, str(monday)), customer_id)
     records = await personal_records.list_records(ctx, customer_id)
     achieved = {record["_id"]: _at(date.fromisoformat(record["date"])) for record in records}
     await activity.set_dates(ctx, customer_id, achieved)

@@ -17,7 +17,7 @@ from tests.support.client import document
 
 ROUTES = routes_of(features.ROUTES)
 VERBS = (
-    "adjust|apply|archive|assign|bulk|clear|copy|create|delete|disconnect|download|export|get|impersonate|invite|list|"
+    "adjust|apply|archive|assign|bulk|clear|copy|create|delete|disconnect|download|end|export|get|impersonate|invite|list|"
     "log|mark|move|record|refresh|replace|request|reset|resolve|reveal|send|set|shift|sign|unarchive|unassign|update|"
     "upload|use"
 )

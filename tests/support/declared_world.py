@@ -52,6 +52,8 @@ async def make_world(coach: CoachClient) -> World:
     program_block = (await coach.post(plan, {"name": "Day one", "day": 1})).ok(201)
     planned = (await coach.post(f"{plan}/{program_block['_id']}/witems", _TASK)).ok(201)
     planned_circuit = (await coach.post(f"{plan}/{program_block['_id']}/witems", finisher)).ok(201)
+    started = {"customerId": customer["_id"], "startDate": "2026-03-02"}
+    assignment = (await coach.post(f"/coach/programs/{program['_id']}/assign", started)).ok(201)
     session = await coach.interactive()
     employee = (await session.post("/coach/employees", {"name": "Eli", "email": f"eli{number}@example.com"})).ok(201)
     key = (await session.post("/coach/api-keys", {"name": "Extra"})).ok(201)
@@ -69,6 +71,7 @@ async def make_world(coach: CoachClient) -> World:
     own_message = (await (await coach.as_client(customer)).post("/customer/messages", {"text": "Hello, coach"})).ok(201)
     template = (await coach.post("/coach/workout-templates", {"name": "Short"})).ok(201)
     return {
+        "assignmentId": assignment["assignmentId"],
         "metricId": metric_set["metrics"][0]["_id"],
         "recordId": record["_id"],
         "photoId": photo["_id"],

@@ -11,6 +11,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
 from coaching_service.core.events import EventBus
 from coaching_service.core.ids import ObjectId
+from coaching_service.training.assignments import service as assignments
 from coaching_service.training.programs import service as programs
 from coaching_service.training.templates import service as templates
 from coaching_service.training.workouts import block_batches, item_service
@@ -111,7 +112,7 @@ async def _assign_program(recorder: Recorder) -> None:
     plan = programs.ProgramPlan(program["_id"])
     await workouts.create(recorder.ctx, plan, {"name": "Day 1", "day": 1, "isRest": False})
     assert recorder.events == [], "a program is not the schedule of a client"
-    await programs.assign(recorder.ctx, program["_id"], recorder.calendar.customer_id, MONDAY)
+    await assignments.assign(recorder.ctx, program["_id"], recorder.calendar.customer_id, MONDAY)
 
 
 async def _apply_template(recorder: Recorder) -> None:

@@ -14,6 +14,7 @@ _RATE = "Completed workout days of the last {} days, in percent (0 to 100); null
 _IDENTIFIERS = {
     "_id": "The identifier: 24 hexadecimal characters.",
     "id": "The identifier: 24 hexadecimal characters.",
+    "assignmentId": "The identifier of the assignment of a program to a client.",
     "assistantId": "The identifier of the connected assistant.",
     "coachId": "The identifier of the coach.",
     "companyId": "The identifier of the company.",

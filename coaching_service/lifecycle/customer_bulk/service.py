@@ -17,6 +17,7 @@ from coaching_service.people.customers import bulk
 from coaching_service.people.team import service as team
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.metrics import service as metrics
+from coaching_service.training.assignments import service as assignments
 from coaching_service.training.programs import service as programs
 
 BATCH = 1_000
@@ -120,7 +121,7 @@ async def assign_program(
     async def assign(ctx: Context, ids: list[ObjectId]) -> None:
         for customer_id in ids:
             if claim is None or await idempotency.claim_step(ctx, claim, customer_id):
-                await programs.add_to_calendar(ctx, plan, customer_id)
+                await assignments.add_to_calendar(ctx, plan, customer_id)
 
     return await _run(ctx, selection, assign, on_progress, batch_size=_PROGRAM_BATCH)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS, PROGRAMS
+from coaching_service.core.auth.permissions import PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
@@ -17,8 +17,6 @@ from coaching_service.training.programs.schemas import (
     NewProgram,
     NewProgramBlock,
     Program,
-    ProgramAssignment,
-    ProgramAssignmentResult,
     ProgramBlockCopy,
     ProgramBlockFields,
     ProgramQuery,
@@ -110,21 +108,6 @@ async def unarchive_program(ctx: Context, program_id: ObjectId, body: dict[str, 
     Repeating is harmless.
     """
     return await service.set_archived(ctx, program_id, archived=False, version=body.get("version"))
-
-
-@routes.post(
-    "/{programId}/assign",
-    access=coach(CUSTOMERS.EDIT),
-    body=ProgramAssignment(),
-    returns=ProgramAssignmentResult,
-    example={"customerId": "66f0c0ffee0000000000abcd", "startDate": "2026-03-02"},
-)
-async def assign_program(ctx: Context, program_id: ObjectId, body: dict[str, Any]) -> dict[str, int]:
-    """Assign a program to a client.
-
-    Every block is copied to the calendar, day 1 on `startDate`: all or none. The copies have `programId` and `day`.
-    """
-    return {"blocks": await service.assign(ctx, program_id, body["customerId"], body["startDate"])}
 
 
 block_routes = Routes("/coach/programs/{programId}", tag="Program workouts")

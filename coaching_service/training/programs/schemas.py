@@ -12,7 +12,6 @@ from coaching_service.core.query import QueryBoolean, QueryInteger
 from coaching_service.core.validation import (
     TEXT_LENGTH,
     Boolean,
-    Date,
     DateTime,
     Identifier,
     Input,
@@ -80,19 +79,6 @@ class ProgramBlockCopy(Input):
     """The day of a copy."""
 
     day = Integer(minimum=1, maximum=LAST_DAY, required=True)
-
-
-class ProgramAssignment(Input):
-    """The client that a program is assigned to, and the date of its first day."""
-
-    customerId = Identifier(required=True)
-    startDate = Date(required=True)
-
-
-class ProgramAssignmentResult(Output):
-    """The number of blocks that were added to the calendar."""
-
-    blocks = fields.Integer()
 
 
 class ProgramBlockFields(Input):

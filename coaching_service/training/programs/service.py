@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import date
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
@@ -12,7 +13,6 @@ from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import Page, page_document, skip_of
 from coaching_service.core.text import normalize
-from coaching_service.people.activity import service as activity
 from coaching_service.training.programs import store
 from coaching_service.training.programs.models import (
     DatedProgram,
@@ -106,57 +106,57 @@ async def set_archived(ctx: Context, program_id: ObjectId, *, archived: bool, ve
     return await _present_one(ctx, await store.rewrite(ctx, program_id, changed_fields, version))
 
 
-async def assign(ctx: Context, program_id: ObjectId, customer_id: ObjectId, start: str) -> int:
-    """Copy every block of a program to the calendar of a client, day 1 on the date `start`: all or none.
-
-    Returns the number of blocks. Raises NotFound for the program or the client, Forbidden, and InvalidFields if a date
-    would leave the calendar.
-    """
-    await ClientCalendar(customer_id).require_access(ctx)
-    return await add_to_calendar(ctx, await load_dated(ctx, program_id, start), customer_id)
-
-
 async def is_assigned(ctx: Context, program_id: ObjectId, customer_id: ObjectId, start: str) -> bool:
-    """Return whether the client has a block of the program on any of its days, day 1 on `start`. Raises as `assign`."""
+    """Return whether the client has a block of the program on any of its days, day 1 on `start`.
+
+    Raises NotFound for the program or the client, Forbidden, and InvalidFields if a date would leave the calendar.
+    """
     await ClientCalendar(customer_id).require_access(ctx)
     dates = [str(block["date"]) for block in (await load_dated(ctx, program_id, start)).blocks]
     return bool(dates) and await workouts.has_program_block(ctx, customer_id, program_id, min(dates), max(dates))
 
 
-async def load_dated(ctx: Context, program_id: ObjectId, start: str) -> DatedProgram:
-    """Return a program with dates, day 1 on `start`. Raises NotFound, InvalidFields as `assign`."""
+async def load_dated(
+    ctx: Context, program_id: ObjectId, start: str, weekdays: Collection[int] | None = None
+) -> DatedProgram:
+    """Return a program with dates: day 1 on `start`.
+
+    With `weekdays` (1 Monday to 7 Sunday) only its days with work, one after another on the next dates of these
+    weekdays. Raises NotFound, and InvalidFields if a date would leave the calendar.
+    """
     program = await require(ctx, program_id)
     blocks = await workouts.list_stored_blocks(ctx, ProgramPlan(program_id))
-    return DatedProgram(program, start, [_dated_block(block, start) for block in blocks])
+    if weekdays:
+        blocks = [block for block in blocks if not block["isRest"]]
+        dates = _dates_on_weekdays(sorted({block["day"] or 1 for block in blocks}), start, weekdays)
+    else:
+        days = {block["day"] or 1 for block in blocks}
+        dates = {day: workouts.shift_date(start, day - 1, "startDate") for day in days}
+    return DatedProgram(program, start, [_dated_block(block, dates[block["day"] or 1]) for block in blocks])
 
 
-def _dated_block(block: StoredBlock, start: str) -> BlockPlan:
-    day = block["day"] or 1
+def _dates_on_weekdays(days: Sequence[int], start: str, weekdays: Collection[int]) -> dict[int, str]:
+    """Return the date of each day of a program: the next date of one of the weekdays, from `start` on."""
+    dates: dict[int, str] = {}
+    current = start
+    for day in days:
+        if dates:
+            current = workouts.shift_date(current, 1, "startDate")
+        while date.fromisoformat(current).isoweekday() not in weekdays:
+            current = workouts.shift_date(current, 1, "startDate")
+        dates[day] = current
+    return dates
+
+
+def _dated_block(block: StoredBlock, day: str) -> BlockPlan:
     return {
         "name": block["name"],
         "isRest": block["isRest"],
         "items": block["items"],
-        "date": workouts.shift_date(start, day - 1, "startDate"),
-        "day": day,
+        "date": day,
+        "day": block["day"],
         "programId": block["programId"],
     }
-
-
-@transactional
-async def add_to_calendar(ctx: Context, dated: DatedProgram, customer_id: ObjectId) -> int:
-    """Add a program to the calendar of a client whose access has been checked: all or nothing.
-
-    Returns the number of blocks.
-    """
-    count = await workouts.add_blocks(ctx, ClientCalendar(customer_id), dated.blocks)
-    await activity.record_event(
-        *(ctx, "program_assigned", customer_id, ObjectId()),
-        programId=dated.program["_id"],
-        programName=dated.program["name"],
-        startDate=dated.start,
-        blocks=count,
-    )
-    return count
 
 
 @transactional

@@ -10,11 +10,14 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
+from coaching_service.training.programs import models as program_models
+from coaching_service.training.programs.schemas import Program
 from coaching_service.training.programs.service import ProgramPlan
-from coaching_service.training.schedule import models, schemas, service
+from coaching_service.training.schedule import calendar_programs, models, schemas, service
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
 
 routes = Routes("/coach/customers/{customerId}", tag="Schedule")
+library_routes = Routes("/coach/programs", tag="Programs")
 program_routes = Routes("/coach/programs/{programId}", tag="Schedule")
 
 _EXERCISE = "66f0c0ffee0000000000abcd"
@@ -125,6 +128,25 @@ async def clear_schedule(ctx: Context, customer_id: ObjectId, body: dict[str, An
     """
     days = body["startDate"], body["endDate"]
     return await service.clear(ctx, ClientCalendar(customer_id), *days, dry_run=body["dryRun"])
+
+
+@library_routes.post(
+    "/from-calendar",
+    access=coach(CUSTOMERS.VIEW, PROGRAMS.CREATE),
+    body=schemas.ProgramFromCalendar(),
+    returns=Program,
+    errors=(NotFound,),
+    example={"customerId": "66f0c0ffee0000000000abcd", **_WEEK, "name": "First week"},
+)
+async def create_program_from_calendar(ctx: Context, body: dict[str, Any]) -> program_models.Program:
+    """Create a program from a client's calendar.
+
+    What is planned becomes blocks of the program, rest days included; the first day is day 1. Nothing that was done is
+    copied.
+    """
+    return await calendar_programs.create_program(
+        ctx, body["customerId"], body["startDate"], body["endDate"], body["name"]
+    )
 
 
 @program_routes.post(

@@ -58,6 +58,13 @@ async def read_days(ctx: Context, owner: ScheduleOwner, days: Filter, limit: int
     return await store.find_days(ctx, owner.block_filter, owner.day_field, days, limit)
 
 
+async def read_assigned_days(
+    ctx: Context, owner: ScheduleOwner, assignment_id: ObjectId, days: Filter
+) -> list[DayBlock]:
+    """Return the blocks of an assignment on days that satisfy a filter; the owner's access has been checked."""
+    return await store.find_days(ctx, owner.block_filter | {"assignmentId": assignment_id}, owner.day_field, days)
+
+
 async def create_block(
     ctx: Context, owner: ScheduleOwner, block: NewBlock, *, items_field: str = "items", dry_run: bool = False
 ) -> Block:
@@ -97,24 +104,16 @@ async def _create(
 async def apply(
     ctx: Context, owner: ScheduleOwner, batch: Batch, days: Sequence[DayBlock], *, dry_run: bool = False
 ) -> ScheduleChange:
-    """Do what the batch says to the schedule of an owner whose access has been checked.
+    """Do what the batch says to the schedule of an owner whose access has been checked, and return the blocks.
 
     `days` are all blocks that are on the days of its blocks, in order. With `dry_run`, writes nothing; new blocks and
     their items then have no identifiers. Raises Conflict if a block to change has changed since it was read.
     """
-    new_blocks = [new_block(owner, plan) for plan in batch.created]
     if dry_run:
-        created = store.preview_many(ctx, new_blocks)
+        created = store.preview_many(ctx, [new_block(owner, plan) for plan in batch.created])
         changed: list[StoredBlock] = [{**block, "items": list(new_items)} for block, new_items in batch.changed]
     else:
-        await fix_load_unit(ctx, [item for block in new_blocks for item in block["items"]])
-        await store.delete_each(ctx, owner.block_filter, batch.removed)
-        changed = await store.set_items_each(ctx, batch.changed)
-        created = await store.insert_many(ctx, new_blocks, after=max((day["position"] for day in days), default=0))
-        if created:
-            await exercises.count_uses(ctx, items.exercise_ids(item for block in created for item in block["items"]))
-        if created or batch.removed:
-            await owner.after_schedule_change(ctx)
+        created, changed = await write(ctx, owner, batch, days)
     orders = _orders(owner, days, batch.removed, created)
     blocks = [*changed, *created]
     presented = await present_blocks(ctx, blocks, [orders[block["_id"]] for block in blocks])
@@ -124,6 +123,23 @@ async def apply(
         "changed": presented[: len(changed)],
         "removed": list(batch.removed),
     }
+
+
+@transactional
+async def write(
+    ctx: Context, owner: ScheduleOwner, batch: Batch, days: Sequence[DayBlock]
+) -> tuple[list[StoredBlock], list[StoredBlock]]:
+    """Do what `apply` does, and return the stored blocks that were created, and those that were changed."""
+    new_blocks = [new_block(owner, plan) for plan in batch.created]
+    await fix_load_unit(ctx, [item for block in new_blocks for item in block["items"]])
+    await store.delete_each(ctx, owner.block_filter, batch.removed)
+    changed = await store.set_items_each(ctx, batch.changed)
+    created = await store.insert_many(ctx, new_blocks, after=max((day["position"] for day in days), default=0))
+    if created:
+        await exercises.count_uses(ctx, items.exercise_ids(item for block in created for item in block["items"]))
+    if created or batch.removed:
+        await owner.after_schedule_change(ctx)
+    return created, changed
 
 
 def _orders(

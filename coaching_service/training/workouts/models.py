@@ -350,6 +350,7 @@ class BlockContent(TypedDict):
 
     customerId: ObjectId | None
     programId: ObjectId | None
+    assignmentId: ObjectId | None
     name: str
     date: str | None
     day: int | None
@@ -441,6 +442,7 @@ class BlockPlan(TypedDict):
     date: NotRequired[str | None]
     day: NotRequired[int | None]
     programId: NotRequired[ObjectId | None]
+    assignmentId: NotRequired[ObjectId | None]
 
 
 class ScheduleChange(TypedDict):
@@ -530,6 +532,16 @@ class ExerciseSum(Totals):
     """The totals of an exercise (`_id`) over a period."""
 
     _id: ObjectId
+
+
+class AssignedBlocks(TypedDict):
+    """The blocks of one assignment of a program (`_id`): their number, how many are completed, and their dates."""
+
+    _id: ObjectId
+    blocks: int
+    completedBlocks: int
+    firstDate: str
+    lastDate: str
 
 
 class ProgramDays(TypedDict):

@@ -10,6 +10,7 @@ from coaching_service.core.database.documents import Filter
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.models import (
+    AssignedBlocks,
     Best,
     DatedItem,
     DoneExercise,
@@ -25,7 +26,7 @@ from coaching_service.training.workouts.training_load import TOTALS
 
 Stage = dict[str, Any]
 
-_BY_DATE, _, _BY_DONE_EXERCISE, _BY_EXERCISE, _BY_ITEM = (index.name for index in blocks.indexes)
+_BY_DATE, _BY_PROGRAM, _BY_DONE_EXERCISE, _BY_EXERCISE, _BY_ITEM = (index.name for index in blocks.indexes)
 # The fields of an item that training load is computed from.
 _LOAD_FIELDS = ("_id", "type", "exerciseId", "exerciseSets", "circuitExercises", "customerSets")
 _IS_SESSION: Filter = {"done": {"$ne": None}}
@@ -114,6 +115,23 @@ async def find_last_sessions(
     condition = {"customerId": customer_id, "_id": {"$in": list(block_ids)}}
     sessions: list[LastSession] = await blocks.aggregate(ctx, condition, *stages, hint="_id_")
     return {each["_id"]: each["session"] for each in sessions}
+
+
+async def count_assigned_blocks(
+    ctx: Context, customer_id: ObjectId, program_ids: Sequence[ObjectId]
+) -> list[AssignedBlocks]:
+    """Return the blocks of each assignment of programs to a client; an assignment without blocks is left out."""
+    has_items = {"$gt": [{"$size": "$items"}, 0]}
+    is_completed = {"$and": [has_items, {"$allElementsTrue": ["$items.isCompleted"]}]}
+    group = {
+        "_id": "$assignmentId",
+        "blocks": {"$sum": 1},
+        "completedBlocks": {"$sum": {"$cond": [is_completed, 1, 0]}},
+        "firstDate": {"$min": "$date"},
+        "lastDate": {"$max": "$date"},
+    }
+    condition: Filter = {"programId": {"$in": list(program_ids)}, "customerId": customer_id}
+    return await blocks.aggregate(ctx, condition | {"assignmentId": {"$ne": None}}, {"$group": group}, hint=_BY_PROGRAM)
 
 
 async def find_best_sets(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId) -> dict[RecordType, Best]:

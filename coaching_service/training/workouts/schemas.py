@@ -315,6 +315,10 @@ class WorkoutBlock(Output):
     sessionRpe = fields.Float(allow_none=True)
     comment = fields.String(allow_none=True)
     programId = Identifier(allow_none=True)
+    assignmentId = Identifier(
+        allow_none=True,
+        metadata={"description": "The assignment of a program that the block came from; null otherwise."},
+    )
     items = fields.List(item_response())
     createdAt = DateTime()
     updatedAt = DateTime()

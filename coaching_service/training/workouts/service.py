@@ -67,7 +67,7 @@ async def read(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> Block:
 async def create(ctx: Context, owner: ScheduleOwner, block: BlockInput) -> Block:
     """Create an empty block. Raises NotFound, Forbidden for the owner."""
     await owner.require_access(ctx)
-    return await add_block(ctx, owner, {**block, "items": [], "programId": None})
+    return await add_block(ctx, owner, {**block, "items": [], "programId": None, "assignmentId": None})
 
 
 @transactional
@@ -292,6 +292,7 @@ async def present_blocks(ctx: Context, blocks: Sequence[StoredBlock], orders: Se
     return [
         {
             **block,
+            "assignmentId": block.get("assignmentId"),  # missing in blocks that are older than assignments
             "order": order,
             "isCompleted": is_completed(block),
             "items": items.present_items(block["items"], block["version"], references, load_unit),
@@ -311,6 +312,7 @@ def new_block(owner: ScheduleOwner, plan: BlockPlan) -> BlockContent:
     content: BlockContent = {
         "customerId": None,
         "programId": plan.get("programId"),
+        "assignmentId": plan.get("assignmentId"),
         "name": plan["name"],
         "date": plan.get("date"),
         "day": plan.get("day"),

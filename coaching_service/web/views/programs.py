@@ -15,6 +15,7 @@ from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, Identifier, Input, Integer
 from coaching_service.people.customers import service as customers
+from coaching_service.training.assignments import service as assignments
 from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.models import LAST_DAY, ProgramInput
 from coaching_service.training.programs.schemas import NewProgram
@@ -99,10 +100,10 @@ async def assign_program(ctx: Context, program_id: ObjectId, form: dict[str, Any
             "Confirm below to schedule them again.",
             code="PROGRAM_ALREADY_ASSIGNED",
         )
-    count = await programs.assign(ctx, program_id, customer_id, start_date)
+    assignment = await assignments.assign(ctx, program_id, customer_id, start_date)
     return Redirect(
         f"/app/customers/{customer_id}?week={start_date}",
-        f"{quantity(count, 'workout')} scheduled.",
+        f"{quantity(assignment['blocks'], 'workout')} scheduled.",
         customer_id=customer_id,
     )
 

@@ -1,0 +1,164 @@
+"""Assigning programs to clients, the programs of a client, and ending them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import transactional
+from coaching_service.core.errors import NotFound
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.activity import service as activity
+from coaching_service.people.customers import service as customers
+from coaching_service.training.assignments import store
+from coaching_service.training.assignments.models import AssignmentResult, ClientProgram, Status, StoredAssignment
+from coaching_service.training.programs import service as programs
+from coaching_service.training.programs.models import DatedProgram
+from coaching_service.training.schedule.models import OnConflict
+from coaching_service.training.schedule.service import resolve_conflicts
+from coaching_service.training.workouts import block_batches, queries
+from coaching_service.training.workouts.block_batches import Batch
+from coaching_service.training.workouts.done_work import has_nothing_done, regular_blocks
+from coaching_service.training.workouts.models import AssignedBlocks, BlockPlan
+from coaching_service.training.workouts.schedule_owners import ClientCalendar
+
+
+async def assign(
+    ctx: Context,
+    program_id: ObjectId,
+    customer_id: ObjectId,
+    start: str,
+    *,
+    weekdays: Collection[int] | None = None,
+    on_conflict: OnConflict = "add",
+    dry_run: bool = False,
+) -> AssignmentResult:
+    """Copy a program to the calendar of a client: all or nothing.
+
+    Day 1 is on the date `start`; with `weekdays` (1 Monday to 7 Sunday) the days with work go onto the next dates of
+    these weekdays, in order, and rest days are left out. With `dry_run` nothing is written. Raises NotFound for the
+    program or the client, Forbidden, and InvalidFields if a date would leave the calendar.
+    """
+    await ClientCalendar(customer_id).require_access(ctx)
+    dated = await programs.load_dated(ctx, program_id, start, weekdays)
+    return await add_to_calendar(ctx, dated, customer_id, on_conflict=on_conflict, dry_run=dry_run)
+
+
+@transactional
+async def add_to_calendar(
+    ctx: Context,
+    dated: DatedProgram,
+    customer_id: ObjectId,
+    *,
+    on_conflict: OnConflict = "add",
+    dry_run: bool = False,
+) -> AssignmentResult:
+    """Add a program with dates to the calendar of a client whose access has been checked: all or nothing."""
+    owner = ClientCalendar(customer_id)
+    dates = sorted({str(block["date"]) for block in dated.blocks})
+    target = {"$in": dates} if on_conflict != "replace" else {"$gte": dated.start, "$lte": max([dated.start, *dates])}
+    days = await block_batches.read_days(ctx, owner, target)
+    batch = resolve_conflicts(owner, dated.blocks, days, on_conflict)
+    created_dates = [str(block["date"]) for block in batch.created]
+    assignment_id = None if dry_run else await _store_assignment(ctx, dated, customer_id, batch)
+    if assignment_id is not None:
+        plans: list[BlockPlan] = [{**block, "assignmentId": assignment_id} for block in batch.created]
+        await block_batches.write(ctx, owner, Batch(created=plans, removed=batch.removed), days)
+    return {
+        "blocks": len(created_dates),
+        "assignmentId": assignment_id,
+        "dates": created_dates,
+        "conflicts": [
+            {"date": block["date"], "wblockId": block["_id"], "name": block["name"]} for block in regular_blocks(days)
+        ],
+        "dryRun": dry_run,
+        "changeId": None,  # filled in by the change log
+    }
+
+
+async def _store_assignment(ctx: Context, dated: DatedProgram, customer_id: ObjectId, batch: Batch) -> ObjectId:
+    assignment_id = ObjectId()
+    program = dated.program
+    await store.insert(
+        ctx,
+        assignment_id,
+        {
+            "customerId": customer_id,
+            "programId": program["_id"],
+            "programName": program["name"],
+            "startDate": dated.start,
+            "endDate": max([dated.start, *(str(block["date"]) for block in batch.created)]),
+            "endedDate": None,
+        },
+    )
+    await activity.record_event(
+        *(ctx, "program_assigned", customer_id, assignment_id),
+        programId=program["_id"],
+        programName=program["name"],
+        startDate=dated.start,
+        blocks=len(batch.created),
+    )
+    return assignment_id
+
+
+async def list_programs(ctx: Context, customer_id: ObjectId) -> list[ClientProgram]:
+    """Return the programs assigned to a client, latest start first. Raises NotFound, Forbidden."""
+    today = await _today(ctx, customer_id)
+    assignments = await store.find_all(ctx, customer_id)
+    program_ids = {assignment["programId"] for assignment in assignments}
+    counts = await queries.count_assigned_blocks(ctx, customer_id, list(program_ids)) if program_ids else []
+    by_assignment = {count["_id"]: count for count in counts}
+    return [_present(assignment, by_assignment.get(assignment["_id"]), today) for assignment in assignments]
+
+
+def _present(assignment: StoredAssignment, blocks: AssignedBlocks | None, today: str) -> ClientProgram:
+    """Return an assignment with the dates of the blocks that it still has, which coaches may have moved."""
+    start, end, ended = assignment["startDate"], assignment["endDate"], assignment["endedDate"]
+    if blocks is not None:
+        start, end = min(start, blocks["firstDate"]), blocks["lastDate"]
+    status: Status = "current"
+    if ended is not None:
+        start_or_end = max(start, ended)
+        status, end = "ended", min(end, start_or_end)
+    elif end < today:
+        status = "ended"
+    elif start > today:
+        status = "upcoming"
+    return {
+        "_id": assignment["_id"],
+        "programId": assignment["programId"],
+        "name": assignment["programName"],
+        "startDate": start,
+        "endDate": end,
+        "blocks": blocks["blocks"] if blocks else 0,
+        "completedBlocks": blocks["completedBlocks"] if blocks else 0,
+        "status": status,
+    }
+
+
+@transactional
+async def end(ctx: Context, customer_id: ObjectId, assignment_id: ObjectId, *, remove_upcoming: bool) -> int:
+    """End a program of a client, as of the client's local date; repeating is harmless.
+
+    With `remove_upcoming`, removes its blocks from that date on of which nothing is done. Returns how many were
+    removed. Raises NotFound, Forbidden.
+    """
+    today = await _today(ctx, customer_id)
+    assignment = await store.find_one(ctx, customer_id, assignment_id)
+    if assignment is None:
+        raise NotFound("program assignment")
+    if assignment["endedDate"] is None:
+        await store.set_ended(ctx, customer_id, assignment_id, today)
+    if not remove_upcoming:
+        return 0
+    owner = ClientCalendar(customer_id)
+    upcoming = await block_batches.read_assigned_days(ctx, owner, assignment_id, {"$gte": today})
+    removed = [block["_id"] for block in upcoming if has_nothing_done(block)]
+    await block_batches.write(ctx, owner, Batch(removed=removed), [])
+    return len(removed)
+
+
+async def _today(ctx: Context, customer_id: ObjectId) -> str:
+    """Return the local date of a client. Raises NotFound, Forbidden."""
+    customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
+    return str(ctx.caller.today(customer["timezone"]))

@@ -1,0 +1,34 @@
+"""Assignments of programs in the database."""
+
+from __future__ import annotations
+
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Documents
+from coaching_service.core.ids import ObjectId
+from coaching_service.training.assignments.models import AssignmentContent, StoredAssignment
+
+assignments = Documents[StoredAssignment](
+    "programAssignments", (Index(("customerId", "-startDate", "-_id")),), client_field="customerId"
+)
+
+
+async def insert(ctx: Context, assignment_id: ObjectId, assignment: AssignmentContent) -> None:
+    """Store a new assignment."""
+    await assignments.insert(ctx, {"_id": assignment_id, **assignment})
+
+
+async def find_all(ctx: Context, customer_id: ObjectId) -> list[StoredAssignment]:
+    """Return a client's assignments, latest start first."""
+    return await assignments.find(ctx, {"customerId": customer_id}, sort=("-startDate", "-_id"))
+
+
+async def find_one(ctx: Context, customer_id: ObjectId, assignment_id: ObjectId) -> StoredAssignment | None:
+    """Return a client's assignment, or None."""
+    return await assignments.find_one(ctx, {"customerId": customer_id, "_id": assignment_id})
+
+
+async def set_ended(ctx: Context, customer_id: ObjectId, assignment_id: ObjectId, day: str) -> None:
+    """Set the date on which an assignment was ended."""
+    where = {"customerId": customer_id, "_id": assignment_id}
+    await assignments.update(ctx, where, {"$set": {"endedDate": day}})
