@@ -20,7 +20,7 @@ from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.database.connection import Index, as_service_error
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents
-from coaching_service.core.errors import ServiceError
+from coaching_service.core.errors import Unavailable
 from coaching_service.core.ids import ObjectId, stable_id
 
 LEASE = timedelta(seconds=60)
@@ -281,10 +281,16 @@ class _Worker:
 
 
 def _log_failure(error: Exception) -> None:
-    if (known := error if isinstance(error, ServiceError) else as_service_error(error)) is None:
+    if (known := _as_unavailable(error)) is None:
         log.error("worker failed", exc_info=error)
     else:
         log.warning("worker waits", reason=known.message)
+
+
+def _as_unavailable(error: Exception) -> Unavailable | None:
+    """The reason why the database could not be used; None for other failures."""
+    known = error if isinstance(error, Unavailable) else as_service_error(error)
+    return known if isinstance(known, Unavailable) else None
 
 
 async def _claim(services: Services, kinds: Collection[str], at: datetime | None = None) -> StoredJob | None:
@@ -306,8 +312,12 @@ async def _run_step(services: Services, step: Step, job: StoredJob) -> None:
     jobs = _jobs.across_companies(services)
     try:
         again = await step(services, Job(job["_id"], job["arguments"], job["attempts"], job["companyId"], job["about"]))
-    except Exception:
-        log.exception("job failed", kind=job["kind"], job=str(job["_id"]), attempts=job["attempts"])
+    except Exception as error:
+        details = {"kind": job["kind"], "job": str(job["_id"]), "attempts": job["attempts"]}
+        if (known := _as_unavailable(error)) is None:
+            log.exception("job failed", **details)
+        else:
+            log.warning("job interrupted", reason=known.message, **details)
         delay = timedelta(seconds=_RETRY_SECONDS[min(job["attempts"], len(_RETRY_SECONDS)) - 1])
         await jobs.update_one(own, [{"$set": {"runAfter": _from_now(delay)}}])
         return
