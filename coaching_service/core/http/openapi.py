@@ -181,8 +181,9 @@ def _security(route: Route) -> list[dict[str, list[str]]]:
 
 def _parameters(route: Route) -> list[Any]:
     identifier = {"type": "string", "pattern": "^[0-9a-fA-F]{24}$"}
+    descriptions = {**DESCRIPTIONS, **route.path_descriptions}
     parameters: list[Any] = [
-        {"in": "path", "name": name, "required": True, "description": DESCRIPTIONS[name], "schema": identifier}
+        {"in": "path", "name": name, "required": True, "description": descriptions[name], "schema": identifier}
         for name, _ in route.path_parameters
     ]
     if route.query is not None:

@@ -71,7 +71,7 @@ class Route:
     its code and message. `operation_id`: the operation's identifier in the document, such as `createWorkoutItem`; by
     default the handler's name. `read_only`: a POST that changes nothing, which read-only credentials may call.
     `legacy_codes`: the codes of its other documented legacy failures. `media_types`: the
-    content types of a Download.
+    content types of a Download. `path_descriptions`: what the path parameters are that have no common description.
     """
 
     method: str
@@ -99,6 +99,7 @@ class Route:
     legacy_codes: tuple[str, ...] = ()
     read_only: bool = False
     media_types: tuple[str, ...] = ("application/octet-stream",)
+    path_descriptions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def summary(self) -> str:
@@ -127,10 +128,14 @@ class Route:
 
 
 class Routes:
-    """The routes of one feature, under one prefix."""
+    """The routes of one feature, under one prefix.
 
-    def __init__(self, prefix: str, *, tag: str) -> None:
+    `path_descriptions` describes the path parameters that only this feature has, by name.
+    """
+
+    def __init__(self, prefix: str, *, tag: str, path_descriptions: Mapping[str, str] | None = None) -> None:
         self.prefix, self.tag = prefix, tag
+        self.path_descriptions = path_descriptions or {}
         self.declared: list[Route] = []
 
     def get(self, path: str, *, access: Access, returns: Any, **options: Any) -> Callable[[Handler], Handler]:
@@ -168,7 +173,16 @@ class Routes:
             options.setdefault("operation_id", camel_case(handler.__name__))
             self.declared.append(
                 Route(
-                    method, full_path, access, handler, self.tag, status, returns, path_parameters=parameters, **options
+                    method,
+                    full_path,
+                    access,
+                    handler,
+                    self.tag,
+                    status,
+                    returns,
+                    path_parameters=parameters,
+                    path_descriptions=self.path_descriptions,
+                    **options,
                 )
             )
             return handler

@@ -9,7 +9,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.api_keys import models, service
 from coaching_service.people.api_keys.schemas import ApiKey, CreatedApiKey, NewApiKey, RevealedKey
 
-routes = Routes("/coach/api-keys", tag="API keys")
+routes = Routes("/coach/api-keys", tag="API keys", path_descriptions={"keyId": "The identifier of the API key."})
 
 
 @routes.get("", access=session_only(), returns=list_of(ApiKey))

@@ -9,7 +9,11 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.assistants import models, service
 from coaching_service.people.assistants.schemas import Assistant
 
-routes = Routes("/coach/assistants", tag="Assistants")
+routes = Routes(
+    "/coach/assistants",
+    tag="Assistants",
+    path_descriptions={"assistantId": "The identifier of the connected assistant."},
+)
 
 
 @routes.get("", access=session_only(), returns=list_of(Assistant))

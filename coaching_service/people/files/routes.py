@@ -14,7 +14,7 @@ from coaching_service.core.media import MEDIA_TYPES, PDF
 from coaching_service.people.files import service
 from coaching_service.people.files.schemas import LinkQuery
 
-routes = Routes("/files", tag="Files")
+routes = Routes("/files", tag="Files", path_descriptions={"fileId": "The identifier of the file."})
 
 
 @routes.get(

@@ -11,7 +11,7 @@ from coaching_service.core.validation import patch_of
 from coaching_service.people.team import models, service
 from coaching_service.people.team.schemas import Employee, EmployeePermissions, NewEmployee
 
-routes = Routes("/coach/employees", tag="Team")
+routes = Routes("/coach/employees", tag="Team", path_descriptions={"employeeId": "The identifier of the employee."})
 
 
 @routes.get("", access=owner_session(), returns=list_of(Employee))

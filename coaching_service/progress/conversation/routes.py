@@ -16,9 +16,15 @@ from coaching_service.core.validation import patch_of
 from coaching_service.people.customers.schemas import NoFormFields
 from coaching_service.progress.conversation import attachments, models, schemas, service
 
-routes = Routes("/coach/customers/{customerId}/messages", tag="Messages")
+routes = Routes(
+    "/coach/customers/{customerId}/messages",
+    tag="Messages",
+    path_descriptions={"messageId": "The identifier of the message."},
+)
 inbox_routes = Routes("/coach/conversations", tag="Messages")
-own_routes = Routes("/customer/messages", tag="The client's own")
+own_routes = Routes(
+    "/customer/messages", tag="The client's own", path_descriptions={"messageId": "The identifier of the message."}
+)
 
 _NEW_MESSAGE = {"text": "Good depth on the last set. Try a slower descent next time."}
 _NEW_OWN_MESSAGE = {"text": "My knee was fine today."}

@@ -11,7 +11,11 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
 from coaching_service.progress.personal_records import models, schemas, service
 
-routes = Routes("/coach/customers/{customerId}/personal-records", tag="Personal records")
+routes = Routes(
+    "/coach/customers/{customerId}/personal-records",
+    tag="Personal records",
+    path_descriptions={"recordId": "The identifier of the personal record."},
+)
 
 # The specification documents a malformed identifier here as a 500.
 _MALFORMED = {"recordId": ("PERSONAL_RECORD_ID_INVALID", "The personal record's identifier is malformed")}

@@ -21,7 +21,11 @@ from coaching_service.training.templates.schemas import (
 from coaching_service.training.workouts.models import Block
 from coaching_service.training.workouts.schemas import WorkoutBlock
 
-routes = Routes("/coach/workout-templates", tag="Workout templates")
+routes = Routes(
+    "/coach/workout-templates",
+    tag="Workout templates",
+    path_descriptions={"templateId": "The identifier of the workout template."},
+)
 
 
 @routes.get("", access=coach(PROGRAMS.VIEW), query=TemplateQuery(), returns=list_of(WorkoutTemplate))
