@@ -30,6 +30,7 @@ _FIELD_MESSAGES = {
     "NOT_A_NUMBER": "must be a number such as 77.5 or 77,5, without thousands separators",
     "NOT_AN_INTEGER": "must be a whole number",
     "BROKEN_IMAGE": "is incomplete or damaged: choose another file",
+    "BROKEN_VIDEO": "is incomplete or damaged: choose another file",
     "BROKEN_PDF": "is incomplete or damaged: choose another file",
 }
 _STALE = (

@@ -18,8 +18,8 @@ from coaching_service.web.formatting import FILTERS
 from coaching_service.web.forms import FormState
 
 _CONTENT_SECURITY_POLICY = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
-    "frame-ancestors 'none'"
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'"
 )
 _HEADERS = {
     "Referrer-Policy": "same-origin",

@@ -18,7 +18,7 @@ from coaching_service.core.errors import invalid_field
 from coaching_service.core.http.handlers import UploadLimits
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.http.uploads import Upload, attach_file, read_upload, store_upload
-from coaching_service.core.media import PDF
+from coaching_service.core.media import GIF, PDF
 from coaching_service.core.video import MP4
 from coaching_service.web.browser_sessions import CSRF_FIELD
 from coaching_service.web.form_idempotency import SUBMISSION_FIELD
@@ -46,7 +46,8 @@ def file_messages(multipart: MultipartBody | None) -> dict[str, str]:
         return {}
     kinds = ["a PDF"] if PDF in multipart.content_types else []
     kinds += ["an MP4 or WebM video"] if MP4 in multipart.content_types else []
-    accepted = ", or ".join([*kinds, "a JPEG, PNG or WebP picture"])
+    picture = "a JPEG, PNG, WebP or GIF picture" if GIF in multipart.content_types else "a JPEG, PNG or WebP picture"
+    accepted = ", or ".join([*kinds, picture])
     return {"UNSUPPORTED_FILE_TYPE": f"must be {accepted}"}
 
 

@@ -32,7 +32,7 @@ JSON = {"Cache-Control": "no-store", "Server": "coaching-service", "X-Content-Ty
 CONSENT_PAGE = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "
         "base-uri 'none'; frame-ancestors 'none'"
     ),
     "Referrer-Policy": "same-origin",
@@ -41,7 +41,7 @@ CONSENT_PAGE = {
 }
 PAGE = CONSENT_PAGE | {
     "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "
         "base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
     ),
 }

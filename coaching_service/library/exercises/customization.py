@@ -10,8 +10,25 @@ from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import media_list, override_store, store
-from coaching_service.library.exercises.models import Exercise, Media, OverrideInput, StoredExercise, StoredMedia
+from coaching_service.library.exercises.models import (
+    Exercise,
+    Media,
+    Override,
+    OverrideInput,
+    StoredExercise,
+    StoredMedia,
+)
 from coaching_service.library.exercises.presentation import present, version_of
+
+
+async def read_with_override(ctx: Context, exercise_id: ObjectId) -> tuple[Exercise, Override | None]:
+    """Return an exercise as the company sees it, and what the company changes of it. Raises NotFound."""
+    stored = await _read(ctx, exercise_id)
+    override = await override_store.find_one(ctx, exercise_id)
+    exercise = present(ctx, stored, override)
+    if override is None or not _changes_anything(override):
+        return exercise, None
+    return exercise, override
 
 
 @transactional
@@ -79,6 +96,11 @@ async def remove_media(ctx: Context, exercise_id: ObjectId, media_id: ObjectId) 
     media, file_ids = remaining
     await _save_media(ctx, stored, media)
     await files.discard(ctx, file_ids)
+
+
+def _changes_anything(override: Override) -> bool:
+    texts = override["videoLink"], override["defaultInstructions"]
+    return any(texts) or bool(override["aliases"] or override["media"])
 
 
 async def _read(ctx: Context, exercise_id: ObjectId) -> StoredExercise:

@@ -1,0 +1,73 @@
+"""What a company adds to an exercise: pictures and videos, and its own texts for a shared exercise."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import EXERCISES
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.files import StoredFile
+from coaching_service.core.http.routes import MultipartBody
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.media import MEDIA_TYPES
+from coaching_service.core.validation import TEXT_LENGTH, Input, Link, StringList, Text, Version
+from coaching_service.library.exercises import customization
+from coaching_service.library.exercises.models import OverrideInput
+from coaching_service.people.customers.schemas import NoFormFields
+from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.views.exercises import exercise_page
+
+pages = Pages("/app/exercises/{exerciseId}")
+
+
+class _Override(Input):
+    videoLink = Link(allow_none=True, load_default=None)
+    defaultInstructions = Text(max_length=TEXT_LENGTH, allow_none=True, load_default=None)
+    aliases = StringList(max_length=200, load_default=list)
+    version = Version(required=True)
+
+
+def _path(exercise_id: ObjectId) -> str:
+    return f"/app/exercises/{exercise_id}"
+
+
+@pages.post(
+    "/media",
+    access=coach(EXERCISES.EDIT),
+    form=MultipartBody("file", MEDIA_TYPES, NoFormFields(), size_limit="attachment"),
+    on=exercise_page,
+)
+async def add_media(ctx: Context, exercise_id: ObjectId, form: dict[str, Any], file: StoredFile) -> Redirect:
+    """Add a picture or video."""
+    del form
+    await customization.add_media(ctx, exercise_id, file)
+    return Redirect(_path(exercise_id), "File added.")
+
+
+@pages.post("/media/{mediaId}/delete", access=coach(EXERCISES.EDIT), on=exercise_page)
+async def delete_media(ctx: Context, exercise_id: ObjectId, media_id: ObjectId) -> Redirect:
+    """Delete a picture, video or link."""
+    await customization.remove_media(ctx, exercise_id, media_id)
+    return Redirect(_path(exercise_id), "Deleted.")
+
+
+@pages.get("/override", access=coach(EXERCISES.EDIT), template="library/exercise_override.html")
+async def override_page(ctx: Context, exercise_id: ObjectId) -> dict[str, Any]:
+    """The form for the company's own texts of a shared exercise."""
+    exercise, override = await customization.read_with_override(ctx, exercise_id)
+    return {"exercise": exercise, "override": override, "version": exercise["version"]}
+
+
+@pages.post("/override", access=coach(EXERCISES.EDIT), form=_Override(), on=override_page)
+async def save_override(ctx: Context, exercise_id: ObjectId, form: dict[str, Any]) -> Redirect:
+    """Save the company's own texts of a shared exercise."""
+    await customization.set_override(ctx, exercise_id, cast("OverrideInput", form))
+    return Redirect(_path(exercise_id), "Changes saved.")
+
+
+@pages.post("/override/delete", access=coach(EXERCISES.EDIT), on=override_page)
+async def delete_override(ctx: Context, exercise_id: ObjectId) -> Redirect:
+    """Remove all that the company has added to a shared exercise."""
+    await customization.remove_override(ctx, exercise_id)
+    return Redirect(_path(exercise_id), "Your changes are removed.")
