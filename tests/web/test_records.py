@@ -26,6 +26,25 @@ async def test_markup_in_notes_is_escaped(coach: CoachClient, owner_page: Visito
     (await owner_page.submit(confirmation, f"{path}/{note['_id']}/delete")).ok().says("Note deleted.", "No notes yet")
 
 
+async def test_training_maximum_is_set_and_removed(coach: CoachClient, owner_page: Visitor) -> None:
+    ana, squat = await coach.create_customer("Ana"), await coach.create_exercise("Squat")
+    half = {"type": "reps_load", "minPlannedReps": 5, "loadPercent": 50}
+    block = await training.block_with(coach, ana, training.exercise_of(squat, half))
+    workout, path = f"/app/customers/{ana['_id']}/blocks/{block['_id']}", f"/app/customers/{ana['_id']}/records"
+    page = (await owner_page.get(f"{workout}/items/{block['items'][0]['_id']}")).ok()
+    (link,) = (link for link in page.links if f"{path}?exerciseId={squat['_id']}" in link)
+    page = (await owner_page.get(link.partition("#")[0])).ok()
+
+    page = await owner_page.submit(page, path, value="142,5")
+
+    page.ok().says("Changes saved.", "Squat 142.5 kg")
+    (await owner_page.get(workout)).says("1 × 5, 50 % (72.5 kg)")  # 71.25 is 28.5 steps of 2.5
+    invalid = await owner_page.submit(page, path, exerciseId=squat["_id"], value="-1")
+    invalid.ok(400).says("This must not be less than 0.")
+    (await owner_page.submit(page, path, exerciseId=squat["_id"], value="")).ok().says("Changes saved.")
+    assert (await coach.get(training.client_path(ana, "training-maxes"))).ok() == []
+
+
 async def test_invalid_note_is_reported_at_its_field(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
     path = f"/app/customers/{ana['_id']}/notes"
