@@ -8,7 +8,7 @@ import pytest
 
 from coaching_service.core.ids import ObjectId
 from tests.conftest import NewCompany
-from tests.support.client import SUNDAY, TUESDAY, UNKNOWN, CoachClient
+from tests.support.client import MONDAY, SUNDAY, TUESDAY, UNKNOWN, CoachClient
 from tests.support.results import completed_sets, list_history, read_progress, train
 from tests.support.training import (
     Json,
@@ -133,9 +133,9 @@ async def test_estimate_is_the_highest_of_the_records(coach: CoachClient) -> Non
     assert await loads(coach, block) == [65]
     (await coach.patch(f"{records}/{estimate}", {"value": 140})).ok()
     assert await loads(coach, block) == [70]
-    await train(coach, ana, squat, (1, 160))
-    assert await loads(coach, block) == [80]
     (await coach.delete(f"{records}/{estimate}")).ok(204)
+    assert await loads(coach, block) == [60]
+    await train(coach, ana, squat, (1, 160))
     assert await loads(coach, block) == [80]
 
 
@@ -190,6 +190,9 @@ async def test_sets_can_be_sent_as_they_were_read(coach: CoachClient) -> None:
     (await coach.patch(f"{path_of(block)}/witems/{item['_id']}", {"exerciseSets": item["exerciseSets"]})).ok()
     await set_max(coach, ana, squat, 200)
     assert await loads(coach, block) == [100]
+    adjustment = {"startDate": MONDAY, "endDate": MONDAY, "progression": {"load": {"add": 10}}}
+    adjusted = (await coach.post(client_path(ana, "schedule", "adjust"), adjustment)).ok()
+    assert adjusted["items"] == 0, "sets without a load of their own stay"
 
 
 async def test_programs_and_templates_have_no_load_until_they_are_applied(coach: CoachClient) -> None:
