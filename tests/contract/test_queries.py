@@ -13,6 +13,8 @@ from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain, Step
 from coaching_service.lifecycle.erasure import service as erasure
+from coaching_service.people.customers import service as customers
+from coaching_service.progress.conversation import store
 from tests.support.client import MONDAY, CoachClient
 from tests.support.client_data import insert_in_every_collection
 
@@ -86,6 +88,54 @@ async def test_everyday_operations_do_not_scan_collections(coach: CoachClient) -
 
     assert len(entries) > 40
     assert_efficient(entries)
+
+
+async def test_conversations_do_not_scan_collections(coach: CoachClient, other_company: CoachClient) -> None:
+    """With long conversations, and many of them in this company and in another one."""
+    ana = await coach.create_customer("Ana", assignedTo=str(coach.ctx.caller.id))
+    block, client = await coach.schedule(ana), await coach.as_client(ana)
+    for company in (coach, other_company):
+        await insert_conversations(company.ctx, MANY)
+    path = f"/coach/customers/{ana['_id']}/messages"
+    for number in range(MANY):
+        about = {"wblockId": block["_id"]} if number % 10 == 1 else None
+        await (
+            coach.post(path, {"text": "x", "about": about})
+            if number % 2
+            else client.post("/customer/messages", {"text": "x"})
+        )
+    (await coach.put(f"{path}/read")).ok()
+    (await client.post("/customer/messages", {"text": "last"})).ok(201)
+
+    async with profiling(coach) as profile:
+        cursor = (await coach.get(path, limit=5)).ok()["nextCursor"]
+        (await coach.get(path, limit=5, after=cursor)).ok()
+        (await coach.get(path, limit=5, wblockId=block["_id"])).ok()
+        (await client.put("/customer/messages/read")).ok()
+        (await coach.put(f"{path}/read")).ok()
+        (await coach.put(f"{path}/read")).ok()
+        message = (await client.post("/customer/messages", {"text": "x"})).ok(201)
+        (await client.patch(f"/customer/messages/{message['_id']}", {"text": "y"})).ok()
+        (await client.delete(f"/customer/messages/{message['_id']}")).ok(204)
+        for query in ({}, {"unread": "true"}, {"unread": "false"}):
+            page = (await coach.get("/coach/conversations", limit=5, **query)).ok()
+            assert page["docs"]
+            if page["hasMore"]:
+                (await coach.get("/coach/conversations", limit=5, after=page["nextCursor"], **query)).ok()
+        entries = await profile()
+
+    assert len(entries) > 25
+    assert_efficient(entries)
+
+
+async def insert_conversations(ctx: Context, count: int) -> None:
+    """Store conversations of clients; every tenth is unread."""
+    for number in range(count):
+        customer = await customers.create(ctx, {"name": f"Client {number}"})
+        author = {"type": "client", "_id": customer["_id"], "name": customer["name"]}
+        message = {"customerId": customer["_id"], "author": author, "text": "x", "about": None, "attachments": []}
+        stored = await store.insert_message(ctx, {**message, "editedAt": None, "readAt": None})
+        await store.add_to_conversation(ctx, stored, "client" if number % 10 else "company")
 
 
 async def test_export_and_erasure_do_not_scan_collections(coach: CoachClient, other_company: CoachClient) -> None:
