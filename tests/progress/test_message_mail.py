@@ -65,6 +65,12 @@ async def send_own(client: CoachClient) -> None:
     (await client.post(OWN, {"text": "Secret words"})).ok(201)
 
 
+async def scheduled(coach: CoachClient, customer: Json) -> int:
+    """The number of mails about a client's messages that are scheduled."""
+    about = {"kind": notifications.SEND, "about": ObjectId(customer["_id"])}
+    return await coach.ctx.db["jobs"].count_documents(about)
+
+
 async def test_client_gets_one_mail_for_several_unread_messages(
     coach: CoachClient, ana: Json, mailbox: Mailbox
 ) -> None:
@@ -86,6 +92,7 @@ async def test_read_message_causes_no_mail(coach: CoachClient, ana: Json, mailbo
     client = await coach.as_client(ana)
     await send(coach, ana)
     (await client.put(f"{OWN}/read")).ok()
+    assert await scheduled(coach, ana) == 0
     assert await mailbox.after(ana, 11) == []
     assert await coach.ctx.db["jobs"].count_documents({"about": ObjectId(ana["_id"])}) == 0
     await send(coach, ana)
@@ -94,7 +101,9 @@ async def test_read_message_causes_no_mail(coach: CoachClient, ana: Json, mailbo
 
 async def test_deleted_message_causes_no_mail(coach: CoachClient, ana: Json, mailbox: Mailbox) -> None:
     message = (await coach.post(client_path(ana, "messages"), {"text": "Secret words"})).ok(201)
+    assert await scheduled(coach, ana) == 1
     (await coach.delete(client_path(ana, "messages", message["_id"]))).ok(204)
+    assert await scheduled(coach, ana) == 0
     assert await mailbox.after(ana, 11) == []
 
 

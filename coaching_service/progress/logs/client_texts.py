@@ -7,11 +7,12 @@ the identifier of their question. A session in which a coach impersonates the cl
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import cast
 
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts.models import BlockLog, FormAnswer, ItemLog, WorkItem
+from coaching_service.training.workouts.models import BlockLog, FormAnswer, ItemLog, LoggedBlock, WorkItem
 
 COMMENT = "comment"
 _Text = str | float | list[str] | None
@@ -41,6 +42,15 @@ def keep_block_texts(caller: Principal, comment: str | None, client_texts: Colle
     texts, names = _merge(caller, {COMMENT: comment}, client_texts, {COMMENT: log["comment"]})
     merged = texts[COMMENT]
     return {**log, "comment": None if merged is None else str(merged), "clientTexts": names}
+
+
+def mark_as_written_by_client(block: LoggedBlock) -> LoggedBlock:
+    """Return a logged block with every text in its logs marked as the client's own words."""
+    logs: list[ItemLog | None] = []
+    for item, log in zip(block["plan"]["items"], block["logs"], strict=True):
+        texts = {} if log is None else _texts_of(cast("WorkItem", item), log["comment"], log.get("answers", ()))
+        logs.append(log and {**log, "clientTexts": [name for name, text in texts.items() if text]})
+    return {**block, "logs": logs, "clientTexts": [COMMENT] if block["comment"] else []}
 
 
 def _texts_of(item: WorkItem, comment: str | None, answers: Sequence[FormAnswer]) -> _Texts:

@@ -157,7 +157,8 @@ async def add_logged_blocks(ctx: Context, customer_id: ObjectId, blocks: Sequenc
     calendar = ClientCalendar(customer_id)
     customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "name"))
     actor: Actor = {"type": "client", "_id": customer_id, "name": customer["name"]}
-    stored = await workouts.add_logged_blocks(ctx, calendar, blocks)
+    marked = [client_texts.mark_as_written_by_client(block) for block in blocks]
+    stored = await workouts.add_logged_blocks(ctx, calendar, marked)
     times = {str(block["plan"].get("date")): block["loggedAt"] for block in blocks}
     entries: list[NewActivityEvent] = []
     for block in await workouts.list_blocks(ctx, calendar, min(times), max(times)):

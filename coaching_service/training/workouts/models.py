@@ -358,13 +358,12 @@ class BlockContent(TypedDict):
     durationMinutes: float | None
     sessionRpe: float | None
     comment: str | None
+    clientTexts: NotRequired[list[str]]
     items: list[WorkItem]
 
 
 class StoredBlock(BlockContent, Stored):
     """A stored block; `clientTexts` (private) has the names of the texts of its log that the client wrote."""
-
-    clientTexts: NotRequired[list[str]]
 
 
 class DayBlock(TypedDict):
@@ -483,6 +482,7 @@ class LoggedBlock(TypedDict):
     durationMinutes: float | None
     sessionRpe: float | None
     comment: str | None
+    clientTexts: NotRequired[list[str]]
 
 
 class ScheduledBlock(TypedDict):

@@ -121,6 +121,7 @@ def _new_logged_block(owner: ScheduleOwner, logged: LoggedBlock) -> BlockContent
         "durationMinutes": logged["durationMinutes"],
         "sessionRpe": logged["sessionRpe"],
         "comment": logged["comment"],
+        "clientTexts": logged.get("clientTexts", []),
     }
 
 
