@@ -14,6 +14,7 @@ from aiohttp.test_utils import TestServer
 from coaching_service.authentication import authenticate
 from coaching_service.core.auth.access import public
 from coaching_service.core.database.context import Context, Services
+from coaching_service.core.http.availability import RequestSlots
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.handlers import HandlerDependencies, mount
 from coaching_service.core.http.middleware import HttpMetrics, request_middleware
@@ -56,8 +57,9 @@ async def address(services: Services, source: Source) -> AsyncIterator[str]:
         return Download("application/octet-stream", "it", source.read)
 
     app = web.Application(middlewares=[request_middleware(HttpMetrics())])
-    gates = [asyncio.Semaphore(number) for number in (8, 2, AT_ONCE)]
-    mount(app, routes.declared, HandlerDependencies(services, authenticate, *gates, body_limit=1))
+    slots = [RequestSlots(number, queued=100, seconds=60) for number in (8, 2)]
+    dependencies = HandlerDependencies(services, authenticate, *slots, asyncio.Semaphore(AT_ONCE), body_limit=1)
+    mount(app, routes.declared, dependencies)
     async with TestServer(app) as server:
         yield str(server.make_url("/download"))
 

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 from aiohttp.test_utils import TestServer
 
+from coaching_service import runtime
 from coaching_service.app import create_app
 from coaching_service.core.database.context import Services
 from coaching_service.core.errors import Unavailable
@@ -36,6 +37,30 @@ async def test_request_waits_for_a_limited_time() -> None:
             await slots.acquire()
     slots.release()
     assert await slots.acquire()
+
+
+async def test_earlier_waits_of_a_request_count() -> None:
+    slots = RequestSlots(running=1, queued=2, seconds=1000)
+    async with slots.holding(waited=0):
+        with pytest.raises(Unavailable, match="busy"):
+            async with slots.holding(waited=1000):
+                pass
+    async with slots.holding(waited=1000):
+        assert slots.locked()
+
+
+async def test_sign_in_waits_for_others_for_a_limited_time(settings: Settings) -> None:
+    """One password is checked at a time."""
+    hurried = settings.model_copy(update={"request_queue_seconds": 0.05})
+    async with runtime.open_services(hurried) as services, TestServer(create_app(hurried, services)) as server:
+        client = CoachClient(server, None, None)
+        credentials = {"email": "nobody@overload.test", "password": "correct horse battery"}
+        async with services.sign_in_lock:
+            reply = await client.post("/auth/login", credentials)
+            reply.refused(503, "busy")
+            assert reply.headers["Retry-After"] == "1"
+        (await client.post("/auth/login", credentials)).refused(401)
+        await client.close()
 
 
 async def test_starting_service_responds_503_to_all_but_health_checks(settings: Settings, services: Services) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Literal
 
 from aiohttp import web
@@ -59,15 +60,27 @@ class RequestSlots(asyncio.Semaphore):
         self._max_queued, self._seconds = queued, seconds
         self._queued = 0
 
-    async def acquire(self) -> Literal[True]:
-        """Wait for a slot. Raises Unavailable if the queue is full or the wait too long."""
+    @asynccontextmanager
+    async def holding(self, waited: float) -> AsyncIterator[None]:
+        """Hold a slot during the block; `waited` is as in `acquire`."""
+        await self.acquire(waited)
+        try:
+            yield
+        finally:
+            self.release()
+
+    async def acquire(self, waited: float = 0.0) -> Literal[True]:
+        """Wait for a slot. `waited`: the seconds that the request has waited before, which count.
+
+        Raises Unavailable if the queue is full or the wait too long.
+        """
         if not self.locked():
             return await super().acquire()
         if self._queued >= self._max_queued:
             raise _overloaded()
         self._queued += 1
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(self._seconds - waited):
                 return await super().acquire()
         except TimeoutError:
             raise _overloaded() from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, closing, nullcontext
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from marshmallow import Schema
 from coaching_service.core.auth.access import check_access
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context, Services
+from coaching_service.core.http.availability import RequestSlots
 from coaching_service.core.http.downloads import Download, read_with_limit, send_download
 from coaching_service.core.http.interruption import interruptible
 from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID
@@ -69,18 +71,19 @@ class HandlerDependencies:
 
     services: Services
     authenticate: Authenticate
-    database_semaphore: asyncio.Semaphore
-    bulk_semaphore: asyncio.Semaphore
+    database_semaphore: RequestSlots
+    bulk_semaphore: RequestSlots
     download_semaphore: asyncio.Semaphore
     body_limit: int
     proxies: int = 0
     limits: UploadLimits = UploadLimits()
 
-    def limiter(self, request_class: RequestClass) -> AbstractAsyncContextManager[None]:
-        """Returns the semaphore to hold while a request of this class runs."""
+    def limiter(self, request_class: RequestClass, waited: float = 0.0) -> AbstractAsyncContextManager[None]:
+        """Returns the context to run a request of this class in, which has waited for `waited` seconds before."""
         if request_class == "unlimited":
             return nullcontext()
-        return self.bulk_semaphore if request_class == "bulk" else self.database_semaphore
+        slots = self.bulk_semaphore if request_class == "bulk" else self.database_semaphore
+        return slots.holding(waited)
 
 
 def mount(app: web.Application, routes: Iterable[Route], dependencies: HandlerDependencies) -> None:
@@ -119,9 +122,10 @@ def make_handler(route: Route, dependencies: HandlerDependencies) -> AiohttpHand
     query = route.query if isinstance(route.query, Schema) else None
 
     async def handle(request: web.Request) -> web.StreamResponse:
-        principal = None
+        principal, started = None, time.monotonic()
         if route.access.audience != "public":
             principal = request[PRINCIPAL] = await dependencies.authenticate(dependencies.services, request)
+        waited = time.monotonic() - started
         check_access(route.access, principal, writes=route.writes)
         ctx = Context(
             dependencies.services,
@@ -140,7 +144,7 @@ def make_handler(route: Route, dependencies: HandlerDependencies) -> AiohttpHand
             arguments["body"] = validate_body(route.body, json_body)
         if route.multipart is not None:
             return await _handle_upload(route, route.multipart, request, ctx, arguments, dependencies)
-        async with dependencies.limiter(route.request_class):
+        async with dependencies.limiter(route.request_class, waited):
             response: Download | web.StreamResponse = await _call(route, request, ctx, arguments, json_body)
         if isinstance(response, Download):
             download = read_with_limit(response, dependencies.download_semaphore)
