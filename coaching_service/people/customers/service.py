@@ -354,3 +354,12 @@ async def set_last_workout_date(ctx: Context, customer_id: ObjectId, day: str | 
     """
     if not await store.set_last_workout_date(ctx, customer_id, day):
         raise NotFound("customer")
+
+
+async def extend_last_workout_date(ctx: Context, customer_id: ObjectId, day: str) -> None:
+    """Set the last date on which anything is scheduled for a client to `day`, unless it is later.
+
+    Locks the client as `lock` does. Raises NotFound if there is no such client.
+    """
+    if not await store.extend_last_workout_date(ctx, customer_id, day):
+        raise NotFound("customer")

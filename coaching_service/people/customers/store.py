@@ -337,6 +337,12 @@ async def set_last_workout_date(ctx: Context, customer_id: ObjectId, day: str | 
     return await customers.set_derived(ctx, {"_id": customer_id}, change) == 1
 
 
+async def extend_last_workout_date(ctx: Context, customer_id: ObjectId, day: str) -> bool:
+    """Set the last scheduled date unless it is later, and lock the client; returns whether there is such a client."""
+    change = {"$max": {"customerRoleData.lastWorkoutDate": day}, "$inc": {"scheduleChanges": 1}}
+    return await customers.set_derived(ctx, {"_id": customer_id}, change) == 1
+
+
 async def set_figures(
     ctx: Context, figures: Mapping[ObjectId, Mapping[str, object]], valid_until: Mapping[ObjectId, datetime]
 ) -> None:

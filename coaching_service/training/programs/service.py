@@ -48,7 +48,7 @@ class ProgramPlan:
         """Raise NotFound if the company has no such program."""
         await require(ctx, self.program_id)
 
-    async def after_schedule_change(self, ctx: Context) -> None:
+    async def after_schedule_change(self, ctx: Context, *, added_until: str | None = None) -> None:
         """Make transactions that change the schedule of one program run one after another."""
         if not await store.touch(ctx, self.program_id):
             raise NotFound("program")

@@ -27,5 +27,5 @@ async def create_program(ctx: Context, customer_id: ObjectId, first: str, last: 
     program = await programs.create(ctx, {"name": name, "description": None, "tags": []})
     owner = ProgramPlan(program["_id"])
     plans = [plan_block(owner, block, block["items"], days_between(first, str(block["date"])) + 1) for block in source]
-    await block_batches.write(ctx, owner, Batch(created=plans), [])
+    await block_batches.write(ctx, owner, Batch(created=plans, is_copy=True), [])
     return await programs.read(ctx, program["_id"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
+from functools import lru_cache
 from typing import cast
 
 from coaching_service.core.ids import ObjectId
@@ -59,7 +60,7 @@ class SetChange:
         fields = dict(planned)
         load = planned.get("load")
         if self.load is not None and load is not None:
-            fields["load"] = change_load(load, self.load, self.rounding)
+            fields["load"] = _change_load(load, self.load.get("add"), self.load.get("percent"), self.rounding)
         for name in _REPS:
             reps = planned.get(name)
             if self.add_reps and isinstance(reps, int):
@@ -68,6 +69,11 @@ class SetChange:
 
     def _applies_to(self, exercise_id: ObjectId) -> bool:
         return self.exercise_ids is None or exercise_id in self.exercise_ids
+
+
+@lru_cache(4096, typed=True)  # plans repeat the same loads
+def _change_load(load: float, add: float | None, percent: float | None, rounding: Decimal) -> float:
+    return change_load(load, {"percent": percent or 0} if add is None else {"add": add}, rounding)
 
 
 def change_load(load: float, change: LoadProgression, rounding: Decimal) -> float:

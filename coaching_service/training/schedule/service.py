@@ -7,6 +7,7 @@ Each is one transaction, never touches work that has been done, and ignores the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeVar, cast
 
 from coaching_service.core.database.context import Context
@@ -77,7 +78,7 @@ async def _copy_days(ctx: Context, owner: ScheduleOwner, request: CopyRequest, *
     length = days_between(request.first, request.last) + 1
     last_target = last_day_of(request.target, length * request.repeat)
     days = await read_target_days(ctx, owner, request.target, last_target)
-    batch = resolve_conflicts(owner, plans, days, request.on_conflict)
+    batch = replace(resolve_conflicts(owner, plans, days, request.on_conflict), is_copy=True)
     return _result(await block_batches.apply(ctx, owner, batch, days, dry_run=dry_run), dry_run=dry_run)
 
 
@@ -150,7 +151,7 @@ async def _replace_exercise(
 ) -> AdjustedSchedule:
     await exercises.require(ctx, [with_exercise_id])
 
-    def replace(item: WorkItem) -> ItemChange:
+    def put_in(item: WorkItem) -> ItemChange:
         if item["type"] == "EXERCISE" and item["exerciseId"] == exercise_id:
             return {"exerciseId": with_exercise_id}
         if item["type"] == "CIRCUIT" and any(each["exerciseId"] == exercise_id for each in item["circuitExercises"]):
@@ -165,7 +166,7 @@ async def _replace_exercise(
     blocks = regular_blocks(_require_few(blocks, "startDate"))
     if exercise_id == with_exercise_id:
         blocks = []
-    return await _change_items(ctx, owner, blocks, replace, dry_run=dry_run)
+    return await _change_items(ctx, owner, blocks, put_in, dry_run=dry_run)
 
 
 async def _change_items(

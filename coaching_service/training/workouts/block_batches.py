@@ -34,11 +34,15 @@ Day = str | int
 
 @dataclass(frozen=True)
 class Batch:
-    """What to do to a schedule: blocks to create, blocks with their new items, and identifiers of blocks to remove."""
+    """What to do to a schedule: blocks to create, blocks with their new items, and identifiers of blocks to remove.
+
+    `is_copy`: the exercises of the new blocks were chosen before, so that they do not count as used once more.
+    """
 
     created: Sequence[BlockPlan] = ()
     changed: Sequence[tuple[StoredBlock, Sequence[WorkItem]]] = ()
     removed: Sequence[ObjectId] = ()
+    is_copy: bool = False
 
 
 async def read_between(ctx: Context, owner: ScheduleOwner, first: Day, last: Day, limit: int) -> list[StoredBlock]:
@@ -135,10 +139,11 @@ async def write(
     await store.delete_each(ctx, owner.block_filter, batch.removed)
     changed = await store.set_items_each(ctx, batch.changed)
     created = await store.insert_many(ctx, new_blocks, after=max((day["position"] for day in days), default=0))
-    if created:
+    if created and not batch.is_copy:
         await exercises.count_uses(ctx, items.exercise_ids(item for block in created for item in block["items"]))
     if created or batch.removed:
-        await owner.after_schedule_change(ctx)
+        dates = [block["date"] for block in created if block["date"] is not None]
+        await owner.after_schedule_change(ctx, added_until=None if batch.removed else max(dates, default=None))
     return created, changed
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -198,7 +197,7 @@ def _present_sets(
 
 
 def _empty_log(item_type: str) -> dict[str, list[Any]]:
-    return copy.deepcopy(dict(LOGGED_FIELDS.get(item_type, {})))
+    return {name: list(empty) for name, empty in LOGGED_FIELDS.get(item_type, {}).items()}
 
 
 def _with_derived_fields(fields: Mapping[str, Any]) -> WorkItem:

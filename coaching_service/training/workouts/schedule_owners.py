@@ -31,8 +31,11 @@ class ScheduleOwner(Protocol):
     async def require_access(self, ctx: Context) -> None:
         """Raise NotFound or Forbidden if the caller may not access this owner."""
 
-    async def after_schedule_change(self, ctx: Context) -> None:
-        """Update what depends on the schedule, in the transaction that changed it."""
+    async def after_schedule_change(self, ctx: Context, *, added_until: str | None = None) -> None:
+        """Update what depends on the schedule, in the transaction that changed it.
+
+        `added_until` is the last date of new blocks, if nothing but adding them changed the schedule.
+        """
 
     async def after_completed_work_change(self, ctx: Context, items: Sequence[WorkItem]) -> None:
         """Update what depends on completed work, in the transaction that changed it.
@@ -61,10 +64,13 @@ class ClientCalendar:
         """Raise NotFound or Forbidden if the caller may not access the client."""
         await customers.get_visible(ctx, self.customer_id)
 
-    async def after_schedule_change(self, ctx: Context) -> None:
+    async def after_schedule_change(self, ctx: Context, *, added_until: str | None = None) -> None:
         """Store the date of the client's last block, and publish ScheduleChanged."""
-        last_date = await store.find_last_date(ctx, self.block_filter)
-        await customers.set_last_workout_date(ctx, self.customer_id, last_date)
+        if added_until is not None:
+            await customers.extend_last_workout_date(ctx, self.customer_id, added_until)
+        else:
+            last_date = await store.find_last_date(ctx, self.block_filter)
+            await customers.set_last_workout_date(ctx, self.customer_id, last_date)
         await ctx.publish(ScheduleChanged(self.customer_id))
 
     async def after_completed_work_change(self, ctx: Context, items: Sequence[WorkItem]) -> None:
