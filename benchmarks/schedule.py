@@ -83,7 +83,7 @@ class Arms:
             await self._ctx.db["workoutBlocks"].insert_many(documents, session=session)
 
     async def insert(self) -> None:
-        """Insert the blocks with the service, as assigning a program did before this operation existed."""
+        """Insert the blocks with the service: with identifiers, totals, and what every change of a schedule updates."""
         plans: list[Any] = [
             {name: block[name] for name in ("name", "isRest", "date", "items")} for block in self._stored
         ]
@@ -132,7 +132,11 @@ async def measure(settings: Settings, rounds: int) -> dict[str, list[float]]:
 @click.command()
 @click.option("--rounds", type=click.IntRange(1), default=300, show_default=True)
 def main(rounds: int) -> None:
-    """Compare copying a week of 5 blocks with 30 items with plain inserts of the same blocks, without HTTP."""
+    """Compare copying a week of 5 blocks with 30 items with plain inserts of the same blocks, without HTTP.
+
+    Each is one transaction. The driver's arm only inserts: it shows what the service adds. Exit code 1 when the median
+    ratio to the service's insert misses its target.
+    """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-bench-")))
         uri = stack.enter_context(running_mongod(folder / "data"))
@@ -146,8 +150,8 @@ def main(rounds: int) -> None:
         table.add_row(about, f"{median(seconds[name]) * 1000:.2f}", f"{ratios[name]:.2f}")
     console = Console()
     console.print(table)
-    console.print(f"Load average {os.getloadavg()[0]:.1f}; target {TARGET} compared with the driver")
-    sys.exit(0 if ratios["bare"] <= TARGET else 1)
+    console.print(f"Load average {os.getloadavg()[0]:.1f}; target {TARGET} compared with the insert of the service")
+    sys.exit(0 if ratios["insert"] <= TARGET else 1)
 
 
 if __name__ == "__main__":
