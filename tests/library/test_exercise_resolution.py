@@ -96,3 +96,12 @@ async def test_read_only_key_may_resolve_names(coach: CoachClient) -> None:
     (await reader.post("/exercises", {"name": "Mine"})).refused(403)
     eli = coach.with_key(await employee_key(coach, "customers.view"))
     (await eli.post("/exercises/resolve", {"names": ["squat"]})).refused(403)
+
+
+async def test_spanish_names_and_aliases_of_the_company_are_understood(coach: CoachClient) -> None:
+    [deadlift] = await resolve(coach, "Romanian Deadlift")
+    path = f"/exercises/{deadlift['match']['_id']}/override"
+    (await coach.put(path, {"aliases": ["Olga's hinge"]})).ok()
+    [own, spanish] = await resolve(coach, "olga's hinge", "peso muerto rumano")
+    for result in (own, spanish):
+        assert result["match"] == {"_id": deadlift["match"]["_id"], "name": "Romanian Deadlift", "score": 100}

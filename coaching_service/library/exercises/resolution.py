@@ -73,7 +73,7 @@ def _score(entry: SearchEntry, readings: Sequence[Sequence[str]]) -> Candidate:
     Words that are not in a name, but are a muscle, a tag or the equipment of the exercise, are left out of the
     comparison: leg press machine means the leg press.
     """
-    lines = [split_words(line) for line in entry["search"].split("\n")]
+    lines = [split_words(_PUNCTUATION.sub(" ", line)) for line in entry["search"].split("\n")]
     count = entry["names"] + entry["aliases"]
     names, others = lines[:count], {word for line in lines[count:] for word in line}
     scores = []
