@@ -179,6 +179,8 @@ _TRACK_ENTRY, _TRACK_TYPE = b"\xae", b"\x83"
 # The children of a cluster: they follow it directly when its size is unknown, as in a recording by a browser.
 _CLUSTER_CHILDREN = {b"\xe7", b"\xa3", b"\xa0", b"\xa7", b"\xab"}
 _NEEDED = {_SEEK_HEAD, _INFO, _TRACKS, _CUES, _CLUSTER, *_CLUSTER_CHILDREN}
+# Of the general information: time scale, duration, and the names of the programs that wrote the file.
+_NEEDED_INFO = {b"\x2a\xd7\xb1", b"\x44\x89", b"\x4d\x80", b"\x57\x41"}
 _PICTURE_TRACK, _SOUND_TRACK = 1, 2
 _MAX_NUMBER_BYTES = 8
 
@@ -213,8 +215,11 @@ def _clean_segment(file: IO[bytes], segment: _Entry, budget: _Budget) -> tuple[s
         if element.name == _TRACKS:
             tracks = [each for each in _children(file, element, budget) if each.name == _TRACK_ENTRY]
             kinds |= {int.from_bytes(_find(file, track, _TRACK_TYPE, budget), "big") for track in tracks}
-        elif element.name not in _NEEDED:
-            _void(file, element)
+        unneeded = [element] if element.name not in _NEEDED else []
+        if element.name == _INFO:
+            unneeded = [each for each in _children(file, element, budget) if each.name not in _NEEDED_INFO]
+        for each in unneeded:
+            _void(file, each)
         has_content |= element.name == _CLUSTER
     return kinds, has_content
 

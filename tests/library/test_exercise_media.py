@@ -315,6 +315,7 @@ PLACES = {
     "box of an unknown kind": mp4(moov=[box(b"gps ", ISO6709)]),
     "webm tags": webm(extra=[LOCATION_TAG]),
     "tags of a recording": webm(extra=[LOCATION_TAG], live=True),
+    "title": webm(info=[element(b"\x7b\xa9", ISO6709)]),
     "webm attachment": webm(extra=[element(b"\x19\x41\xa4\x69", ISO6709)]),
     "webm padding": webm(extra=[element(b"\xec", ISO6709)]),
     "short element": webm(extra=[b"\xbf\x84" + ISO6709[:4]]),

@@ -68,12 +68,25 @@ LOCATION_TAG = element(
 
 
 def webm(
-    *kinds: int, doc_type: bytes = b"webm", extra: Sequence[bytes] = (), live: bool = False, data: bytes = b"abc"
+    *kinds: int,
+    doc_type: bytes = b"webm",
+    info: Sequence[bytes] = (),
+    extra: Sequence[bytes] = (),
+    live: bool = False,
+    data: bytes = b"abc",
 ) -> bytes:
-    """A WebM file with tracks of these kinds (1 picture, 2 sound); `live`: sizes are unknown, as in a recording."""
+    """A WebM file with tracks of these kinds (1 picture, 2 sound); `live`: sizes are unknown, as in a recording.
+
+    `info` are elements of the general information, `extra` elements at the end.
+    """
     tracks = [element(b"\xae", element(b"\xd7", b"\x01"), element(b"\x83", bytes([kind]))) for kind in kinds or (1, 2)]
     block = element(b"\xe7", b"\0") + element(b"\xa3", b"\x81\0\0\0" + data)
     cluster = element(CLUSTER, block, size=UNKNOWN_SIZE if live else None)
-    content = [element(INFO, element(b"\x2a\xd7\xb1", b"\x0f\x42\x40")), element(TRACKS, *tracks), cluster, *extra]
+    content = [
+        element(INFO, element(b"\x2a\xd7\xb1", b"\x0f\x42\x40"), *info),
+        element(TRACKS, *tracks),
+        cluster,
+        *extra,
+    ]
     head = element(EBML, element(b"\x42\x82", doc_type))
     return head + element(SEGMENT, *content, size=UNKNOWN_SIZE if live else None)
