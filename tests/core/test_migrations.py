@@ -264,6 +264,38 @@ async def test_authors_are_taken_from_the_activity_feed(old_database: Services) 
     assert account["notifications"] == {"messages": True}
 
 
+async def test_stored_links_to_pictures_of_exercises_become_files(old_database: Services) -> None:
+    db = old_database.db
+    company_id, picture_id, thumbnail_id = ObjectId(), ObjectId(), ObjectId()
+    await db["fs.files"].insert_one({"_id": picture_id, "companyId": company_id, "contentType": "image/png"})
+
+    def link(file_id: ObjectId) -> str:
+        return f"http://localhost:8080/files/{file_id}?expires=4948842612&signature=c2ln"
+
+    media = {"_id": ObjectId(), "type": "image", "key": None, "source": None, "thumbnailUrl": link(thumbnail_id)}
+    other = {**media, "url": "https://pictures.example/a.jpg", "thumbnailUrl": None}
+    exercise = {"_id": ObjectId(), "companyId": company_id, "media": [{**media, "url": link(picture_id)}, other]}
+    stranger = {**exercise, "_id": ObjectId(), "companyId": ObjectId()}
+    await db["exercises"].insert_many(
+        [each | {"image": link(picture_id), "thumbnail": link(thumbnail_id)} for each in (exercise, stranger)]
+    )
+
+    await migrate(db, old_database.vault)
+
+    upload = {
+        "_id": media["_id"],
+        "type": "image",
+        "key": f"{picture_id}.png",
+        "source": "upload",
+        "url": None,
+        "thumbnailUrl": None,
+        "fileId": picture_id,
+        "thumbnailId": thumbnail_id,
+    }
+    assert await db["exercises"].find_one({"_id": exercise["_id"]}) == {**exercise, "media": [upload, other]}
+    assert await db["exercises"].find_one({"_id": stranger["_id"]}) == stranger, "a file of another company"
+
+
 async def test_steps_are_applied_once(old_database: Services) -> None:
     db = old_database.db
     await migrate(db, old_database.vault)

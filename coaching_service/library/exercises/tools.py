@@ -25,8 +25,8 @@ class ListExercises(ToolPage):
         allow_blank=True,
         load_default="",
         metadata={
-            "description": "Words, or parts of them, that must all occur in name, alias, tag, muscle or equipment; "
-            "common abbreviations (RDL, DB) are understood, and single typing errors tolerated."
+            "description": "Words, or parts of them, that must all occur in name, alias, tag, muscle or equipment, in "
+            "English or Spanish; common abbreviations (RDL, DB) are understood, and single typing errors tolerated."
         },
     )
     type = Choice(

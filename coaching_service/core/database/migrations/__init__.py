@@ -27,6 +27,7 @@ from coaching_service.core.database.migrations import (
     step_0006_session_applications,
     step_0007_one_rep_max_estimates,
     step_0008_authors,
+    step_0009_exercise_uploads,
 )
 
 COLLECTION = "migrations"
@@ -53,6 +54,7 @@ STEPS = (
     Step(6, "session_applications", step_0006_session_applications.apply),
     Step(7, "one_rep_max_estimates", step_0007_one_rep_max_estimates.apply),
     Step(8, "authors", step_0008_authors.apply),
+    Step(9, "exercise_uploads", step_0009_exercise_uploads.apply),
 )
 
 
