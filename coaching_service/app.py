@@ -11,6 +11,8 @@ from coaching_service import features
 from coaching_service import web as coach_application
 from coaching_service.authentication import authenticate, authenticate_assistant
 from coaching_service.core.auth.principal import Principal
+from coaching_service.core.changes.numbering.sequencer import sequencing
+from coaching_service.core.changes.numbering.signals import signalling
 from coaching_service.core.database.context import Services
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.http.availability import Availability, RequestSlots
@@ -95,11 +97,15 @@ def _with_time_limit(authenticate_request: Authenticate, seconds: float) -> Auth
 
 
 def _background(services: Services, availability: Availability) -> Callable[[web.Application], AsyncIterator[None]]:
-    """Runs the background jobs once the service is ready: not before stored documents have their current shape."""
+    """Numbers changes and runs jobs once the service is ready: not before stored documents have their current shape."""
 
     async def run(_: web.Application) -> AsyncIterator[None]:
         dedicated = {mail.SEND: mail.CONNECTIONS}
-        async with queue.working(services, features.STEPS, features.STANDING_JOBS, dedicated, start=availability.ready):
+        async with (
+            sequencing(services, start=availability.ready),
+            signalling(services),
+            queue.working(services, features.STEPS, features.STANDING_JOBS, dedicated, start=availability.ready),
+        ):
             yield
 
     return run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from coaching_service.core.changes import retention
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.queue import Steps
@@ -20,6 +21,7 @@ from coaching_service.people.activity import routes as activity
 from coaching_service.people.activity import tools as activity_tools
 from coaching_service.people.api_keys import routes as api_keys
 from coaching_service.people.assistants import routes as assistants
+from coaching_service.people.changes import routes as changes
 from coaching_service.people.customer_access import routes as customer_access
 from coaching_service.people.customers import routes as customers
 from coaching_service.people.customers import subscribers as customers_subscribers
@@ -96,6 +98,7 @@ ROUTES: tuple[Routes, ...] = (
     conversation.inbox_routes,
     conversation.own_routes,
     activity.routes,
+    changes.routes,
     exercise_history.routes,
     personal_records.routes,
     volume.routes,
@@ -148,6 +151,7 @@ TAGS = (
     ("Notes", "Notes of coaches about a client."),
     ("Messages", "The conversation of a client with the coaches, and comments on workouts."),
     ("Activity", "The activity feed of a client, newest first."),
+    ("Changes", "What was changed, by whom and through what; undo; events for other systems."),
     ("Exercise history", "The sessions of one exercise, newest first."),
     ("Personal records", "The personal records of a client: entered by hand, or from logs."),
     ("Volume", "Training volume by muscle group."),
@@ -169,6 +173,7 @@ STEPS: Steps = {
     conversation_attachments.DISCARD: conversation_attachments.discard_unsent,
     compliance_renewal.RENEW: compliance_renewal.renew_batch,
     orphans.COLLECT: orphans.collect_step,
+    retention.REMOVE_OLD_PATCHES: retention.remove_old_patches,
 }
 # Jobs that never end: one of each is kept in the queue.
-STANDING_JOBS = (compliance_renewal.RENEW, orphans.COLLECT)
+STANDING_JOBS = (compliance_renewal.RENEW, orphans.COLLECT, retention.REMOVE_OLD_PATCHES)

@@ -17,6 +17,7 @@ from aiohttp import web
 
 from coaching_service import subscriptions
 from coaching_service.app import HTTP_METRICS, create_app
+from coaching_service.core.changes.log import StoredChangeLog
 from coaching_service.core.database import migrations
 from coaching_service.core.database.connection import (
     UNAUTHORIZED,
@@ -94,6 +95,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         base_url=address_of(settings),
         events=subscriptions.assemble(),
         mail_sender=settings.mail_sender(),
+        change_log=StoredChangeLog(),
         registration=settings.registration,
         sign_in_lock=RequestSlots(1, settings.request_queue_length, settings.request_queue_seconds),
         database_response_seconds=settings.database_response_seconds,

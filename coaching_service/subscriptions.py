@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from coaching_service.core.changes.undo import DocumentsRestored
 from coaching_service.core.events import EventBus
 from coaching_service.core.idempotency import ResponseReplayed
 from coaching_service.lifecycle.erasure import service as erasure
@@ -22,6 +23,7 @@ from coaching_service.progress.logs.events import ItemLogged
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training.workouts.events import CompletedWorkChanged, RecordedItemsRescheduled, ScheduleChanged
+from coaching_service.training.workouts.subscribers import follow_restored_workouts
 
 
 def assemble() -> EventBus:
@@ -42,6 +44,7 @@ def assemble() -> EventBus:
     events.subscribe(CompletedWorkChanged, personal_records.update_records, compliance.mark_figures_due)
     events.subscribe(RecordedItemsRescheduled, metrics.move_values, form_responses.move_responses)
     events.subscribe(ScheduleChanged, compliance.mark_figures_due)
+    events.subscribe(DocumentsRestored, follow_restored_workouts, customers.count_restored_customers)
     events.subscribe(ItemLogged, compliance.update_stored_figures)
     events.subscribe(MessageCreated, message_mail.schedule_mail)
     events.subscribe(MessagesRead, message_mail.cancel_mail)

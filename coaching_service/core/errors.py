@@ -157,6 +157,15 @@ class Conflict(ServiceError):
     status, reason, default_code = 409, "Conflict", "CONFLICT"
 
 
+class CursorExpired(ServiceError):
+    """The events after the cursor are no longer available: read the current state, and continue without a cursor."""
+
+    status, reason, default_code = 410, "Gone", "CURSOR_EXPIRED"
+
+    def __init__(self) -> None:
+        super().__init__("The events after this cursor are no longer available; read the data again, then continue")
+
+
 class TooLarge(ServiceError):
     """The body is over its limit."""
 

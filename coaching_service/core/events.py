@@ -1,17 +1,50 @@
-"""Typed domain events: a feature publishes what happened, features above it subscribe.
+"""Events: the types that the change log, the activity feed and webhooks share, and events between features.
 
-Events are published inside the transaction of the change they describe, so that a subscriber's writes succeed or fail
-with it. Subscribers are assembled in `coaching_service/subscriptions.py`, the only place where both sides are known.
+A service reports a typed event of the log (`EventType`) with `ctx.recorder`; most are derived from the documents that
+a transaction writes. A `DomainEvent` calls the features that react to a change, inside its transaction; the
+subscribers are assembled in `coaching_service/subscriptions.py`, the only place where both sides are known.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 if TYPE_CHECKING:
     from coaching_service.core.database.context import Context
+
+EventType = Literal[
+    "customer.created",
+    "customer.updated",
+    "customer.archived",
+    "customer.unarchived",
+    "customer.deleted",
+    "workout.created",
+    "workout.updated",
+    "workout.deleted",
+    "workout.completed",
+    "item.logged",
+    "form.submitted",
+    "form.reviewed",
+    "metric.recorded",
+    "photo.added",
+    "plan.uploaded",
+    "record.achieved",
+    "note.created",
+    "message.created",
+    "program.created",
+    "program.updated",
+    "program.deleted",
+    "program.assigned",
+    "exercise.created",
+    "exercise.updated",
+    "exercise.deleted",
+    "form.deleted",
+    "metrics_set.deleted",
+    "template.deleted",
+]
+EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
 
 
 class DomainEvent:

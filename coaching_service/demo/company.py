@@ -126,7 +126,7 @@ async def _create_client(
         await assignments.add_to_calendar(ctx, await programs.load_dated(ctx, program_id, str(monday)), customer_id)
     records = await personal_records.list_records(ctx, customer_id)
     achieved = {record["_id"]: _at(date.fromisoformat(record["date"])) for record in records}
-    await activity.set_dates(ctx, customer_id, achieved)
+    activity.set_dates(ctx, achieved)
     await _record_measurements(ctx, customer_id, client, today)
     for text in client.notes:
         await notes.create(ctx, customer_id, {"content": text})
@@ -167,7 +167,7 @@ async def _record_measurements(ctx: Context, customer_id: ObjectId, client: Clie
                 value = values[metric["name"]]
                 entry = await metrics.record(ctx, customer_id, metric_set["_id"], metric["_id"], str(day), value)
                 dates[entry["_id"]] = _at(day)
-    await activity.set_dates(ctx, customer_id, dates)
+    activity.set_dates(ctx, dates)
 
 
 async def _add_photos(ctx: Context, client: Client, assets: Assets, today: date) -> None:
@@ -178,7 +178,7 @@ async def _add_photos(ctx: Context, client: Client, assets: Assets, today: date)
             file = await assets.attach(ctx, f"progress/{client.name}/{number}/{side}")
             photos = await progress_photos.add(ctx, customer_id, str(day), index, file)
             dates[photos["_id"]] = _at(day)
-    await activity.set_dates(ctx, customer_id, dates)
+    activity.set_dates(ctx, dates)
 
 
 def _at(day: date) -> datetime:

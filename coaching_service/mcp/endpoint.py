@@ -89,6 +89,7 @@ class McpEndpoint:
             principal,
             request_id=request[REQUEST_ID],
             network_address=network_address(request, self.proxies),
+            interface="assistant",
         )
         return _response(await handle_message(self.server, ctx, decoded, request.headers), content_type)
 

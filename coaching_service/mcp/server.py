@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -132,7 +133,7 @@ async def _call(tool: Tool, ctx: Context, raw_arguments: Any, semaphore: asyncio
     try:
         arguments = validate_arguments(tool.takes, raw_arguments)
         async with semaphore:
-            result = await tool.call(ctx, arguments)
+            result = await tool.call(replace(ctx, operation=tool.name), arguments)
     except InvalidArguments as error:
         return _error("; ".join(error.messages), _CORRECT_ARGUMENTS)
     except ServiceError as error:

@@ -33,6 +33,7 @@ from coaching_service.core.http.request_parsing import is_disconnected, network_
 from coaching_service.core.http.uploads import Upload
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.text import camel_case
 from coaching_service.web import form_idempotency, reauthentication, rendering, static_files, uploads, views
 from coaching_service.web.browser_sessions import CSRF_FIELD, BrowserSession, StaleForm
 from coaching_service.web.error_pages import render_error, to_service_error
@@ -159,6 +160,7 @@ class WebApplication:
             request_id=request[REQUEST_ID],
             network_address=network_address(request, self.dependencies.proxies),
             is_disconnected=partial(is_disconnected, request),
+            operation=camel_case(page.name),
         )
         return _PageRequest(page, request, browser_session, ctx)
 

@@ -62,6 +62,7 @@ def test_every_declared_event_has_a_subscriber() -> None:
             "CompletedWorkChanged",
             "CustomerCreated",
             "CustomersDeleted",
+            "DocumentsRestored",
             "IdentityDisplaced",
             "ItemLogged",
             "MessageCreated",

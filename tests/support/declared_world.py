@@ -67,6 +67,7 @@ async def make_world(coach: CoachClient) -> World:
     ).ok(201)
     plan = (await coach.send("POST", f"{client}/nutrition-plans", data=_form(file=b"%PDF-1.4 %%EOF"))).ok(201)
     note = (await coach.post(f"{client}/notes", {"content": "Hello"})).ok(201)
+    changed = await coach.post(f"{client}/notes", {"content": "To be undone"})
     message = (await coach.post(f"{client}/messages", {"text": "Hello"})).ok(201)
     own_message = (await (await coach.as_client(customer)).post("/customer/messages", {"text": "Hello, coach"})).ok(201)
     template = (await coach.post("/coach/workout-templates", {"name": "Short"})).ok(201)
@@ -78,6 +79,7 @@ async def make_world(coach: CoachClient) -> World:
         "planId": plan["_id"],
         "fileId": plan["url"].split("/files/")[1].partition("?")[0],
         "noteId": note["_id"],
+        "changeId": changed.headers["X-Change-Id"],
         "messageId": message["_id"],
         "messageId/messageId": own_message["_id"],
         "templateId": template["_id"],

@@ -11,7 +11,8 @@ from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import store as library
-from coaching_service.people.activity import store as activity
+from coaching_service.people.activity import service as activity
+from coaching_service.people.activity.models import ImportedEvent
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_responses import store as responses
 from coaching_service.progress.personal_records import service as personal_records
@@ -143,7 +144,8 @@ def _set(
 @transactional
 async def _insert_derived(ctx: Context, customer_id: ObjectId, blocks: list[Document]) -> None:
     """Insert the records, feed events and form responses that follow from the logs of these blocks."""
-    events, form_responses = [], []
+    events: list[ImportedEvent] = []
+    form_responses = []
     for block in blocks:
         for item in block["items"]:
             if not item["isCompleted"]:
@@ -155,8 +157,16 @@ async def _insert_derived(ctx: Context, customer_id: ObjectId, blocks: list[Docu
                 "witemId": item["_id"],
                 "itemType": item["type"],
             }
-            event = {"customerId": customer_id, "type": "item_logged", "date": item["completedAt"], "data": data}
-            events.append({**event, "sourceId": item["_id"]})
+            events.append(
+                {
+                    "customerId": customer_id,
+                    "sourceId": item["_id"],
+                    "type": "item_logged",
+                    "date": item["completedAt"],
+                    "data": data,
+                    "actor": {"type": "client", "_id": customer_id, "name": "Client"},
+                }
+            )
             if item["type"] == "FORM":
                 labels = {question["_id"]: question["label"] for question in item["form"]["questions"]}
                 answers = [{**answer, "label": labels[answer["questionId"]]} for answer in item["answers"]]
@@ -164,5 +174,5 @@ async def _insert_derived(ctx: Context, customer_id: ObjectId, blocks: list[Docu
                 form_responses.append({"customerId": customer_id, "witemId": item["_id"], **form})
     logged_items = [item for block in blocks for item in block["items"]]
     await personal_records.update_records(ctx, CompletedWorkChanged(customer_id, logged_items))
-    await activity.events.insert_many(ctx, events)
+    await activity.add_many(ctx, events)
     await responses.responses.insert_many(ctx, form_responses)

@@ -11,6 +11,7 @@ from pymongo import ASCENDING, DESCENDING
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Collection, Context, Services
+from coaching_service.core.database.recording import History
 
 Document = dict[str, Any]
 Filter = dict[str, Any]
@@ -46,6 +47,7 @@ class ReadableCollection(Generic[D]):
     `client_field` is the field with the client a document belongs to: erasing that client deletes the document.
     `secret` collections (tokens, queues) are not part of a client's export.
     `shared` collections also have documents without a company (`companyId: null`) that every company reads.
+    `history` says how the change log records the collection; without it, changes are not recorded.
     `expire` is a date field and the seconds after which MongoDB deletes a document by itself.
     `cross_company_reason` says why the few collections that have one are also read across companies.
     """
@@ -56,6 +58,7 @@ class ReadableCollection(Generic[D]):
     client_field: str | None = None
     secret: bool = False
     shared: bool = False
+    history: History | None = None
     expire: tuple[str, int] | None = None
     global_indexes: tuple[Index, ...] = ()
     cross_company_reason: str = ""

@@ -13,9 +13,12 @@ from motor.motor_asyncio import AsyncIOMotorClientSession, AsyncIOMotorCollectio
 
 from coaching_service.core.auth.secrets import Vault
 from coaching_service.core.database.monitor import DatabaseMonitor
+from coaching_service.core.database.recording import ChangeRecorder, Interface
 from coaching_service.core.events import DomainEvent, EventBus
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.locks import KeyedLocks
 from coaching_service.core.media import ImageProcessor
+from coaching_service.core.signals import CompanySignals
 
 if TYPE_CHECKING:
     from coaching_service.core.auth.principal import Principal
@@ -35,15 +38,26 @@ class MailSender(Protocol):
         """Send an e-mail. Raises MailRejected if it was certainly not accepted."""
 
 
+class ChangeLog(Protocol):
+    """Stores what a transaction has changed."""
+
+    async def write(self, ctx: Context) -> list[ObjectId]:
+        """Store the changes that `ctx.recorder` has collected, in the transaction of `ctx`; returns what names them.
+
+        These are the identifiers that undo them: those of the changes, or of their batch.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """What the process offers to every request, made once at start.
 
-    `events` has the subscribers of domain events; `base_url` is the public address without a trailing slash;
-    `registration`: companies may sign up by themselves; `image_processor` decodes uploaded images; `sign_in_lock` is
-    held while a password is verified; `job_available` wakes the background worker;
-    `file_write_slots` limits how many files are written to GridFS at the same time; `database_response_seconds`: how
-    long a request waits at most while the database does not respond.
+    `events` has the subscribers of domain events; `change_log` records what transactions change; `base_url` is the
+    public address without a trailing slash; `registration`: companies may sign up by themselves; `image_processor`
+    decodes uploaded images; `sign_in_lock` is held while a password is verified; `job_available` wakes the background
+    worker; `file_write_slots` limits how many files are written to GridFS at the same time; `number_signals` wakes
+    those who wait for new changes; `schedule_locks` serialise what writes the schedule of one owner;
+    `database_response_seconds`: how long a request waits at most while the database does not respond.
     """
 
     db: Database
@@ -51,8 +65,11 @@ class Services:
     events: EventBus
     base_url: str
     mail_sender: MailSender
+    change_log: ChangeLog
     registration: bool = True
     image_processor: ImageProcessor = field(default_factory=ImageProcessor)
+    schedule_locks: KeyedLocks = field(default_factory=KeyedLocks)
+    number_signals: CompanySignals = field(default_factory=CompanySignals)
     sign_in_lock: AbstractAsyncContextManager[object] = field(default_factory=asyncio.Lock)
     job_available: asyncio.Event = field(default_factory=asyncio.Event)
     file_write_slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_FILE_WRITES))
@@ -79,6 +96,10 @@ class Context:
     """One request or piece of background work: its caller, its network address, and its transaction, if any.
 
     `is_disconnected` returns whether the caller has closed the connection, so that queued work can be skipped.
+    `operation` is the operationId of the route, or the name of the tool, page or job; `interface` is set where the
+    caller's credential does not tell it: for assistants and background work.
+    `recorder` collects what the transaction changes. `change_ids` receives the identifiers of the changes once they
+    are committed; `batch_id` groups the changes of several clients under one identifier.
     """
 
     services: Services
@@ -87,6 +108,11 @@ class Context:
     request_id: str = "-"
     network_address: str = "-"
     is_disconnected: Callable[[], bool] = bool  # bool() is False
+    operation: str = ""
+    interface: Interface | None = None
+    recorder: ChangeRecorder | None = None
+    batch_id: ObjectId | None = None
+    change_ids: list[ObjectId] = field(default_factory=list)
 
     @property
     def db(self) -> Database:
@@ -105,8 +131,22 @@ class Context:
         """The caller's company, with which every query begins."""
         return self.caller.company.id
 
+    @property
+    def changes(self) -> ChangeRecorder:
+        """What the transaction changes. Raises RuntimeError outside of a transaction."""
+        if self.recorder is None:
+            raise RuntimeError("changes are recorded in a transaction: make the function @transactional")
+        return self.recorder
+
+    @property
+    def change_id(self) -> ObjectId | None:
+        """What identifies the changes of the running transaction; None if it has changed nothing that is recorded."""
+        return None if self.changes.is_empty else self.batch_id or self.changes.id
+
     def acting_as(self, principal: Principal) -> Context:
         """A copy of this context with `principal` as its caller."""
+        if self.recorder is not None:
+            self.recorder.author = principal
         return replace(self, principal=principal)
 
     async def publish(self, event: DomainEvent) -> None:

@@ -15,13 +15,15 @@ from coaching_service.core.database.collections import (
     Filter,
     Ownership,
     PipelineStage,
-    ReadableCollection,
     now,
     registry,
     within_company,
 )
 from coaching_service.core.database.connection import is_write_conflict
 from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.recorded_collection import RecordedCollection
+from coaching_service.core.database.recording import appended_element, touched_paths
+from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
 
@@ -41,8 +43,8 @@ _REWRITES = 50
 
 
 @dataclass(frozen=True)
-class Documents(ReadableCollection[D]):
-    """One collection of coaching data: declared and read (see ReadableCollection), and written."""
+class Documents(RecordedCollection[D]):
+    """One collection of coaching data: declared and read (see ReadableCollection), recorded, and written."""
 
     def with_metadata(self, ctx: Context, document: Mapping[str, Any]) -> Document:
         """Return `document` with the fields of `Stored`: `_id` (unless it has one), company, times, `version` 0."""
@@ -63,8 +65,11 @@ class Documents(ReadableCollection[D]):
 
     async def insert(self, ctx: Context, document: Mapping[str, Any]) -> D:
         """Store a new document; returns it without its private fields."""
+        if self._needs_transaction(ctx):
+            return await in_transaction(ctx, lambda tx: self.insert(tx, document))
         stored = self.with_metadata(ctx, document)
         await self._in(ctx).insert_one(stored, session=ctx.session)
+        self._record_created(ctx, [stored])
         return self.without_private(cast("D", stored))
 
     async def claim(self, ctx: Context, document: Mapping[str, Any]) -> None:
@@ -81,17 +86,39 @@ class Documents(ReadableCollection[D]):
                 raise AlreadyClaimed from None
             raise
 
-    async def insert_many(self, ctx: Context, documents: Sequence[Mapping[str, Any]]) -> list[D]:
-        """Store new documents; returns them without their private fields, in the same order."""
+    async def insert_many(
+        self, ctx: Context, documents: Sequence[Mapping[str, Any]], *, recorded: bool = True
+    ) -> list[D]:
+        """Store new documents; returns them without their private fields, in the same order.
+
+        `recorded`: in the change log.
+        """
         if not documents:
             return []
+        if recorded and self._needs_transaction(ctx):
+            return await in_transaction(ctx, lambda tx: self.insert_many(tx, documents))
         stored = [self.with_metadata(ctx, document) for document in documents]
         await self._in(ctx).insert_many(stored, session=ctx.session)
+        if recorded:
+            self._record_created(ctx, stored)
         return [self.without_private(cast("D", document)) for document in stored]
 
     def preview_many(self, ctx: Context, documents: Sequence[Mapping[str, Any]]) -> list[D]:
         """Return what `insert_many` would return, and store nothing."""
         return [self.without_private(cast("D", self.with_metadata(ctx, document))) for document in documents]
+
+    async def find_whole(self, ctx: Context, identifier: ObjectId) -> Document | None:
+        """Return all fields of a document of the company, private ones included; None if there is none."""
+        found: Document | None = await self._in(ctx).find_one(
+            self.write_filter(ctx, {"_id": identifier}), session=ctx.session
+        )
+        return found
+
+    async def reinsert(self, ctx: Context, document: Mapping[str, Any]) -> None:
+        """Store a deleted document again, with the next version. Raises DuplicateKeyError if it is there."""
+        stored = {**document, "companyId": ctx.company_id, "updatedAt": now(), "version": document["version"] + 1}
+        await self._in(ctx).insert_one(stored, session=ctx.session)
+        self._record_created(ctx, [stored])
 
     async def update(
         self,
@@ -101,22 +128,39 @@ class Documents(ReadableCollection[D]):
         *,
         version: int | None = None,
         fields: Sequence[str] | None = None,
+        previous: Mapping[str, Any] | None = None,
     ) -> D | None:
         """Apply update operators to one document, raise its version, and return it (only `fields` of it) afterwards.
 
-        Returns None if no document matches. Raises Conflict if `version` is given and the document is no longer at it.
+        `previous` is the whole document, if it has been read in this transaction: the change log needs it. Returns
+        None if no document matches. Raises Conflict if `version` is given and the document is no longer at it.
         """
+        if self._needs_transaction(ctx):
+            return await in_transaction(
+                ctx, lambda tx: self.update(tx, where, change, version=version, fields=fields, previous=previous)
+            )
         condition = self.write_filter(ctx, where) | ({} if version is None else {"version": version})
-        updated: Document | None = await self._in(ctx).find_one_and_update(
-            condition,
-            _with_version(change),
-            projection=self.projection(fields),
-            return_document=ReturnDocument.AFTER,
-            session=ctx.session,
-        )
-        if updated is None and version is not None and await self.find_one(ctx, where, ("_id",)):
-            raise version_conflict()
-        return cast("D | None", updated)
+        appended = appended_element(change)
+        if self.history is not None and previous is None and appended is None:
+            previous = await self._in(ctx).find_one(
+                condition, self._recorded_projection(touched_paths(change)), session=ctx.session
+            )
+        updated: Document | None = None
+        if self.history is None or appended is not None or previous is not None:
+            updated = await self._in(ctx).find_one_and_update(
+                condition,
+                _with_version(change),
+                projection=self._result_projection(fields, change, appended),
+                return_document=ReturnDocument.AFTER,
+                session=ctx.session,
+            )
+        if updated is None:
+            if version is not None and await self.find_one(ctx, where, ("_id",)):
+                raise version_conflict()
+            return None
+        if self.history is not None:
+            self._record_update(ctx, where, change, previous, updated, appended)
+        return cast("D", self._requested(updated, fields))
 
     async def rewrite(
         self, ctx: Context, where: Filter, mutate: Callable[[D], Mapping[str, Any]], *, version: int | None = None
@@ -126,6 +170,8 @@ class Documents(ReadableCollection[D]):
         If it has, it is read again, a bounded number of times; with `version`, Conflict is raised instead. Returns the
         document afterwards, or None if no document matches.
         """
+        if self._needs_transaction(ctx):
+            return await in_transaction(ctx, lambda tx: self.rewrite(tx, where, mutate, version=version))
         for _ in range(_REWRITES):
             current = await self._in(ctx).find_one(self.write_filter(ctx, where), session=ctx.session)
             if current is None:
@@ -136,7 +182,8 @@ class Documents(ReadableCollection[D]):
             fields = mutate(cast("D", current))
             if not fields:
                 return self.without_private(cast("D", current))
-            if updated := await self.update(ctx, where | {"version": read_version}, {"$set": fields}):
+            at_version = where | {"version": read_version}
+            if updated := await self.update(ctx, at_version, {"$set": fields}, previous=current):
                 return updated
         raise version_conflict()
 
@@ -169,20 +216,38 @@ class Documents(ReadableCollection[D]):
 
     async def upsert(self, ctx: Context, where: Filter, fields: Mapping[str, Any]) -> D:
         """Set `fields` of the document that matches `where` (equalities only) and return it; created if missing."""
-        stored = await self._in(ctx).find_one_and_update(
+        if self._needs_transaction(ctx):
+            return await in_transaction(ctx, lambda tx: self.upsert(tx, where, fields))
+        previous = None
+        if self.history is not None:
+            previous = await self._in(ctx).find_one(self.write_filter(ctx, where), session=ctx.session)
+        stored: Document = await self._in(ctx).find_one_and_update(
             self.write_filter(ctx, where),
             _upsert_stage(fields),
             upsert=True,
-            projection=self.projection(None),
             return_document=ReturnDocument.AFTER,
             session=ctx.session,
         )
-        return cast("D", stored)
+        self._record_upsert(ctx, fields, previous, stored)
+        return self.without_private(cast("D", stored))
 
     async def upsert_each(self, ctx: Context, wheres: Sequence[Filter], fields: Mapping[str, Any]) -> None:
-        """`upsert` the same fields for several documents in one round trip."""
-        if writes := [UpdateOne(self.write_filter(ctx, where), _upsert_stage(fields), upsert=True) for where in wheres]:
-            await self._in(ctx).bulk_write(writes, ordered=False, session=ctx.session)
+        """`upsert` the same fields for several documents in a few round trips."""
+        if not wheres:
+            return
+        if self._needs_transaction(ctx):
+            await in_transaction(ctx, lambda tx: self.upsert_each(tx, wheres, fields))
+            return
+        matching = self.write_filter(ctx, {"$or": list(wheres)})
+        previous: dict[ObjectId, Document] = {}
+        if self.history is not None:
+            async for document in self._in(ctx).find(matching, session=ctx.session):
+                previous[document["_id"]] = document
+        writes = [UpdateOne(self.write_filter(ctx, where), _upsert_stage(fields), upsert=True) for where in wheres]
+        await self._in(ctx).bulk_write(writes, ordered=False, session=ctx.session)
+        if self.history is not None:
+            async for document in self._in(ctx).find(matching, session=ctx.session):
+                self._record_upsert(ctx, fields, previous.get(document["_id"]), document)
 
     async def insert_computed(self, ctx: Context, documents: Mapping[ObjectId, Document]) -> None:
         """Store new documents by their identifiers; each field is an aggregation expression, such as `$$NOW`.
@@ -212,26 +277,55 @@ class Documents(ReadableCollection[D]):
 
     async def update_many(self, ctx: Context, where: Filter, change: Document) -> int:
         """Apply update operators to every document that matches `where`; returns how many changed."""
-        result = await self._in(ctx).update_many(
-            self.write_filter(ctx, where), _with_version(change), session=ctx.session
-        )
-        return result.modified_count
+        return await self._update_matching(ctx, where, touched_paths(change), _with_version(change))
 
     async def update_each(self, ctx: Context, where: Filter, computed: Document) -> int:
         """Set fields of every matching document to aggregation expressions; returns how many changed."""
         stages = [{"$set": {**computed, "updatedAt": now(), "version": {"$add": ["$version", 1]}}}]
-        return (
-            await self._in(ctx).update_many(self.write_filter(ctx, where), stages, session=ctx.session)
-        ).modified_count
+        return await self._update_matching(ctx, where, list(computed), stages)
+
+    async def _update_matching(
+        self, ctx: Context, where: Filter, paths: list[str], change: Document | list[Document]
+    ) -> int:
+        if self._needs_transaction(ctx):
+            return await in_transaction(ctx, lambda tx: self._update_matching(tx, where, paths, change))
+        condition = self.write_filter(ctx, where)
+        previous: dict[ObjectId, Document] = {}
+        if self.history is not None:
+            fields = self._recorded_projection(paths)
+            async for document in self._in(ctx).find(condition, fields, session=ctx.session):
+                previous[document["_id"]] = document
+            if not previous:
+                return 0
+        result = await self._in(ctx).update_many(condition, change, session=ctx.session)
+        if self.history is not None:
+            changed = self.write_filter(ctx, {"_id": {"$in": list(previous)}})
+            async for document in self._in(ctx).find(changed, fields, session=ctx.session):
+                self._record_changed(ctx, previous[document["_id"]], document, paths)
+        return result.modified_count
 
     async def delete(self, ctx: Context, where: Filter) -> D | None:
         """Delete one document; returns what was deleted, or None."""
-        removed = await self._in(ctx).find_one_and_delete(self.write_filter(ctx, where), session=ctx.session)
+        if self._needs_transaction(ctx):
+            return await in_transaction(ctx, lambda tx: self.delete(tx, where))
+        removed: Document | None = await self._in(ctx).find_one_and_delete(
+            self.write_filter(ctx, where), session=ctx.session
+        )
+        if removed is not None:
+            self._record_deleted(ctx, [removed])
         return cast("D | None", removed)
 
     async def delete_many(self, ctx: Context, where: Filter) -> int:
         """Delete every document that matches `where`; returns how many."""
-        return (await self._in(ctx).delete_many(self.write_filter(ctx, where), session=ctx.session)).deleted_count
+        if self._needs_transaction(ctx):
+            return await in_transaction(ctx, lambda tx: self.delete_many(tx, where))
+        condition = self.write_filter(ctx, where)
+        if self.history is not None:
+            removed = await self._in(ctx).find(condition, session=ctx.session).to_list(None)
+            if not removed:
+                return 0
+            self._record_deleted(ctx, removed)
+        return (await self._in(ctx).delete_many(condition, session=ctx.session)).deleted_count
 
     async def erase_batch(
         self, services: Services, company_id: ObjectId, where: Filter, limit: int, *, hint: str

@@ -15,6 +15,7 @@ from motor.motor_asyncio import AsyncIOMotorClientSession
 from pymongo.errors import PyMongoError
 
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.recording import ChangeRecorder
 from coaching_service.core.errors import Unavailable
 
 P = ParamSpec("P")
@@ -52,8 +53,9 @@ async def in_transaction(
 
     `work` is called again when the transaction fails for a transient reason, such as a write conflict, and the commit
     is repeated when its outcome is unknown: Motor's own `with_transaction` commits outside its retry loop, so it does
-    neither for a commit. Neither is begun again after `patience` seconds: then raises Unavailable, or the driver's
-    error when the outcome of the commit stays unknown. So does a lost database (see DatabaseMonitor), at once.
+    neither for a commit. What `work` has changed is stored in the change log before the commit. Neither is begun again
+    after `patience` seconds: then raises Unavailable, or the driver's error when the outcome of the commit stays
+    unknown. So does a lost database (see DatabaseMonitor), at once.
     """
     if ctx.session is not None:
         return await work(ctx)
@@ -69,8 +71,11 @@ async def in_transaction(
         try:
             async with _session(ctx) as session:
                 session.start_transaction()
-                result = await work(replace(ctx, session=session))
+                tx = replace(ctx, session=session, recorder=ChangeRecorder())
+                result = await work(tx)
+                change_ids = [] if tx.changes.is_empty else await ctx.services.change_log.write(tx)
                 await _commit(session, may_continue)
+                ctx.change_ids.extend(change_ids)
                 return result
         except PyMongoError as error:
             if not error.has_error_label(_TRANSIENT):

@@ -133,6 +133,7 @@ def make_handler(route: Route, dependencies: HandlerDependencies) -> AiohttpHand
             request_id=request[REQUEST_ID],
             network_address=network_address(request, dependencies.proxies),
             is_disconnected=partial(is_disconnected, request),
+            operation=route.operation_id,
         )
         arguments: dict[str, Any] = dict(path_identifiers(route, request))
         if query is not None:
@@ -143,15 +144,23 @@ def make_handler(route: Route, dependencies: HandlerDependencies) -> AiohttpHand
             json_body = await read_json(request, limit, optional=route.body_optional)
             arguments["body"] = validate_body(route.body, json_body)
         if route.multipart is not None:
-            return await _handle_upload(route, route.multipart, request, ctx, arguments, dependencies)
+            uploaded = await _handle_upload(route, route.multipart, request, ctx, arguments, dependencies)
+            return _with_change_id(uploaded, ctx)
         async with dependencies.limiter(route.request_class, waited):
             response: Download | web.StreamResponse = await _call(route, request, ctx, arguments, json_body)
         if isinstance(response, Download):
             download = read_with_limit(response, dependencies.download_semaphore)
             return await send_download(request, download, {"X-Request-Id": ctx.request_id})
-        return response
+        return _with_change_id(response, ctx)
 
     return handle
+
+
+def _with_change_id(response: web.StreamResponse, ctx: Context) -> web.StreamResponse:
+    """Adds the header that names the change, or the batch, with which the request changed coaching data."""
+    if ctx.change_ids:
+        response.headers["X-Change-Id"] = str(ctx.change_ids[0])
+    return response
 
 
 async def _handle_upload(

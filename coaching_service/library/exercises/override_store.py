@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises.models import Override, OverrideFields
 
-overrides = Documents[Override]("exerciseOverrides", (Index(("exerciseId",), unique=True),))
+
+def _event(action: Action, known: Mapping[str, Any], paths: Collection[str]) -> EventData:
+    del action, paths
+    return {"type": "exercise.updated", "data": {"exerciseId": known["exerciseId"]}}
+
+
+overrides = Documents[Override](
+    "exerciseOverrides",
+    (Index(("exerciseId",), unique=True),),
+    history=History("exercise_override", _event, ("exerciseId",)),
+)
 _BY_EXERCISE = overrides.indexes[0].name
 _NOTHING: OverrideFields = {"videoLink": None, "defaultInstructions": None, "aliases": [], "media": []}
 

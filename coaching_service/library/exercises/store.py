@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -11,7 +11,9 @@ from pymongo import UpdateOne
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents, Filter, Ownership, now
+from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.events import EventType
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.library.exercises.models import (
@@ -26,6 +28,14 @@ from coaching_service.library.exercises.models import (
     Translations,
 )
 
+
+def _event(action: Action, known: Mapping[str, Any], paths: Collection[str]) -> EventData:
+    event_type: EventType = "exercise.created" if action == "created" else "exercise.updated"
+    if action == "deleted" or ("deletedAt" in paths and known["deletedAt"] is not None):
+        event_type = "exercise.deleted"
+    return {"type": event_type, "data": {"exerciseId": known["_id"]}}
+
+
 exercises = Documents[StoredExercise](
     "exercises",
     (
@@ -34,6 +44,7 @@ exercises = Documents[StoredExercise](
     ),
     private=("sortName", "search", "searchNames", "searchAliases", "deletedAt", "digest"),
     shared=True,
+    history=History("exercise", _event, ("deletedAt",)),
     cross_company_reason="the shared library belongs to no company and is published by the operator",
 )
 exercise_uses = Documents[ExerciseUse]("exerciseUses", (Index(("exerciseId",), unique=True),))

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.library.forms.models import Form, FormFields, Question
 
-forms = Documents[Form]("forms", (Index(("sortName", "_id")), Index(("_id",))), private=("companyId", "sortName"))
+
+def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData | None:
+    return {"type": "form.deleted", "data": {"formId": known["_id"]}} if action == "deleted" else None
+
+
+forms = Documents[Form](
+    "forms",
+    (Index(("sortName", "_id")), Index(("_id",))),
+    private=("companyId", "sortName"),
+    history=History("form", _event),
+)
 
 
 async def find_all(ctx: Context) -> list[Form]:

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, now
+from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.library.metric_sets.models import MetricSetFields, StoredMetric, StoredMetricSet
+
+
+def _event(_: Action, known: Mapping[str, Any], paths: Collection[str]) -> EventData | None:
+    if "deletedAt" not in paths or known["deletedAt"] is None:
+        return None
+    return {"type": "metrics_set.deleted", "data": {"metricsSetId": known["_id"]}}
+
 
 metric_sets = Documents[StoredMetricSet](
     "metricSets",
     (Index(("deletedAt", "sortName", "_id")), Index(("deletedAt", "assignAutomatically")), Index(("_id",))),
     private=("companyId", "sortName", "deletedAt"),
+    history=History("metrics_set", _event, ("deletedAt",)),
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from coaching_service.core import idempotency
 from coaching_service.core.database.context import Context
@@ -177,6 +177,7 @@ async def _run(
     find_invalid: FindInvalid = _all_valid,
 ) -> BulkResult:
     result = Result()
+    ctx = replace(ctx, batch_id=ObjectId())
     async for ids in _iterate_selected(ctx, selection):
         result.requested += len(ids)
         for start in range(0, len(ids), batch_size):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal, TypedDict
 
-from coaching_service.core.database.models import Stored
+from coaching_service.core.database.recording import Actor
+from coaching_service.core.events import EventType
 from coaching_service.core.ids import ObjectId
 
 ActivityType = Literal[
@@ -21,12 +22,18 @@ ActivityType = Literal[
 ]
 
 
-class Actor(TypedDict):
-    """The author of a change: a coach, also when acting through an API key or an assistant, or the client."""
-
-    type: Literal["coach", "client", "key", "assistant"]
-    _id: ObjectId
-    name: str
+EVENT_TYPE_OF: dict[ActivityType, EventType] = {
+    "workout_completed": "workout.completed",
+    "item_logged": "item.logged",
+    "form_submitted": "form.submitted",
+    "metric_recorded": "metric.recorded",
+    "photo_added": "photo.added",
+    "plan_uploaded": "plan.uploaded",
+    "personal_record": "record.achieved",
+    "note_added": "note.created",
+    "program_assigned": "program.assigned",
+}
+ACTIVITY_TYPE_OF = {event_type: activity_type for activity_type, event_type in EVENT_TYPE_OF.items()}
 
 
 class ActivityEvent(TypedDict):
@@ -44,19 +51,8 @@ class AttributedEvent(ActivityEvent):
     actor: Actor | None
 
 
-class StoredActivityEvent(Stored):
-    """A stored entry; `sourceId` is the document that it reports on."""
-
-    customerId: ObjectId
-    sourceId: ObjectId
-    type: ActivityType
-    date: datetime
-    data: dict[str, Any]
-    actor: NotRequired[Actor]
-
-
-class NewActivityEvent(TypedDict):
-    """An entry to store; `sourceId` is the document that it reports on."""
+class ImportedEvent(TypedDict):
+    """An entry to import, with its own date; `sourceId` is the document that it reports on."""
 
     customerId: ObjectId
     sourceId: ObjectId

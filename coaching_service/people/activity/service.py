@@ -1,65 +1,93 @@
-"""The activity feed of a client."""
+"""The activity feed of a client: the entries that the change log has for it.
+
+The feed has names of its own for the types of the log's events. An entry may hold names and texts; the event that is
+recorded with it has only identifiers, dates and figures.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Literal
+from typing import cast
 
-from coaching_service.core.auth.principal import Principal, Via
+from coaching_service.core.changes import feed
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import now
+from coaching_service.core.database.recording import FeedEntry, LoggedEvent, RemovedFeedEntries
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import Page, page_document, skip_of
-from coaching_service.people.activity import store
 from coaching_service.people.activity.models import (
+    ACTIVITY_TYPE_OF,
+    EVENT_TYPE_OF,
     ActivityEvent,
     ActivityType,
-    Actor,
     AttributedEvent,
-    NewActivityEvent,
+    ImportedEvent,
 )
 from coaching_service.people.customers import service as customers
 
-_ACTOR_TYPES: dict[Via, Literal["coach", "key", "assistant"]] = {
-    "session": "coach",
-    "apiKey": "key",
-    "mcp": "assistant",
+# What an event has of the data of a feed entry, by its name there.
+_EVENT_FIELDS = {
+    "wblockId": "wblockId",
+    "witemId": "witemId",
+    "itemType": "itemType",
+    "day": "date",
+    "metricId": "metricId",
+    "value": "value",
+    "photoId": "photoId",
+    "side": "side",
+    "planId": "planId",
+    "number": "number",
+    "exerciseId": "exerciseId",
+    "recordType": "recordType",
+    "unit": "unit",
+    "reps": "reps",
+    "noteId": "noteId",
+    "programId": "programId",
+    "startDate": "startDate",
+    "blocks": "blocks",
 }
 
 
 async def record_event(
     ctx: Context, activity_type: ActivityType, customer_id: ObjectId, source_id: ObjectId, **data: object
 ) -> None:
-    """Add an entry by the caller, dated now, to a client's feed, in the caller's transaction.
+    """Report an event by the caller with its entry in a client's feed, in the caller's transaction.
 
-    It replaces the entry of the same type about the same source document.
+    The entry replaces that of the same type about the same source document.
     """
-    await store.upsert(ctx, customer_id, source_id, activity_type, now(), data, actor_of(ctx.caller))
+    event_data = {_EVENT_FIELDS[name]: value for name, value in data.items() if name in _EVENT_FIELDS}
+    block_id = cast("ObjectId | None", data.get("wblockId"))
+    if activity_type in ("form_submitted", "metric_recorded") and "witemId" in data:
+        ctx.changes.events.append(LoggedEvent("item.logged", customer_id, event_data, block_id))
+    entry = FeedEntry(source_id, data)
+    ctx.changes.events.append(LoggedEvent(EVENT_TYPE_OF[activity_type], customer_id, event_data, block_id, entry))
 
 
 async def correct_event(
     ctx: Context, activity_type: ActivityType, customer_id: ObjectId, source_id: ObjectId, **data: object
 ) -> None:
     """Replace the data of an entry, in the caller's transaction; its date stays."""
-    await store.update_data(ctx, customer_id, source_id, activity_type, data)
+    await feed.correct_feed_entry(ctx, customer_id, source_id, EVENT_TYPE_OF[activity_type], data)
 
 
 async def remove_events(
     ctx: Context, customer_id: ObjectId, source_id: ObjectId, *activity_types: ActivityType
 ) -> None:
     """Remove entries about a source document, in the caller's transaction."""
-    await store.delete(ctx, customer_id, source_id, activity_types)
+    types = tuple(EVENT_TYPE_OF[each] for each in activity_types)
+    ctx.changes.removed_entries.append(RemovedFeedEntries(customer_id, source_id, types))
 
 
-async def add_many(ctx: Context, entries: Sequence[NewActivityEvent]) -> None:
+async def add_many(ctx: Context, entries: Sequence[ImportedEvent]) -> None:
     """Add entries with their own dates, about source documents without entries of the same types: for imports."""
-    await store.insert_many(ctx, entries)
+    for entry in entries:
+        imported = FeedEntry(entry["sourceId"], entry["data"], entry["date"], entry["actor"])
+        ctx.changes.events.append(LoggedEvent(EVENT_TYPE_OF[entry["type"]], entry["customerId"], {}, None, imported))
 
 
-async def set_dates(ctx: Context, customer_id: ObjectId, dates: Mapping[ObjectId, datetime]) -> None:
-    """Set the dates (UTC) of entries by their source documents: for imports."""
-    await store.set_dates(ctx, customer_id, dates)
+def set_dates(ctx: Context, dates: Mapping[ObjectId, datetime]) -> None:
+    """Set the dates (UTC) of entries that this transaction adds, by their source documents: for imports."""
+    ctx.changes.set_feed_dates(dates)
 
 
 async def list_events(ctx: Context, customer_id: ObjectId, *, page: int, size: int) -> Page[ActivityEvent]:
@@ -81,12 +109,6 @@ async def list_attributed_events(ctx: Context, customer_id: ObjectId, *, page: i
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
     await customers.get_visible(ctx, customer_id)
-    entries, total = await store.find_page(ctx, customer_id, skip=skip_of(page, size), limit=size)
-    return page_document(entries, total, page, size)
-
-
-def actor_of(principal: Principal) -> Actor:
-    """Return the author of a change that a principal makes."""
-    if not principal.is_coach:
-        return {"type": "client", "_id": principal.id, "name": principal.name}
-    return {"type": _ACTOR_TYPES[principal.via], "_id": principal.id, "name": principal.name}
+    entries, total = await feed.find_feed_page(ctx, customer_id, skip=skip_of(page, size), limit=size)
+    events: list[AttributedEvent] = [{**entry, "type": ACTIVITY_TYPE_OF[entry["type"]]} for entry in entries]
+    return page_document(events, total, page, size)

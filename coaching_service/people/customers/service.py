@@ -152,6 +152,11 @@ async def exists(services: Services, company_id: ObjectId, customer_id: ObjectId
     return await store.exists(services, company_id, customer_id)
 
 
+async def list_assigned_ids(ctx: Context) -> list[ObjectId]:
+    """Return the identifiers of the caller's own clients, archived or not."""
+    return await store.find_ids_of_trainer(ctx, ctx.caller.id)
+
+
 async def list_groups(ctx: Context) -> list[GroupCount]:
     """Return the groups of the clients in the coach's scope with the number of clients in each, by name."""
     where: Filter = {store.TRAINER: ctx.caller.id} if ctx.caller.customers_scope == "assigned" else {}
@@ -238,7 +243,7 @@ async def add_many(ctx: Context, documents: Sequence[NewCustomerDocument]) -> No
 
     Their trainers are not checked and CustomerCreated is not published: no invitation is sent.
     """
-    await store.insert_many(ctx, documents)
+    await store.insert_samples(ctx, documents)
 
 
 async def update(ctx: Context, customer_id: ObjectId, change: CustomerChange) -> CustomerProfile:
@@ -289,6 +294,7 @@ async def set_profile_photo(
         raise version_conflict()
     if file is None:
         return await read(ctx, customer_id)
+    ctx.changes.prevent_undo()
     photo: ProfilePhoto = {"fileId": file.id, "thumbnailId": file.thumbnail_id}
     customer = await store.set_profile_photo(ctx, customer_id, photo)
     if customer is None:
@@ -320,6 +326,11 @@ async def erase(ctx: Context, customer_id: ObjectId) -> None:
     if not await store.delete(ctx, customer_id):
         raise NotFound("customer")
     await ctx.publish(CustomersDeleted([customer_id]))
+
+
+async def count_restored(ctx: Context, before: Customer, after: Customer) -> None:
+    """Count a client whose fields were restored, in the transaction that restored them."""
+    await store.count_restored(ctx, before, after)
 
 
 async def unassign_from_coach(ctx: Context, coach_id: ObjectId) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, PipelineStage, now
+from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account.models import Account
@@ -26,6 +27,15 @@ class CustomerWithCompany(Customer):
     """A client with the company's document."""
 
     company: Account
+
+
+def _event(action: Action, known: Mapping[str, Any], paths: Collection[str]) -> EventData:
+    data = {"customerId": known["_id"]}
+    if action != "changed":
+        return {"type": "customer.created" if action == "created" else "customer.deleted", "data": data}
+    if ARCHIVED not in paths:
+        return {"type": "customer.updated", "data": data}
+    return {"type": "customer.archived" if known[ARCHIVED] else "customer.unarchived", "data": data}
 
 
 customers = Documents[Customer](
@@ -49,6 +59,7 @@ customers = Documents[Customer](
         "notifications",
     ),
     client_field="_id",
+    history=History("customer", _event, (ARCHIVED,), undo="changes", omit=("firstAccessHash", "profilePhoto")),
     global_indexes=(
         Index(("firstAccessHash",), unique=True, partial_filter=(("firstAccessHash", {"$exists": True}),)),
         Index((ARCHIVED, "figuresUntil")),
@@ -172,9 +183,9 @@ def lookup_stage(customer_id: ObjectId, fields: Sequence[str]) -> PipelineStage:
 # --- many clients ----------------------------------------------------------------------------------------------------
 
 
-async def insert_many(ctx: Context, new: Sequence[NewCustomerDocument]) -> None:
-    """Store new clients and count them, in the caller's transaction."""
-    await customers.insert_many(ctx, new)
+async def insert_samples(ctx: Context, new: Sequence[NewCustomerDocument]) -> None:
+    """Store new clients and count them, in the caller's transaction, without an entry in the change log."""
+    await customers.insert_many(ctx, new, recorded=False)
     archived = sum(customer["customerRoleData"]["isArchived"] for customer in new)
     await counters.add(ctx, active=len(new) - archived, archived=archived)
 
@@ -255,6 +266,13 @@ async def delete_many(ctx: Context, ids: Sequence[ObjectId]) -> list[ObjectId]:
     await customers.delete_many(ctx, {"_id": {"$in": existing_ids}})
     await _count(ctx, existing, -1)
     return existing_ids
+
+
+async def count_restored(ctx: Context, before: Customer, after: Customer) -> None:
+    """Count a client who has been archived, or restored from the archive, between `before` and `after`."""
+    archived = after["customerRoleData"]["isArchived"]
+    if before["customerRoleData"]["isArchived"] != archived:
+        await _count_archived(ctx, 1 if archived else -1)
 
 
 async def _count(ctx: Context, changed: Sequence[Customer], sign: int) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from contextlib import suppress
 from datetime import timedelta
+from typing import cast
 
+from coaching_service.core.changes.undo import DocumentsRestored
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import NotFound
 from coaching_service.core.idempotency import ResponseReplayed
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job
 from coaching_service.people.customers import service
+from coaching_service.people.customers.models import Customer
 from coaching_service.people.team import service as team
 from coaching_service.people.team.events import CoachRemoved
 
@@ -26,8 +29,17 @@ async def require_customer_in_scope(ctx: Context, event: ResponseReplayed) -> No
             await service.get_visible(ctx, event.about)
 
 
+async def count_restored_customers(ctx: Context, event: DocumentsRestored) -> None:
+    """Count clients again that an undo has archived or restored from the archive."""
+    for document in event.of_kind("customer"):
+        if document.before is not None and document.after is not None:
+            before, after = cast("Customer", document.before), cast("Customer", document.after)
+            await service.count_restored(ctx, before, after)
+
+
 async def unassign_customers_of_coach(ctx: Context, event: CoachRemoved) -> None:
     """Leave the clients of a removed coach without a trainer, and queue a second pass."""
+    ctx.changes.prevent_undo()  # the coach cannot be restored
     await service.unassign_from_coach(ctx, event.coach_id)
     arguments = {"companyId": ctx.company_id, "coachId": event.coach_id}
     await queue.enqueue(ctx, UNASSIGN, arguments, after=_SECOND_PASS)
@@ -37,4 +49,6 @@ async def repeat_unassignment(services: Services, job: Job) -> None:
     """Run the second pass for the coach `coachId` of `companyId`."""
     with suppress(NotFound):  # the company has been deleted
         owner = await team.load_owner(services, job.arguments["companyId"])
-        await service.unassign_from_coach(Context(services, owner), job.arguments["coachId"])
+        await service.unassign_from_coach(
+            Context(services, owner, operation=UNASSIGN, interface="system"), job.arguments["coachId"]
+        )

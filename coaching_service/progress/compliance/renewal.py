@@ -45,7 +45,7 @@ async def renew_batch(services: Services, _: Job) -> RunAgain:
 
 async def _renew(services: Services, company_id: ObjectId, clients: list[ClientTimezone]) -> bool:
     try:
-        ctx = Context(services, await team.load_owner(services, company_id))
+        ctx = Context(services, await team.load_owner(services, company_id), interface="system")
         await in_transaction(ctx, lambda tx: compliance.store_figures(tx, clients))
     except NotFound:  # the company is being erased
         return False

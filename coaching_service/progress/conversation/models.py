@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Literal, NotRequired, TypedDict
 
 from coaching_service.core.database.models import Stored
+from coaching_service.core.database.recording import Actor
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.activity.models import Actor
 from coaching_service.people.customers.models import CustomerReference
 
 # The two sides of a conversation: the client, and the coaches of the company.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from coaching_service.core.changes.log import actor_of
 from coaching_service.core.cursors import CursorPage, Position
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
@@ -14,7 +15,6 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import Forbidden, NotFound
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.activity.service import actor_of
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.events import CustomersDeleted
 from coaching_service.progress.conversation import attachments, store
@@ -145,7 +145,7 @@ async def _send(
         ctx,
         {
             "customerId": customer_id,
-            "author": actor_of(ctx.caller),
+            "author": actor_of(ctx),
             "text": text,
             "about": about,
             "attachments": list(attached),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter, now
+from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.ids import ObjectId
 from coaching_service.progress.conversation.models import (
     AttachedFile,
@@ -22,6 +24,11 @@ MESSAGE_ORDER = ("-createdAt", "-_id")
 CONVERSATION_ORDER = ("-lastMessageAt", "-_id")
 _SIDES: tuple[Side, Side] = ("client", "company")
 
+
+def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData | None:
+    return {"type": "message.created", "data": {"messageId": known["_id"]}} if action == "created" else None
+
+
 messages = Documents[StoredMessage](
     "messages",
     (
@@ -31,6 +38,7 @@ messages = Documents[StoredMessage](
     ),
     private=("companyId", "unreadBy"),
     client_field="customerId",
+    history=History("message", _event, undo="never"),
 )
 conversations = Documents[StoredConversation](
     "conversations",

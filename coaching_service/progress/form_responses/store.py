@@ -8,6 +8,7 @@ from typing import cast
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter
+from coaching_service.core.database.recording import History
 from coaching_service.core.ids import ObjectId
 from coaching_service.progress.form_responses.models import FormResponse, ResponseFields, StoredResponse
 
@@ -15,6 +16,7 @@ responses = Documents[StoredResponse](
     "formResponses",
     (Index(("customerId", "-date", "-_id")), Index(("customerId", "witemId"), unique=True)),
     client_field="customerId",
+    history=History("form_response"),
 )
 _RETURNED_FIELDS = ("formId", "formName", "date", "answers", "createdAt", "updatedAt", "version")
 

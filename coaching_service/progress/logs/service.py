@@ -7,13 +7,14 @@ from datetime import datetime
 from typing import TypedDict, cast
 
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.recording import Actor
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import NAME_LENGTH
 from coaching_service.core.variants import DeferredChange
 from coaching_service.people.activity import service as activity
-from coaching_service.people.activity.models import ActivityType, Actor, NewActivityEvent
+from coaching_service.people.activity.models import ActivityType, ImportedEvent
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.logs import client_texts
@@ -160,7 +161,7 @@ async def add_logged_blocks(ctx: Context, customer_id: ObjectId, blocks: Sequenc
     marked = [client_texts.mark_as_written_by_client(block) for block in blocks]
     stored = await workouts.add_logged_blocks(ctx, calendar, marked)
     times = {str(block["plan"].get("date")): block["loggedAt"] for block in blocks}
-    entries: list[NewActivityEvent] = []
+    entries: list[ImportedEvent] = []
     for block in await workouts.list_blocks(ctx, calendar, min(times), max(times)):
         entries += await _add_log_of_block(ctx, customer_id, block, times[str(block["date"])], actor)
     await activity.add_many(ctx, entries)
@@ -170,11 +171,11 @@ async def add_logged_blocks(ctx: Context, customer_id: ObjectId, blocks: Sequenc
 
 async def _add_log_of_block(
     ctx: Context, customer_id: ObjectId, block: Block, logged_at: datetime, actor: Actor
-) -> list[NewActivityEvent]:
+) -> list[ImportedEvent]:
     """Store the responses to the forms of a block, and return its entries of the activity feed."""
     about: _BlockData = {"wblockId": block["_id"], "blockName": block["name"], "day": str(block["date"])}
 
-    def entry(activity_type: ActivityType, source_id: ObjectId, **data: object) -> NewActivityEvent:
+    def entry(activity_type: ActivityType, source_id: ObjectId, **data: object) -> ImportedEvent:
         return {
             "customerId": customer_id,
             "sourceId": source_id,

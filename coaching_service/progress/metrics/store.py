@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, now
+from coaching_service.core.database.recording import History
 from coaching_service.core.ids import ObjectId
 from coaching_service.progress.metrics.models import MetricHistoryEntry, MetricRange, StoredAssignment, StoredEntry
 
@@ -14,6 +15,7 @@ assignments = Documents[StoredAssignment](
     "metricAssignments",
     (Index(("customerId", "metricsSetId"), unique=True), Index(("customerId", "unassignedAt", "createdAt"))),
     client_field="customerId",
+    history=History("metrics_assignment"),
 )
 entries = Documents[StoredEntry](
     "metricEntries",
@@ -22,6 +24,7 @@ entries = Documents[StoredEntry](
         Index(("customerId", "witemId")),
     ),
     client_field="customerId",
+    history=History("metric_value"),
 )
 
 

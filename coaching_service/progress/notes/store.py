@@ -5,10 +5,13 @@ from __future__ import annotations
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.recording import History
 from coaching_service.core.ids import ObjectId
 from coaching_service.progress.notes.models import NewNote, Note, NoteAuthor, NoteChange
 
-notes = Documents[Note]("notes", (Index(("customerId", "-createdAt", "-_id")),), client_field="customerId")
+notes = Documents[Note](
+    "notes", (Index(("customerId", "-createdAt", "-_id")),), client_field="customerId", history=History("note")
+)
 
 
 async def list_notes(ctx: Context, customer_id: ObjectId) -> list[Note]:

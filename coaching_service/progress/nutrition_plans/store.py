@@ -5,6 +5,7 @@ from __future__ import annotations
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.recording import History
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.progress.nutrition_plans.models import NewPlan, PlanCounter, StoredPlan
@@ -13,6 +14,7 @@ plans = Documents[StoredPlan](
     "planVersions",
     (Index(("customerId", "-number"), unique=True),),
     client_field="customerId",
+    history=History("nutrition_plan", undo="never"),
 )
 counters = Documents[PlanCounter]("planCounters", (Index(("customerId",), unique=True),), client_field="customerId")
 

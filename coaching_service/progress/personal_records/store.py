@@ -8,6 +8,7 @@ from typing import cast
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter
+from coaching_service.core.database.recording import History
 from coaching_service.core.ids import ObjectId
 from coaching_service.progress.personal_records.models import LoggedRecord, NewRecord, RecordFields, StoredRecord
 from coaching_service.training.workouts.models import Best, RecordType
@@ -17,6 +18,7 @@ records = Documents[StoredRecord](
     (Index(("customerId", "exerciseId", "type", "-date", "_id")),),
     private=("companyId", "customerId"),
     client_field="customerId",
+    history=History("personal_record", undo="derived"),
 )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.recording import History
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.progress.progress_photos.models import StoredPhoto, StoredPhotos
@@ -17,6 +18,7 @@ photos = Documents[StoredPhotos](
     "progressPhotos",
     (Index(("customerId", "-date"), unique=True),),
     client_field="customerId",
+    history=History("progress_photo", undo="never"),
 )
 
 

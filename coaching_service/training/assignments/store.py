@@ -5,11 +5,15 @@ from __future__ import annotations
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.recording import History
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.assignments.models import AssignmentContent, StoredAssignment
 
 assignments = Documents[StoredAssignment](
-    "programAssignments", (Index(("customerId", "-startDate", "-_id")),), client_field="customerId"
+    "programAssignments",
+    (Index(("customerId", "-startDate", "-_id")),),
+    client_field="customerId",
+    history=History("program_assignment"),
 )
 
 

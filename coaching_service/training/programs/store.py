@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, cast
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter
+from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.events import EventType
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import keyword_filter, normalize, search_fields_of
 from coaching_service.training.programs.models import ProgramFields, ProgramInput, ProgramName, StoredProgram
+
+_EVENT_TYPES: dict[Action, EventType] = {
+    "created": "program.created",
+    "changed": "program.updated",
+    "deleted": "program.deleted",
+}
+
+
+def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData:
+    return {"type": _EVENT_TYPES[action], "data": {"programId": known["_id"]}}
+
 
 programs = Documents[StoredProgram](
     "programs",
     (Index(("isArchived", "sortName", "_id")), Index(("isArchived", "suf")), Index(("_id",))),
     private=("companyId", "sortName", "search", "suf", "scheduleChanges"),
+    history=History("program", _event),
 )
 _BY_NAME, _BY_SUFFIX = programs.indexes[0].name, programs.indexes[1].name
 

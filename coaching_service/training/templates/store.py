@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter
+from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import keyword_filter, normalize, search_fields_of
 from coaching_service.training.templates.models import Template, TemplateContent, TemplateFields
+
+
+def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData | None:
+    return {"type": "template.deleted", "data": {"templateId": known["_id"]}} if action == "deleted" else None
+
 
 templates = Documents[Template](
     "workoutTemplates",
     (Index(("sortName", "_id")), Index(("suf",)), Index(("tags", "sortName", "_id")), Index(("_id",))),
     private=("companyId", "sortName", "search", "suf"),
+    history=History("template", _event),
 )
 
 

@@ -10,11 +10,15 @@ from collections.abc import Iterable
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter
+from coaching_service.core.database.recording import History
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.training_maxes.models import MaxSource, StoredTrainingMax
 
 training_maxes = Documents[StoredTrainingMax](
-    "trainingMaxes", (Index(("customerId", "exerciseId", "source"), unique=True),), client_field="customerId"
+    "trainingMaxes",
+    (Index(("customerId", "exerciseId", "source"), unique=True),),
+    client_field="customerId",
+    history=History("training_max", undo="derived"),
 )
 _SET: MaxSource = "coach"
 _ESTIMATED: MaxSource = "records"

@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.recording import History
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.visibility.models import HiddenDay
 
 hidden_days = Documents[HiddenDay](
-    "hiddenDays", (Index(("customerId", "date"), unique=True),), client_field="customerId"
+    "hiddenDays",
+    (Index(("customerId", "date"), unique=True),),
+    client_field="customerId",
+    history=History("hidden_day"),
 )
 
 

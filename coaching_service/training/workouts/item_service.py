@@ -36,13 +36,23 @@ from coaching_service.training.workouts.service import (
 async def add_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, details: ItemInput) -> WorkItem:
     """Add an item to the end of a block.
 
-    Appending is one atomic write, without a transaction of its own: coaches often add items at the same time, and
-    transactions would conflict. Raises NotFound for the block or a document the item refers to, Forbidden, and
-    InvalidFields if the block is full.
+    Coaches often add items at the same time: within this process one waits for the other, as their transactions would
+    conflict. Raises NotFound for the block or a document the item refers to, Forbidden, and InvalidFields if the block
+    is full.
     """
     await owner.require_access(ctx)
     resolved, linked = await references.resolve(ctx, details)
     item = items.create_item(resolved)
+    async with ctx.services.schedule_locks.hold(tuple(owner.block_filter.items())):
+        block = await _append(ctx, owner, block_id, item)
+    maxes = await references.load_training_maxes(ctx, [item], owner.block_filter.get("customerId"))
+    linked = replace(linked, training_maxes=maxes)
+    order = items.find_index(block["items"], item["_id"])
+    return items.present_item(item, order, block["version"], linked, ctx.caller.company.load_unit)
+
+
+@transactional
+async def _append(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item: WorkItem) -> StoredBlock:
     await fix_load_unit(ctx, [item])
     block = await store.push_item(ctx, owner.block_filter, block_id, item)
     if block is None:
@@ -51,10 +61,7 @@ async def add_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, detai
         raise _block_is_full()
     await exercises.count_uses(ctx, items.exercise_ids([item]))
     await owner.after_schedule_change(ctx)
-    order = items.find_index(block["items"], item["_id"])
-    maxes = await references.load_training_maxes(ctx, [item], owner.block_filter.get("customerId"))
-    linked = replace(linked, training_maxes=maxes)
-    return items.present_item(item, order, block["version"], linked, ctx.caller.company.load_unit)
+    return block
 
 
 @transactional

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter, version_conflict
+from coaching_service.core.database.recording import Action, EventData, History
+from coaching_service.core.events import EventType
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.done_work import SESSION_FIELDS
 from coaching_service.training.workouts.items import MAX_ITEMS, RECORDED_FIELDS
@@ -22,6 +24,20 @@ from coaching_service.training.workouts.models import (
 )
 from coaching_service.training.workouts.training_load import summarize_block
 
+_EVENT_TYPES: dict[Action, EventType] = {
+    "created": "workout.created",
+    "changed": "workout.updated",
+    "deleted": "workout.deleted",
+}
+
+
+def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData:
+    """The event of a client's workout; a change of a program's workout is a change of the program."""
+    if known["customerId"] is None:
+        return {"type": "program.updated", "data": {"programId": known["programId"]}}
+    return {"type": _EVENT_TYPES[action], "data": {"wblockId": known["_id"], "date": known["date"]}}
+
+
 blocks = Documents[StoredBlock](
     "workoutBlocks",
     (
@@ -33,6 +49,7 @@ blocks = Documents[StoredBlock](
     ),
     private=("companyId", "position", "done", "clientTexts"),
     client_field="customerId",
+    history=History("workout", _event, ("customerId", "programId", "date"), omit=("done",)),
 )
 
 
@@ -153,10 +170,16 @@ async def update(
     return await blocks.update(ctx, owner | {"_id": block_id}, {"$set": dict(fields)}, version=version)
 
 
+async def summarize_again(ctx: Context, block: StoredBlock) -> None:
+    """Store again what is done of a block, which is derived from its items."""
+    await blocks.set_derived(ctx, {"_id": block["_id"]}, {"$set": {"done": summarize_block(block["items"])}})
+
+
 async def set_items(ctx: Context, owner: Filter, block: StoredBlock, items: Sequence[WorkItem]) -> StoredBlock:
     """Replace the items of a block. Raises Conflict if the block has changed since it was read."""
     fields: BlockFields = {"items": list(items), "done": summarize_block(items)}
-    updated = await update(ctx, owner, block["_id"], fields, block["version"])
+    where = owner | {"_id": block["_id"]}
+    updated = await blocks.update(ctx, where, {"$set": fields}, version=block["version"], previous=block)
     if updated is None:
         raise version_conflict()
     return updated

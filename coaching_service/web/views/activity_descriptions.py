@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.people.activity.models import ActivityEvent, Actor
+from coaching_service.core.database.recording import Actor
+from coaching_service.people.activity.models import ActivityEvent
 from coaching_service.web.views.item_descriptions import format_number
 
 RECORD_TYPES = {"heaviest_load": "Heaviest load", "most_reps": "Most reps", "estimated_1rm": "Estimated 1RM"}

@@ -28,6 +28,7 @@ from coaching_service.core.database.migrations import (
     step_0007_one_rep_max_estimates,
     step_0008_authors,
     step_0009_exercise_uploads,
+    step_0010_change_log,
 )
 
 COLLECTION = "migrations"
@@ -55,6 +56,7 @@ STEPS = (
     Step(7, "one_rep_max_estimates", step_0007_one_rep_max_estimates.apply),
     Step(8, "authors", step_0008_authors.apply),
     Step(9, "exercise_uploads", step_0009_exercise_uploads.apply),
+    Step(10, "change_log", step_0010_change_log.apply),
 )
 
 

@@ -1,0 +1,48 @@
+"""Reading numbered changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from coaching_service.core.changes import store
+from coaching_service.core.changes.models import DocumentPatch, StoredChange
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Filter
+from coaching_service.core.ids import ObjectId
+
+
+async def find_one(ctx: Context, change_id: ObjectId) -> StoredChange | None:
+    """Return a change, numbered or not, without its patch; None if there is none."""
+    return await store.find_one(ctx, change_id)
+
+
+async def list_batch(ctx: Context, batch_id: ObjectId) -> list[StoredChange]:
+    """Return the changes of a bulk operation, in the order of their identifiers, without their patches."""
+    return await store.find_batch(ctx, batch_id)
+
+
+async def list_numbered(
+    ctx: Context, after: int, limit: int, customer_id: ObjectId | None = None
+) -> list[StoredChange]:
+    """Return at most `limit` changes whose last number is greater than `after`, in order, without their patches."""
+    client = {} if customer_id is None else {"customerId": customer_id}
+    return await store.find_numbered(ctx, {**client, "lastSeq": {"$gt": after}}, ("lastSeq",), limit)
+
+
+async def list_newest(ctx: Context, where: Filter, limit: int) -> list[StoredChange]:
+    """Return at most `limit` numbered changes that match `where`, newest first, without their patches."""
+    return await store.find_numbered(ctx, {"lastSeq": {"$gt": 0}} | where, ("-lastSeq",), limit)
+
+
+async def find_position_at(ctx: Context, time: datetime) -> int:
+    """Return the number before the first change that was made at `time` or later."""
+    return await store.find_position_at(ctx, time)
+
+
+async def load_patch(ctx: Context, change: StoredChange) -> dict[ObjectId, DocumentPatch]:
+    """Return the values of the documents of a change before and after, by document; empty if they are not stored."""
+    patches: Sequence[DocumentPatch] = await store.find_patch(ctx, change["_id"])
+    if "parts" in change:
+        patches = await store.find_parts(ctx, change["_id"])
+    return {patch["_id"]: patch for patch in patches}

@@ -1,0 +1,263 @@
+"""Writing the change log: what a transaction has collected becomes one change, or one for each client of a bulk."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from coaching_service.core.changes import store
+from coaching_service.core.changes.models import (
+    ChangedDocument,
+    DocumentPatch,
+    StoredEvent,
+    StoredFeedEntry,
+)
+from coaching_service.core.database.collections import now
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.recording import (
+    Actor,
+    ActorType,
+    ChangeRecorder,
+    DocumentChange,
+    Interface,
+    LoggedEvent,
+    encoded_size,
+)
+from coaching_service.core.events import EventType
+from coaching_service.core.ids import ObjectId
+
+UNDO_PERIOD = timedelta(days=30)
+MAX_PATCH_BYTES = 8_000_000
+_ACTOR_TYPES: dict[Interface, ActorType] = {
+    "session": "coach",
+    "apiKey": "key",
+    "assistant": "assistant",
+    "client": "client",
+    "system": "system",
+}
+
+
+@dataclass
+class _ClientChange:
+    """What one change of the log is about."""
+
+    customer_id: ObjectId | None
+    documents: list[DocumentChange] = field(default_factory=list)
+    events: list[LoggedEvent] = field(default_factory=list)
+
+
+class StoredChangeLog:
+    """The change log in the database."""
+
+    async def write(self, ctx: Context) -> list[ObjectId]:
+        """Store what `ctx.recorder` has collected; returns what identifies it: the change, or the batch."""
+        recorder = ctx.changes
+        if ctx.principal is None and recorder.author is not None:
+            ctx = ctx.acting_as(recorder.author)
+        groups = _group_by_client(recorder)
+        is_batch = ctx.batch_id is not None or len(groups) > 1
+        batch = {"batchId": ctx.batch_id or recorder.id} if is_batch else {}
+        changes = []
+        for group in groups:
+            change_id = ObjectId() if is_batch else recorder.id
+            await _hide_replaced_entries(ctx, group, change_id)
+            imported = [event for event in group.events if event.feed and event.feed.date]
+            group.events = [event for event in group.events if event not in imported]
+            if group.documents or group.events:
+                change = _change(ctx, change_id, group) | batch
+                await _store_large_patch(ctx, change)
+                changes.append(change)
+            changes += [_imported_entry(ctx, event) for event in imported]
+        await store.insert_many(ctx, changes)
+        return [ctx.batch_id or recorder.id] if changes else []
+
+
+def interface_of(ctx: Context) -> Interface:
+    """The interface that the caller uses."""
+    if ctx.interface is not None:
+        return ctx.interface
+    if ctx.principal is None:
+        return "system"
+    if not ctx.principal.is_coach:
+        return "client"
+    return {"session": "session", "apiKey": "apiKey", "mcp": "assistant"}[ctx.principal.via]  # type: ignore[return-value]
+
+
+def actor_of(ctx: Context) -> Actor:
+    """The author of what the caller does."""
+    interface = interface_of(ctx)
+    if ctx.principal is None or interface == "system":
+        return {"type": "system", "_id": None, "name": "System"}
+    return {"type": _ACTOR_TYPES[interface], "_id": ctx.principal.id, "name": ctx.principal.name}
+
+
+def _group_by_client(recorder: ChangeRecorder) -> list[_ClientChange]:
+    """One group, or one for each client and one for what concerns no client if there are several clients."""
+    groups: dict[ObjectId | None, _ClientChange] = {}
+    for client_id in (
+        *(document.client_id for document in recorder.documents.values()),
+        *(event.customer_id for event in recorder.events),
+        *(entries.customer_id for entries in recorder.removed_entries),
+    ):
+        groups.setdefault(client_id, _ClientChange(client_id))
+    common = groups.get(None)
+    if common is not None and len(groups) == 2:
+        del groups[None]
+        common = next(iter(groups.values()))
+        groups[None] = common
+    for document in recorder.documents.values():
+        groups[document.client_id].documents.append(document)
+    for event in recorder.events:
+        groups[event.customer_id].events.append(event)
+    return list({id(group): group for group in groups.values()}.values())
+
+
+async def _hide_replaced_entries(ctx: Context, group: _ClientChange, change_id: ObjectId) -> None:
+    """Hide the feed entries that are replaced by new ones, or are no longer true."""
+    types_of: defaultdict[ObjectId, list[EventType]] = defaultdict(list)
+    created = {document.id for document in group.documents if document.action == "created"}
+    for event in group.events:
+        if event.feed is not None and event.feed.source_id not in created:
+            types_of[event.feed.source_id].append(event.type)
+    for removed in ctx.changes.removed_entries:
+        if removed.customer_id == group.customer_id:
+            types_of[removed.source_id].extend(removed.types)
+    if types_of and group.customer_id is not None:
+        await store.hide_feed_entries(ctx, group.customer_id, types_of, change_id)
+
+
+def _change(ctx: Context, change_id: ObjectId, group: _ClientChange) -> dict[str, Any]:
+    principal, at = ctx.principal, now()
+    documents = group.documents
+    events = _events(documents, group.events)
+    feed = _feed(group.events)
+    is_deleted_client = any(each.collection == "customers" and each.action == "deleted" for each in documents)
+    undoable = _is_undoable(ctx, documents)
+    change: dict[str, Any] = {
+        "_id": change_id,
+        "actor": actor_of(ctx),
+        "via": interface_of(ctx),
+        "credentialId": principal.credential_id if principal else None,
+        "operation": ctx.operation,
+        "customerId": None if is_deleted_client else group.customer_id,
+        "documents": [_reference(each, ctx.changes) for each in documents],
+        "undoable": undoable,
+        "events": events,
+        "eventCount": len(events),
+        "feed": feed,
+        "feedCount": len(feed),
+        "feedAt": at,
+        "pending": True,
+        "undoneBy": None,
+        "undoOf": ctx.changes.undo_of,
+    }
+    if undoable:
+        change |= {"patch": [_patch(each) for each in documents], "patchUntil": at + UNDO_PERIOD}
+    return change
+
+
+def _imported_entry(ctx: Context, event: LoggedEvent) -> dict[str, Any]:
+    """A change that consists of a feed entry with a date of its own."""
+    change = _change(ctx, ObjectId(), _ClientChange(event.customer_id, [], [event]))
+    own: dict[str, Any] = {"events": [], "eventCount": 0}
+    if event.feed is not None:
+        own |= {"feedAt": event.feed.date, "actor": event.feed.actor or change["actor"]}
+    return change | own
+
+
+def _is_undoable(ctx: Context, documents: Sequence[DocumentChange]) -> bool:
+    if ctx.principal is None or not ctx.principal.is_coach or interface_of(ctx) == "system":
+        return False
+    return (
+        ctx.changes.can_be_undone and bool(documents) and all(each.history.can_undo(each.action) for each in documents)
+    )
+
+
+def _events(documents: Iterable[DocumentChange], reported: Sequence[LoggedEvent]) -> list[StoredEvent]:
+    """The events derived from changed documents, and those that services have reported."""
+    events: list[StoredEvent] = []
+    described = {event.document_id for event in reported}
+    for document in documents:
+        if document.history.event is None or (document.action == "changed" and document.id in described):
+            continue
+        paths = {*document.values, *document.added}
+        derived = document.history.event(document.action, {**document.known, "_id": document.id}, paths)
+        if derived is not None:
+            event: StoredEvent = {
+                "type": derived["type"],
+                "customerId": document.client_id,
+                "data": {**derived["data"]},
+            }
+            if not _is_implied(event, events):
+                events.append(event)
+    return events + [{"type": each.type, "customerId": each.customer_id, "data": dict(each.data)} for each in reported]
+
+
+def _is_implied(event: StoredEvent, earlier: Sequence[StoredEvent]) -> bool:
+    """Whether an earlier event of the change says more: several workouts of a program are one change of the program."""
+    if event in earlier:
+        return True
+    return event["type"] == "program.updated" and any(
+        each["type"] in ("program.created", "program.deleted") and each["data"] == event["data"] for each in earlier
+    )
+
+
+def _feed(events: Iterable[LoggedEvent]) -> list[StoredFeedEntry]:
+    """The feed entries of events, newest first."""
+    entries: list[StoredFeedEntry] = [
+        {
+            "_id": ObjectId(),
+            "type": event.type,
+            "sourceId": event.feed.source_id,
+            "data": dict(event.feed.data),
+            "hiddenBy": None,
+        }
+        for event in events
+        if event.feed is not None
+    ]
+    return entries[::-1]
+
+
+def _reference(document: DocumentChange, recorder: ChangeRecorder) -> ChangedDocument:
+    reference: ChangedDocument = {
+        "collection": document.collection,
+        "kind": document.history.kind,
+        "_id": document.id,
+        "action": document.action,
+        "fromVersion": document.from_version,
+        "toVersion": document.to_version,
+    }
+    if document.values.get("deletedAt", (None, None))[1] is not None:
+        reference["softDeleted"] = True
+    if document.id in recorder.restored:
+        reference["restoredVersion"] = recorder.restored[document.id]
+    return reference
+
+
+def _patch(document: DocumentChange) -> DocumentPatch:
+    fields = document.field_changes() if document.action == "changed" else []
+    return {"_id": document.id, "before": document.before, "after": document.after, "fields": fields}
+
+
+async def _store_large_patch(ctx: Context, change: dict[str, Any]) -> None:
+    """Move a patch that would make the change too large into documents of its own."""
+    sizes = [encoded_size(each) for each in change.get("patch", ())]
+    if sum(sizes) <= MAX_PATCH_BYTES:
+        return
+    parts: list[list[DocumentPatch]] = [[]]
+    size = 0
+    for patch, patch_size in zip(change.pop("patch"), sizes, strict=True):
+        if parts[-1] and size + patch_size > MAX_PATCH_BYTES:
+            parts.append([])
+            size = 0
+        parts[-1].append(patch)
+        size += patch_size
+    change["parts"] = len(parts)
+    common = {name: change[name] for name in ("customerId", "patchUntil")}
+    await store.insert_parts(
+        ctx,
+        [{**common, "changeId": change["_id"], "number": number, "patch": part} for number, part in enumerate(parts)],
+    )

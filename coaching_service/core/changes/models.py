@@ -1,0 +1,108 @@
+"""Changes as they are stored."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, NotRequired, TypedDict
+
+from coaching_service.core.database.models import Stored
+from coaching_service.core.database.recording import Action, Actor, FieldChange, Interface
+from coaching_service.core.events import EventType
+from coaching_service.core.ids import ObjectId
+
+
+class ChangedDocument(TypedDict):
+    """A document that a change created, changed or deleted.
+
+    `toVersion` is its version afterwards, or when it was deleted. `restoredVersion`: an undo has restored the state
+    that the document had at that version. `softDeleted`: the change marked the document as deleted.
+    """
+
+    collection: str
+    kind: str
+    _id: ObjectId
+    action: Action
+    fromVersion: int
+    toVersion: int
+    restoredVersion: NotRequired[int]
+    softDeleted: NotRequired[bool]
+
+
+class DocumentPatch(TypedDict):
+    """The values of a changed document before and after: all of a deleted or created one, else `fields`."""
+
+    _id: ObjectId
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+    fields: list[FieldChange]
+
+
+class StoredEvent(TypedDict):
+    """A typed event. `data` has identifiers, dates and figures only."""
+
+    type: EventType
+    customerId: ObjectId | None
+    data: dict[str, Any]
+
+
+class StoredFeedEntry(TypedDict):
+    """An entry of the activity feed. `hiddenBy` is the change since which it is no longer true, if any."""
+
+    _id: ObjectId
+    type: EventType
+    sourceId: ObjectId
+    data: dict[str, Any]
+    hiddenBy: ObjectId | None
+
+
+class StoredChange(Stored):
+    """One operation, about at most one client; `createdAt` is its time.
+
+    `via` is the interface, and `credentialId` the key, grant or session. `batchId` is shared by the changes of one bulk
+    operation. `documents` and `patch` are parallel; a patch of more than 8 MB is stored in `parts` documents of the
+    collection changeParts, and no patch is stored for what cannot be undone, or after 30 days (`patchUntil`). `seq` and
+    `lastSeq` are the numbers of the first and the last event within the company; a change has at least one number.
+    `pending` until it has its number. `undoneBy` and `undoOf` are the changes that undid it and that it undid.
+    """
+
+    actor: Actor
+    via: Interface
+    credentialId: ObjectId | None
+    operation: str
+    customerId: ObjectId | None
+    batchId: NotRequired[ObjectId]
+    documents: list[ChangedDocument]
+    patch: NotRequired[list[DocumentPatch]]
+    parts: NotRequired[int]
+    patchUntil: NotRequired[datetime]
+    undoable: bool
+    events: list[StoredEvent]
+    eventCount: int
+    feed: list[StoredFeedEntry]
+    feedCount: int
+    feedAt: datetime
+    pending: NotRequired[bool]
+    seq: NotRequired[int]
+    lastSeq: NotRequired[int]
+    undoneBy: ObjectId | None
+    undoOf: ObjectId | None
+
+
+class FeedItem(TypedDict):
+    """An entry of the activity feed with its time and author."""
+
+    _id: ObjectId
+    type: EventType
+    date: datetime
+    data: dict[str, Any]
+    actor: Actor | None
+
+
+class StoredPart(Stored):
+    """A part of a patch that is too large for the document of its change."""
+
+    changeId: ObjectId
+    customerId: ObjectId | None
+    number: int
+    patch: list[DocumentPatch]
+    patchUntil: datetime

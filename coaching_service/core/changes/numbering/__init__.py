@@ -1,0 +1,1 @@
+"""Numbering the changes of each company in the order in which their transactions were committed."""

@@ -1,0 +1,118 @@
+"""The background task that numbers changes.
+
+One process at a time, the holder of a lease, follows the change stream of the collection. It numbers a batch of
+changes, stores its position in the stream and renews the lease in one transaction, so that a process that is killed,
+or that has lost its lease without noticing, leaves nothing missing and numbers nothing twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import structlog
+
+from coaching_service.core.auth.secrets import new_token
+from coaching_service.core.changes.numbering import store
+from coaching_service.core.changes.numbering.models import NewChange, Position, Start
+from coaching_service.core.database.connection import as_service_error
+from coaching_service.core.database.context import Services
+
+_RENEW_SECONDS = 3.0
+_RETRY_SECONDS = 1.0
+_RELEASE_SECONDS = 1.0
+
+log = structlog.get_logger("coaching_service.changes")
+# A change, or None for a while, and the position in the stream after it.
+_Event = tuple[NewChange | None, Position | None]
+
+
+@asynccontextmanager
+async def sequencing(services: Services, *, start: asyncio.Event | None = None) -> AsyncIterator[None]:
+    """Number changes in the background while the context is open; with `start`, not before that event."""
+
+    async def work() -> None:
+        if start is not None:
+            await start.wait()
+        await Sequencer(services).run()
+
+    task = asyncio.create_task(work())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+class Sequencer:
+    """Numbers changes while it holds the lease."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._holder = new_token()
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        try:
+            while True:
+                try:
+                    if await store.acquire_lease(self._services, self._holder):
+                        await self._follow()
+                except* store.LeaseLost:
+                    log.info("another process numbers the changes")
+                except* Exception as errors:  # noqa: BLE001 - the sequencer has to survive the loss of the database
+                    for error in errors.exceptions:
+                        _log_failure(error)
+                await asyncio.sleep(_RETRY_SECONDS)
+        finally:
+            with suppress(Exception):
+                async with asyncio.timeout(_RELEASE_SECONDS):
+                    await store.release_lease(self._services, self._holder)
+
+    async def _follow(self) -> None:
+        """Number changes as they are committed, until the lease is lost or the database fails."""
+        position = await store.read_position(self._services)
+        if position is not None and not await store.can_resume(self._services, position):
+            log.warning("the database no longer has all changes since the last one numbered; searching for the others")
+            position = None
+        if position is not None:
+            await self._number_from({"resume_after": position})
+            return
+        now = await store.current_time(self._services)
+        while batch := await store.find_pending(self._services):
+            await store.number(self._services, self._holder, batch, None)
+        await self._number_from(now)
+
+    async def _number_from(self, start: Start) -> None:
+        events: asyncio.Queue[_Event] = asyncio.Queue(store.BATCH)
+
+        async def receive() -> None:
+            while True:
+                await events.put(await store.read_next(stream))
+
+        async with store.open_stream(self._services, start) as stream, asyncio.TaskGroup() as tasks:
+            tasks.create_task(receive())
+            tasks.create_task(self._number_received(events))
+
+    async def _number_received(self, events: asyncio.Queue[_Event]) -> None:
+        """Number the changes that have been received, as many at a time as there are."""
+        clock = asyncio.get_running_loop().time
+        renewed = clock()
+        while True:
+            received = [await events.get()]
+            while len(received) < store.BATCH and not events.empty():
+                received.append(events.get_nowait())
+            batch = [change for change, _ in received if change is not None]
+            if batch or clock() - renewed > _RENEW_SECONDS:
+                _, position = received[-1]
+                await store.number(self._services, self._holder, batch, position)
+                renewed = clock()
+
+
+def _log_failure(error: Exception) -> None:
+    if (known := as_service_error(error)) is None:
+        log.error("changes are not numbered", exc_info=error)
+    else:
+        log.warning("changes are not numbered at the moment", reason=known.message)

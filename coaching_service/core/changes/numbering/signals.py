@@ -1,0 +1,45 @@
+"""Wakes those who wait for the next changes of a company, on every process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import structlog
+
+from coaching_service.core.changes.numbering import store
+from coaching_service.core.database.connection import as_service_error
+from coaching_service.core.database.context import Services
+
+_RETRY_SECONDS = 1.0
+log = structlog.get_logger("coaching_service.changes")
+
+
+@asynccontextmanager
+async def signalling(services: Services) -> AsyncIterator[None]:
+    """Wake those who wait, while the context is open; the database is followed only while anyone waits."""
+    task = asyncio.create_task(_follow(services))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def _follow(services: Services) -> None:
+    signals = services.number_signals
+    while True:
+        await signals.is_needed.wait()
+        try:
+            async with store.open_counter_stream(services) as stream:
+                signals.wake_all()  # changes may have been numbered before the stream was opened
+                while signals.is_needed.is_set():
+                    if (company_id := await store.read_next_company(stream)) is not None:
+                        signals.wake(company_id)
+        except Exception as error:  # noqa: BLE001 - waiting has to survive the loss of the database
+            known = as_service_error(error)
+            log.warning("waiting for changes is interrupted", reason=known.message if known else repr(error))
+            signals.wake_all()
+            await asyncio.sleep(_RETRY_SECONDS)

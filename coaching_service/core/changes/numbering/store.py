@@ -1,0 +1,189 @@
+"""The lease of the sequencer, its position in the change stream, and the numbers of changes in the database."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
+from typing import Any
+
+import pymongo
+from motor.motor_asyncio import AsyncIOMotorChangeStream
+from pymongo import UpdateOne
+from pymongo.errors import DuplicateKeyError, OperationFailure
+
+from coaching_service.core.changes.numbering.models import ChangeCounter, NewChange, Position, SequencerState, Start
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.ids import ObjectId
+
+LEASE = timedelta(seconds=10)
+BATCH = 500
+_STATE_ID = "changes"
+_WAIT_MS = 1_000
+_READ_SECONDS = 5.0  # after which a server that does not respond is given up
+# ChangeStreamHistoryLost, ChangeStreamFatalError and InvalidResumeToken: the oplog no longer has the stored position.
+_POSITION_LOST = (280, 286, 260)
+_CHANGES = "changes"
+
+_state = Documents[SequencerState](
+    "sequencer", secret=True, cross_company_reason="one process numbers the changes of all companies"
+)
+_counters = Documents[ChangeCounter](
+    "changeCounters", secret=True, cross_company_reason="the sequencer counts the changes of all companies"
+)
+
+
+class LeaseLost(Exception):
+    """Another process numbers the changes now."""
+
+
+async def acquire_lease(services: Services, holder: str) -> bool:
+    """Take the lease if it is free; returns whether `holder` has it now."""
+    state = _state.across_companies(services)
+    free = {"holder": {"$ifNull": ["$holder", ""]}, "expiresAt": {"$ifNull": ["$expiresAt", "$$NOW"]}}
+    position = {"position": {"$ifNull": ["$position", None]}}
+    with suppress(DuplicateKeyError):  # another process is storing it
+        await state.update_one({"_id": _STATE_ID}, [{"$set": {**free, **position}}], upsert=True)
+    is_free = {"$or": [{"$eq": ["$holder", holder]}, {"$lte": ["$expiresAt", "$$NOW"]}]}
+    result = await state.update_one({"_id": _STATE_ID, "$expr": is_free}, [{"$set": _lease(holder)}])
+    return bool(result.matched_count)
+
+
+async def release_lease(services: Services, holder: str) -> None:
+    """Give the lease to the next process that asks for it."""
+    where = {"_id": _STATE_ID, "holder": holder}
+    await _state.across_companies(services).update_one(where, [{"$set": {"expiresAt": "$$NOW"}}])
+
+
+async def read_position(services: Services) -> Position | None:
+    """The position in the stream up to which changes have numbers; None if it is not known."""
+    state: Any = await _state.across_companies(services).find_one({"_id": _STATE_ID})
+    return state["position"] if state else None
+
+
+async def can_resume(services: Services, position: Position) -> bool:
+    """Whether the oplog still reaches back to a position."""
+    try:
+        async with _changes(services).watch([], resume_after=position, max_await_time_ms=1) as stream:
+            await stream.try_next()
+    except OperationFailure as error:
+        if error.code in _POSITION_LOST:
+            return False
+        raise
+    return True
+
+
+async def current_time(services: Services) -> Start:
+    """The start of a stream of the changes that are committed from now on."""
+    async with await services.db.client.start_session() as session:
+        await services.db.command("ping", session=session)
+        return {"start_at_operation_time": session.delegate.operation_time}
+
+
+async def find_pending(services: Services) -> list[NewChange]:
+    """Changes that have no number, oldest first, at most a batch."""
+    fields = {"companyId": 1, "eventCount": 1}
+    pending: list[Any] = (
+        await _changes(services).find({"pending": True}, fields, limit=BATCH).sort("_id", 1).to_list(None)
+    )
+    return pending
+
+
+@asynccontextmanager
+async def open_stream(services: Services, start: Start) -> AsyncIterator[AsyncIOMotorChangeStream[Any]]:
+    """The stream of new changes."""
+    fields = {"operationType": 1, "fullDocument._id": 1, "fullDocument.companyId": 1, "fullDocument.eventCount": 1}
+    pipeline = [{"$match": {"operationType": "insert"}}, {"$project": fields}]
+    async with _changes(services).watch(
+        pipeline, batch_size=BATCH, max_await_time_ms=_WAIT_MS, **dict(start)
+    ) as stream:
+        yield stream
+
+
+async def read_next(stream: AsyncIOMotorChangeStream[Any]) -> tuple[NewChange | None, Position | None]:
+    """The next change, or None after waiting for a second; and the position after it.
+
+    Raises errors of the driver if the server does not respond.
+    """
+    with pymongo.timeout(_READ_SECONDS):
+        event = await stream.try_next()
+    return (event["fullDocument"], event["_id"]) if event is not None else (None, stream.resume_token)
+
+
+async def number(services: Services, holder: str, batch: Sequence[NewChange], position: Position | None) -> None:
+    """Number those of a batch that have no number, store the position and renew the lease, in one transaction.
+
+    Raises LeaseLost if `holder` no longer has the lease.
+    """
+
+    async def work(tx: Context) -> None:
+        change = _lease(holder) | ({"position": {"$literal": position}} if position is not None else {})
+        state = _state.across_companies(services)
+        held = await state.update_one({"_id": _STATE_ID, "holder": holder}, [{"$set": change}], session=tx.session)
+        if not held.matched_count:
+            raise LeaseLost
+        if batch:
+            await _assign_numbers(tx, batch)
+
+    with pymongo.timeout(LEASE.total_seconds()):
+        await in_transaction(Context(services), work)
+
+
+async def _assign_numbers(tx: Context, batch: Sequence[NewChange]) -> None:
+    changes, counters = _changes(tx.services), _counters.across_companies(tx.services)
+    where = {"companyId": {"$in": _companies(batch)}, "_id": {"$in": [change["_id"] for change in batch]}}
+    pending = {
+        change["_id"] async for change in changes.find({**where, "pending": True}, {"_id": 1}, session=tx.session)
+    }
+    unnumbered = [change for change in batch if change["_id"] in pending]
+    if not unnumbered:
+        return
+    last: defaultdict[ObjectId, int] = defaultdict(int)
+    companies = _companies(unnumbered)
+    async for counter in counters.find({"_id": {"$in": companies}}, session=tx.session):
+        last[counter["_id"]] = counter["lastSeq"]
+    writes = []
+    for change in unnumbered:
+        company = change["companyId"]
+        first = last[company] + 1
+        last[company] += max(1, change["eventCount"])
+        numbers = {"$set": {"seq": first, "lastSeq": last[company]}, "$unset": {"pending": ""}}
+        writes.append(UpdateOne({"companyId": company, "_id": change["_id"]}, numbers))
+    await changes.bulk_write(writes, session=tx.session)
+    counts = [
+        UpdateOne({"_id": company}, {"$set": {"companyId": company, "lastSeq": last[company]}}, upsert=True)
+        for company in companies
+    ]
+    await counters.bulk_write(counts, ordered=False, session=tx.session)
+
+
+@asynccontextmanager
+async def open_counter_stream(services: Services) -> AsyncIterator[AsyncIOMotorChangeStream[Any]]:
+    """The stream of the companies whose changes have been numbered."""
+    pipeline = [{"$project": {"documentKey": 1}}]
+    async with _counters.across_companies(services).watch(pipeline, max_await_time_ms=_WAIT_MS) as stream:
+        yield stream
+
+
+async def read_next_company(stream: AsyncIOMotorChangeStream[Any]) -> ObjectId | None:
+    """The next company whose changes have been numbered, or None after waiting for a second."""
+    with pymongo.timeout(_READ_SECONDS):
+        event = await stream.try_next()
+    company: ObjectId | None = event["documentKey"]["_id"] if event is not None else None
+    return company
+
+
+def _lease(holder: str) -> dict[str, Any]:
+    expiry = {"$add": ["$$NOW", round(LEASE.total_seconds() * 1000)]}
+    return {"holder": {"$literal": holder}, "expiresAt": expiry}
+
+
+def _companies(batch: Sequence[NewChange]) -> list[ObjectId]:
+    return list(dict.fromkeys(change["companyId"] for change in batch))
+
+
+def _changes(services: Services) -> Any:
+    return services.collection(_CHANGES)

@@ -1,0 +1,209 @@
+"""Changes in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from coaching_service.core.changes.models import DocumentPatch, FeedItem, StoredChange, StoredPart
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import Documents, Filter, PipelineStage, now
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.events import EventType
+from coaching_service.core.ids import ObjectId
+
+_IN_FEED = (("feedCount", {"$gt": 0}),)
+
+changes = Documents[StoredChange](
+    "changes",
+    (
+        Index(("lastSeq",)),
+        Index(("customerId", "lastSeq")),
+        Index(("batchId",), partial_filter=(("batchId", {"$exists": True}),)),
+        Index(("customerId", "-feedAt", "-_id", "feedCount"), partial_filter=_IN_FEED),
+        Index(("customerId", "feed.sourceId"), partial_filter=_IN_FEED),
+        Index(("createdAt",)),
+        Index(("_id",)),
+    ),
+    client_field="customerId",
+    global_indexes=(
+        Index(("pending",), partial_filter=(("pending", {"$exists": True}),)),
+        Index(("patchUntil",), partial_filter=(("patchUntil", {"$exists": True}),)),
+    ),
+    cross_company_reason="the sequencer numbers the changes of all companies, and a job removes old patches",
+)
+parts = Documents[StoredPart](
+    "changeParts",
+    (Index(("changeId", "number")), Index(("customerId",))),
+    client_field="customerId",
+    secret=True,
+    expire=("patchUntil", 0),
+)
+
+_SUMMARY = tuple(name for name in StoredChange.__annotations__ if name not in ("patch", "feed", "companyId"))
+_OLD_BATCH = 500
+_BY_FEED = changes.indexes[3].name
+
+
+async def insert_many(ctx: Context, new_changes: Sequence[Mapping[str, Any]]) -> None:
+    """Store new changes."""
+    await changes.insert_many(ctx, new_changes)
+
+
+async def insert_parts(ctx: Context, new_parts: Sequence[Mapping[str, Any]]) -> None:
+    """Store the parts of large patches."""
+    await parts.insert_many(ctx, new_parts)
+
+
+async def hide_feed_entries(
+    ctx: Context, customer_id: ObjectId, types_of: Mapping[ObjectId, Sequence[EventType]], hidden_by: ObjectId
+) -> None:
+    """Mark the shown entries of a client's feed of these types, by source document, as hidden by a change."""
+    is_meant = [
+        {"$and": [{"$eq": ["$$entry.sourceId", source]}, {"$in": ["$$entry.type", list(types)]}]}
+        for source, types in types_of.items()
+    ]
+    is_hidden = {"$and": [{"$eq": ["$$entry.hiddenBy", None]}, {"$or": is_meant}]}
+    where = {"customerId": customer_id, "feedCount": {"$gt": 0}, "feed.sourceId": {"$in": list(types_of)}}
+    await changes.set_derived(ctx, where, _update_feed(is_hidden, {"hiddenBy": hidden_by}))
+
+
+async def correct_feed_entry(
+    ctx: Context, customer_id: ObjectId, source_id: ObjectId, event_type: EventType, data: Mapping[str, object]
+) -> None:
+    """Replace the data of the shown entry of a type about a source document; its time stays."""
+    is_meant = {
+        "$and": [
+            {"$eq": ["$$entry.hiddenBy", None]},
+            {"$eq": ["$$entry.sourceId", source_id]},
+            {"$eq": ["$$entry.type", event_type]},
+        ]
+    }
+    where = {"customerId": customer_id, "feedCount": {"$gt": 0}, "feed.sourceId": source_id}
+    await changes.set_derived(ctx, where, _update_feed(is_meant, {"data": {"$literal": dict(data)}}))
+
+
+async def restore_feed(ctx: Context, customer_id: ObjectId, undone: ObjectId, undone_by: ObjectId) -> None:
+    """Hide the feed entries of an undone change, and show those again that it had hidden."""
+    is_shown = {"$eq": ["$$entry.hiddenBy", None]}
+    await changes.set_derived(ctx, {"_id": undone}, _update_feed(is_shown, {"hiddenBy": undone_by}))
+    was_hidden = {"$eq": ["$$entry.hiddenBy", undone]}
+    where = {"customerId": customer_id, "feed.hiddenBy": undone}
+    await changes.set_derived(ctx, where, _update_feed(was_hidden, {"hiddenBy": None}))
+
+
+def _update_feed(condition: PipelineStage, fields: Mapping[str, Any]) -> Any:
+    """The update stages that set `fields` of the entries that meet `condition`, and count the shown entries again."""
+    updated = {"$cond": [condition, {"$mergeObjects": ["$$entry", dict(fields)]}, "$$entry"]}
+    shown = {"$filter": {"input": "$feed", "as": "entry", "cond": {"$eq": ["$$entry.hiddenBy", None]}}}
+    return [
+        {"$set": {"feed": {"$map": {"input": "$feed", "as": "entry", "in": updated}}}},
+        {"$set": {"feedCount": {"$size": shown}}},
+    ]
+
+
+async def find_one(ctx: Context, change_id: ObjectId) -> StoredChange | None:
+    """Return a change without its patch, or None."""
+    return await changes.find_one(ctx, {"_id": change_id}, _SUMMARY)
+
+
+async def find_batch(ctx: Context, batch_id: ObjectId) -> list[StoredChange]:
+    """Return the changes of a batch without their patches."""
+    return await changes.find(ctx, {"batchId": batch_id}, sort=("_id",), fields=_SUMMARY)
+
+
+async def find_numbered(ctx: Context, where: Filter, sort: Sequence[str], limit: int) -> list[StoredChange]:
+    """Return changes without their patches."""
+    return await changes.find(ctx, where, sort=sort, limit=limit, fields=_SUMMARY)
+
+
+async def find_position_at(ctx: Context, time: datetime) -> int:
+    """Return the number before the first numbered change of `time` or later; 0 if there is none."""
+    where = {"createdAt": {"$gte": time}, "lastSeq": {"$gt": 0}}
+    first = await changes.find(ctx, where, sort=("createdAt",), limit=1, fields=("seq",))
+    return first[0]["seq"] - 1 if first else await _last_number(ctx)
+
+
+async def _last_number(ctx: Context) -> int:
+    last = await changes.find(ctx, {"lastSeq": {"$gt": 0}}, sort=("-lastSeq",), limit=1, fields=("lastSeq",))
+    return last[0]["lastSeq"] if last else 0
+
+
+async def find_patch(ctx: Context, change_id: ObjectId) -> list[DocumentPatch]:
+    """Return the patch that is stored with a change; empty if there is none."""
+    change = await changes.find_one(ctx, {"_id": change_id}, ("patch",))
+    return change.get("patch", []) if change else []
+
+
+async def find_parts(ctx: Context, change_id: ObjectId) -> list[DocumentPatch]:
+    """Return the patch that is stored in parts."""
+    found = await parts.find(ctx, {"changeId": change_id}, sort=("number",))
+    return [patch for part in found for patch in part["patch"]]
+
+
+async def find_restored_version(
+    ctx: Context, customer_id: ObjectId | None, document_id: ObjectId, version: int
+) -> int | None:
+    """Return the earlier version whose state the undo that made `version` has restored; None if no undo made it."""
+    element = {"_id": document_id, "toVersion": version, "restoredVersion": {"$exists": True}}
+    where = {"customerId": customer_id, "documents": {"$elemMatch": element}}
+    found = await changes.find(ctx, where, sort=("-lastSeq",), limit=1, fields=("documents",))
+    for document in found[0]["documents"] if found else ():
+        if document["_id"] == document_id:
+            return document.get("restoredVersion")
+    return None
+
+
+async def set_undone(ctx: Context, change_id: ObjectId, undone_by: ObjectId) -> bool:
+    """Mark a change as undone; returns False if it has been undone before."""
+    where = {"_id": change_id, "undoneBy": None}
+    return await changes.set_derived(ctx, where, {"$set": {"undoneBy": undone_by}}) == 1
+
+
+async def set_effective(ctx: Context, change_id: ObjectId) -> None:
+    """Mark a change as effective again: its undo has been undone."""
+    await changes.set_derived(ctx, {"_id": change_id}, {"$set": {"undoneBy": None}})
+
+
+async def remove_old_patches(services: Services) -> int:
+    """Remove the patches that are out of date, and hidden feed entries, of a batch of changes; returns how many."""
+    collection = changes.across_companies(services)
+    where = {"patchUntil": {"$lte": now()}}
+    old = [change["_id"] async for change in collection.find(where, {"_id": 1}, limit=_OLD_BATCH)]
+    if old:
+        change = {
+            "$unset": {"patch": "", "parts": "", "patchUntil": ""},
+            "$set": {"undoable": False},
+            "$pull": {"feed": {"hiddenBy": {"$ne": None}}},
+        }
+        await collection.update_many({"_id": {"$in": old}}, change)
+    return len(old)
+
+
+async def find_feed_page(ctx: Context, customer_id: ObjectId, *, skip: int, limit: int) -> tuple[list[FeedItem], int]:
+    """Return one page of a client's feed, newest first, and how many entries it has."""
+    where = {"customerId": customer_id, "feedCount": {"$gt": 0}}
+    only_count = {"$project": {"_id": 0, "feedCount": 1}}
+    entry = {name: f"$feed.{name}" for name in ("_id", "type", "data")}
+    found, counted = await gather_reads(
+        ctx,
+        changes.aggregate(
+            ctx,
+            where,
+            {"$sort": {"feedAt": -1, "_id": -1}},
+            {"$limit": skip + limit},
+            {"$project": {"feed": 1, "feedAt": 1, "actor": 1}},
+            {"$unwind": "$feed"},
+            {"$match": {"feed.hiddenBy": None}},
+            {"$skip": skip},
+            {"$limit": limit},
+            {"$project": {**entry, "date": "$feedAt", "actor": 1}},
+            hint=_BY_FEED,
+        ),
+        changes.aggregate(
+            ctx, where, only_count, {"$group": {"_id": None, "total": {"$sum": "$feedCount"}}}, hint=_BY_FEED
+        ),
+    )
+    return found, counted[0]["total"] if counted else 0

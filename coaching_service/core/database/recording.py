@@ -1,0 +1,362 @@
+"""What one transaction changes, collected while it runs: the content of the change log.
+
+`Documents` reports each write to a collection that declares its `History`; services report typed events. When the
+transaction is about to commit, the change log stores what was collected (see `core/changes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Literal, TypedDict
+
+import bson
+
+from coaching_service.core.auth.principal import Principal
+from coaching_service.core.events import EventType
+from coaching_service.core.ids import ObjectId
+
+Action = Literal["created", "changed", "deleted"]
+Interface = Literal["session", "apiKey", "assistant", "client", "system"]
+_METADATA = frozenset({"_id", "companyId", "createdAt", "updatedAt", "version"})
+MISSING: Any = object()  # the value of a field that is not set
+
+
+ActorType = Literal["coach", "client", "assistant", "key", "system"]
+
+
+class Actor(TypedDict):
+    """The author of a change: a coach, also when acting through an API key or an assistant, or the client."""
+
+    type: ActorType
+    _id: ObjectId | None
+    name: str
+
+
+class EventData(TypedDict):
+    """An event derived from a change of a document: identifiers, dates and figures, no free text."""
+
+    type: EventType
+    data: Mapping[str, Any]
+
+
+# Returns the event for an action on a document, given its `event_fields` by path and the paths that were written;
+# None if the action is not an event.
+EventOf = Callable[[Action, Mapping[str, Any], Collection[str]], EventData | None]
+
+
+@dataclass(frozen=True)
+class History:
+    """How the change log records a collection.
+
+    `kind` is the public name of its documents. `event` derives the event of a change from the fields in
+    `event_fields`, which are read with each change. `undo`: "restore" puts previous values back, and fails if the
+    document has changed since; "derived" does the same but skips a document that has changed since, as it is computed
+    again from others; "never" for documents that refer to files or people outside the service; "changes" for documents
+    whose creation and deletion cannot be undone. `omit`: fields that are not recorded, such as hashes.
+    """
+
+    kind: str
+    event: EventOf | None = None
+    event_fields: tuple[str, ...] = ()
+    undo: Literal["restore", "derived", "changes", "never"] = "restore"
+    omit: tuple[str, ...] = ()
+
+    def can_undo(self, action: Action) -> bool:
+        """Whether an action on one of the documents can be undone."""
+        return self.undo != "never" and (self.undo != "changes" or action == "changed")
+
+    def without_omitted(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields of a document that are recorded."""
+        return {name: value for name, value in document.items() if name not in self.omit}
+
+
+class FieldChange(TypedDict, total=False):
+    """One field of a document before and after; a side without a value was not set.
+
+    `path` is the field's name, dotted inside nested documents. A field that holds a list of documents with `_id` has
+    only those that differ (`elements`), and `order`, the identifiers before, if they were added, removed or moved.
+    """
+
+    path: str
+    before: Any
+    after: Any
+    elements: bool
+    order: list[ObjectId]
+
+
+@dataclass
+class DocumentChange:
+    """A document that the transaction created, changed or deleted, from its first to its last write.
+
+    `known` holds fields that events and the client are derived from. `before` is the whole deleted document, `after`
+    the whole created one; a changed document has `values`: by path, the value before and after.
+    """
+
+    collection: str
+    history: History
+    id: ObjectId
+    client_id: ObjectId | None
+    action: Action
+    from_version: int
+    to_version: int
+    known: dict[str, Any] = field(default_factory=dict)
+    before: dict[str, Any] | None = None
+    after: dict[str, Any] | None = None
+    values: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+    added: dict[str, tuple[list[ObjectId], list[dict[str, Any]]]] = field(default_factory=dict)
+
+    def field_changes(self) -> list[FieldChange]:
+        """The fields that differ, in the order they were written."""
+        changes = [_field_change(path, before, after) for path, (before, after) in self.values.items()]
+        for path, (order, elements) in self.added.items():
+            changes.append({"path": path, "elements": True, "before": [], "after": elements, "order": order})
+        return [change for change in changes if change is not None]
+
+
+@dataclass(frozen=True)
+class FeedEntry:
+    """An entry of a client's activity feed: `data` may hold names, which events do not.
+
+    It replaces the entry of the same event type about the same `source_id`. With a `date` of its own (UTC) it is an
+    imported entry, of `actor` if given, and is no event.
+    """
+
+    source_id: ObjectId
+    data: Mapping[str, Any]
+    date: datetime | None = None
+    actor: Actor | None = None
+
+
+@dataclass(frozen=True)
+class LoggedEvent:
+    """A typed event that a service reports. It takes the place of the derived event of the document `document_id`."""
+
+    type: EventType
+    customer_id: ObjectId | None
+    data: Mapping[str, Any]
+    document_id: ObjectId | None = None
+    feed: FeedEntry | None = None
+
+
+@dataclass(frozen=True)
+class RemovedFeedEntries:
+    """Entries of a client's feed that are no longer true: of these event types about this source document."""
+
+    customer_id: ObjectId
+    source_id: ObjectId
+    types: tuple[EventType, ...]
+
+
+@dataclass
+class ChangeRecorder:
+    """Collects the changes of one attempt at a transaction.
+
+    `id` identifies the change in the log. `author` acts in a transaction that began without a caller.
+    `can_be_undone` unless a service prevents it. An undo sets `undo_of`, the change that it undoes, and `restored`,
+    the earlier version that it restores, by document.
+    """
+
+    id: ObjectId = field(default_factory=ObjectId)
+    documents: dict[tuple[str, ObjectId], DocumentChange] = field(default_factory=dict)
+    events: list[LoggedEvent] = field(default_factory=list)
+    removed_entries: list[RemovedFeedEntries] = field(default_factory=list)
+    restored: dict[ObjectId, int] = field(default_factory=dict)
+    undo_of: ObjectId | None = None
+    can_be_undone: bool = True
+    author: Principal | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was written that the log records."""
+        return not (self.documents or self.events or self.removed_entries)
+
+    def prevent_undo(self) -> None:
+        """Make the change one that cannot be undone."""
+        self.can_be_undone = False
+
+    def set_feed_dates(self, dates: Mapping[ObjectId, datetime]) -> None:
+        """Give recorded feed entries dates of their own, by source document."""
+        self.events = [
+            replace(event, feed=replace(event.feed, date=dates[event.feed.source_id]))
+            if event.feed is not None and event.feed.source_id in dates
+            else event
+            for event in self.events
+        ]
+
+    def add_created(self, collection: str, history: History, client_id: ObjectId | None, document: Any) -> None:
+        """Record a new document."""
+        recorded = history.without_omitted(document)
+        self.documents[collection, document["_id"]] = DocumentChange(
+            collection,
+            history,
+            document["_id"],
+            client_id,
+            "created",
+            document["version"],
+            document["version"],
+            values_at(document, history.event_fields),
+            None,
+            recorded,
+        )
+
+    def add_deleted(self, collection: str, history: History, client_id: ObjectId | None, document: Any) -> None:
+        """Record the deletion of a document, given whole."""
+        key = (collection, document["_id"])
+        earlier = self.documents.pop(key, None)
+        if earlier is not None and earlier.action == "created":
+            return
+        before = dict(document)
+        if earlier is not None:
+            for path, (value, _) in earlier.values.items():
+                set_path(before, path, value)
+            before["version"] = earlier.from_version
+        recorded = history.without_omitted(before)
+        self.documents[key] = DocumentChange(
+            collection,
+            history,
+            document["_id"],
+            client_id,
+            "deleted",
+            before["version"],
+            document["version"],
+            values_at(document, history.event_fields),
+            recorded,
+        )
+
+    def add_changed(
+        self,
+        collection: str,
+        history: History,
+        client_id: ObjectId | None,
+        document_id: ObjectId,
+        versions: tuple[int, int],
+        known: Mapping[str, Any],
+        values: Mapping[str, tuple[Any, Any]],
+    ) -> None:
+        """Record changed fields, by path, with the value before and after (MISSING: the field was not set)."""
+        key = (collection, document_id)
+        change = self.documents.get(key)
+        if change is None:
+            change = self.documents[key] = DocumentChange(
+                collection, history, document_id, client_id, "changed", *versions
+            )
+        change.known |= known
+        change.to_version = versions[1]
+        for path, (value_before, after) in values.items():
+            before = value_before
+            if path in change.added:
+                order, _ = change.added.pop(path)
+                by_id = {element["_id"]: element for element in before}
+                before = [by_id[identifier] for identifier in order]
+            if change.after is not None:
+                set_path(change.after, path, after)
+            else:
+                change.values[path] = (change.values[path][0] if path in change.values else before, after)
+
+    def add_element(
+        self,
+        collection: str,
+        history: History,
+        client_id: ObjectId | None,
+        document_id: ObjectId,
+        versions: tuple[int, int],
+        known: Mapping[str, Any],
+        path: str,
+        order: list[ObjectId],
+        element: dict[str, Any],
+    ) -> None:
+        """Record that `element` was appended to the list at `path`, which had the elements of `order` before."""
+        self.add_changed(collection, history, client_id, document_id, versions, known, {})
+        change = self.documents[collection, document_id]
+        if change.after is not None:
+            set_path(change.after, path, [*change.after.get(path, []), element])
+        elif path in change.values:
+            before, after = change.values[path]
+            change.values[path] = (before, [*after, element])
+        else:
+            change.added.setdefault(path, (order, []))[1].append(element)
+
+
+def encoded_size(document: Mapping[str, Any]) -> int:
+    """The size of a document in the database, in bytes."""
+    return len(bson.encode(document))
+
+
+def touched_paths(change: Mapping[str, Any]) -> list[str]:
+    """The paths that update operators write, without metadata."""
+    paths = [path for operator in change.values() for path in operator]
+    return [path for path in dict.fromkeys(paths) if path not in _METADATA]
+
+
+def appended_element(change: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    """The path and the new element of a change that only appends a document with an `_id` to a list."""
+    if set(change) != {"$push"} or len(change["$push"]) != 1:
+        return None
+    ((path, element),) = change["$push"].items()
+    return (path, element) if isinstance(element, dict) and "_id" in element else None
+
+
+def values_at(document: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:
+    """The values of a document at `paths`; MISSING where it has none."""
+    return {path: _value_at(document, path) for path in paths}
+
+
+def _value_at(document: Mapping[str, Any], path: str) -> Any:
+    value: Any = document
+    for name in path.split("."):
+        if not isinstance(value, Mapping) or name not in value:
+            return MISSING
+        value = value[name]
+    return value
+
+
+def set_path(document: dict[str, Any], path: str, value: Any) -> None:
+    """Set the value of a document at `path`, or remove it if the value is MISSING. Nested documents are copied."""
+    *parents, name = path.split(".")
+    for parent in parents:
+        document[parent] = dict(document.get(parent, {}))
+        document = document[parent]
+    if value is MISSING:
+        document.pop(name, None)
+    else:
+        document[name] = value
+
+
+def _field_change(path: str, before: Any, after: Any) -> FieldChange | None:
+    if before is after or before == after:
+        return None
+    if _has_identifiers(before) and _has_identifiers(after):
+        return _element_change(path, before, after)
+    change: FieldChange = {"path": path}
+    if before is not MISSING:
+        change["before"] = before
+    if after is not MISSING:
+        change["after"] = after
+    return change
+
+
+def _has_identifiers(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, Mapping) and "_id" in each for each in value)
+
+
+def _element_change(path: str, before: Sequence[Any], after: Sequence[Any]) -> FieldChange:
+    earlier = {element["_id"]: element for element in before}
+    later = {element["_id"]: element for element in after}
+    change: FieldChange = {
+        "path": path,
+        "elements": True,
+        "before": [element for element in before if later.get(element["_id"]) != element],
+        "after": [element for element in after if earlier.get(element["_id"]) != element],
+    }
+    if list(earlier) != list(later):
+        change["order"] = list(earlier)
+    return change
+
+
+def restored_elements(current: Sequence[Any], change: FieldChange) -> list[Any]:
+    """The list of elements as it was before `change`, from the list as it was after it."""
+    elements = {element["_id"]: element for element in current}
+    elements |= {element["_id"]: element for element in change["before"]}
+    return [elements[identifier] for identifier in change.get("order", [each["_id"] for each in current])]

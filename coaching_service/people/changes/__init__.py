@@ -1,0 +1,1 @@
+"""The company's history of changes, its events, and undo."""

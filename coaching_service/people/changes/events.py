@@ -1,0 +1,108 @@
+"""The events of a company in the order of their numbers, and waiting for the next ones."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from contextlib import suppress
+from datetime import timedelta
+
+from coaching_service.core.changes import history
+from coaching_service.core.changes.models import StoredChange
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import now
+from coaching_service.core.errors import CursorExpired, InvalidFields
+from coaching_service.core.events import EventType
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.changes.models import Event, EventPage
+from coaching_service.people.changes.visibility import Visibility, load_visibility
+
+RETENTION = timedelta(days=30)
+_CHANGES_A_READ = 500
+_MAX_READS = 4
+
+
+async def list_events(
+    ctx: Context,
+    *,
+    limit: int,
+    after: str | None = None,
+    types: Collection[EventType] = (),
+    customer_id: ObjectId | None = None,
+    wait: int = 0,
+) -> EventPage:
+    """Return at most `limit` events after a cursor, oldest first; without a cursor, those of the last 30 days.
+
+    Only `types` (empty: all) and those of a client, if given. If there are none, waits up to `wait` seconds for the
+    next ones. Raises InvalidFields for a text that is no cursor, CursorExpired for one older than 30 days.
+    """
+    position = await _position_of(ctx, after)
+    deadline = asyncio.get_running_loop().time() + wait
+    async with ctx.services.number_signals.listen(ctx.company_id) as numbered:
+        while True:
+            numbered.clear()
+            page, position = await _read(ctx, position, limit, types, customer_id)
+            remaining = deadline - asyncio.get_running_loop().time()
+            if page["docs"] or page["hasMore"] or remaining <= 0 or ctx.is_disconnected():
+                return page
+            with suppress(TimeoutError):
+                async with asyncio.timeout(remaining):
+                    await numbered.wait()
+
+
+async def _read(
+    ctx: Context, position: int, limit: int, types: Collection[EventType], customer_id: ObjectId | None
+) -> tuple[EventPage, int]:
+    """Read events after a position; a bounded number of changes, so a rare type may take several requests."""
+    visibility = await load_visibility(ctx)
+    events: list[Event] = []
+    has_more = True
+    for _ in range(_MAX_READS):
+        changes = await history.list_numbered(ctx, position, _CHANGES_A_READ, customer_id)
+        if changes and changes[0]["createdAt"] < now() - RETENTION:
+            raise CursorExpired
+        for change in changes:
+            for event in _events_of(change, position, visibility, types):
+                events.append(event)
+                position = event["seq"]
+                if len(events) == limit:
+                    return _page(events, position, has_more=True), position
+            position = change["lastSeq"]
+        has_more = len(changes) == _CHANGES_A_READ
+        if not has_more:
+            break
+    return _page(events, position, has_more=has_more), position
+
+
+def _events_of(
+    change: StoredChange, position: int, visibility: Visibility, types: Collection[EventType]
+) -> list[Event]:
+    actor = change["actor"]
+    return [
+        {
+            "id": f"{change['_id']}.{number}",
+            "seq": change["seq"] + number,
+            "type": event["type"],
+            "createdAt": change["createdAt"],
+            "customerId": event["customerId"],
+            "actor": {"type": actor["type"], "_id": actor["_id"]},
+            "data": event["data"],
+        }
+        for number, event in enumerate(change["events"])
+        if change["seq"] + number > position
+        and (not types or event["type"] in types)
+        and visibility.allows_event(event["type"], event["customerId"])
+    ]
+
+
+def _page(events: list[Event], position: int, *, has_more: bool) -> EventPage:
+    return {"docs": events, "nextCursor": str(position), "hasMore": has_more}
+
+
+async def _position_of(ctx: Context, cursor: str | None) -> int:
+    if cursor is None:
+        return await history.find_position_at(ctx, now() - RETENTION)
+    if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= 15):
+        message = "must be a nextCursor of this list"
+        raise InvalidFields([{"field": "after", "code": "INVALID_CURSOR", "message": message}])
+    return int(cursor)

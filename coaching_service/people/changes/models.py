@@ -1,0 +1,90 @@
+"""Changes and events as interfaces return them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, TypedDict
+
+from coaching_service.core.database.recording import Action, Actor, Interface
+from coaching_service.core.events import EventType
+from coaching_service.core.ids import ObjectId
+
+
+class DocumentReference(TypedDict):
+    """A document that a change created, changed or deleted."""
+
+    kind: str
+    _id: ObjectId
+    action: Action
+
+
+class DocumentValues(DocumentReference):
+    """A document of a change with the touched fields before and after; None where there are none."""
+
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+
+
+class ChangeSummary(TypedDict):
+    """A change without its values."""
+
+    _id: ObjectId
+    at: datetime
+    actor: Actor
+    via: Interface
+    operation: str
+    summary: str
+    customerId: ObjectId | None
+    batchId: ObjectId | None
+    documents: list[DocumentReference]
+    undoableUntil: datetime | None
+    undoneBy: ObjectId | None
+
+
+class ChangeDetails(ChangeSummary):
+    """A change with the values before and after; `documents` have them too."""
+
+    documents: list[DocumentValues]  # type: ignore[misc]  # more of each document
+
+
+class EventActor(TypedDict):
+    """The author of an event."""
+
+    type: str
+    _id: ObjectId | None
+
+
+class Event(TypedDict):
+    """A typed event; `seq` is its number within the company."""
+
+    id: str
+    seq: int
+    type: EventType
+    createdAt: datetime
+    customerId: ObjectId | None
+    actor: EventActor
+    data: dict[str, Any]
+
+
+class EventPage(TypedDict):
+    """Events, oldest first; `nextCursor` is where to continue, also at the end."""
+
+    docs: list[Event]
+    nextCursor: str
+    hasMore: bool
+
+
+class UndoFailure(TypedDict):
+    """A document that could not be restored."""
+
+    documentId: ObjectId
+    code: str
+    message: str
+
+
+class UndoResult(TypedDict):
+    """The result of an undo: the change that restored the documents, how many, and those that failed."""
+
+    changeId: ObjectId | None
+    ok: int
+    failed: list[UndoFailure]

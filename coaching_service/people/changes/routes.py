@@ -1,0 +1,83 @@
+"""The history, events and undo over REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.cursors import CursorPage
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import Conflict, CursorExpired, NotFound
+from coaching_service.core.http.routes import Routes
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.changes import events, models, schemas, service, undo
+
+_PATHS = {"changeId": "The change, or the batch of a bulk operation."}
+routes = Routes("/coach", tag="Changes", path_descriptions=_PATHS)
+
+
+@routes.get("/changes", access=coach(CUSTOMERS.VIEW), query=schemas.HistoryQuery(), returns=schemas.ChangeList)
+async def list_changes(ctx: Context, query: dict[str, Any]) -> CursorPage[models.ChangeSummary]:
+    """List what was changed, newest first.
+
+    Changes about clients or areas that the caller may not see are left out.
+    """
+    return await service.list_changes(
+        ctx,
+        limit=query["limit"],
+        after=query["after"],
+        customer_id=query["customerId"],
+        via=query["via"],
+        actor_id=query["actorId"],
+        since=query["since"],
+    )
+
+
+@routes.get("/changes/{changeId}", access=coach(CUSTOMERS.VIEW), returns=schemas.ChangeDetails, errors=(NotFound,))
+async def get_change(ctx: Context, change_id: ObjectId) -> models.ChangeDetails:
+    """Read a change with the values before and after.
+
+    The values are kept for 30 days, and only of changes that can be undone.
+    """
+    return await service.read_change(ctx, change_id)
+
+
+@routes.post(
+    "/changes/{changeId}/undo",
+    access=coach(),
+    status=200,
+    returns=schemas.UndoResult,
+    errors=(NotFound, Conflict),
+    request_class="bulk",
+)
+async def undo_change(ctx: Context, change_id: ObjectId) -> models.UndoResult:
+    """Undo a change, or all changes of a bulk operation by their `batchId`.
+
+    Documents are restored unless they have been changed since. The undo is a change itself and can be undone. It needs
+    the permission of the operation that reverses the change.
+    """
+    return await undo.undo_change(ctx, change_id)
+
+
+@routes.get(
+    "/events",
+    access=coach(CUSTOMERS.VIEW),
+    query=schemas.EventQuery(),
+    returns=schemas.EventList,
+    errors=(CursorExpired,),
+    request_class="unlimited",
+)
+async def list_events(ctx: Context, query: dict[str, Any]) -> models.EventPage:
+    """List events, oldest first; with `wait`, wait for the next one.
+
+    Events are available for 30 days. Those about clients or areas that the caller may not see are left out.
+    """
+    return await events.list_events(
+        ctx,
+        limit=query["limit"],
+        after=query["after"],
+        types=query["types"],
+        customer_id=query["customerId"],
+        wait=query["wait"],
+    )

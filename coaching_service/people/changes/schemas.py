@@ -1,0 +1,307 @@
+"""Requests and responses of the history, of events and of undo."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from marshmallow import fields
+
+from coaching_service.core.cursors import CursorQuery
+from coaching_service.core.events import EVENT_TYPES
+from coaching_service.core.query import QueryInteger, QueryTime
+from coaching_service.core.validation import Choice, Date, DateTime, Identifier, Input, Output
+from coaching_service.core.variants import Variant
+
+INTERFACES = ("session", "apiKey", "assistant", "client", "system")
+ACTORS = ("coach", "client", "assistant", "key", "system")
+_OPTIONAL = {"optional": True}
+
+
+class HistoryQuery(CursorQuery):
+    """Filters of the history; they combine with AND."""
+
+    customerId = Identifier(load_default=None, metadata={"description": "Changes about this client."})
+    via = Choice(*INTERFACES, load_default=None, metadata={"description": "Changes through this interface."})
+    actorId = Identifier(load_default=None, metadata={"description": "Changes by this coach or client."})
+    since = QueryTime(load_default=None, metadata={"description": "Changes made at this time or later."})
+
+
+class EventQuery(Input):
+    """Filters of the events, and where to continue."""
+
+    limit = QueryInteger(minimum=1, maximum=500, required=True, metadata={"description": "The most events to return."})
+    after = fields.String(
+        load_default=None,
+        metadata={
+            "description": "The `nextCursor` of the previous response; absent for the events of the last 30 days."
+        },
+    )
+    types = fields.List(
+        Choice(*EVENT_TYPES), load_default=[], metadata={"description": "Repeatable; only events of these types."}
+    )
+    customerId = Identifier(load_default=None, metadata={"description": "Only events about this client."})
+    wait = QueryInteger(
+        minimum=0,
+        maximum=25,
+        load_default=0,
+        metadata={"description": "Seconds to wait for the next event if there is none; default 0."},
+    )
+
+
+class Actor(Output):
+    """The author of a change."""
+
+    type = Choice(*ACTORS, metadata={"description": "In which role: `system` for background work."})
+    _id = Identifier(allow_none=True, metadata={"description": "The coach or client; null for `system`."})
+    name = fields.String(metadata={"description": "Their name."})
+
+
+class DocumentReference(Output):
+    """A document that a change created, changed or deleted."""
+
+    kind = fields.String(metadata={"description": "The kind of document, such as `workout`."})
+    _id = Identifier()
+    action = Choice("created", "changed", "deleted", metadata={"description": "What happened to it."})
+
+
+class DocumentValues(DocumentReference):
+    """A document of a change with the touched fields before and after."""
+
+    before = fields.Dict(
+        allow_none=True,
+        metadata={"description": "The touched fields before; null if it was created, or the values are not kept."},
+    )
+    after = fields.Dict(
+        allow_none=True,
+        metadata={"description": "The touched fields after; null if it was deleted, or the values are not kept."},
+    )
+
+
+class Change(Output):
+    """One operation that changed coaching data."""
+
+    _id = Identifier()
+    at = DateTime(metadata={"description": "When it was made."})
+    actor = fields.Nested(
+        Actor, allow_none=True, metadata={"description": "Who made it; null if that was not recorded at the time."}
+    )
+    via = Choice(*INTERFACES, metadata={"description": "The interface."})
+    operation = fields.String(
+        metadata={"description": "The operationId, the name of the assistant's tool or of the form."}
+    )
+    summary = fields.String(metadata={"description": "What was changed, such as `3 workouts created`."})
+    customerId = Identifier(allow_none=True, metadata={"description": "The client it is about, if any."})
+    batchId = Identifier(allow_none=True, metadata={"description": "Shared by the changes of one bulk operation."})
+    documents = fields.List(
+        fields.Nested(DocumentReference), metadata={"description": "The documents it created, changed or deleted."}
+    )
+    undoableUntil = DateTime(
+        allow_none=True, metadata={"description": "Until when it can be undone; null if it cannot."}
+    )
+    undoneBy = Identifier(allow_none=True, metadata={"description": "The change that undid it."})
+
+
+class ChangeDetails(Change):
+    """A change with the values before and after."""
+
+    documents = fields.List(
+        fields.Nested(DocumentValues), metadata={"description": "The documents with their values before and after."}
+    )
+
+
+class ChangeList(Output):
+    """Changes, newest first."""
+
+    docs = fields.List(fields.Nested(Change))
+    nextCursor = fields.String(allow_none=True, metadata={"description": "Where to continue; null at the end."})
+    hasMore = fields.Boolean(metadata={"description": "Whether there are older changes."})
+
+
+class UndoFailure(Output):
+    """A document that could not be restored."""
+
+    documentId = Identifier(metadata={"description": "The document."})
+    code = fields.String(metadata={"description": "`VERSION_CONFLICT`: it has been changed since."})
+    message = fields.String()
+
+
+class UndoResult(Output):
+    """What an undo has restored."""
+
+    changeId = Identifier(allow_none=True, metadata={"description": "The change, or batch, that restored documents."})
+    ok = fields.Integer(metadata={"description": "How many documents were restored."})
+    failed = fields.List(fields.Nested(UndoFailure))
+
+
+class EventActor(Output):
+    """The author of an event."""
+
+    type = Choice(*ACTORS, metadata={"description": "In which role: `system` for background work."})
+    _id = Identifier(allow_none=True, metadata={"description": "The coach or client; null for `system`."})
+
+
+class CustomerNotificationData(Output):
+    """The client."""
+
+    customerId = Identifier()
+
+
+class WorkoutNotificationData(Output):
+    """The workout."""
+
+    wblockId = Identifier()
+    date = Date(allow_none=True, metadata={"description": "The date of the workout."})
+
+
+class ItemLoggedNotificationData(WorkoutNotificationData):
+    """The logged item of a workout."""
+
+    witemId = Identifier()
+    itemType = fields.String(metadata={"description": "The type of the item, such as `EXERCISE`."})
+
+
+class FormSubmittedNotificationData(ItemLoggedNotificationData):
+    """The item that holds the form."""
+
+
+class FormReviewedNotificationData(Output):
+    """The reviewed response."""
+
+    responseId = Identifier(metadata={"description": "The response to the form."})
+
+
+class MetricRecordedNotificationData(Output):
+    """The recorded value, or the item whose log recorded values."""
+
+    metricId = Identifier(metadata=_OPTIONAL)
+    value = fields.Float(metadata={"description": "In the unit of the metric.", **_OPTIONAL})
+    date = Date(metadata={"description": "The date of the value."})
+    wblockId = Identifier(metadata=_OPTIONAL)
+    witemId = Identifier(metadata=_OPTIONAL)
+    itemType = fields.String(metadata={"description": "`METRICS`.", **_OPTIONAL})
+
+
+class PhotoNotificationData(Output):
+    """The photo."""
+
+    photoId = Identifier()
+    side = Choice("front", "back", "side", metadata={"description": "The side it shows."})
+    date = Date(metadata={"description": "The date of the photo."})
+
+
+class PlanNotificationData(Output):
+    """The nutrition plan."""
+
+    planId = Identifier()
+    number = fields.Integer(metadata={"description": "The number of the version."})
+
+
+class RecordNotificationData(Output):
+    """The personal record."""
+
+    exerciseId = Identifier()
+    recordType = Choice("heaviest_load", "most_reps", "estimated_1rm", metadata={"description": "The type of record."})
+    value = fields.Float(metadata={"description": "In `unit`."})
+    unit = fields.String(metadata={"description": "`kg`, `lb` or `count`."})
+    reps = fields.Integer(allow_none=True)
+    date = Date(metadata={"description": "The date of the record."})
+
+
+class NoteNotificationData(Output):
+    """The note."""
+
+    noteId = Identifier()
+
+
+class MessageNotificationData(Output):
+    """The message."""
+
+    messageId = Identifier()
+
+
+class ProgramNotificationData(Output):
+    """The program."""
+
+    programId = Identifier()
+
+
+class ProgramAssignedNotificationData(ProgramNotificationData):
+    """The assigned program."""
+
+    startDate = Date(metadata={"description": "The date of its first day."})
+    blocks = fields.Integer(metadata={"description": "The number of workouts that were added."})
+
+
+class ExerciseNotificationData(Output):
+    """The exercise."""
+
+    exerciseId = Identifier()
+
+
+class FormNotificationData(Output):
+    """The form."""
+
+    formId = Identifier()
+
+
+class MetricSetNotificationData(Output):
+    """The metric set."""
+
+    metricsSetId = Identifier()
+
+
+class TemplateNotificationData(Output):
+    """The workout template."""
+
+    templateId = Identifier()
+
+
+_DATA: dict[str, type[Output]] = {
+    "workout.completed": WorkoutNotificationData,
+    "item.logged": ItemLoggedNotificationData,
+    "form.submitted": FormSubmittedNotificationData,
+    "form.reviewed": FormReviewedNotificationData,
+    "metric.recorded": MetricRecordedNotificationData,
+    "photo.added": PhotoNotificationData,
+    "plan.uploaded": PlanNotificationData,
+    "record.achieved": RecordNotificationData,
+    "note.created": NoteNotificationData,
+    "message.created": MessageNotificationData,
+    "program.assigned": ProgramAssignedNotificationData,
+    "form.deleted": FormNotificationData,
+    "metrics_set.deleted": MetricSetNotificationData,
+    "template.deleted": TemplateNotificationData,
+}
+_DATA_OF_KIND: dict[str, type[Output]] = {
+    "customer": CustomerNotificationData,
+    "workout": WorkoutNotificationData,
+    "program": ProgramNotificationData,
+    "exercise": ExerciseNotificationData,
+}
+
+
+def _event(event_type: str) -> type[Output]:
+    """The schema of an event of one type, such as `WorkoutCompletedNotification`."""
+    data = _DATA.get(event_type) or _DATA_OF_KIND[event_type.partition(".")[0]]
+    attributes: dict[str, Any] = {
+        "__doc__": f"An event of the type `{event_type}`.",
+        "id": fields.String(metadata={"description": "Identifies the event."}),
+        "seq": fields.Integer(
+            metadata={"description": "Its number within the company: later events have greater ones."}
+        ),
+        "type": Choice(event_type),
+        "createdAt": DateTime(metadata={"description": "When it was recorded."}),
+        "customerId": Identifier(allow_none=True, metadata={"description": "The client it is about, if any."}),
+        "actor": fields.Nested(EventActor),
+        "data": fields.Nested(data),
+    }
+    words = event_type.replace(".", "_").split("_")
+    return type("".join(word.capitalize() for word in words) + "Notification", (Output,), attributes)
+
+
+class EventList(Output):
+    """Events, oldest first."""
+
+    docs = fields.List(Variant({event_type: _event(event_type) for event_type in EVENT_TYPES}))
+    nextCursor = fields.String(metadata={"description": "What to send as `after` next time, also at the end."})
+    hasMore = fields.Boolean(metadata={"description": "Whether there are more events already."})

@@ -1,0 +1,140 @@
+"""The history of a company: who changed what, when, and through which interface."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from coaching_service.core.changes import history
+from coaching_service.core.changes.models import DocumentPatch, StoredChange
+from coaching_service.core.changes.undo import is_soft_deletion, public_values
+from coaching_service.core.cursors import CursorPage, Position
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Filter, now
+from coaching_service.core.database.recording import Action, Interface
+from coaching_service.core.errors import NotFound
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.changes.models import ChangeDetails, ChangeSummary, DocumentReference, DocumentValues
+from coaching_service.people.changes.visibility import Visibility, load_visibility
+
+_MAX_READS = 10
+_WAIT_SECONDS, _POLL_SECONDS = 2.0, 0.05
+_ACTIONS: tuple[Action, ...] = ("created", "changed", "deleted")
+_NAMES = {
+    "customer": ("client", "clients"),
+    "workout": ("workout", "workouts"),
+    "hidden_day": ("hidden day", "hidden days"),
+    "metrics_set": ("metric set", "metric sets"),
+    "metrics_assignment": ("metric set of a client", "metric sets of clients"),
+    "metric_value": ("metric value", "metric values"),
+    "form_response": ("form response", "form responses"),
+    "personal_record": ("personal record", "personal records"),
+    "progress_photo": ("set of progress photos", "sets of progress photos"),
+    "nutrition_plan": ("nutrition plan", "nutrition plans"),
+}
+
+
+async def list_changes(
+    ctx: Context,
+    *,
+    limit: int,
+    after: str | None = None,
+    customer_id: ObjectId | None = None,
+    via: Interface | None = None,
+    actor_id: ObjectId | None = None,
+    credential_id: ObjectId | None = None,
+    since: datetime | None = None,
+) -> CursorPage[ChangeSummary]:
+    """Return changes that the caller may see, newest first: at most `limit`, after a cursor.
+
+    `credential_id`: made with this key or grant. Raises InvalidFields for a text that is no cursor.
+    """
+    filters: Filter = {"customerId": customer_id, "via": via, "actor._id": actor_id, "credentialId": credential_id}
+    where = {name: value for name, value in filters.items() if value is not None}
+    if since is not None:
+        where["createdAt"] = {"$gte": since}
+    position = Position(ctx, "changes", {**filters, "since": since}, ("-lastSeq",), after)
+    visibility = await load_visibility(ctx)
+    bound = position.condition()
+    found: list[StoredChange] = []
+    for _ in range(_MAX_READS):
+        read = await history.list_newest(ctx, {**where, **bound}, limit + 1)
+        found += [change for change in read if visibility.allows_change(change)]
+        if len(read) <= limit or len(found) > limit:
+            break
+        bound = {"lastSeq": {"$lt": read[-1]["lastSeq"]}}
+    return position.page(found, limit, _summary)
+
+
+async def read_change(ctx: Context, change_id: ObjectId) -> ChangeDetails:
+    """Return a change with the values before and after. Raises NotFound if the caller may not see such a change."""
+    change = await find_visible(ctx, change_id)
+    patch = await history.load_patch(ctx, change)
+    documents = [
+        _values(reference, document, patch)
+        for reference, document in zip(_references(change), change["documents"], strict=True)
+    ]
+    return {**_summary(change), "documents": documents}
+
+
+async def find_visible(ctx: Context, change_id: ObjectId, visibility: Visibility | None = None) -> StoredChange:
+    """Return a change once it is numbered: waits up to two seconds. Raises NotFound."""
+    visibility = visibility or await load_visibility(ctx)
+    deadline = asyncio.get_running_loop().time() + _WAIT_SECONDS
+    while True:
+        change = await history.find_one(ctx, change_id)
+        if change is None or not visibility.allows_change(change):
+            raise NotFound("change")
+        if "lastSeq" in change or asyncio.get_running_loop().time() > deadline:
+            return change
+        await asyncio.sleep(_POLL_SECONDS)
+
+
+def _summary(change: StoredChange) -> ChangeSummary:
+    return {
+        "_id": change["_id"],
+        "at": change["createdAt"],
+        "actor": change["actor"],
+        "via": change["via"],
+        "operation": change["operation"],
+        "summary": _describe(_references(change)),
+        "customerId": change["customerId"],
+        "batchId": change.get("batchId"),
+        "documents": _references(change),
+        "undoableUntil": _undoable_until(change),
+        "undoneBy": change["undoneBy"],
+    }
+
+
+def _undoable_until(change: StoredChange) -> datetime | None:
+    until = change.get("patchUntil")
+    return until if change["undoable"] and until is not None and until > now() else None
+
+
+def _references(change: StoredChange) -> list[DocumentReference]:
+    return [
+        {
+            "kind": document["kind"],
+            "_id": document["_id"],
+            "action": "deleted" if is_soft_deletion(document) else document["action"],
+        }
+        for document in change["documents"]
+    ]
+
+
+def _describe(documents: Sequence[DocumentReference]) -> str:
+    """A sentence such as `3 workouts created, 1 client changed`."""
+    counts = Counter((document["kind"], document["action"]) for document in documents)
+    parts = []
+    for (kind, action), count in sorted(counts.items(), key=lambda each: _ACTIONS.index(each[0][1])):
+        singular, plural = _NAMES.get(kind, (kind.replace("_", " "), f"{kind.replace('_', ' ')}s"))
+        parts.append(f"{count} {singular if count == 1 else plural} {action}")
+    return ", ".join(parts)
+
+
+def _values(reference: DocumentReference, document: Any, patch: dict[ObjectId, DocumentPatch]) -> DocumentValues:
+    before, after = public_values(document, patch.get(reference["_id"]))
+    return {**reference, "before": before, "after": after}

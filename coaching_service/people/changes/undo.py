@@ -1,0 +1,109 @@
+"""Undoing a change, or all changes of a bulk operation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from coaching_service.core.auth.permissions import CUSTOMERS, Area
+from coaching_service.core.changes import history, undo
+from coaching_service.core.changes.log import interface_of
+from coaching_service.core.changes.models import ChangedDocument, StoredChange
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import now
+from coaching_service.core.database.transactions import transactional
+from coaching_service.core.errors import Conflict, Forbidden, NotFound, ServiceError
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.changes import service
+from coaching_service.people.changes.models import UndoFailure, UndoResult
+from coaching_service.people.changes.visibility import AREAS, load_visibility
+from coaching_service.people.customers import service as customers
+
+
+async def undo_change(ctx: Context, change_id: ObjectId) -> UndoResult:
+    """Restore the documents of a change, or of every change of a batch, as they were before it.
+
+    Each change is undone whole or not at all; those of a batch that cannot be undone are in `failed`. Raises NotFound
+    if the caller may not see such a change, Forbidden without the permission of the reverse operation, Conflict
+    (NOT_UNDOABLE, VERSION_CONFLICT) for a single change that cannot be undone.
+    """
+    batch = await history.list_batch(ctx, change_id)
+    if not batch:
+        change = await service.find_visible(ctx, change_id)
+        return await _undo_single(ctx, change)
+    visibility = await load_visibility(ctx)
+    visible = [change for change in batch if visibility.allows_change(change)]
+    if not visible:
+        raise NotFound("change")
+    return await _undo_batch(ctx, visible)
+
+
+async def _undo_single(ctx: Context, change: StoredChange) -> UndoResult:
+    try:
+        undone_by = await _undo(ctx, change)
+    except undo.DocumentMoved as error:
+        raise error.error() from None
+    return {"changeId": undone_by, "ok": len(change["documents"]), "failed": []}
+
+
+async def _undo_batch(ctx: Context, changes: list[StoredChange]) -> UndoResult:
+    ctx = replace(ctx, batch_id=ObjectId())
+    failed: list[UndoFailure] = []
+    count = 0
+    for change in reversed(changes):
+        try:
+            await _undo(ctx, change)
+        except undo.DocumentMoved as error:
+            failed.append(_failure(error.document_id, error.error()))
+        except ServiceError as error:
+            failed += [_failure(document["_id"], error) for document in change["documents"]]
+        else:
+            count += len(change["documents"])
+    return {"changeId": ctx.batch_id if count else None, "ok": count, "failed": failed}
+
+
+def _failure(document_id: ObjectId, error: ServiceError) -> UndoFailure:
+    return {"documentId": document_id, "code": error.code or error.reason, "message": str(error.message)}
+
+
+async def _undo(ctx: Context, change: StoredChange) -> ObjectId:
+    _require_undoable(ctx, change)
+    for permission in _reverse_permissions(change):
+        if permission not in ctx.caller.permissions:
+            raise Forbidden(f"Missing permission: {permission}")
+    return await _restore(ctx, change)
+
+
+@transactional
+async def _restore(ctx: Context, change: StoredChange) -> ObjectId:
+    if change["customerId"] is not None:
+        await customers.get_visible(ctx, change["customerId"])
+        await customers.lock(ctx, change["customerId"])
+    await undo.restore(ctx, change, await history.load_patch(ctx, change))
+    return ctx.batch_id or ctx.changes.id
+
+
+def _require_undoable(ctx: Context, change: StoredChange) -> None:
+    """Raise Conflict if the change cannot be undone at all, or not by the caller."""
+    until = change.get("patchUntil")
+    if not change["undoable"] or until is None or until <= now():
+        raise Conflict("This change cannot be undone", code="NOT_UNDOABLE")
+    if interface_of(ctx) == "assistant" and change["credentialId"] != ctx.caller.credential_id:
+        raise Conflict("An assistant can undo only what it has changed itself", code="NOT_UNDOABLE")
+    if change["undoneBy"] is not None:
+        raise Conflict("This change has been undone already", code="VERSION_CONFLICT")
+
+
+def _reverse_permissions(change: StoredChange) -> Iterator[str]:
+    """The permissions of the operations that reverse a change."""
+    if change["customerId"] is not None:
+        yield CUSTOMERS.EDIT
+        return
+    for document in change["documents"]:
+        yield _reverse_permission(AREAS[document["kind"]], document)
+
+
+def _reverse_permission(area: Area, document: ChangedDocument) -> str:
+    if document["kind"] == "workout" or (document["action"] == "changed" and not undo.is_soft_deletion(document)):
+        return area.EDIT
+    return area.DELETE if document["action"] == "created" else area.CREATE

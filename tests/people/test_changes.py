@@ -1,0 +1,209 @@
+"""The history of a company, and undo."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.support.client import MONDAY, TUESDAY, UNKNOWN, CoachClient, Reply
+from tests.support.training import block_with, client_path, employee_key, feed_types, log, own_log, path_of, read, task
+
+Json = dict[str, Any]
+
+
+def change_id(reply: Reply) -> str:
+    """The change that a request has made."""
+    return str(reply.headers["X-Change-Id"])
+
+
+async def undo(coach: CoachClient, reply: Reply) -> Reply:
+    """Undo what a request has changed."""
+    return await coach.post(f"/coach/changes/{change_id(reply)}/undo")
+
+
+async def test_change_names_author_interface_and_operation(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    created = await coach.post(client_path(ana, "notes"), {"content": "Hello"})
+    note = created.ok(201)
+    changed = await coach.patch(client_path(ana, "notes", note["_id"]), {"content": "Goodbye"})
+    change = (await coach.get(f"/coach/changes/{change_id(changed)}")).ok()
+    assert change["actor"] == {"type": "key", "_id": str(coach.ctx.caller.id), "name": "Olga Owner"}
+    assert (change["via"], change["operation"], change["customerId"]) == ("apiKey", "updateNote", ana["_id"])
+    assert change["summary"] == "1 note changed"
+    [document] = change["documents"]
+    assert (document["kind"], document["_id"], document["action"]) == ("note", note["_id"], "changed")
+    assert (document["before"], document["after"]) == ({"content": "Hello"}, {"content": "Goodbye"})
+    page = (await coach.get("/coach/changes", customerId=ana["_id"])).ok()
+    assert [each["operation"] for each in page["docs"]] == ["updateNote", "createNote", "createCustomer"]
+    assert page["docs"][0]["undoableUntil"] is not None
+    assert page["docs"][2]["undoableUntil"] is None  # creating a client cannot be undone
+    assert "documents" in page["docs"][0] and "before" not in page["docs"][0]["documents"][0]
+
+
+async def test_requests_that_change_nothing_have_no_change(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    (await coach.put("/coach/customers/archive", {"id": ana["_id"]})).ok()
+    again = await coach.put("/coach/customers/archive", {"id": ana["_id"]})
+    again.ok()
+    assert "X-Change-Id" not in again.headers
+    assert "X-Change-Id" not in (await coach.get(client_path(ana))).headers
+
+
+async def test_changed_fields_are_restored(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana", phone="123")
+    renamed = await coach.patch(client_path(ana), {"name": "Anna", "phone": None})
+    renamed.ok()
+    result = (await undo(coach, renamed)).ok()
+    assert (result["ok"], result["failed"]) == (1, [])
+    restored = (await coach.get(client_path(ana))).ok()
+    assert (restored["name"], restored["phone"], restored["version"]) == ("Ana", "123", 2)
+    assert await coach.names(contains="Ana") == ["Ana"]
+    assert await coach.names(contains="Anna") == []
+    assert (await coach.get(f"/coach/changes/{change_id(renamed)}")).ok()["undoneBy"] == result["changeId"]
+    (await undo(coach, renamed)).refused(409)
+
+
+async def test_archive_is_undone_with_the_counts(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    archived = await coach.put("/coach/customers/archive", {"id": ana["_id"]})
+    assert (await coach.customers())["totalDocs"] == 0
+    (await undo(coach, archived)).ok()
+    assert (await coach.customers())["totalDocs"] == 1
+    assert (await coach.customers(archived="true"))["totalDocs"] == 0
+
+
+async def test_undo_can_be_undone_and_changes_are_undone_in_reverse(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    block = await block_with(coach, ana, task("a"))
+    before = await read(coach, block)
+    added = await coach.post(f"{path_of(block)}/witems", task("b"))
+    moved = await coach.patch(path_of(block), {"date": TUESDAY, "name": "Tuesday"})
+    removed = await coach.delete(f"{path_of(block)}/witems/{block['items'][0]['_id']}")
+    deleted = await coach.delete(path_of(block))
+    undone = await undo(coach, deleted)
+    undone.ok()
+    assert [item["taskFields"]["title"] for item in (await read(coach, block))["items"]] == ["b"]
+    (await undo(coach, moved)).refused(409)  # the item was removed since
+    (await undo(coach, removed)).ok()
+    (await undo(coach, moved)).ok()
+    (await undo(coach, added)).ok()
+    assert without_versions(await read(coach, block)) == without_versions(before)
+    (await coach.post(f"/coach/changes/{undone.json['changeId']}/undo")).refused(409)  # changed since
+
+
+async def test_undo_of_an_undo_changes_again(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    renamed = await coach.patch(client_path(ana), {"name": "Bea"})
+    undone = await undo(coach, renamed)
+    (await undo(coach, undone)).ok()
+    assert (await coach.get(client_path(ana))).ok()["name"] == "Bea"
+    (await undo(coach, renamed)).ok()
+    assert (await coach.get(client_path(ana))).ok()["name"] == "Ana"
+
+
+async def test_log_of_a_coach_is_undone_with_what_follows(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    block = await block_with(coach, ana, task("a"))
+    logged = await log(coach, block, block["items"][0], isCompleted=True)
+    logged.ok()
+    assert await feed_types(coach, ana) == ["item_logged", "workout_completed"]
+    (await undo(coach, logged)).ok()
+    assert (await read(coach, block))["isCompleted"] is False
+    assert await feed_types(coach, ana) == []
+
+
+async def test_own_log_of_a_client_cannot_be_undone(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    block = await block_with(coach, ana, task("a"))
+    client = await coach.as_client(ana)
+    logged = await own_log(client, block, block["items"][0], isCompleted=True)
+    logged.ok()
+    assert (await undo(coach, logged)).refused(409)["code"] == "NOT_UNDOABLE"
+    change = (await coach.get(f"/coach/changes/{change_id(logged)}")).ok()
+    assert (change["via"], change["actor"]["type"], change["undoableUntil"]) == ("client", "client", None)
+    assert change["documents"][0]["before"] is None
+
+
+async def test_bulk_is_one_batch(coach: CoachClient) -> None:
+    ids = [(await coach.create_customer(name))["_id"] for name in ("Ana", "Bea", "Cai")]
+    added = await coach.post("/coach/customers/bulk/groups-add", {"ids": ids, "groups": ["Team"]})
+    added.ok()
+    (await coach.patch(f"/coach/customers/{ids[1]}", {"groups": ["Other"]})).ok()
+    result = (await undo(coach, added)).ok()
+    assert (result["ok"], [(each["documentId"], each["code"]) for each in result["failed"]]) == (
+        2,
+        [(ids[1], "VERSION_CONFLICT")],
+    )
+    groups = [customer["customerRoleData"]["groups"] for customer in (await coach.customers())["docs"]]
+    assert groups == [[], ["Other"], []]
+    page = (await coach.get("/coach/changes", limit=100)).ok()
+    assert sum(change["batchId"] == change_id(added) for change in page["docs"]) == 3
+
+
+async def test_undo_needs_the_permission_and_the_client_in_scope(
+    coach: CoachClient, other_company: CoachClient
+) -> None:
+    ana = await coach.create_customer()
+    renamed = await coach.patch(client_path(ana), {"name": "Bea"})
+    viewer = coach.with_key(await employee_key(coach, "customers.view", scope="all"))
+    (await undo(viewer, renamed)).refused(403, "customers.edit")
+    scoped = coach.with_key(await employee_key(coach, "customers.view", "customers.edit"))
+    unknown = (await coach.post(f"/coach/changes/{UNKNOWN}/undo")).refused(404)
+    assert (await undo(scoped, renamed)).refused(404) == unknown
+    assert (await undo(other_company, renamed)).refused(404) == unknown
+    (await other_company.get(f"/coach/changes/{change_id(renamed)}")).refused(404)
+    program = await coach.post("/coach/programs", {"name": "Strength"})
+    editor = coach.with_key(await employee_key(coach, "customers.view", "programs.view", "programs.edit"))
+    (await undo(editor, program)).refused(403, "programs.delete")
+
+
+async def test_deleted_client_leaves_only_that_it_was_deleted(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    deleted = await coach.delete(client_path(ana))
+    change = (await coach.get(f"/coach/changes/{change_id(deleted)}")).ok()
+    assert (change["customerId"], change["undoableUntil"]) == (None, None)
+    assert change["documents"] == [
+        {"kind": "customer", "_id": ana["_id"], "action": "deleted", "before": None, "after": None}
+    ]
+    assert (await undo(coach, deleted)).refused(409)["code"] == "NOT_UNDOABLE"
+
+
+async def test_deleted_library_entries_are_restored(coach: CoachClient) -> None:
+    exercise = await coach.create_exercise("Sled push")
+    form = (await coach.post("/coach/forms", {"name": "F", "questions": [{"label": "Q", "type": "text"}]})).ok(201)
+    program = (await coach.post("/coach/programs", {"name": "Strength"})).ok(201)
+    day = (await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "Push", "day": 1})).ok(201)
+    deletions = [
+        await coach.delete(path)
+        for path in (
+            f"/exercises/{exercise['_id']}",
+            f"/coach/forms/{form['_id']}",
+            f"/coach/programs/{program['_id']}",
+        )
+    ]
+    for deleted in deletions:
+        (await undo(coach, deleted)).ok()
+    assert (await coach.get(f"/exercises/{exercise['_id']}")).ok()["name"] == "Sled push"
+    assert (await coach.get(f"/coach/forms/{form['_id']}")).ok()["questions"] == form["questions"]
+    blocks = (await coach.get(f"/coach/programs/{program['_id']}/wblock", startDay=1, endDay=7)).ok()
+    assert [block["_id"] for block in blocks] == [day["_id"]]
+
+
+async def test_large_patch_is_stored_in_parts(coach: CoachClient, monkeypatch: Any) -> None:
+    monkeypatch.setattr("coaching_service.core.changes.log.MAX_PATCH_BYTES", 1_500)
+    ana = await coach.create_customer()
+    blocks = [{"name": f"Block {n}", "date": MONDAY, "items": [task("x" * 200)]} for n in range(6)]
+    created = await coach.post(client_path(ana, "wblocks/batch"), {"blocks": blocks})
+    created.ok(201)
+    stored = await coach.ctx.db["changes"].find_one(
+        {"companyId": coach.ctx.company_id, "operation": {"$ne": "createCustomer"}}
+    )
+    assert stored is not None and stored["parts"] > 1 and "patch" not in stored
+    (await undo(coach, created)).ok()
+    calendar = await coach.get(client_path(ana, "wblock"), startDate=MONDAY, endDate=MONDAY)
+    assert calendar.ok() == []
+
+
+def without_versions(block: Json) -> Json:
+    """A block without what an undo changes."""
+    items = [{name: value for name, value in item.items() if name != "version"} for item in block["items"]]
+    return {name: value for name, value in block.items() if name not in ("version", "updatedAt")} | {"items": items}

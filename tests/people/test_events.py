@@ -1,0 +1,122 @@
+"""Events of a company: numbered in commit order, read by cursor."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.support.client import CoachClient
+from tests.support.training import block_with, client_path, employee_key, log, task
+
+Json = dict[str, Any]
+
+
+async def events(coach: CoachClient, **query: Any) -> Json:
+    """A page of events."""
+    page: Json = (await coach.get("/coach/events", **{"limit": 100, **query})).ok()
+    return page
+
+
+async def test_events_are_numbered_in_order(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    (await coach.post(client_path(ana, "notes"), {"content": "Hello"})).ok(201)
+    first = await events(coach, limit=1, wait=20)
+    second = await events(coach, after=first["nextCursor"], wait=20)
+    assert [event["type"] for event in (*first["docs"], *second["docs"])] == ["customer.created", "note.created"]
+    assert [event["seq"] for event in (*first["docs"], *second["docs"])] == [1, 2]
+
+
+async def test_waiting_ends_with_the_next_event(coach: CoachClient) -> None:
+    start = (await events(coach))["nextCursor"]
+    waiting = asyncio.create_task(events(coach, after=start, wait=25))
+    ana = await coach.create_customer()
+    page = await asyncio.wait_for(waiting, 20)
+    assert [(event["type"], event["customerId"]) for event in page["docs"]] == [("customer.created", ana["_id"])]
+    assert (await events(coach, after=page["nextCursor"])) == {
+        "docs": [],
+        "nextCursor": page["nextCursor"],
+        "hasMore": False,
+    }
+
+
+async def test_events_are_filtered_by_type_client_and_scope(coach: CoachClient, other_company: CoachClient) -> None:
+    ana, bo = await coach.create_customer("Ana"), await coach.create_customer("Bo")
+    program = (await coach.post("/coach/programs", {"name": "Strength"})).ok(201)
+    (await coach.put("/coach/customers/archive", {"id": bo["_id"]})).ok()
+    await numbered(coach, 4)
+
+    async def types(reader: CoachClient, **query: Any) -> list[tuple[str, str | None]]:
+        return [(event["type"], event["customerId"]) for event in (await events(reader, **query))["docs"]]
+
+    assert await types(coach) == [
+        ("customer.created", ana["_id"]),
+        ("customer.created", bo["_id"]),
+        ("program.created", None),
+        ("customer.archived", bo["_id"]),
+    ]
+    assert await types(coach, types=["customer.archived", "program.created"]) == [
+        ("program.created", None),
+        ("customer.archived", bo["_id"]),
+    ]
+    assert await types(coach, customerId=ana["_id"]) == [("customer.created", ana["_id"])]
+    assert await types(other_company) == []
+    scoped = coach.with_key(await employee_key(coach, "customers.view", "programs.view"))
+    assert await types(scoped) == [("program.created", None)]
+    without_programs = coach.with_key(await employee_key(coach, "customers.view", scope="all"))
+    assert ("program.created", None) not in await types(without_programs)
+    [created] = [event for event in (await events(coach))["docs"] if event["type"] == "program.created"]
+    assert created["data"] == {"programId": program["_id"]}
+
+
+async def test_cursor_older_than_30_days_is_gone(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    await numbered(coach, 1)
+    old = {"companyId": coach.ctx.company_id}
+    long_ago = datetime.now(UTC).replace(tzinfo=None) - timedelta(days=31)
+    await coach.ctx.db["changes"].update_many(old, {"$set": {"createdAt": long_ago}})
+    (await coach.get("/coach/events", limit=10, after="0")).refused(410)
+    (await coach.post(client_path(ana, "notes"), {"content": "Hello"})).ok(201)
+    page = await events(coach, wait=20)
+    assert [event["type"] for event in page["docs"]] == ["note.created"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {},
+        {"limit": 0},
+        {"limit": 501},
+        {"limit": 1, "after": "x"},
+        {"limit": 1, "after": "-1"},
+        {"limit": 1, "wait": 26},
+        {"limit": 1, "types": "customer.renamed"},
+        {"limit": 1, "customerId": "x"},
+    ],
+)
+async def test_invalid_queries_are_refused(coach: CoachClient, query: Json) -> None:
+    (await coach.get("/coach/events", **query)).refused(400)
+
+
+async def test_events_hold_no_free_text(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Secretname", surname="Hidden")
+    (await coach.post(client_path(ana, "notes"), {"content": "Secretname has a bad knee"})).ok(201)
+    block = await block_with(coach, ana, task("Secretname walks"), name="Secretname Legs")
+    (await log(coach, block, block["items"][0], comment="Secretname is tired")).ok()
+    await numbered(coach, 6)
+    page = await coach.get("/coach/events", limit=100)
+    types = [event["type"] for event in page.ok()["docs"]]
+    assert types[:2] == ["customer.created", "note.created"]
+    assert {"workout.created", "workout.updated", "item.logged", "workout.completed"} <= set(types)
+    assert b"Secretname" not in page.raw
+
+
+async def numbered(coach: CoachClient, count: int) -> None:
+    """Wait until so many events are numbered."""
+    cursor, met = None, 0
+    while met < count:
+        page = await events(coach, wait=20, **({"after": cursor} if cursor else {}))
+        assert page["docs"], f"{met} of {count} events after 20 seconds"
+        cursor, met = page["nextCursor"], met + len(page["docs"])
