@@ -33,12 +33,17 @@ async def profiling(coach: CoachClient) -> AsyncIterator[Profile]:
     async def entries() -> list[dict[str, Any]]:
         collections = {f"{db.name}.{name}" for name in declared_collections()}
         profile = await db["system.profile"].find({"ns": {"$in": list(collections)}}).to_list(None)
-        return [entry for entry in profile if "planSummary" in entry]
+        return [entry for entry in profile if "planSummary" in entry and not _is_change_stream(entry)]
 
     try:
         yield entries
     finally:
         await db.command("profile", 0)
+
+
+def _is_change_stream(entry: dict[str, Any]) -> bool:
+    """Whether an entry is about a change stream, which reads the oplog."""
+    return "$changeStream" in str(entry.get("originatingCommand", entry.get("command")))
 
 
 def is_efficient(entry: dict[str, Any]) -> bool:

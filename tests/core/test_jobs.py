@@ -296,7 +296,7 @@ async def test_erasing_a_client_removes_all_its_records(coach: CoachClient) -> N
     # Without the standing jobs, some of which are due again within these minutes.
     steps = {kind: step for kind, step in features.STEPS.items() if kind not in features.STANDING_JOBS}
     assert await run_due(services, steps, at=now() + timedelta(minutes=3)) >= 2
-    assert await naming(services, erased, "zebulon") == []
+    assert await naming(services, erased, "zebulon") == ["changes"]  # that the client was deleted
     assert await naming(services, other, "yolanda") == before == ["changes", "customers", "replays", "workoutBlocks"]
 
 
@@ -307,7 +307,7 @@ async def test_erasing_continues_after_an_interruption(idle: Services) -> None:
     client = (await customers.create(ctx, {"name": "Zebulon"}))["_id"]
     await _blocks(idle, owner, client, 501)
     await customers.erase(ctx, client)
-    assert await naming(idle, str(client), "zebulon") == ["jobs", "workoutBlocks"]
+    assert await naming(idle, str(client), "zebulon") == ["changes", "jobs", "workoutBlocks"]
 
     async def interrupted(services: Services, arguments: Document) -> RunAgain | None:
         assert await erasure.erase_customer(services, arguments) == RunAgain()
@@ -315,13 +315,14 @@ async def test_erasing_continues_after_an_interruption(idle: Services) -> None:
 
     with pytest.raises(asyncio.CancelledError):
         await run_due(idle, {erasure.ERASE_CUSTOMER: interrupted})
-    assert await idle.db["workoutBlocks"].count_documents({}) == 1
+    assert await idle.db["changes"].count_documents({"customerId": client}) == 0
+    assert await idle.db["workoutBlocks"].count_documents({}) == 501
     assert await run_due(idle, features.STEPS) == 0, "its lease has not ended"
 
-    assert await run_due(idle, features.STEPS, at=now() + timedelta(minutes=1, seconds=1)) == 2
-    assert await naming(idle, str(client)) == ["jobs"]
+    assert await run_due(idle, features.STEPS, at=now() + timedelta(minutes=1, seconds=1)) == 3
+    assert await naming(idle, str(client)) == ["changes", "jobs"]
     assert await run_due(idle, features.STEPS, at=now() + timedelta(minutes=3)) == 1
-    assert await naming(idle, str(client)) == []
+    assert await naming(idle, str(client)) == ["changes"]  # that the client was deleted
 
 
 async def _blocks(services: Services, owner: Principal, client: ObjectId, number: int) -> None:

@@ -14,6 +14,7 @@ from pymongo import UpdateOne
 from pymongo.errors import DuplicateKeyError, OperationFailure
 
 from coaching_service.core.changes.numbering.models import ChangeCounter, NewChange, Position, SequencerState, Start
+from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.transactions import in_transaction
@@ -32,7 +33,9 @@ _state = Documents[SequencerState](
     "sequencer", secret=True, cross_company_reason="one process numbers the changes of all companies"
 )
 _counters = Documents[ChangeCounter](
-    "changeCounters", secret=True, cross_company_reason="the sequencer counts the changes of all companies"
+    "changeCounters",
+    (Index(()),),
+    secret=True, cross_company_reason="the sequencer counts the changes of all companies"
 )
 
 
