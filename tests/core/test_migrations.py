@@ -251,7 +251,7 @@ async def test_authors_are_taken_from_the_activity_feed(old_database: Services) 
         ]
     )
 
-    await migrate(db, old_database.vault, STEPS[:8])
+    await migrate(db, old_database.vault, migrations.STEPS[:8])
 
     stored = [await db["notes"].find_one({"_id": note["_id"]}) for note in notes]
     flags = {"isPinned": False, "isHealth": False}

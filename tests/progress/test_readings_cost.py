@@ -10,6 +10,7 @@ from typing import Any
 from coaching_service.core.ids import ObjectId
 from tests.contract.test_queries import profiling
 from tests.support.client import CoachClient
+from tests.support.service_process import until
 from tests.support.three_years import DAYS, EXERCISES, FIRST, ITEMS_A_DAY, LAST, Years, train
 
 ALL_YEARS = f"startDate={FIRST}&endDate={LAST}"
@@ -68,6 +69,10 @@ async def test_reads_of_three_years_examine_only_what_they_return(coach: CoachCl
     coach.checks = False
     years = await train(coach.ctx, ObjectId((await coach.create_customer("Ana"))["_id"]))
 
+    async def are_numbered() -> bool:
+        return await coach.ctx.db["changes"].find_one({"pending": True}) is None
+
+    await until(are_numbered, "the changes have numbers: the sequencer no longer works beside the requests")
     for path, bounds in readings(years).items():
         check(path, await examined(coach, "GET", years.path + path), *bounds)
 

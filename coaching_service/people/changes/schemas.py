@@ -216,7 +216,7 @@ class NoteNotificationData(Output):
 class MessageNotificationData(Output):
     """The message."""
 
-    messageId = Identifier()
+    messageId = Identifier(metadata={"description": "The message."})
 
 
 class ProgramNotificationData(Output):
@@ -253,7 +253,7 @@ class MetricSetNotificationData(Output):
 class TemplateNotificationData(Output):
     """The workout template."""
 
-    templateId = Identifier()
+    templateId = Identifier(metadata={"description": "The workout template."})
 
 
 _DATA: dict[str, type[Output]] = {

@@ -35,7 +35,8 @@ _state = Documents[SequencerState](
 _counters = Documents[ChangeCounter](
     "changeCounters",
     (Index(()),),
-    secret=True, cross_company_reason="the sequencer counts the changes of all companies"
+    secret=True,
+    cross_company_reason="the sequencer counts the changes of all companies",
 )
 
 
