@@ -139,8 +139,8 @@ async def find_patch(ctx: Context, change_id: ObjectId) -> list[DocumentPatch]:
 
 async def find_parts(ctx: Context, change_id: ObjectId) -> list[DocumentPatch]:
     """Return the patch that is stored in parts."""
-    found = await parts.find(ctx, {"changeId": change_id}, sort=("number",))
-    return [patch for part in found for patch in part["patch"]]
+    stored_parts = await parts.find(ctx, {"changeId": change_id}, sort=("number",))
+    return [patch for part in stored_parts for patch in part["patch"]]
 
 
 async def find_restored_version(
@@ -149,8 +149,8 @@ async def find_restored_version(
     """Return the earlier version whose state the undo that made `version` has restored; None if no undo made it."""
     element = {"_id": document_id, "toVersion": version, "restoredVersion": {"$exists": True}}
     where = {"customerId": customer_id, "documents": {"$elemMatch": element}}
-    found = await changes.find(ctx, where, sort=("-lastSeq",), limit=1, fields=("documents",))
-    for document in found[0]["documents"] if found else ():
+    undo_changes = await changes.find(ctx, where, sort=("-lastSeq",), limit=1, fields=("documents",))
+    for document in undo_changes[0]["documents"] if undo_changes else ():
         if document["_id"] == document_id:
             return document.get("restoredVersion")
     return None
@@ -187,7 +187,7 @@ async def find_feed_page(ctx: Context, customer_id: ObjectId, *, skip: int, limi
     where = {"customerId": customer_id, "feedCount": {"$gt": 0}}
     only_count = {"$project": {"_id": 0, "feedCount": 1}}
     entry = {name: f"$feed.{name}" for name in ("_id", "type", "data")}
-    found, counted = await gather_reads(
+    entries, counted = await gather_reads(
         ctx,
         changes.aggregate(
             ctx,
@@ -206,4 +206,4 @@ async def find_feed_page(ctx: Context, customer_id: ObjectId, *, skip: int, limi
             ctx, where, only_count, {"$group": {"_id": None, "total": {"$sum": "$feedCount"}}}, hint=_BY_FEED
         ),
     )
-    return found, counted[0]["total"] if counted else 0
+    return entries, counted[0]["total"] if counted else 0

@@ -109,10 +109,10 @@ class Documents(RecordedCollection[D]):
 
     async def find_whole(self, ctx: Context, identifier: ObjectId) -> Document | None:
         """Return all fields of a document of the company, private ones included; None if there is none."""
-        found: Document | None = await self._in(ctx).find_one(
+        stored: Document | None = await self._in(ctx).find_one(
             self.write_filter(ctx, {"_id": identifier}), session=ctx.session
         )
-        return found
+        return stored
 
     async def reinsert(self, ctx: Context, document: Mapping[str, Any]) -> None:
         """Store a deleted document again, with the next version. Raises DuplicateKeyError if it is there."""

@@ -59,14 +59,14 @@ async def list_changes(
     position = Position(ctx, "changes", {**filters, "since": since}, ("-lastSeq",), after)
     visibility = await load_visibility(ctx)
     bound = position.condition()
-    found: list[StoredChange] = []
+    page: list[StoredChange] = []
     for _ in range(_MAX_READS):
         read = await history.list_newest(ctx, {**where, **bound}, limit + 1)
-        found += [change for change in read if visibility.allows_change(change)]
-        if len(read) <= limit or len(found) > limit:
+        page += [change for change in read if visibility.allows_change(change)]
+        if len(read) <= limit or len(page) > limit:
             break
         bound = {"lastSeq": {"$lt": read[-1]["lastSeq"]}}
-    return position.page(found, limit, _summary)
+    return position.page(page, limit, _summary)
 
 
 async def read_change(ctx: Context, change_id: ObjectId) -> ChangeDetails:
