@@ -143,6 +143,42 @@ async def insert_conversations(ctx: Context, count: int) -> None:
         await store.add_to_conversation(ctx, stored, "client" if number % 10 else "company")
 
 
+async def test_operations_on_many_days_do_not_scan_collections(coach: CoachClient) -> None:
+    squat, press = await coach.create_exercise("Squat"), await coach.create_exercise("Press")
+    item = {"type": "EXERCISE", "exerciseId": squat["_id"], "exerciseSets": [{"type": "reps_load", "load": 60}]}
+    blocks = [{"name": "Legs", "date": f"20{year}-03-02", "items": [item]} for year in range(26, 96)]
+    for name in ("Bo", "Cy", "Di"):
+        other = await coach.create_customer(name)
+        (await coach.post(f"/coach/customers/{other['_id']}/wblocks/batch", {"blocks": blocks})).ok(201)
+    ana = await coach.create_customer("Ana")
+    path = f"/coach/customers/{ana['_id']}"
+    (await coach.post(f"{path}/wblocks/batch", {"blocks": blocks})).ok(201)
+    week: dict[str, Any] = {"startDate": MONDAY, "endDate": "2026-03-08"}
+    heavier = {"progression": {"load": {"add": 5}}}
+
+    async with profiling(coach) as profile:
+        copy = {**week, **heavier, "targetDate": "2026-03-09", "repeat": 4, "onConflict": "replace"}
+        (await coach.post(f"{path}/schedule/copy", copy)).ok(201)
+        (await coach.post(f"{path}/schedule/adjust", {**week, **heavier})).ok()
+        replacement = {"exerciseId": squat["_id"], "withExerciseId": press["_id"], "startDate": "2090-01-01"}
+        assert (await coach.post(f"{path}/schedule/replace-exercise", replacement)).ok()["items"] == 6
+        (await coach.post(f"{path}/schedule/clear", week)).ok()
+        calendar = {"customerId": ana["_id"], "startDate": "2026-03-09", "endDate": "2026-04-05", "name": "Base"}
+        program = (await coach.post("/coach/programs/from-calendar", calendar)).ok(201)
+        days = {"startDay": 1, "endDay": 28, "targetDay": 29}
+        (await coach.post(f"/coach/programs/{program['_id']}/copy-days", days)).ok(201)
+        body = {"customerId": ana["_id"], "startDate": MONDAY, "weekdays": [1, 3]}
+        assigned = (await coach.post(f"/coach/programs/{program['_id']}/assign", body)).ok(201)
+        assert len((await coach.get(f"{path}/programs")).ok()) == 1
+        end = {"removeUpcoming": True}
+        (await coach.post(f"{path}/programs/{assigned['assignmentId']}/end", end)).ok()
+        (await coach.post(f"{path}/wblocks/shift", {"from": "2094-01-01", "days": 1})).ok()
+        entries = await profile()
+
+    assert len(entries) > 30
+    assert_efficient([entry for entry in entries if "workoutBlocks" in entry["ns"] or "programAss" in entry["ns"]])
+
+
 async def test_export_and_erasure_do_not_scan_collections(coach: CoachClient, other_company: CoachClient) -> None:
     """Also when other companies have more documents and newer ones."""
     clients = [await company.create_customer() for company in (coach, coach, other_company)]

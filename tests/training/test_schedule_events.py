@@ -13,12 +13,14 @@ from coaching_service.core.events import EventBus
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.programs import service as programs
+from coaching_service.training.schedule import service as schedule
+from coaching_service.training.schedule.models import CopyRequest
 from coaching_service.training.templates import service as templates
 from coaching_service.training.workouts import block_batches, item_service
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.events import CompletedWorkChanged, RecordedItemsRescheduled, ScheduleChanged
 from coaching_service.training.workouts.item_schemas import ITEM_CHANGE
-from coaching_service.training.workouts.models import Block, ItemInput
+from coaching_service.training.workouts.models import Block, ItemInput, NewBlock
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
 from tests.support.client import MONDAY, TUESDAY, CoachClient
 
@@ -87,6 +89,30 @@ async def _shift(recorder: Recorder) -> None:
     await workouts.shift(recorder.ctx, recorder.calendar, MONDAY, 7)
 
 
+async def _create_many(recorder: Recorder) -> None:
+    block: NewBlock = {"name": "Arms", "date": TUESDAY, "isRest": False, "items": [TASK]}
+    await schedule.create_blocks(recorder.ctx, recorder.calendar, [block, block])
+
+
+async def _copy_days(recorder: Recorder) -> None:
+    await schedule.copy_days(recorder.ctx, recorder.calendar, CopyRequest(MONDAY, MONDAY, TUESDAY, repeat=2))
+
+
+async def _clear(recorder: Recorder) -> None:
+    await schedule.clear(recorder.ctx, recorder.calendar, MONDAY, TUESDAY)
+
+
+async def _end_program(recorder: Recorder) -> None:
+    program = await programs.create(recorder.ctx, {"name": "Base", "description": None, "tags": []})
+    plan = programs.ProgramPlan(program["_id"])
+    await workouts.create(recorder.ctx, plan, {"name": "Day 1", "day": 1, "isRest": False})
+    customer_id = recorder.calendar.customer_id
+    assigned = await assignments.assign(recorder.ctx, program["_id"], customer_id, "2999-01-01")
+    recorder.events.clear()
+    assert assigned["assignmentId"] is not None
+    await assignments.end(recorder.ctx, customer_id, assigned["assignmentId"], remove_upcoming=True)
+
+
 async def _add_item(recorder: Recorder) -> None:
     await item_service.add_item(recorder.ctx, recorder.calendar, recorder.block["_id"], TASK)
 
@@ -129,6 +155,10 @@ async def _apply_template(recorder: Recorder) -> None:
         _delete,
         _copy,
         _shift,
+        _create_many,
+        _copy_days,
+        _clear,
+        _end_program,
         _add_item,
         _remove_item,
         _move_item,
@@ -152,4 +182,11 @@ async def test_change_of_name_is_not_a_change_of_schedule(recorder: Recorder) ->
 async def test_failed_change_publishes_nothing(recorder: Recorder) -> None:
     with pytest.raises(NotFound):
         await workouts.remove(recorder.ctx, recorder.calendar, ObjectId())
+    assert recorder.published == []
+
+
+async def test_a_dry_run_publishes_nothing(recorder: Recorder) -> None:
+    ctx, calendar = recorder.ctx, recorder.calendar
+    await schedule.copy_days(ctx, calendar, CopyRequest(MONDAY, MONDAY, TUESDAY), dry_run=True)
+    await schedule.clear(ctx, calendar, MONDAY, TUESDAY, dry_run=True)
     assert recorder.published == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -426,3 +427,37 @@ async def test_blocks_of_check_ins_are_ignored(coach: CoachClient) -> None:
         ("Check-in", NEXT_MONDAY),
         ("Legs", "2026-03-17"),
     ]
+
+
+# --- at the same time ------------------------------------------------------------------------------------------------
+
+
+async def test_of_copies_at_the_same_time_only_one_takes_a_free_day(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    await batch(coach, ana, {"name": "Legs", "date": MONDAY, "items": [task()]})
+    body = {**WEEK, "targetDate": NEXT_MONDAY, "onConflict": "skip"}
+    results = await asyncio.gather(*(operate(coach, ana, "copy", **body) for _ in range(4)))
+    assert sorted(len(result["created"]) for result in results) == [0, 0, 0, 1]
+    assert len(await coach.calendar(ana, NEXT_MONDAY, NEXT_SUNDAY)) == 1
+
+
+@pytest.mark.parametrize("operation", ["adjust", "clear", "replace-exercise"])
+async def test_a_log_at_the_same_time_is_never_lost(coach: CoachClient, operation: str) -> None:
+    squat, press = await coach.create_exercise("Squat"), await coach.create_exercise("Press")
+    bodies: dict[str, Json] = {
+        "adjust": {**WEEK, "progression": HEAVIER},
+        "clear": WEEK,
+        "replace-exercise": {"exerciseId": squat["_id"], "withExerciseId": press["_id"], "startDate": MONDAY},
+    }
+    for _ in range(5):
+        ana = await coach.create_customer()
+        [block] = (await batch(coach, ana, {"name": "A", "date": MONDAY, "items": [exercise_of(squat)]}))["created"]
+        done = {"customerSets": [{"reps": 8, "load": 60}]}
+        logged, _ = await asyncio.gather(
+            log(coach, block, block["items"][0], **done), operate(coach, ana, operation, **bodies[operation])
+        )
+        calendar = await coach.calendar(ana)
+        if logged.status == 404:
+            assert (operation, calendar) == ("clear", [])
+        else:
+            assert calendar[0]["items"][0]["customerSets"][0]["load"] == logged.ok()["customerSets"][0]["load"] == 60

@@ -152,7 +152,8 @@ async def end(ctx: Context, customer_id: ObjectId, assignment_id: ObjectId, *, r
     if not remove_upcoming:
         return 0
     owner = ClientCalendar(customer_id)
-    upcoming = await block_batches.read_assigned_days(ctx, owner, assignment_id, {"$gte": today})
+    program_id = assignment["programId"]
+    upcoming = await block_batches.read_assigned_days(ctx, owner, program_id, assignment_id, {"$gte": today})
     removed = [block["_id"] for block in upcoming if has_nothing_done(block)]
     await block_batches.write(ctx, owner, Batch(removed=removed), [])
     return len(removed)

@@ -63,10 +63,11 @@ async def read_days(ctx: Context, owner: ScheduleOwner, days: Filter, limit: int
 
 
 async def read_assigned_days(
-    ctx: Context, owner: ScheduleOwner, assignment_id: ObjectId, days: Filter
+    ctx: Context, owner: ScheduleOwner, program_id: ObjectId, assignment_id: ObjectId, days: Filter
 ) -> list[DayBlock]:
     """Return the blocks of an assignment on days that satisfy a filter; the owner's access has been checked."""
-    return await store.find_days(ctx, owner.block_filter | {"assignmentId": assignment_id}, owner.day_field, days)
+    assigned = owner.block_filter | {"programId": program_id, "assignmentId": assignment_id}
+    return await store.find_days(ctx, assigned, owner.day_field, days, hint=store.BY_PROGRAM)
 
 
 async def create_block(

@@ -52,6 +52,8 @@ blocks = Documents[StoredBlock](
     history=History("workout", _event, ("customerId", "programId", "date"), omit=("done",)),
 )
 
+BY_PROGRAM = blocks.indexes[1].name
+
 
 def _time_position() -> int:
     """Return the position of a block created now (microseconds): after those created earlier."""
@@ -89,13 +91,16 @@ async def find_with_exercise(
     return await blocks.find(ctx, condition, sort=(day_field, "_id"), limit=limit)
 
 
-async def find_days(ctx: Context, owner: Filter, day_field: str, days: Filter, limit: int = 0) -> list[DayBlock]:
+async def find_days(
+    ctx: Context, owner: Filter, day_field: str, days: Filter, limit: int = 0, *, hint: str | None = None
+) -> list[DayBlock]:
     """Return the owner's blocks whose `day_field` satisfies `days`, in order, without what is planned in them."""
     names = ("name", "date", "day", "position", "checkInId", *SESSION_FIELDS)
     fields = (*names, *(f"items.{name}" for name in RECORDED_FIELDS))
     sort = (day_field, "position", "_id")
     return cast(
-        "list[DayBlock]", await blocks.find(ctx, owner | {day_field: days}, sort=sort, limit=limit, fields=fields)
+        "list[DayBlock]",
+        await blocks.find(ctx, owner | {day_field: days}, sort=sort, limit=limit, fields=fields, hint=hint),
     )
 
 

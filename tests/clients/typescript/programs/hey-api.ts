@@ -25,8 +25,9 @@ const { data: exercises } = await listExercises({ query: { pageSize: 1, pageNum:
 const exercise = present(exercises.docs[0], "an exercise");
 const path = { customerId: customer._id };
 const { data: block } = await createWorkoutBlock({ path, body: { name: "Lower body", date: monday }, throwOnError });
+const blockId = present(block._id, "the identifier of the block");
 const { data: item } = await createWorkoutItem({
-  path: { ...path, wblockId: block._id },
+  path: { ...path, wblockId: blockId },
   body: {
     type: "EXERCISE",
     exerciseId: exercise._id,
@@ -35,7 +36,7 @@ const { data: item } = await createWorkoutItem({
   throwOnError,
 });
 const { data: logged } = await logWorkoutItem({
-  path: { ...path, wblockId: block._id, witemId: item._id },
+  path: { ...path, wblockId: blockId, witemId: item._id },
   body: { type: "EXERCISE", customerSets: [{ reps: 8, load: 60 }] },
   throwOnError,
 });

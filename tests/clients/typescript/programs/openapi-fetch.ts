@@ -24,10 +24,11 @@ const block = present(
   ).data,
   "the block",
 );
+const blockId = present(block._id, "the identifier of the block");
 const item = present(
   (
     await client.POST("/coach/customers/{customerId}/wblocks/{wblockId}/witems", {
-      params: { path: { customerId: customer._id, wblockId: block._id } },
+      params: { path: { customerId: customer._id, wblockId: blockId } },
       body: {
         type: "EXERCISE",
         exerciseId: exercise._id,
@@ -42,7 +43,7 @@ const [variable] = present(item.exerciseSets[0], "the set").variables;
 equal(variable?.value.type === "range" && variable.value.max, 10, "planned repetitions");
 
 const logged = await client.PUT("/coach/customers/{customerId}/wblocks/{wblockId}/witems/{witemId}/log", {
-  params: { path: { customerId: customer._id, wblockId: block._id, witemId: item._id } },
+  params: { path: { customerId: customer._id, wblockId: blockId, witemId: item._id } },
   body: { type: "EXERCISE", customerSets: [{ reps: 8, load: 60 }] },
 });
 equal(present(logged.data, "the log").isCompleted, true, "completed");

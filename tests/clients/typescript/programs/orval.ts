@@ -30,9 +30,10 @@ if (exercises.status !== 200) throw new Error(JSON.stringify(exercises.data));
 const exercise = present(exercises.data.docs[0], "an exercise");
 const scheduled = await createWorkoutBlock(customerId, { name: "Lower body", date: monday }, options);
 const block = CreateWorkoutBlockResponse.parse(scheduled.data);
+const blockId = present(block._id, "the identifier of the block");
 const added = await createWorkoutItem(
   customerId,
-  block._id,
+  blockId,
   {
     type: "EXERCISE",
     exerciseId: exercise._id,
@@ -42,7 +43,7 @@ const added = await createWorkoutItem(
 );
 const item = CreateWorkoutItemResponse.parse(added.data);
 const body = { type: "EXERCISE" as const, customerSets: [{ reps: 8, load: 60 }] };
-const logged = await logWorkoutItem(customerId, block._id, item._id, body, options);
+const logged = await logWorkoutItem(customerId, blockId, item._id, body, options);
 equal(LogWorkoutItemResponse.parse(logged.data).isCompleted, true, "completed");
 
 const photo = await createProgressPhoto(
