@@ -16,7 +16,7 @@ from typing import IO
 MP4, WEBM = "video/mp4", "video/webm"
 VIDEO_TYPES = (MP4, WEBM)
 
-_MAX_ENTRIES = 500_000  # boxes or elements; half an hour recorded by a browser has about 150,000
+_MAX_ENTRIES = 200_000  # boxes or elements; half an hour recorded by a browser has about 150,000
 _ZEROS = bytes(64 * 1024)
 
 
