@@ -31,7 +31,7 @@ _BY_STATUS = {
     409: ("Changed by another user", "Go back, reload the page and repeat your change."),
     413: ("Too much data", "Send less at a time."),
     429: ("Too many attempts", "Wait a moment before you try again."),
-    503: ("Temporarily unavailable", "The database cannot be reached. Try again shortly."),
+    503: ("Temporarily unavailable", "Try again shortly."),
 }
 _DEFAULT = ("Something went wrong", "This is our fault. Try again; if the problem persists, contact support.")
 _NOT_A_COACH = (

@@ -10,6 +10,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from pymongo.errors import AutoReconnect
 
 from coaching_service.authentication import authenticate
 from coaching_service.core.auth.access import public
@@ -26,13 +27,16 @@ PIECE = b"x" * 1_000_000
 
 @dataclass
 class Source:
-    """Where pieces come from; notes how many were read at once."""
+    """Where pieces come from; notes how many were read at once. `failure` is raised by the first read."""
 
     pieces: int
     reading: int = 0
     maximum: int = 0
+    failure: Exception | None = None
 
     async def read(self, _start: int, _end: int) -> AsyncIterator[bytes]:
+        if self.failure is not None:
+            raise self.failure
         for _ in range(self.pieces):
             self.reading += 1
             self.maximum = max(self.maximum, self.reading)
@@ -74,6 +78,17 @@ async def test_concurrent_downloads_respect_the_limit(address: str, source: Sour
         sizes = await asyncio.gather(*(download_size(http, address) for _ in range(10)))
     assert sizes == [5 * len(PIECE)] * 10
     assert source.maximum == AT_ONCE
+
+
+@pytest.mark.parametrize(
+    ("failure", "status"), [(AutoReconnect("away"), 503), (ConnectionResetError("the file was removed"), 404)]
+)
+async def test_failure_of_the_first_read_is_an_error_response(
+    address: str, source: Source, failure: Exception, status: int
+) -> None:
+    source.failure = failure
+    async with aiohttp.ClientSession() as http, http.get(address) as response:
+        assert (response.status, response.content_type) == (status, "application/json")
 
 
 async def test_slow_receivers_do_not_block_other_downloads(address: str, source: Source) -> None:

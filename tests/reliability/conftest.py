@@ -37,7 +37,7 @@ def replica_set(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplicaSet
 
 
 @pytest.fixture(scope="package")
-async def coach(replica_set: ReplicaSet, settings: Settings) -> AsyncIterator[CoachClient]:
+async def replica_set_coach(replica_set: ReplicaSet, settings: Settings) -> AsyncIterator[CoachClient]:
     """A coach of a service on that replica set."""
     own = settings.model_copy(
         update={"mongodb_uri": replica_set.uri, "database_timeout_seconds": 10, "database_response_seconds": 2}

@@ -36,30 +36,30 @@ async def recovers(coach: CoachClient) -> None:
 
 
 async def test_without_a_majority_writes_are_503_and_the_service_is_not_ready(
-    coach: CoachClient, replica_set: ReplicaSet
+    replica_set_coach: CoachClient, replica_set: ReplicaSet
 ) -> None:
     primary = replica_set.primary()
     replica_set.freeze(*(port for port in replica_set.members if port != primary))
     try:
-        ready = await coach.get("/readyz")
+        ready = await replica_set_coach.get("/readyz")
         assert (ready.status, ready.headers["Retry-After"]) == (503, "1")
-        created = await coach.post("/coach/customers", {"name": "Zebulon", "sendInvitation": False})
+        created = await replica_set_coach.post("/coach/customers", {"name": "Zebulon", "sendInvitation": False})
         assert created.status == 503
     finally:
         replica_set.thaw()
-    await recovers(coach)
+    await recovers(replica_set_coach)
 
 
 async def test_frozen_primary_is_replaced_and_delays_no_request_for_long(
-    coach: CoachClient, replica_set: ReplicaSet
+    replica_set_coach: CoachClient, replica_set: ReplicaSet
 ) -> None:
-    await recovers(coach)
+    await recovers(replica_set_coach)
     replica_set.freeze(replica_set.primary())
     try:
-        replies = await asyncio.gather(*(coach.get("/me") for _ in range(50)))
+        replies = await asyncio.gather(*(replica_set_coach.get("/me") for _ in range(50)))
         assert {reply.status for reply in replies} <= {200, 503}
         assert all("Retry-After" in reply.headers for reply in replies if reply.status == 503)
-        await recovers(coach)
+        await recovers(replica_set_coach)
     finally:
         replica_set.thaw()
 

@@ -109,11 +109,11 @@ def are_refused_in_time(outcomes: dict[str, Outcome]) -> None:
 
 
 @pytest.fixture
-async def customer(coach: CoachClient) -> dict[str, Any]:
+async def customer(replica_set_coach: CoachClient) -> dict[str, Any]:
     """A client with a photo."""
-    created = await coach.create_customer()
+    created = await replica_set_coach.create_customer()
     path = f"/coach/customers/{created['_id']}/profile-photo"
-    changed: dict[str, Any] = (await coach.send("PUT", path, data=form(picture(), "profilePhotoFile"))).ok()
+    changed: dict[str, Any] = (await replica_set_coach.send("PUT", path, data=form(picture(), "profilePhotoFile"))).ok()
     return changed
 
 
@@ -137,44 +137,50 @@ def test_promised_time_is_kept_by_the_settings() -> None:
 
 
 async def test_frozen_database_fails_requests_of_every_class_in_time(
-    coach: CoachClient, customer: dict[str, Any], replica_set: ReplicaSet
+    replica_set_coach: CoachClient, customer: dict[str, Any], replica_set: ReplicaSet
 ) -> None:
     replica_set.freeze(*replica_set.members)
     try:
-        are_refused_in_time(await send_all(coach, requests_of(coach, customer)))
-        are_refused_in_time(await send_all(coach, requests_of(coach, customer)))
-        (await coach.get("/healthz")).ok()
-        (await coach.get("/readyz")).refused(503)
+        are_refused_in_time(await send_all(replica_set_coach, requests_of(replica_set_coach, customer)))
+        are_refused_in_time(await send_all(replica_set_coach, requests_of(replica_set_coach, customer)))
+        (await replica_set_coach.get("/healthz")).ok()
+        (await replica_set_coach.get("/readyz")).refused(503)
+        address = replica_set_coach.address("/oauth/token")
+        async with aiohttp.ClientSession() as http, http.post(address, data=TOKEN_REQUEST) as response:
+            assert (await response.json())["error"] == "temporarily_unavailable"
+            assert response.headers["Access-Control-Allow-Origin"] == "*"
     finally:
         replica_set.thaw()
-    await recovers(coach, customer)
+    await recovers(replica_set_coach, customer)
 
 
 async def test_without_a_majority_requests_of_every_class_fail_in_time(
-    coach: CoachClient, customer: dict[str, Any], replica_set: ReplicaSet
+    replica_set_coach: CoachClient, customer: dict[str, Any], replica_set: ReplicaSet
 ) -> None:
     primary = replica_set.primary()
     replica_set.freeze(*(port for port in replica_set.members if port != primary))
     try:
-        requests = requests_of(coach, customer)
-        outcomes = await send_all(coach, {name: each for name, each in requests.items() if each.writes})
+        requests = requests_of(replica_set_coach, customer)
+        outcomes = await send_all(replica_set_coach, {name: each for name, each in requests.items() if each.writes})
         are_refused_in_time(outcomes)
-        are_refused_in_time(await send_all(coach, requests_of(coach, customer)))
+        are_refused_in_time(await send_all(replica_set_coach, requests_of(replica_set_coach, customer)))
     finally:
         replica_set.thaw()
-    await recovers(coach, customer)
+    await recovers(replica_set_coach, customer)
 
 
-async def test_background_work_does_not_use_a_lost_database(coach: CoachClient, replica_set: ReplicaSet) -> None:
+async def test_background_work_does_not_use_a_lost_database(
+    replica_set_coach: CoachClient, replica_set: ReplicaSet
+) -> None:
     """A transaction outside of a request stops as well, and nothing else is sent."""
-    services = coach.ctx.services
+    services = replica_set_coach.ctx.services
 
     async def work(tx: Context) -> None:
-        await coach.ctx.services.collection("jobs").find_one({"_id": ObjectId()}, session=tx.session)
+        await replica_set_coach.ctx.services.collection("jobs").find_one({"_id": ObjectId()}, session=tx.session)
 
     replica_set.freeze(*replica_set.members)
     try:
-        await coach.get("/me")
+        await replica_set_coach.get("/me")
         started = time.monotonic()
         with pytest.raises(Unavailable):
             await in_transaction(Context(services), work)
