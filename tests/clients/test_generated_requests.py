@@ -9,11 +9,13 @@ SCHEMATHESIS_OPTIONS are more options of its command line, such as `--include-pa
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shlex
 from pathlib import Path
 
 import pytest
+import structlog
 from aiohttp.test_utils import TestServer
 
 from coaching_service.core.ids import ObjectId
@@ -44,6 +46,7 @@ headers = {{ Authorization = "Bearer {token}" }}
 async def test_every_response_to_generated_requests_is_documented(
     public_server: TestServer, coach: CoachClient, other_company: CoachClient, tmp_path: Path, part: str
 ) -> None:
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     world, own = await make_world(coach), await make_world(other_company)
     coach_id, customer_id = coach.ctx.caller.id, ObjectId(own["customerId"])
     token = (await sessions.create_session(coach.ctx, coach_id, "coach"))["accessToken"]
