@@ -68,7 +68,7 @@ def fill_path(route: Route, identifiers: dict[str, str]) -> str:
     return path
 
 
-async def call(client: CoachClient, route: Route, path: str, own: World) -> Any:
+async def call(client: CoachClient, route: Route, path: str, own: World, headers: dict[str, str] | None = None) -> Any:
     """Call a route with its example, the identifiers of `own` in it, and the required query parameters only.
 
     Uses a session where the route needs one, and a client's session where it is for clients.
@@ -90,7 +90,7 @@ async def call(client: CoachClient, route: Route, path: str, own: World) -> Any:
         body["data"].add_field(route.multipart.file_field, small_picture(), filename="small.png")
     elif route.body is not None:
         body["json"] = _with_identifiers(route.example, identifiers)
-    return await client.send(route.method, path, params=query, **body)
+    return await client.send(route.method, path, params=query, headers=headers, **body)
 
 
 def _with_identifiers(example: Any, own: World) -> Any:

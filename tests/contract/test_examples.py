@@ -32,12 +32,12 @@ _BY_MAIL = "resetPassword"
 async def test_the_response_examples_are_real_responses(new_company: NewCompany, anonymous: CoachClient) -> None:
     coach = await new_company()
     world = await make_world(coach)
-    await _train(coach, world)
+    await train(coach, world)
     responses = await _sign_in_responses(anonymous, coach) | await _override_responses(coach)
     (await coach.get(f"/coach/changes/{world['changeId']}")).ok()  # once it is numbered, the lists are not empty
-    for route in _in_order(routes_of(features.ROUTES)):
+    for route in in_order(routes_of(features.ROUTES)):
         if route.operation_id not in responses and route.returns not in (None, bytes):
-            reply = await call(coach, _unconditional(route), fill_path(route, world), world)
+            reply = await call(coach, unconditional(route), fill_path(route, world), world)
             responses[route.operation_id] = reply.ok(route.status)
 
     examples = Examples()
@@ -49,7 +49,7 @@ async def test_the_response_examples_are_real_responses(new_company: NewCompany,
     assert response_examples().keys() == recorded.keys()
 
 
-async def _train(coach: CoachClient, world: World) -> None:
+async def train(coach: CoachClient, world: World) -> None:
     """A session with an item of every type, the first of them logged, so that the figures are not empty."""
     customer = {"_id": world["customerId"]}
     block = await coach.schedule(customer)
@@ -96,7 +96,7 @@ async def _first_record(coach: CoachClient, customer_id: str) -> Any:
     return (await coach.post(f"/coach/customers/{customer_id}/personal-records", record)).ok(201)
 
 
-def _unconditional(route: Route) -> Route:
+def unconditional(route: Route) -> Route:
     """The route with an example that depends on no stored version, and on no e-mail address of another test."""
     if not isinstance(route.example, dict):
         return route
@@ -106,7 +106,7 @@ def _unconditional(route: Route) -> Route:
     return replace(route, example=example)
 
 
-def _in_order(routes: list[Route]) -> list[Route]:
+def in_order(routes: list[Route]) -> list[Route]:
     """Reads first, while everything is as it was made; deleting many clients last."""
     called = [route for route in routes if route.access.audience != "public" and route.method != "DELETE"]
     return sorted(called, key=lambda route: (route.method != "GET", "bulk" in route.path))

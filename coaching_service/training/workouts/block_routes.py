@@ -136,8 +136,8 @@ async def create_block(ctx: Context, owner: ScheduleOwner, body: dict[str, Any])
     All or nothing; a message about an item names it (`items.2.exerciseId`). Forms are copied as they are now. With
     `dryRun` the response is 200 and the block as it would be created, without identifiers.
     """
-    dry_run = body.pop("dryRun")
-    return await block_batches.create_block(ctx, owner, cast("NewBlock", body), dry_run=dry_run)
+    block = {name: value for name, value in body.items() if name != "dryRun"}
+    return await block_batches.create_block(ctx, owner, cast("NewBlock", block), dry_run=body["dryRun"])
 
 
 async def get_block(

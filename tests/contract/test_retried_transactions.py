@@ -1,0 +1,55 @@
+"""Every operation succeeds when its transaction runs twice, as after a write conflict: it has no effect outside of it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable
+from itertools import count
+from typing import Any
+
+import pytest
+from pymongo.errors import OperationFailure
+
+from coaching_service import features
+from coaching_service.core.database import transactions
+from coaching_service.core.http.routes import routes_of
+from tests.conftest import NewCompany
+from tests.contract.test_declared import call, fill_path
+from tests.contract.test_examples import in_order, train, unconditional
+from tests.support.declared_world import make_world
+
+# Their examples have identifiers of other documents, so they are refused.
+OTHER_DOCUMENTS = {"archiveCustomer", "replaceExerciseOverride", "unarchiveCustomer"}
+Commit = Callable[..., Awaitable[None]]
+
+
+@pytest.fixture
+def every_other_commit_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each transaction that follows another is rolled back once, and runs again."""
+    commit: Commit = transactions._commit
+    numbers = count()
+
+    async def fail_first(*arguments: Any) -> None:
+        if next(numbers) % 2 == 0:
+            raise OperationFailure("write conflict", 112, {"errorLabels": ["TransientTransactionError"]})
+        await commit(*arguments)
+
+    monkeypatch.setattr(transactions, "_commit", fail_first)
+
+
+async def test_every_operation_succeeds_when_its_transaction_runs_twice(
+    new_company: NewCompany, request: pytest.FixtureRequest
+) -> None:
+    """With an Idempotency-Key all of an operation, from its arguments on, is in the transaction."""
+    coach = await new_company()
+    world = await make_world(coach)
+    await train(coach, world)
+    request.getfixturevalue("every_other_commit_fails")
+    statuses = {}
+    for route in in_order(routes_of(features.ROUTES)):
+        if route.method != "GET":
+            path, headers = fill_path(route, world), {"Idempotency-Key": secrets.token_hex(8)}
+            reply = await call(coach, unconditional(route), path, world, headers)
+            if reply.status != route.status and route.operation_id not in OTHER_DOCUMENTS:
+                statuses[route.operation_id] = reply.status
+    assert statuses == {}
