@@ -101,10 +101,11 @@ def _read_chunks(source: IO[bytes]) -> Iterable[bytes]:
 
 
 async def attach(ctx: Context, file: StoredFile) -> None:
-    """Mark a file as referred to, in the transaction of the record that refers to it.
+    """Mark a file as referred to, in the transaction of the record that refers to it, which cannot be undone.
 
     Raises Unavailable if the file has been released in the meantime.
     """
+    ctx.changes.prevent_undo()
     await _update_pending(ctx, file.ids, {"$unset": {"pending": ""}})
 
 
@@ -119,8 +120,9 @@ async def _update_pending(ctx: Context, ids: Sequence[ObjectId], change: Documen
 
 @transactional
 async def discard(ctx: Context, ids: Sequence[ObjectId]) -> None:
-    """Delete files, in the transaction of the change that no longer refers to them."""
+    """Delete files, in the transaction of the change that no longer refers to them, which cannot be undone."""
     if ids:
+        ctx.changes.prevent_undo()
         await files.delete_many(ctx, {"_id": {"$in": list(ids)}})
         await _delete_chunks(ctx, ids)
 

@@ -78,7 +78,6 @@ async def add_media(ctx: Context, exercise_id: ObjectId, file: StoredFile | None
     stored = await _read(ctx, exercise_id)
     if file is None:
         raise invalid_field("file", "is required", code="REQUIRED")
-    ctx.changes.prevent_undo()
     media, media_id = media_list.with_file(await _load_media(ctx, stored), file)
     exercise = await _save_media(ctx, stored, media)
     return next(each for each in exercise["media"] if each["_id"] == media_id)
@@ -95,7 +94,6 @@ async def remove_media(ctx: Context, exercise_id: ObjectId, media_id: ObjectId) 
     if remaining is None:
         raise NotFound("exercise media")
     media, file_ids = remaining
-    ctx.changes.prevent_undo()
     await _save_media(ctx, stored, media)
     await files.discard(ctx, file_ids)
 

@@ -294,7 +294,6 @@ async def set_profile_photo(
         raise version_conflict()
     if file is None:
         return await read(ctx, customer_id)
-    ctx.changes.prevent_undo()
     photo: ProfilePhoto = {"fileId": file.id, "thumbnailId": file.thumbnail_id}
     customer = await store.set_profile_photo(ctx, customer_id, photo)
     if customer is None:
