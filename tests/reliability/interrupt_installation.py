@@ -5,8 +5,8 @@
 
 For maintainers: it needs the package registry, 1 GB in the temporary folder, and a minute or more for each moment. Each
 moment has a clean clone of the committed state. The whole process group receives SIGKILL or SIGINT (Ctrl-C), in turn,
-at moments spread evenly over the installation; three more follow while the database and the demo company are created.
-Every installed file is compared with the hash that its package records.
+at moments spread over the installation: half of them by time, half by the size of what is installed. Three more follow
+while the database and the demo company are created. Every installed file is compared with the hash that its package records.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import cycle
 from pathlib import Path
+from typing import NamedTuple
 
 REPOSITORY = Path(__file__).parents[2]
 STAMP = ".venv/installed.lock"
@@ -45,25 +46,45 @@ def main() -> None:
         process = _serve(folder)
         _wait((folder / STAMP).exists, process)
         installed = time.monotonic() - began
+        size = _size(folder)
         _wait(lambda: _is_ready(folder), process)
-        started = time.monotonic() - began
+        started = time.monotonic() - began - installed
         _check_and_stop(folder, process)
-    print(f"uninterrupted: installed after {installed:.1f} s, ready after {started:.1f} s", flush=True)
-    moments = [installed * (number + 0.5) / count for number in range(count)]
-    moments += [installed + (started - installed) * (number + 0.5) / STARTS for number in range(STARTS)]
+    print(f"uninterrupted: {size / 1e6:.0f} MB after {installed:.1f} s, ready {started:.1f} s later", flush=True)
+    moments = [Moment(size=0, seconds=installed * number / count) for number in range(1, count // 2 + 1)]
+    moments += [
+        Moment(size=size * number // (count // 2 + 1), seconds=0) for number in range(1, count - count // 2 + 1)
+    ]
+    moments += [Moment(size=None, seconds=started * number / (STARTS + 1)) for number in range(1, STARTS + 1)]
     failures = sum(not _interrupt(moment, number) for moment, number in zip(moments, cycle(_SIGNALS), strict=False))
     print(f"{len(moments) - failures} passed, {failures} failed")
     raise SystemExit(failures > 0)
 
 
+class Moment(NamedTuple):
+    """When to interrupt: `seconds` after the environment has `size` bytes, or is complete (None)."""
+
+    size: int | None
+    seconds: float
+
+    def __str__(self) -> str:
+        size = "complete" if self.size is None else f"{self.size / 1e6:.0f} MB"
+        return f"{size:>8} + {self.seconds:4.1f} s"
+
+    def is_reached(self, folder: Path) -> bool:
+        """Whether the environment is that far."""
+        return (folder / STAMP).exists() if self.size is None else _size(folder) >= self.size
+
+
 _SIGNALS = (signal.SIGKILL, signal.SIGINT)
 
 
-def _interrupt(moment: float, number: signal.Signals) -> bool:
-    """Interrupt a first start after `moment` seconds; return whether the next one is complete."""
+def _interrupt(moment: Moment, number: signal.Signals) -> bool:
+    """Interrupt a first start at a moment; return whether the next one is complete."""
     with _clone() as folder:
         process = _serve(folder)
-        time.sleep(moment)
+        _wait(lambda: moment.is_reached(folder), process)
+        time.sleep(moment.seconds)
         os.killpg(process.pid, number)
         process.wait(60)
         state = _describe(folder)
@@ -74,12 +95,12 @@ def _interrupt(moment: float, number: signal.Signals) -> bool:
             took = time.monotonic() - began
             files = _check_and_stop(folder, process)
         except AssertionError as error:
-            print(f"{moment:6.1f} s  {number.name:8} left {state}; FAILED: {error}", flush=True)
+            print(f"{moment}  {number.name:8} left {state}; FAILED: {error}", flush=True)
             return False
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
-    print(f"{moment:6.1f} s  {number.name:8} left {state}; ready after {took:.1f} s, {files} files intact", flush=True)
+    print(f"{moment}  {number.name:8} left {state}; ready after {took:.1f} s, {files} files intact", flush=True)
     return True
 
 
@@ -89,8 +110,17 @@ def _describe(folder: Path) -> str:
         return "a database" + (" with the demo company" if (folder / "data" / "demo.json").exists() else "")
     if (folder / STAMP).exists():
         return "a complete environment"
-    size = sum(file.stat().st_size for file in folder.glob(".venv/**/*") if file.is_file())
-    return f"{size / 1e6:.0f} MB" if (folder / ".venv").exists() else "nothing"
+    return f"{_size(folder) / 1e6:.0f} MB" if (folder / ".venv").exists() else "nothing"
+
+
+def _size(folder: Path) -> int:
+    """The bytes of the environment; files may appear and disappear meanwhile."""
+    size = 0
+    for parent, _, names in os.walk(folder / ".venv"):
+        for name in names:
+            with suppress(OSError):
+                size += os.lstat(f"{parent}/{name}").st_size
+    return size
 
 
 @contextmanager
