@@ -192,6 +192,8 @@ class Documents(RecordedCollection[D]):
 
         Returns the documents afterwards, with the new fields. Raises Conflict if one has changed since it was read.
         """
+        if self._needs_transaction(ctx):
+            return await in_transaction(ctx, lambda tx: self.rewrite_each(tx, changes))
         at = now()
         writes = [
             UpdateOne(
@@ -204,10 +206,12 @@ class Documents(RecordedCollection[D]):
             result = await self._in(ctx).bulk_write(writes, ordered=False, session=ctx.session)
             if result.matched_count < len(writes):
                 raise version_conflict()
-        return [
-            cast("D", {**document, **fields, "updatedAt": at, "version": document["version"] + 1})
-            for document, fields in changes
-        ]
+        rewritten: list[D] = []
+        for document, fields in changes:
+            after = {**document, **fields, "updatedAt": at, "version": document["version"] + 1}
+            self._record_changed(ctx, dict(document), after, list(fields))
+            rewritten.append(cast("D", after))
+        return rewritten
 
     async def set_derived(self, ctx: Context, where: Filter, change: Document) -> int:
         """Change derived fields: neither `version` nor `updatedAt` changes. Returns how many documents matched."""

@@ -72,7 +72,7 @@ async def add_to_calendar(
             {"date": block["date"], "wblockId": block["_id"], "name": block["name"]} for block in regular_blocks(days)
         ],
         "dryRun": dry_run,
-        "changeId": None,  # filled in by the change log
+        "changeId": None if dry_run else ctx.change_id,
     }
 
 

@@ -46,6 +46,7 @@ MAX_BLOCKS = 500
 T = TypeVar("T")
 
 
+@transactional
 async def create_blocks(
     ctx: Context, owner: ScheduleOwner, blocks: Sequence[NewBlock], *, dry_run: bool = False
 ) -> ScheduleResult:
@@ -53,7 +54,7 @@ async def create_blocks(
 
     Raises NotFound and Forbidden for the owner, and NotFound for documents that items refer to, naming the entry.
     """
-    return _result(await block_batches.create_blocks(ctx, owner, blocks, dry_run=dry_run), dry_run=dry_run)
+    return _result(ctx, await block_batches.create_blocks(ctx, owner, blocks, dry_run=dry_run), dry_run=dry_run)
 
 
 async def copy_days(
@@ -79,7 +80,7 @@ async def _copy_days(ctx: Context, owner: ScheduleOwner, request: CopyRequest, *
     last_target = last_day_of(request.target, length * request.repeat)
     days = await read_target_days(ctx, owner, request.target, last_target)
     batch = replace(resolve_conflicts(owner, plans, days, request.on_conflict), is_copy=True)
-    return _result(await block_batches.apply(ctx, owner, batch, days, dry_run=dry_run), dry_run=dry_run)
+    return _result(ctx, await block_batches.apply(ctx, owner, batch, days, dry_run=dry_run), dry_run=dry_run)
 
 
 def _plan_copies(
@@ -191,7 +192,7 @@ async def _change_items(
     dates = {block[owner.day_field] for block, _ in changed}
     days = await block_batches.read_days(ctx, owner, {"$in": list(dates)}) if dates else []
     result = await block_batches.apply(ctx, owner, Batch(changed=changed), days, dry_run=dry_run)
-    return {**_result(result, dry_run=dry_run), "items": count}
+    return {**_result(ctx, result, dry_run=dry_run), "items": count}
 
 
 async def clear(ctx: Context, owner: ScheduleOwner, first: Day, last: Day, *, dry_run: bool = False) -> ClearedSchedule:
@@ -209,7 +210,7 @@ async def _clear(ctx: Context, owner: ScheduleOwner, first: Day, last: Day, *, d
     blocks = regular_blocks(days)
     removed = [block["_id"] for block in blocks if has_nothing_done(block)]
     result = await block_batches.apply(ctx, owner, Batch(removed=removed), days, dry_run=dry_run)
-    return {**_result(result, dry_run=dry_run), "kept": len(blocks) - len(removed)}
+    return {**_result(ctx, result, dry_run=dry_run), "kept": len(blocks) - len(removed)}
 
 
 # --- parts that assigning a program also uses ------------------------------------------------------------------------
@@ -277,5 +278,6 @@ def _require_few(blocks: list[T], field: str) -> list[T]:
     return blocks
 
 
-def _result(change: ScheduleChange, *, dry_run: bool) -> ScheduleResult:
-    return {"dryRun": dry_run, "changeId": None, **change}  # changeId: filled in by the change log
+def _result(ctx: Context, change: ScheduleChange, *, dry_run: bool) -> ScheduleResult:
+    """Return the result of an operation, in its transaction."""
+    return {"dryRun": dry_run, "changeId": None if dry_run else ctx.change_id, **change}
