@@ -22,7 +22,7 @@ from marshmallow import ValidationError
 from coaching_service.core.errors import BadRequest
 from coaching_service.progress.notes.service import sanitise
 from coaching_service.training.workouts.service import shift_date
-from coaching_service.training.workouts.set_schemas import PlannedSets, add_variables
+from coaching_service.training.workouts.set_schemas import PlannedSets, present_set
 from tests.support.client import MONDAY, SUNDAY, TUESDAY, CoachClient
 from tests.support.training import Json, block_with, feed_types, form_of, log, move, path_of, reminder, task
 
@@ -86,7 +86,7 @@ def test_variables_are_derived_from_the_planned_fields(sent: Json, unit: str) ->
         return
     [planned] = PlannedSets().deserialize([sent])
 
-    presented = add_variables(planned, unit)
+    presented = present_set(planned, unit)
 
     expected = {}
     for key, (fixed_unit, low, high) in _VARIABLES.items():
@@ -99,7 +99,9 @@ def test_variables_are_derived_from_the_planned_fields(sent: Json, unit: str) ->
             expected[key] = {"key": key, "unit": unit if fixed_unit == "unit" else fixed_unit, "value": value}
     assert {variable["key"]: variable for variable in presented["variables"]} == expected
     assert len(presented["variables"]) == len(expected)
-    assert {name: value for name, value in presented.items() if name != "variables"} == planned
+    defaults = {"isAmrap": False, "perSide": False, "setKind": "normal"}
+    added = {"variables", "loadPercent"} - planned.keys()
+    assert {name: value for name, value in presented.items() if name not in added} == defaults | planned
 
 
 @quick_settings

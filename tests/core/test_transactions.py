@@ -114,7 +114,7 @@ async def test_commit_is_not_repeated_for_ever(ctx: Context, fail_commit: FailCo
     change = Change(ctx)
     await fail_commit(errorCode=MAX_TIME_EXPIRED)
     with pytest.raises(OperationFailure):
-        await in_transaction(ctx, change, patience=0.2)
+        await in_transaction(ctx, change, patience=2)
     assert (change.runs, await change.count()) == (1, 0)
 
 
@@ -122,7 +122,7 @@ async def test_transient_failures_do_not_run_the_transaction_for_ever(ctx: Conte
     change = Change(ctx)
     await fail_commit(errorCode=NO_SUCH_TRANSACTION, errorLabels=["TransientTransactionError"])
     with pytest.raises(Unavailable):
-        await in_transaction(ctx, change, patience=0.2)
+        await in_transaction(ctx, change, patience=2)
     assert change.runs > 1
     assert await change.count() == 0
 
