@@ -101,7 +101,7 @@ CLIENTS: tuple[Client, ...] = (
 )
 
 ARCHIVED_CLIENTS = (("Marta", "Jansen", ("Morning",)), ("Paul", "Schneider", ("Evening",)))
-COLLEAGUE = ("Eli Coach", "eli@example.com")
+COLLEAGUE = ("Eli Coach", "eli.coach@example.com")
 
 
 WITH_PHOTOS, WITH_PLAN, WITH_PROGRAM = ("Amara", "Ana", "Mei"), ("Amara", "José"), "Ana"
