@@ -13,6 +13,7 @@ from coaching_service.authentication import authenticate, authenticate_assistant
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.changes.numbering.sequencer import sequencing
 from coaching_service.core.changes.numbering.signals import signalling
+from coaching_service.core.database.abandoned import aborting_abandoned_transactions
 from coaching_service.core.database.context import Services
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.http.availability import Availability, RequestSlots
@@ -65,7 +66,13 @@ def create_app(settings: Settings, services: Services, availability: Availabilit
     coach_application.mount(app, dependencies)
     app.on_response_prepare.append(end_interruption)
     app.cleanup_ctx.append(_background(services, availability))
+    app.on_shutdown.append(_end_waiting)
     return app
+
+
+async def _end_waiting(app: web.Application) -> None:
+    """Answer those who wait for events, so that stopping does not wait for them."""
+    app[SERVICES].number_signals.end_waiting()
 
 
 def _mcp_endpoint(settings: Settings, services: Services, dependencies: HandlerDependencies) -> McpEndpoint:
@@ -102,6 +109,7 @@ def _background(services: Services, availability: Availability) -> Callable[[web
     async def run(_: web.Application) -> AsyncIterator[None]:
         dedicated = {mail.SEND: mail.CONNECTIONS}
         async with (
+            aborting_abandoned_transactions(services),
             sequencing(services, start=availability.ready),
             signalling(services),
             queue.working(services, features.STEPS, features.STANDING_JOBS, dedicated, start=availability.ready),

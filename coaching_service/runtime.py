@@ -16,7 +16,7 @@ import structlog
 from aiohttp import web
 
 from coaching_service import subscriptions
-from coaching_service.app import HTTP_METRICS, create_app
+from coaching_service.app import HTTP_METRICS, SERVICES, create_app
 from coaching_service.core.changes.log import StoredChangeLog
 from coaching_service.core.database import migrations
 from coaching_service.core.database.connection import (
@@ -203,7 +203,7 @@ async def _listen(stack: AsyncExitStack, app: web.Application, settings: Setting
     if settings.metrics_port is None:
         return
     metrics_app = web.Application()
-    metrics_app.router.add_get("/metrics", metrics_handler(app[HTTP_METRICS]))
+    metrics_app.router.add_get("/metrics", metrics_handler(app[HTTP_METRICS], app[SERVICES]))
     runner = await _start_runner(stack, metrics_app, settings)
     try:
         await web.TCPSite(runner, settings.host, settings.metrics_port).start()

@@ -5,39 +5,65 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from coaching_service.core.ids import ObjectId
+
+
+class Listener:
+    """Someone who waits. `event` is set when there may be something new; `is_ended` when waiting is over."""
+
+    def __init__(self) -> None:
+        self.event = asyncio.Event()
+        self.is_ended = False
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait until there may be something new, at most `seconds`; returns whether there may be."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.event.wait()
+        return self.event.is_set() and not self.is_ended
 
 
 class CompanySignals:
     """Who waits for which company; `is_needed` is set while anyone waits."""
 
     def __init__(self) -> None:
-        self._waiting: defaultdict[ObjectId, set[asyncio.Event]] = defaultdict(set)
+        self._waiting: defaultdict[ObjectId, set[Listener]] = defaultdict(set)
         self.is_needed = asyncio.Event()
 
     @asynccontextmanager
-    async def listen(self, company_id: ObjectId) -> AsyncIterator[asyncio.Event]:
-        """An event that is set when there may be something new for a company; its user clears it."""
-        event = asyncio.Event()
-        self._waiting[company_id].add(event)
+    async def listen(self, company_id: ObjectId) -> AsyncIterator[Listener]:
+        """Listen for what is new for a company; the user of the listener clears its event."""
+        listener = Listener()
+        self._waiting[company_id].add(listener)
         self.is_needed.set()
         try:
-            yield event
+            yield listener
         finally:
-            self._waiting[company_id].discard(event)
+            self._waiting[company_id].discard(listener)
             if not self._waiting[company_id]:
                 del self._waiting[company_id]
             if not self._waiting:
                 self.is_needed.clear()
 
+    def count(self, company_id: ObjectId) -> int:
+        """How many wait for a company."""
+        return len(self._waiting.get(company_id, ()))
+
     def wake(self, company_id: ObjectId) -> None:
         """Wake those who wait for a company."""
-        for event in self._waiting.get(company_id, ()):
-            event.set()
+        for listener in self._waiting.get(company_id, ()):
+            listener.event.set()
 
     def wake_all(self) -> None:
         """Wake everyone who waits."""
         for company_id in list(self._waiting):
             self.wake(company_id)
+
+    def end_waiting(self) -> None:
+        """End the waiting of everyone who waits now: the service stops."""
+        for listeners in self._waiting.values():
+            for listener in listeners:
+                listener.is_ended = True
+        self.wake_all()

@@ -264,6 +264,53 @@ async def test_authors_are_taken_from_the_activity_feed(old_database: Services) 
     assert account["notifications"] == {"messages": True}
 
 
+async def test_entries_of_the_activity_feed_become_changes(old_database: Services) -> None:
+    """They keep their time, author and data, are numbered later, and are neither events nor undoable."""
+    db, company, ana, coach = old_database.db, ObjectId(), ObjectId(), ObjectId()
+    common = {"companyId": company, "customerId": ana, "createdAt": CREATED, "updatedAt": CREATED, "version": 0}
+    types = ["workout_completed", "item_logged", "form_submitted", "metric_recorded", "photo_added", "plan_uploaded"]
+    types += ["personal_record", "note_added", "program_assigned"]
+    actors = [{"type": "client", "_id": ana, "name": "Ana"}, {"type": "key", "_id": coach, "name": "Olga"}, None]
+    entries = [
+        {
+            **common,
+            "_id": ObjectId(),
+            "type": kind,
+            "date": CREATED.replace(day=number + 1),
+            "sourceId": ObjectId(),
+            "data": {"number": number},
+            "actor": actors[number % 3],
+        }
+        for number, kind in enumerate(types)
+    ]
+    await db["activity"].insert_many(entries)
+    for _ in range(2):
+        await migrate(db, old_database.vault)
+        await db[migrations.COLLECTION].delete_many({"_id": 10})
+
+    assert "activity" not in await db.list_collection_names()
+    changes = await db["changes"].find({"companyId": company}).sort("feedAt").to_list(None)
+    assert [(change["feedAt"], change["customerId"], change["feed"][0]["data"]) for change in changes] == [
+        (entry["date"], ana, entry["data"]) for entry in entries
+    ]
+    assert [change["feed"][0]["type"] for change in changes] == [
+        "workout.completed",
+        "item.logged",
+        "form.submitted",
+        "metric.recorded",
+        "photo.added",
+        "plan.uploaded",
+        "record.achieved",
+        "note.created",
+        "program.assigned",
+    ]
+    assert [change["feed"][0]["sourceId"] for change in changes] == [entry["sourceId"] for entry in entries]
+    assert [(change["actor"], change["via"]) for change in changes[:3]] == list(
+        zip(actors, ("client", "apiKey", "session"), strict=True)
+    )
+    assert {(change["eventCount"], change["undoable"], change["pending"]) for change in changes} == {(0, False, True)}
+
+
 async def test_stored_links_to_pictures_of_exercises_become_files(old_database: Services) -> None:
     db = old_database.db
     company_id, picture_id, thumbnail_id = ObjectId(), ObjectId(), ObjectId()

@@ -110,6 +110,12 @@ async def test_metrics_are_labelled_by_route_and_not_by_path(coach: CoachClient,
     assert "PROPFIND" not in text
 
 
+async def test_metrics_count_the_changes_without_number(anonymous: CoachClient) -> None:
+    text = (await anonymous.get("/metrics")).raw.decode()
+    [value] = [line.split()[1] for line in text.splitlines() if line.startswith("change_log_pending ")]
+    assert float(value) >= 0
+
+
 async def test_metrics_of_a_route_are_small(settings: Settings, services: Services) -> None:
     """Less than 1.5 kB for each route, and no series of creation times."""
     async with TestServer(create_app(settings, services)) as server:

@@ -7,8 +7,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from aiohttp.test_utils import TestServer
 
+from coaching_service.app import create_app
+from coaching_service.core.database.context import Services
+from coaching_service.settings import Settings
 from tests.support.client import CoachClient
+from tests.support.service_process import until
 from tests.support.training import block_with, client_path, employee_key, log, task
 
 Json = dict[str, Any]
@@ -40,6 +45,27 @@ async def test_waiting_ends_with_the_next_event(coach: CoachClient) -> None:
         "nextCursor": page["nextCursor"],
         "hasMore": False,
     }
+
+
+async def test_waiting_takes_no_database_slot_and_ends_with_the_connection(
+    coach: CoachClient, services: Services, settings: Settings
+) -> None:
+    start = (await events(coach))["nextCursor"]
+    app = create_app(settings.model_copy(update={"database_concurrency": 1}), services)
+    company = coach.ctx.company_id
+    async with TestServer(app) as server:
+        waiting = CoachClient(server, coach.key, coach.ctx)
+        polls = [asyncio.create_task(events(waiting, after=start, wait=25)) for _ in range(5)]
+        await until(lambda: services.number_signals.count(company) == 5, "all wait")
+        other = CoachClient(server, coach.key, coach.ctx)
+        (await other.get("/me")).ok()
+        (await other.get("/coach/customers", archived=False, pageSize=1, pageNum=1)).ok()
+        for poll in polls:
+            poll.cancel()
+        await asyncio.gather(*polls, return_exceptions=True)
+        await waiting.close()
+        await until(lambda: services.number_signals.count(company) == 0, "nobody waits", 10)
+        await other.close()
 
 
 async def test_events_are_filtered_by_type_client_and_scope(coach: CoachClient, other_company: CoachClient) -> None:

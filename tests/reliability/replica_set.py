@@ -71,7 +71,7 @@ def hello(port: int) -> dict[str, Any]:
 @contextmanager
 def running_member(folder: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
     """Run a mongod of the replica set; it is killed at the end, frozen or not."""
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     options = ["--bind_ip", "127.0.0.1", "--nounixsocket", "--quiet", "--oplogSize", "64", "--replSet", NAME]
     command = [find_mongod(), "--dbpath", str(folder), "--port", str(port), *options, "--wiredTigerCacheSizeGB", "0.25"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as member:

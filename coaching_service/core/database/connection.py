@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 Client = AsyncIOMotorClient[dict[str, Any]]
 WRITE_CONFLICT = 112
+APP_NAME = "coaching-service"  # how the database names our connections
 UNAUTHORIZED = (13, 18)  # Unauthorized, AuthenticationFailed
 # The server is not, or no longer, a primary with a majority: among them InterruptedDueToReplStateChange (11602),
 # NotWritablePrimary (10107), PrimarySteppedDown (189), WriteConcernFailed (64) and MaxTimeMSExpired (50).
@@ -112,7 +113,7 @@ def connect(uri: str, deadlines: Deadlines | None = None) -> Client:
         retryReads=True,
         readPreference="primary",
         tz_aware=False,
-        appname="coaching-service",
+        appname=APP_NAME,
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 import structlog
 from aiohttp import web
 from aiohttp.typedefs import Middleware
-from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.connection import as_service_error
@@ -47,6 +47,9 @@ class HttpMetrics:
         self.requests = Counter("http_requests_total", "Requests answered.", labels, registry=self.registry)
         self.seconds = Histogram(
             "http_request_seconds", "Time to answer.", labels[:2], buckets=_BUCKETS, registry=self.registry
+        )
+        self.pending_changes = Gauge(
+            "change_log_pending", "Changes of all companies that have no number yet.", registry=self.registry
         )
 
 

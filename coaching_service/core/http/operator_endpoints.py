@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from functools import cached_property
+from math import nan
 from typing import Any
 
+import structlog
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
+from coaching_service.core.changes.numbering.store import count_pending
 from coaching_service.core.database.connection import unreachable
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
@@ -21,6 +24,9 @@ from coaching_service.core.http.openapi import describe
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.http.routes import Route
 
+log = structlog.get_logger("coaching_service")
+_COUNT_SECONDS = 1.0
+_MAX_COUNT = 10_000
 _JSON = {"Content-Type": "application/json; charset=utf-8"}
 _CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -45,7 +51,7 @@ class OperatorEndpoints:
             web.get("/docs/docs.css", self.docs_style),
             web.get("/docs/icon.svg", self.docs_icon),
         ]
-        return [*routes, web.get("/metrics", metrics_handler(metrics))] if with_metrics else routes
+        return [*routes, web.get("/metrics", metrics_handler(metrics, self.services))] if with_metrics else routes
 
     @cached_property
     def document(self) -> dict[str, Any]:
@@ -108,10 +114,21 @@ class OperatorEndpoints:
         return web.Response(text=docs_page.page_file("icon.svg"), content_type="image/svg+xml")
 
 
-def metrics_handler(metrics: HttpMetrics) -> Any:
-    """Returns the aiohttp handler that exposes the Prometheus metrics of this process."""
+async def _count_pending_changes(services: Services) -> float:
+    """How many changes wait for their number, at most 10,000; not a number if the database does not respond."""
+    try:
+        async with asyncio.timeout(_COUNT_SECONDS):
+            return await count_pending(services, _MAX_COUNT)
+    except Exception as error:  # noqa: BLE001 - the other metrics are needed most while the database fails
+        log.warning("pending changes cannot be counted", reason=type(error).__name__)
+        return nan
+
+
+def metrics_handler(metrics: HttpMetrics, services: Services) -> Any:
+    """Returns the aiohttp handler that exposes the Prometheus metrics of this process and of the change log."""
 
     async def handle(_: web.Request) -> web.Response:
+        metrics.pending_changes.set(await _count_pending_changes(services))
         return web.Response(body=generate_latest(metrics.registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     return handle

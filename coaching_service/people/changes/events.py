@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection
-from contextlib import suppress
 from datetime import timedelta
 
 from coaching_service.core.changes import history
@@ -14,12 +13,14 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.errors import CursorExpired, InvalidFields
 from coaching_service.core.events import EventType
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.signals import Listener
 from coaching_service.people.changes.models import Event, EventPage
 from coaching_service.people.changes.visibility import Visibility, load_visibility
 
 RETENTION = timedelta(days=30)
 _CHANGES_A_READ = 500
 _MAX_READS = 4
+_CHECK_SECONDS = 0.5  # between two looks at whether the caller has gone
 
 
 async def list_events(
@@ -34,20 +35,28 @@ async def list_events(
     """Return at most `limit` events after a cursor, oldest first; without a cursor, those of the last 30 days.
 
     Only `types` (empty: all) and those of a client, if given. If there are none, waits up to `wait` seconds for the
-    next ones. Raises InvalidFields for a text that is no cursor, CursorExpired for one older than 30 days.
+    next ones, as long as the caller is connected and the service does not stop. Raises InvalidFields for a text that
+    is no cursor, CursorExpired for one older than 30 days.
     """
     position = await _position_of(ctx, after)
     deadline = asyncio.get_running_loop().time() + wait
-    async with ctx.services.number_signals.listen(ctx.company_id) as numbered:
+    async with ctx.services.number_signals.listen(ctx.company_id) as listener:
         while True:
-            numbered.clear()
+            listener.event.clear()
             page, position = await _read(ctx, position, limit, types, customer_id)
-            remaining = deadline - asyncio.get_running_loop().time()
-            if page["docs"] or page["hasMore"] or remaining <= 0 or ctx.is_disconnected():
+            if page["docs"] or page["hasMore"] or not await _is_woken(ctx, listener, deadline):
                 return page
-            with suppress(TimeoutError):
-                async with asyncio.timeout(remaining):
-                    await numbered.wait()
+
+
+async def _is_woken(ctx: Context, listener: Listener, deadline: float) -> bool:
+    """Wait for new changes; returns False when the time is over, the caller has gone, or the service stops."""
+    while not (ctx.is_disconnected() or listener.is_ended):
+        remaining = deadline - asyncio.get_running_loop().time()
+        if remaining <= 0:
+            return False
+        if await listener.wait(min(remaining, _CHECK_SECONDS)):
+            return True
+    return False
 
 
 async def _read(

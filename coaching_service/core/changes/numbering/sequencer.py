@@ -52,6 +52,7 @@ class Sequencer:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._holder = new_token()
+        self._is_failing = False
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -63,13 +64,27 @@ class Sequencer:
                 except* store.LeaseLost:
                     log.info("another process numbers the changes")
                 except* Exception as errors:  # noqa: BLE001 - the sequencer has to survive the loss of the database
-                    for error in errors.exceptions:
-                        _log_failure(error)
+                    await self._handle(errors)
                 await asyncio.sleep(_RETRY_SECONDS)
         finally:
             with suppress(Exception):
                 async with asyncio.timeout(_RELEASE_SECONDS):
                     await store.release_lease(self._services, self._holder)
+
+    async def _handle(self, errors: ExceptionGroup[Exception]) -> None:
+        """Report failures, only the first until changes are numbered again."""
+        if errors.subgroup(store.StreamEnded) is not None:
+            log.warning("the collection of changes has been dropped or renamed")
+            with suppress(Exception):  # then the same happens again
+                await store.forget_position(self._services, self._holder)
+        elif not self._is_failing:
+            self._is_failing = True
+            _log_failure(errors.exceptions[0])
+
+    def _report_success(self) -> None:
+        if self._is_failing:
+            self._is_failing = False
+            log.info("changes are numbered again")
 
     async def _follow(self) -> None:
         """Number changes as they are committed, until the lease is lost or the database fails."""
@@ -108,6 +123,7 @@ class Sequencer:
             if batch or clock() - renewed > _RENEW_SECONDS:
                 _, position = received[-1]
                 await store.number(self._services, self._holder, batch, position)
+                self._report_success()
                 renewed = clock()
 
 

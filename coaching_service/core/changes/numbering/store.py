@@ -14,7 +14,7 @@ from pymongo import UpdateOne
 from pymongo.errors import DuplicateKeyError, OperationFailure
 
 from coaching_service.core.changes.numbering.models import ChangeCounter, NewChange, Position, SequencerState, Start
-from coaching_service.core.database.connection import Index
+from coaching_service.core.database.connection import UNAUTHORIZED, Index, is_unavailable
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.transactions import in_transaction
@@ -25,9 +25,8 @@ BATCH = 500
 _STATE_ID = "changes"
 _WAIT_MS = 1_000
 _READ_SECONDS = 5.0  # after which a server that does not respond is given up
-# ChangeStreamHistoryLost, ChangeStreamFatalError and InvalidResumeToken: the oplog no longer has the stored position.
-_POSITION_LOST = (280, 286, 260)
 _CHANGES = "changes"
+_PENDING_INDEX = [("pending", pymongo.ASCENDING)]
 
 _state = Documents[SequencerState](
     "sequencer", secret=True, cross_company_reason="one process numbers the changes of all companies"
@@ -42,6 +41,10 @@ _counters = Documents[ChangeCounter](
 
 class LeaseLost(Exception):
     """Another process numbers the changes now."""
+
+
+class StreamEnded(Exception):
+    """The collection that a stream follows has been dropped or renamed."""
 
 
 async def acquire_lease(services: Services, holder: str) -> bool:
@@ -69,15 +72,21 @@ async def read_position(services: Services) -> Position | None:
 
 
 async def can_resume(services: Services, position: Position) -> bool:
-    """Whether the oplog still reaches back to a position."""
+    """Whether the database accepts a position: the oplog reaches back to it, and it is well-formed."""
     try:
         async with _changes(services).watch([], resume_after=position, max_await_time_ms=1) as stream:
             await stream.try_next()
     except OperationFailure as error:
-        if error.code in _POSITION_LOST:
-            return False
-        raise
+        if is_unavailable(error) or error.code in UNAUTHORIZED:
+            raise
+        return False
     return True
+
+
+async def forget_position(services: Services, holder: str) -> None:
+    """Forget the position in a stream that has ended: nothing follows it."""
+    where = {"_id": _STATE_ID, "holder": holder}
+    await _state.across_companies(services).update_one(where, {"$set": {"position": None}})
 
 
 async def current_time(services: Services) -> Start:
@@ -88,12 +97,22 @@ async def current_time(services: Services) -> Start:
 
 
 async def find_pending(services: Services) -> list[NewChange]:
-    """Changes that have no number, oldest first, at most a batch."""
+    """Changes that have no number, at most a batch, in the order in which they were stored.
+
+    The index returns entries of equal keys in the order of their record numbers. Of two transactions that write the
+    same document, the later one stores its change after the earlier one has been committed, so this is also the order
+    of the commits of one client's changes; the order of the identifiers is not.
+    """
     fields = {"companyId": 1, "eventCount": 1}
-    pending: list[Any] = (
-        await _changes(services).find({"pending": True}, fields, limit=BATCH).sort("_id", 1).to_list(None)
-    )
+    cursor = _changes(services).find({"pending": True}, fields, limit=BATCH, hint=_PENDING_INDEX)
+    pending: list[Any] = await cursor.to_list(None)
     return pending
+
+
+async def count_pending(services: Services, limit: int) -> int:
+    """How many changes have no number, at most `limit`."""
+    count: int = await _changes(services).count_documents({"pending": True}, limit=limit, hint=_PENDING_INDEX)
+    return count
 
 
 @asynccontextmanager
@@ -110,10 +129,9 @@ async def open_stream(services: Services, start: Start) -> AsyncIterator[AsyncIO
 async def read_next(stream: AsyncIOMotorChangeStream[Any]) -> tuple[NewChange | None, Position | None]:
     """The next change, or None after waiting for a second; and the position after it.
 
-    Raises errors of the driver if the server does not respond.
+    Raises errors of the driver if the server does not respond, and StreamEnded.
     """
-    with pymongo.timeout(_READ_SECONDS):
-        event = await stream.try_next()
+    event = await _read(stream)
     return (event["fullDocument"], event["_id"]) if event is not None else (None, stream.resume_token)
 
 
@@ -173,11 +191,18 @@ async def open_counter_stream(services: Services) -> AsyncIterator[AsyncIOMotorC
 
 
 async def read_next_company(stream: AsyncIOMotorChangeStream[Any]) -> ObjectId | None:
-    """The next company whose changes have been numbered, or None after waiting for a second."""
-    with pymongo.timeout(_READ_SECONDS):
-        event = await stream.try_next()
+    """The next company whose changes have been numbered, or None after waiting for a second. Raises StreamEnded."""
+    event = await _read(stream)
     company: ObjectId | None = event["documentKey"]["_id"] if event is not None else None
     return company
+
+
+async def _read(stream: AsyncIOMotorChangeStream[Any]) -> Any:
+    with pymongo.timeout(_READ_SECONDS):
+        event = await stream.try_next()
+    if event is None and not stream.alive:  # type: ignore[truthy-function]  # a property that Motor declares as a method
+        raise StreamEnded
+    return event
 
 
 def _lease(holder: str) -> dict[str, Any]:

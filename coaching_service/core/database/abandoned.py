@@ -1,0 +1,76 @@
+"""Aborting transactions that nobody continues: their process was killed, or has lost its connection.
+
+MongoDB keeps such a transaction open for a minute, and until then nobody else can write its documents.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+
+from coaching_service.core.database.connection import APP_NAME
+from coaching_service.core.database.context import Services
+
+IDLE_SECONDS = 8.0  # no transaction of the service waits for so long between two operations
+_INTERVAL_SECONDS = 1.0
+_OPEN_TRANSACTIONS: list[Mapping[str, Any]] = [
+    {"$currentOp": {"allUsers": False, "idleSessions": True}},
+    {"$match": {"type": "idleSession", "appName": APP_NAME, "transaction": {"$exists": True}}},
+    {"$project": {"lsid": 1, "transaction.parameters.txnNumber": 1, "transaction.timeActiveMicros": 1}},
+]
+log = structlog.get_logger("coaching_service.database")
+
+
+@asynccontextmanager
+async def aborting_abandoned_transactions(services: Services) -> AsyncIterator[None]:
+    """Abort abandoned transactions, of all processes, while the context is open."""
+    task = asyncio.create_task(_work(services))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def _work(services: Services) -> None:
+    watch = AbandonedTransactions(services)
+    while True:
+        with suppress(Exception):  # the database is lost, or does not let its user see sessions: it aborts them itself
+            services.monitor.require()
+            await watch.abort(asyncio.get_running_loop().time())
+        await asyncio.sleep(_INTERVAL_SECONDS)
+
+
+@dataclass
+class AbandonedTransactions:
+    """Finds transactions in which nothing has been done for a while.
+
+    `_idle_since` has, by session, transaction number and time spent on operations, when it was first seen.
+    """
+
+    services: Services
+    _idle_since: dict[tuple[bytes, int, int], float] = field(default_factory=dict)
+
+    async def abort(self, time: float) -> int:
+        """Abort the transactions that have been idle for IDLE_SECONDS at `time`; returns how many."""
+        admin = self.services.db.client["admin"]
+        sessions = {_state_of(entry): entry["lsid"]["id"] async for entry in admin.aggregate(_OPEN_TRANSACTIONS)}
+        self._idle_since = {state: self._idle_since.get(state, time) for state in sessions}
+        abandoned = [
+            {"id": sessions[state]} for state, since in self._idle_since.items() if time - since >= IDLE_SECONDS
+        ]
+        if abandoned:
+            await admin.command("killSessions", abandoned)
+            log.warning("abandoned transactions were aborted", count=len(abandoned))
+        return len(abandoned)
+
+
+def _state_of(entry: Mapping[str, Any]) -> tuple[bytes, int, int]:
+    transaction = entry["transaction"]
+    return bytes(entry["lsid"]["id"]), transaction["parameters"]["txnNumber"], transaction["timeActiveMicros"]

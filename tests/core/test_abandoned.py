@@ -1,0 +1,32 @@
+"""A transaction that nobody continues is aborted, so that its documents can be written again."""
+
+from __future__ import annotations
+
+import pytest
+from pymongo.errors import OperationFailure
+
+from coaching_service.core.database.abandoned import IDLE_SECONDS, AbandonedTransactions
+from coaching_service.core.database.context import Services
+from coaching_service.core.ids import ObjectId
+
+
+async def test_idle_transactions_are_aborted_and_those_in_use_are_not(services: Services) -> None:
+    documents, client = services.db["abandoned"], services.db.client
+    ids = [ObjectId(), ObjectId()]
+    await documents.insert_many([{"_id": each, "count": 0} for each in ids])
+    watch = AbandonedTransactions(services)
+    async with await client.start_session() as idle, await client.start_session() as used:
+        for session, each in zip((idle, used), ids, strict=True):
+            session.start_transaction()
+            await documents.update_one({"_id": each}, {"$inc": {"count": 1}}, session=session)
+        assert await watch.abort(0) == 0
+        assert await watch.abort(IDLE_SECONDS - 0.1) == 0
+        await documents.update_one({"_id": ids[1]}, {"$inc": {"count": 1}}, session=used)
+        assert await watch.abort(IDLE_SECONDS) >= 1
+        await used.commit_transaction()
+        await documents.update_one({"_id": ids[0]}, {"$inc": {"count": 10}})
+        with pytest.raises(OperationFailure) as failure:
+            await idle.commit_transaction()
+        assert failure.value.has_error_label("TransientTransactionError")
+    assert [document["count"] async for document in documents.find().sort("_id")] == [10, 2]
+    await documents.drop()

@@ -1,0 +1,218 @@
+"""The sequencer numbers every change once, whatever happens to its position, its lease and its collections."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from pymongo.errors import AutoReconnect
+
+from coaching_service import runtime
+from coaching_service.core.changes import retention
+from coaching_service.core.changes.numbering import sequencer, store
+from coaching_service.core.changes.numbering.sequencer import sequencing
+from coaching_service.core.changes.store import changes
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import now
+from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs.queue import RunAgain
+from coaching_service.people.changes import service as history
+from coaching_service.people.customers import service as customers
+from coaching_service.people.team import service as team
+from coaching_service.settings import Settings
+from tests.support.service_process import until
+
+
+@pytest.fixture
+async def ctx(settings: Settings) -> AsyncIterator[Context]:
+    """A coach on a database of its own, where nothing numbers changes."""
+    own = settings.model_copy(update={"mongodb_database": f"{settings.mongodb_database}_numbering"})
+    async with runtime.open_services(own) as services:
+        await services.db.client.drop_database(own.mongodb_database)
+        await runtime.make_indexes(services)
+        owner = await team.create_company(Context(services), "One", "Olga", "olga@numbering.test", "no hash")
+        yield Context(services).acting_as(owner)
+        await services.db.client.drop_database(own.mongodb_database)
+
+
+async def create_clients(ctx: Context, count: int) -> list[ObjectId]:
+    """Create clients; returns their changes in the order of the commits."""
+    ids = []
+    for number in range(count):
+        client = await customers.create(ctx, {"name": f"Client {number}"})
+        change: Any = await ctx.db["changes"].find_one({"customerId": client["_id"]})
+        ids.append(change["_id"])
+    return ids
+
+
+async def numbers(ctx: Context) -> list[tuple[ObjectId, int]]:
+    """The numbered changes in the order of their numbers."""
+    found = await ctx.db["changes"].find({"lastSeq": {"$gt": 0}}).sort("lastSeq").to_list(None)
+    return [(change["_id"], change["seq"]) for change in found]
+
+
+async def all_numbered(ctx: Context, ids: list[ObjectId]) -> None:
+    """Wait until these changes, and no others, are numbered from 1 on in this order."""
+    await until(lambda: _none_pending(ctx, len(ids)), "all changes are numbered", 30)
+    assert await numbers(ctx) == [(change_id, number) for number, change_id in enumerate(ids, 1)]
+
+
+async def _none_pending(ctx: Context, count: int) -> bool:
+    numbered = await ctx.db["changes"].count_documents({"lastSeq": {"$gt": 0}})
+    return numbered >= count and await store.count_pending(ctx.services, 10) == 0
+
+
+def aged(position: Any) -> Any:
+    """A position of the year 2020, which the oplog does not reach back to."""
+    return {"_data": position["_data"][:2] + "5E0BE100" + position["_data"][10:]}
+
+
+@pytest.mark.parametrize(
+    "garbled",
+    [lambda _: None, lambda _: "text", lambda _: {}, lambda _: {"_data": "00"}, lambda _: {"other": 1}, aged],
+    ids=["none", "text", "empty", "short", "unknown", "too old"],
+)
+async def test_lost_position_is_replaced_by_a_search(ctx: Context, garbled: Any) -> None:
+    async with sequencing(ctx.services):
+        ids = await create_clients(ctx, 2)
+        await all_numbered(ctx, ids)
+        state: Any = await until(lambda: ctx.db["sequencer"].find_one({"position": {"$ne": None}}), "a position")
+    ids += await create_clients(ctx, 3)
+    await ctx.db["sequencer"].update_one({}, {"$set": {"position": garbled(state["position"])}})
+    async with sequencing(ctx.services):
+        ids += await create_clients(ctx, 1)
+        await all_numbered(ctx, ids)
+
+
+async def test_changes_without_number_are_found_in_the_order_they_were_stored(ctx: Context) -> None:
+    """Their identifiers may have another order: a transaction has its identifier before it waits for another one."""
+    first, second = ObjectId(), ObjectId()
+    owner = {"companyId": ctx.company_id, "eventCount": 1, "pending": True}
+    await ctx.db["changes"].insert_one({"_id": second, **owner})
+    await ctx.db["changes"].insert_one({"_id": first, **owner})
+    assert [change["_id"] for change in await store.find_pending(ctx.services)] == [second, first]
+
+
+@pytest.mark.parametrize("names", [("changes",), ("sequencer",), ("changes", "changeCounters", "sequencer")])
+async def test_numbering_survives_dropped_collections(ctx: Context, names: tuple[str, ...]) -> None:
+    async with sequencing(ctx.services):
+        ids = await create_clients(ctx, 2)
+        await all_numbered(ctx, ids)
+        for name in names:
+            await ctx.db.drop_collection(name)
+        await runtime.make_indexes(ctx.services)
+        later = await create_clients(ctx, 2)
+        await until(lambda: _none_pending(ctx, 2), "all changes are numbered", 30)
+    assert [change_id for change_id, _ in await numbers(ctx)][-2:] == later
+
+
+async def test_two_sequencers_number_each_change_once_when_the_lease_is_taken(ctx: Context) -> None:
+    """The one that has lost the lease stores nothing any more, also in the middle of its work."""
+    async with sequencing(ctx.services), sequencing(ctx.services):
+        ids = await create_clients(ctx, 3)
+        for _ in range(3):
+            await ctx.db["sequencer"].update_one({}, {"$set": {"holder": "another", "expiresAt": now()}})
+            ids += await create_clients(ctx, 3)
+        await all_numbered(ctx, ids)
+
+
+async def test_holder_without_the_lease_stores_nothing(ctx: Context) -> None:
+    ids = await create_clients(ctx, 1)
+    assert await store.acquire_lease(ctx.services, "first")
+    assert not await store.acquire_lease(ctx.services, "second")
+    await store.release_lease(ctx.services, "first")
+    assert await store.acquire_lease(ctx.services, "second")
+    batch = await store.find_pending(ctx.services)
+    with pytest.raises(store.LeaseLost):
+        await store.number(ctx.services, "first", batch, None)
+    assert await numbers(ctx) == []
+    await store.number(ctx.services, "second", batch, None)
+    await store.number(ctx.services, "second", batch, None)
+    await all_numbered(ctx, ids)
+
+
+async def test_numbering_works_while_others_write_the_same_changes(ctx: Context) -> None:
+    """Feed entries are hidden in changes that have no number yet; both sides repeat their transactions."""
+    touched = 0
+
+    async def touch(change_id: ObjectId) -> None:
+        nonlocal touched
+
+        async def work(tx: Context) -> None:
+            for _ in range(3):
+                await changes.set_derived(tx, {"_id": change_id}, {"$set": {"feedCount": 0}})
+
+        for _ in range(5):
+            await in_transaction(ctx, work)
+            touched += 1
+
+    async with sequencing(ctx.services), asyncio.TaskGroup() as tasks:
+        ids = []
+        for _ in range(10):
+            [change_id] = await create_clients(ctx, 1)
+            ids.append(change_id)
+            tasks.create_task(touch(change_id))
+        await all_numbered(ctx, ids)
+    assert touched == 50
+
+
+async def test_failures_are_survived(ctx: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Errors of the database and of the program, in the stream and while numbering."""
+    monkeypatch.setattr(sequencer, "_RETRY_SECONDS", 0.01)
+    failures = [AutoReconnect("lost"), RuntimeError("unknown"), TimeoutError()]
+    number, read_next = store.number, store.read_next
+
+    async def number_or_fail(*arguments: Any) -> None:
+        if failures:
+            raise failures.pop()
+        await number(*arguments)
+
+    async def read_or_fail(stream: Any) -> Any:
+        if len(failures) == 1:
+            raise failures.pop()
+        return await read_next(stream)
+
+    monkeypatch.setattr(store, "number", number_or_fail)
+    monkeypatch.setattr(store, "read_next", read_or_fail)
+    async with sequencing(ctx.services):
+        ids = await create_clients(ctx, 3)
+        await all_numbered(ctx, ids)
+    assert failures == []
+
+
+async def test_values_are_removed_after_30_days_and_the_history_stays(ctx: Context) -> None:
+    async with sequencing(ctx.services):
+        client = await customers.create(ctx, {"name": "Ana"})
+        for name in ("Bo", "Cy"):
+            await customers.update(ctx, client["_id"], {"name": name})
+        await until(lambda: _none_pending(ctx, 3), "all changes are numbered", 30)
+    created, old, recent = [change_id for change_id, _ in await numbers(ctx)]
+    await ctx.db["changes"].update_one({"_id": old}, {"$set": {"patchUntil": now() - timedelta(seconds=1)}})
+    job: Any = None
+    assert await retention.remove_old_patches(ctx.services, job) == RunAgain()
+    assert await retention.remove_old_patches(ctx.services, job) == RunAgain(timedelta(hours=1))
+    stored = {change["_id"]: change async for change in ctx.db["changes"].find()}
+    assert "patch" not in stored[old]
+    assert "patch" in stored[recent]
+    listed = (await history.list_changes(ctx, limit=10))["docs"]
+    assert [(change["_id"], change["undoableUntil"] is None) for change in listed] == [
+        (recent, False),
+        (old, True),
+        (created, True),
+    ]
+    [document] = (await history.read_change(ctx, old))["documents"]
+    assert (document["before"], document["after"]) == (None, None)
+
+
+async def test_large_patches_are_removed_with_their_parts(services: Services) -> None:
+    """The database removes the parts by itself: their index expires at the time until which they are kept."""
+    [index] = [
+        index
+        for index in (await services.db["changeParts"].index_information()).values()
+        if "expireAfterSeconds" in index
+    ]
+    assert (index["key"], index["expireAfterSeconds"]) == ([("patchUntil", 1)], 0)
