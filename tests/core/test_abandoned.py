@@ -1,4 +1,4 @@
-"""A transaction that nobody continues is aborted, so that its documents can be written again."""
+"""A transaction that is not continued is aborted, so that its documents can be written again."""
 
 from __future__ import annotations
 

@@ -51,8 +51,8 @@ async def create_clients(ctx: Context, count: int) -> list[ObjectId]:
 
 async def numbers(ctx: Context) -> list[tuple[ObjectId, int]]:
     """The numbered changes in the order of their numbers."""
-    found = await ctx.db["changes"].find({"lastSeq": {"$gt": 0}}).sort("lastSeq").to_list(None)
-    return [(change["_id"], change["seq"]) for change in found]
+    numbered = await ctx.db["changes"].find({"lastSeq": {"$gt": 0}}).sort("lastSeq").to_list(None)
+    return [(change["_id"], change["seq"]) for change in numbered]
 
 
 async def all_numbered(ctx: Context, ids: list[ObjectId]) -> None:

@@ -64,7 +64,7 @@ async def test_waiting_takes_no_database_slot_and_ends_with_the_connection(
             poll.cancel()
         await asyncio.gather(*polls, return_exceptions=True)
         await waiting.close()
-        await until(lambda: services.number_signals.count(company) == 0, "nobody waits", 10)
+        await until(lambda: services.number_signals.count(company) == 0, "no request waits", 10)
         await other.close()
 
 

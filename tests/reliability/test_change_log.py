@@ -46,7 +46,7 @@ class Write:
 
 @dataclass
 class Log:
-    """What writers have been told, by the identifier of the note they created, and what a consumer has read."""
+    """The responses that writers have received, by the identifier of the note they created, and what a consumer has read."""
 
     acknowledged: dict[str, Write] = field(default_factory=dict)
     consumed: list[dict[str, Any]] = field(default_factory=list)

@@ -1,6 +1,6 @@
-"""Aborting transactions that nobody continues: their process was killed, or has lost its connection.
+"""Aborting transactions that are not continued: their process was killed, or has lost its connection.
 
-MongoDB keeps such a transaction open for a minute, and until then nobody else can write its documents.
+MongoDB keeps such a transaction open for a minute, and until then no other transaction can write its documents.
 """
 
 from __future__ import annotations
