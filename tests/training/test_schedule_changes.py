@@ -43,7 +43,9 @@ class Planned:
         """The blocks of the client and of the program, without versions."""
         program = f"/coach/programs/{self.program['_id']}/wblock"
         blocks = (await self.coach.get(program, startDay=1, endDay=100)).ok()
-        return _without_versions([*await self.coach.calendar(self.customer, "0001-01-01", "9999-12-31"), *blocks])
+        blocks += await self.coach.calendar(self.customer, "0001-01-01", "9999-12-31")
+        documents: list[Json] = _without_versions(blocks)
+        return documents
 
 
 def _without_versions(value: Any) -> Any:
