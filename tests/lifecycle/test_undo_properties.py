@@ -67,7 +67,7 @@ async def test_operations_undone_in_reverse_restore_every_document(new_company: 
     async def check(sequence: list[tuple[str, int]]) -> None:
         if not used:
             coach = await new_company()
-            await Company.found(coach)
+            await Company.create(coach)
             used.append(Restoring(coach))
         restoring = used.pop()
         await restoring.check(sequence)

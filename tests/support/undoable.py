@@ -52,7 +52,7 @@ class Company:
         self.coach = coach
 
     @classmethod
-    async def found(cls, coach: CoachClient) -> Company:
+    async def create(cls, coach: CoachClient) -> Company:
         """Create what the operations work on."""
         company = cls(coach)
         await coach.create_customer("Ana")
@@ -246,9 +246,9 @@ async def add_item(company: Company, chance: random.Random) -> Reply | None:
 
 @_operation
 async def change_item(company: Company, chance: random.Random) -> Reply | None:
-    if not (found := await _block_and_item(company, chance)):
+    if not (picked := await _block_and_item(company, chance)):
         return None
-    block, item = found
+    block, item = picked
     changes: dict[str, Json] = {
         "EXERCISE": {"exerciseSets": [{"type": "reps_load", "minPlannedReps": 3, "load": 100}], "note": "Slowly"},
         "CIRCUIT": {"rounds": 4},
@@ -260,21 +260,21 @@ async def change_item(company: Company, chance: random.Random) -> Reply | None:
 
 @_operation
 async def delete_item(company: Company, chance: random.Random) -> Reply | None:
-    if not (found := await _block_and_item(company, chance)):
+    if not (picked := await _block_and_item(company, chance)):
         return None
-    return await company.coach.delete(f"{_path(found[0])}/witems/{found[1]['_id']}")
+    return await company.coach.delete(f"{_path(picked[0])}/witems/{picked[1]['_id']}")
 
 
 @_operation
 async def move_item(company: Company, chance: random.Random) -> Reply | None:
     client = await company.pick(chance, "customers")
     blocks = {"customerId": ObjectId(client["_id"])}
-    found = await _block_and_item(company, chance, **blocks)
+    picked = await _block_and_item(company, chance, **blocks)
     target = await company.pick(chance, "workoutBlocks", **blocks)
-    if not found:
+    if not picked:
         return None
     body = {
-        "source": {"wblockId": found[0]["_id"], "witemId": found[1]["_id"]},
+        "source": {"wblockId": picked[0]["_id"], "witemId": picked[1]["_id"]},
         "target": {"wblockId": target["_id"], "index": chance.randint(0, 2)},
     }
     return await company.coach.put(client_path(client, "witems/move"), body)
@@ -282,9 +282,9 @@ async def move_item(company: Company, chance: random.Random) -> Reply | None:
 
 @_operation
 async def log_item(company: Company, chance: random.Random) -> Reply | None:
-    if not (found := await _block_and_item(company, chance, customerId={"$ne": None})):
+    if not (picked := await _block_and_item(company, chance, customerId={"$ne": None})):
         return None
-    block, item = found
+    block, item = picked
     done: Json = {"isCompleted": chance.random() < 0.7}
     comment = {"comment": chance.choice([None, "Hard"])}
     if item["type"] in ("EXERCISE", "CIRCUIT"):

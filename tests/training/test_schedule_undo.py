@@ -73,3 +73,23 @@ async def test_undo_of_a_batch_and_of_an_assignment(coach: CoachClient) -> None:
 async def test_an_operation_that_changes_nothing_has_no_change(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     assert (await operate(coach, ana, "clear", **WEEK))["changeId"] is None
+
+
+async def test_repetition_with_the_same_key_answers_the_same_change(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    block = {"name": "Day 1", "day": 1, "items": [task()]}
+    (await coach.post(f"/coach/programs/{program['_id']}/wblocks", block)).ok(201)
+    client, plan = f"/coach/customers/{ana['_id']}", f"/coach/programs/{program['_id']}"
+    requests: list[tuple[str, Json]] = [
+        (f"{client}/wblocks/batch", {"blocks": [{"name": "A", "date": MONDAY}]}),
+        (f"{client}/schedule/copy", {**WEEK, "targetDate": "2026-03-09"}),
+        (f"{plan}/copy-days", {"startDay": 1, "endDay": 1, "targetDay": 2}),
+        (f"{plan}/assign", {"customerId": ana["_id"], "startDate": MONDAY}),
+    ]
+    for path, body in requests:
+        key = {"Idempotency-Key": "once"}
+        first, again = [await coach.send("POST", path, json=body, headers=key) for _ in range(2)]
+        assert first.ok(201)["changeId"] == first.headers["X-Change-Id"]
+        assert again.ok(201) == first.json
+        assert (await coach.get(f"/coach/changes/{first.json['changeId']}")).ok()["undoableUntil"] is not None
