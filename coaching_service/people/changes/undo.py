@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from coaching_service.core.auth.permissions import CUSTOMERS, Area
+from coaching_service.core.auth.permissions import CUSTOMERS, METRICS, Area
 from coaching_service.core.changes import history, undo
 from coaching_service.core.changes.log import interface_of
 from coaching_service.core.changes.models import ChangedDocument, StoredChange
@@ -19,13 +19,15 @@ from coaching_service.people.changes.models import UndoFailure, UndoResult
 from coaching_service.people.changes.visibility import AREAS, load_visibility
 from coaching_service.people.customers import service as customers
 
+_METRICS_KINDS = {"metrics_assignment", "metric_value"}  # a log writes them together with the workout
+
 
 async def undo_change(ctx: Context, change_id: ObjectId) -> UndoResult:
     """Restore the documents of a change, or of every change of a batch, as they were before it.
 
     Each change is undone whole or not at all; those of a batch that cannot be undone are in `failed`. Raises NotFound
     if the caller may not see such a change, Forbidden without the permission of the reverse operation, Conflict
-    (NOT_UNDOABLE, VERSION_CONFLICT) for a single change that cannot be undone.
+    (NOT_UNDOABLE, VERSION_CONFLICT) for a single change that cannot be undone, and for a batch of which none can.
     """
     batch = await history.list_batch(ctx, change_id)
     if not batch:
@@ -35,6 +37,10 @@ async def undo_change(ctx: Context, change_id: ObjectId) -> UndoResult:
     visible = [change for change in batch if visibility.allows_change(change)]
     if not visible:
         raise NotFound("change")
+    if not any(_is_undoable(change) for change in visible):
+        raise _not_undoable()
+    for change in visible:
+        _require_permissions(ctx, change)
     return await _undo_batch(ctx, visible)
 
 
@@ -67,10 +73,10 @@ def _failure(document_id: ObjectId, error: ServiceError) -> UndoFailure:
 
 
 async def _undo(ctx: Context, change: StoredChange) -> ObjectId:
+    if change["customerId"] is not None:
+        await customers.get_visible(ctx, change["customerId"])
     _require_undoable(ctx, change)
-    for permission in _reverse_permissions(change):
-        if permission not in ctx.caller.permissions:
-            raise Forbidden(f"Missing permission: {permission}")
+    _require_permissions(ctx, change)
     return await _restore(ctx, change)
 
 
@@ -85,25 +91,43 @@ async def _restore(ctx: Context, change: StoredChange) -> ObjectId:
 
 def _require_undoable(ctx: Context, change: StoredChange) -> None:
     """Raise Conflict if the change cannot be undone at all, or not by the caller."""
-    until = change.get("patchUntil")
-    if not change["undoable"] or until is None or until <= now():
-        raise Conflict("This change cannot be undone", code="NOT_UNDOABLE")
+    if not _is_undoable(change):
+        raise _not_undoable()
     if interface_of(ctx) == "assistant" and change["credentialId"] != ctx.caller.credential_id:
         raise Conflict("An assistant can undo only what it has changed itself", code="NOT_UNDOABLE")
     if change["undoneBy"] is not None:
         raise Conflict("This change has been undone already", code="VERSION_CONFLICT")
 
 
+def _is_undoable(change: StoredChange) -> bool:
+    until = change.get("patchUntil")
+    return change["undoable"] and until is not None and until > now()
+
+
+def _not_undoable() -> Conflict:
+    return Conflict("This change cannot be undone", code="NOT_UNDOABLE")
+
+
+def _require_permissions(ctx: Context, change: StoredChange) -> None:
+    """Raise Forbidden without the permissions of the operations that reverse a change."""
+    for permission in _reverse_permissions(change):
+        if permission not in ctx.caller.permissions:
+            raise Forbidden(f"Missing permission: {permission}")
+
+
 def _reverse_permissions(change: StoredChange) -> Iterator[str]:
     """The permissions of the operations that reverse a change."""
+    kinds = {document["kind"] for document in change["documents"]}
     if change["customerId"] is not None:
-        yield CUSTOMERS.EDIT
+        yield METRICS.EDIT if kinds <= _METRICS_KINDS else CUSTOMERS.EDIT
         return
     for document in change["documents"]:
-        yield _reverse_permission(AREAS[document["kind"]], document)
+        if document["kind"] != "workout" or "program" not in kinds:  # a program is deleted with its workouts
+            yield _reverse_permission(AREAS[document["kind"]], document)
 
 
 def _reverse_permission(area: Area, document: ChangedDocument) -> str:
-    if document["kind"] == "workout" or (document["action"] == "changed" and not undo.is_soft_deletion(document)):
+    is_part = document["kind"] in ("workout", "exercise_override")  # of a program, or of a shared exercise
+    if is_part or (document["action"] == "changed" and not undo.is_soft_deletion(document)):
         return area.EDIT
     return area.DELETE if document["action"] == "created" else area.CREATE

@@ -1,0 +1,132 @@
+"""Who may undo what, and undoing at the same time."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from coaching_service.core.errors import Conflict
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.changes import undo as service
+from tests.support.client import CoachClient, Reply
+from tests.support.training import (
+    add,
+    block_with,
+    client_path,
+    employee_key,
+    log,
+    metric_set,
+    metrics_of,
+    path_of,
+    read,
+    task,
+)
+
+
+async def undo(coach: CoachClient, reply: Reply) -> Reply:
+    """Undo what a request has changed."""
+    return await coach.post(f"/coach/changes/{reply.headers['X-Change-Id']}/undo")
+
+
+async def test_of_two_undos_at_once_one_succeeds(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    block = await block_with(coach, ana, task("a"))
+    removed = await coach.delete(f"{path_of(block)}/witems/{block['items'][0]['_id']}")
+    replies = await asyncio.gather(*(undo(coach, removed) for _ in range(4)))
+    assert sorted(reply.status for reply in replies) == [200, 409, 409, 409]
+    assert {reply.json["code"] for reply in replies if reply.status == 409} == {"VERSION_CONFLICT"}
+    assert len((await read(coach, block))["items"]) == 1
+    page = (await coach.get("/coach/changes", limit=100)).ok()["docs"]
+    assert sum(change["operation"] == "undoChange" for change in page) == 1
+
+
+async def test_undo_and_a_change_at_once_lose_nothing(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    block = await block_with(coach, ana, task("a"))
+    renamed = await coach.patch(path_of(block), {"name": "Arms"})
+    undone, _ = await asyncio.gather(undo(coach, renamed), add(coach, block, task("b")))
+    stored = await read(coach, block)
+    assert len(stored["items"]) == 2
+    assert stored["name"] == ("Legs" if undone.status == 200 else "Arms")
+    assert undone.status in (200, 409)
+
+
+async def test_undo_of_an_assignment_of_metrics_needs_the_permission_for_metrics(coach: CoachClient) -> None:
+    ana, body = await coach.create_customer(), await metric_set(coach)
+    assigned = await coach.post(client_path(ana, "metrics-sets"), {"metricsSetId": body["_id"]})
+    editor = coach.with_key(await employee_key(coach, "customers.view", "customers.edit", scope="all"))
+    (await undo(editor, assigned)).refused(403, "metrics.edit")
+    measurer = coach.with_key(await employee_key(coach, "customers.view", "metrics.edit", scope="all"))
+    (await undo(measurer, assigned)).ok()
+
+
+async def test_undo_of_a_log_with_metrics_needs_the_permission_for_the_client(coach: CoachClient) -> None:
+    ana, body = await coach.create_customer(), await metric_set(coach)
+    block = await block_with(coach, ana, metrics_of(body))
+    values = [{"metricId": body["metrics"][0]["_id"], "value": 70}]
+    logged = await log(coach, block, block["items"][0], isCompleted=True, values=values)
+    measurer = coach.with_key(await employee_key(coach, "customers.view", "metrics.edit", scope="all"))
+    (await undo(measurer, logged)).refused(403, "customers.edit")
+    editor = coach.with_key(await employee_key(coach, "customers.view", "customers.edit", scope="all"))
+    (await undo(editor, logged)).ok()
+
+
+async def test_undo_of_an_override_needs_the_permission_to_edit(coach: CoachClient) -> None:
+    shared = await coach.ctx.db["exercises"].find_one({"companyId": None, "deletedAt": None})
+    assert shared is not None
+    saved = await coach.put(f"/exercises/{shared['_id']}/override", {"aliases": ["Mine"]})
+    editor = coach.with_key(await employee_key(coach, "exercises.view", "exercises.edit"))
+    (await undo(editor, saved)).ok()
+
+
+@pytest.mark.parametrize("kind", ["note", "client"])
+async def test_changes_of_a_deleted_client_are_not_found(coach: CoachClient, kind: str) -> None:
+    client = await coach.post("/coach/customers", {"name": "Ana"})
+    note = await coach.post(client_path(client.json, "notes"), {"content": "Hello"})
+    (await coach.delete(client_path(client.json))).ok(204)
+    (await undo(coach, note if kind == "note" else client)).refused(404)
+
+
+async def test_messages_to_many_clients_cannot_be_undone(coach: CoachClient) -> None:
+    ids = [(await coach.create_customer(name))["_id"] for name in ("Ana", "Bo")]
+    sent = await coach.post("/coach/customers/bulk/message", {"ids": ids, "text": "Hello"})
+    sent.ok()
+    assert (await undo(coach, sent)).refused(409)["code"] == "NOT_UNDOABLE"
+
+
+async def test_undo_of_a_batch_needs_the_permission(coach: CoachClient) -> None:
+    ids = [(await coach.create_customer(name))["_id"] for name in ("Ana", "Bo")]
+    archived = await coach.post("/coach/customers/bulk/archive", {"ids": ids})
+    viewer = coach.with_key(await employee_key(coach, "customers.view", scope="all"))
+    (await undo(viewer, archived)).refused(403, "customers.edit")
+
+
+async def test_a_changed_coach_cannot_undo_what_is_no_longer_in_scope(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    key = await employee_key(coach, "customers.view", "customers.edit")
+    employee = coach.with_key(key)
+    eli = await coach.ctx.db["coaches"].find_one({"companyId": coach.ctx.company_id, "name": "Eli"})
+    assert eli is not None
+    (await coach.patch(client_path(ana), {"assignedTo": str(eli["_id"])})).ok()
+    note = await employee.post(client_path(ana, "notes"), {"content": "Hello"})
+    note.ok(201)
+    (await coach.patch(client_path(ana), {"assignedTo": None})).ok()
+    (await undo(employee, note)).refused(404)
+
+
+async def test_an_assistant_undoes_only_what_was_changed_with_its_own_credential(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    other = coach.with_key(str((await api_keys.create(coach.ctx, "Other"))["key"]))
+    foreign = await other.post(client_path(ana, "notes"), {"content": "From another key"})
+    credential = (await coach.ctx.db["changes"].find_one({"_id": ObjectId(foreign.headers["X-Change-Id"])}))[
+        "credentialId"
+    ]
+    own = replace(coach.ctx, interface="assistant", operation="undo")
+    with pytest.raises(Conflict) as refused:
+        await service.undo_change(own, ObjectId(foreign.headers["X-Change-Id"]))
+    assert refused.value.code == "NOT_UNDOABLE"
+    same = own.acting_as(replace(own.caller, credential_id=credential))
+    assert (await service.undo_change(same, ObjectId(foreign.headers["X-Change-Id"])))["ok"] == 1
