@@ -12,6 +12,7 @@ from aiohttp import web
 from marshmallow import ValidationError
 
 from coaching_service.core.auth.access import check_access
+from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import (
     BadRequest,
@@ -34,6 +35,7 @@ from coaching_service.core.http.uploads import Upload
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import camel_case
+from coaching_service.people.changes import undo
 from coaching_service.web import form_idempotency, reauthentication, rendering, static_files, uploads, views
 from coaching_service.web.browser_sessions import CSRF_FIELD, BrowserSession, StaleForm
 from coaching_service.web.error_pages import render_error, to_service_error
@@ -255,15 +257,25 @@ class WebApplication:
             return redirect_response(browser_session, result)
         if form_state is not None and "version" in result:
             form_state.compare_version(result["version"])
+        undoable_change = {"undoable_change": await self._find_undoable_change(page_request)}
         return rendering.render_page(
             page_request.request,
             browser_session,
             page.template,
-            result | (additional_variables or {}),
+            undoable_change | result | (additional_variables or {}),
             form_state=form_state,
             status=status,
             external_redirect=page.external_redirect,
         )
+
+    @staticmethod
+    async def _find_undoable_change(page_request: _PageRequest) -> ObjectId | None:
+        """Return the change that the notice of a page reports, if the coach may undo it."""
+        change_id = page_request.browser_session.read_notice(page_request.request).change_id
+        principal = page_request.browser_session.principal
+        if change_id is None or principal is None or CUSTOMERS.VIEW not in principal.permissions:
+            return None
+        return change_id if await undo.is_undoable(page_request.ctx, change_id) else None
 
     async def _render_form_page(
         self,
@@ -324,7 +336,8 @@ class WebApplication:
         if isinstance(result, web.StreamResponse):
             return result
         if isinstance(result, Redirect):
-            return redirect_response(page_request.browser_session, result)
+            change_id = next(iter(page_request.ctx.change_ids), None)
+            return redirect_response(page_request.browser_session, result, change_id)
         if isinstance(result, Render):
             return await self._render_form_page(page_request, additional_variables=result.variables)
         raise TypeError(f"{page_request.page.path}: a form returns a Redirect, Render or StreamedTask")

@@ -7,12 +7,14 @@ import re
 from dataclasses import dataclass, replace
 from urllib.parse import unquote, urlsplit
 
+import orjson
 from aiohttp import web
 
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.database.context import Services
 from coaching_service.core.errors import Forbidden
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.sessions import web_sessions
 
 CSRF_FIELD = "csrf"
@@ -32,6 +34,14 @@ class StaleForm(Forbidden):
 
     def __init__(self) -> None:
         super().__init__("This page was out of date, so nothing was changed.", code="STALE_FORM")
+
+
+@dataclass(frozen=True)
+class Notice:
+    """A sentence that a page shows once, and the change that it reports, if any."""
+
+    text: str
+    change_id: ObjectId | None
 
 
 @dataclass
@@ -105,18 +115,20 @@ class BrowserSession:
         if self.is_new_visitor and self.principal is None:
             self._set_cookie(response, "visitor", self.visitor_id, None)
 
-    def set_notice(self, response: web.StreamResponse, notice: str) -> None:
-        """Store a sentence that the next page shows."""
-        text = base64.urlsafe_b64encode(notice.encode()).decode()
+    def set_notice(self, response: web.StreamResponse, notice: str, change_id: ObjectId | None = None) -> None:
+        """Store a sentence that the next page shows, with the change that it reports, if any."""
+        stored = orjson.dumps([notice, change_id and str(change_id)])
+        text = base64.urlsafe_b64encode(stored).decode()
         signature = self.services.vault.sign(f"notice:{text}")
         self._set_cookie(response, "notice", f"{text}.{signature}", _NOTICE_SECONDS)
 
-    def read_notice(self, request: web.Request) -> str:
-        """Return the sentence stored for this page, or an empty string."""
+    def read_notice(self, request: web.Request) -> Notice:
+        """Return the sentence stored for this page; it may be empty."""
         text, _, signature = request.cookies.get(cookie_name(self.services, "notice"), "").partition(".")
         if not text or not self.services.vault.verify_signature(f"notice:{text}", signature):
-            return ""
-        return base64.urlsafe_b64decode(text).decode()
+            return Notice("", None)
+        notice, change_id = orjson.loads(base64.urlsafe_b64decode(text))
+        return Notice(notice, ObjectId(change_id) if change_id else None)
 
     def clear_notice(self, response: web.StreamResponse) -> None:
         """Delete the stored sentence, which has been shown."""

@@ -6,6 +6,7 @@ from urllib.parse import urlencode, urlsplit
 
 from aiohttp import web
 
+from coaching_service.core.ids import ObjectId
 from coaching_service.web.browser_sessions import BrowserSession, local_path
 from coaching_service.web.pages import Redirect
 
@@ -28,12 +29,14 @@ def redirect_to_sign_in(request: web.Request, browser_session: BrowserSession) -
     return response
 
 
-def redirect_response(browser_session: BrowserSession, redirect: Redirect) -> web.Response:
-    """Return the response of a page's Redirect, with its notice and session cookies."""
+def redirect_response(
+    browser_session: BrowserSession, redirect: Redirect, change_id: ObjectId | None = None
+) -> web.Response:
+    """Return the response of a page's Redirect, with its notice and session cookies; `change_id`: what was changed."""
     response = see_other(redirect.location)
     browser_session.set_cookies(response, session_token=redirect.session_token, ends_session=redirect.ends_session)
     if redirect.notice:
-        browser_session.set_notice(response, redirect.notice)
+        browser_session.set_notice(response, redirect.notice, change_id)
     return response
 
 

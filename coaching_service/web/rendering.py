@@ -72,10 +72,11 @@ def render_page(
     """Render a page in the layout.
 
     Besides `variables` templates have `current_user` (the coach, or None), `csrf_token`, `path`, `path_with_query`,
-    `notice`, `can(permission)`, `submitted_form` (the rejected form, or None) and `form(name)`: the submitted values
-    and errors of that form if it was rejected, else an empty state.
+    `notice`, `undoable_change` (what the notice reports, if the coach may undo it), `can(permission)`, `submitted_form`
+    (the rejected form, or None) and `form(name)`: the submitted values and errors of that form if it was rejected, else
+    an empty state.
     """
-    notice = browser_session.read_notice(request)
+    notice = browser_session.read_notice(request).text
     user = browser_session.principal
     context = {
         "current_user": user,
@@ -83,6 +84,7 @@ def render_page(
         "path": request.path,
         "path_with_query": request.path_qs,
         "notice": notice,
+        "undoable_change": None,
         "can": lambda permission: user is not None and permission in user.permissions,
         "form": lambda name: form_state if form_state is not None and form_state.name == name else FormState(name),
         "submitted_form": form_state,

@@ -22,6 +22,12 @@ async def list_batch(ctx: Context, batch_id: ObjectId) -> list[StoredChange]:
     return await store.find_batch(ctx, batch_id)
 
 
+async def load_credentials(ctx: Context, change_ids: Sequence[ObjectId]) -> dict[ObjectId, ObjectId]:
+    """Return the key, grant or session with which changes were made, by change."""
+    loaded = await store.find_credentials(ctx, change_ids) if change_ids else []
+    return {change["_id"]: change["credentialId"] for change in loaded if change["credentialId"] is not None}
+
+
 async def list_numbered(
     ctx: Context, after: int, limit: int, customer_id: ObjectId | None = None
 ) -> list[StoredChange]:

@@ -109,6 +109,11 @@ async def find_one(ctx: Context, change_id: ObjectId) -> StoredChange | None:
     return await changes.find_one(ctx, {"_id": change_id}, _SUMMARY)
 
 
+async def find_credentials(ctx: Context, change_ids: Sequence[ObjectId]) -> list[StoredChange]:
+    """Return the credentials of changes, without their other fields."""
+    return await changes.find(ctx, {"_id": {"$in": list(change_ids)}}, fields=("credentialId",))
+
+
 async def find_batch(ctx: Context, batch_id: ObjectId) -> list[StoredChange]:
     """Return the changes of a batch without their patches."""
     return await changes.find(ctx, {"batchId": batch_id}, sort=("_id",), fields=_SUMMARY)

@@ -32,6 +32,7 @@ _NAMES = {
     "metric_value": ("metric value", "metric values"),
     "form_response": ("form response", "form responses"),
     "personal_record": ("personal record", "personal records"),
+    "training_max": ("training maximum", "training maximums"),
     "progress_photo": ("set of progress photos", "sets of progress photos"),
     "nutrition_plan": ("nutrition plan", "nutrition plans"),
 }
@@ -67,6 +68,11 @@ async def list_changes(
             break
         bound = {"lastSeq": {"$lt": read[-1]["lastSeq"]}}
     return position.page(page, limit, _summary)
+
+
+async def load_credentials(ctx: Context, change_ids: Sequence[ObjectId]) -> dict[ObjectId, ObjectId]:
+    """Return the API key or the grant with which changes were made, by change; a session is one too."""
+    return await history.load_credentials(ctx, change_ids)
 
 
 async def read_change(ctx: Context, change_id: ObjectId) -> ChangeDetails:
@@ -130,9 +136,14 @@ def _describe(documents: Sequence[DocumentReference]) -> str:
     counts = Counter((document["kind"], document["action"]) for document in documents)
     parts = []
     for (kind, action), count in sorted(counts.items(), key=lambda each: _ACTIONS.index(each[0][1])):
-        singular, plural = _NAMES.get(kind, (kind.replace("_", " "), f"{kind.replace('_', ' ')}s"))
-        parts.append(f"{count} {singular if count == 1 else plural} {action}")
+        parts.append(f"{count} {name_kind(kind, count)} {action}")
     return ", ".join(parts)
+
+
+def name_kind(kind: str, count: int = 1) -> str:
+    """Return the name of a kind of documents, such as `metric set`; in the plural unless `count` is 1."""
+    singular, plural = _NAMES.get(kind, (kind.replace("_", " "), f"{kind.replace('_', ' ')}s"))
+    return singular if count == 1 else plural
 
 
 def _values(reference: DocumentReference, document: Any, patch: dict[ObjectId, DocumentPatch]) -> DocumentValues:

@@ -44,6 +44,18 @@ async def undo_change(ctx: Context, change_id: ObjectId) -> UndoResult:
     return await _undo_batch(ctx, visible)
 
 
+async def is_undoable(ctx: Context, change_id: ObjectId) -> bool:
+    """Return whether the caller may undo a change, as far as that is known before its documents are read."""
+    change = await history.find_one(ctx, change_id)
+    if change is None or not (await load_visibility(ctx)).allows_change(change):
+        return False
+    try:
+        _require_undoable(ctx, change)
+    except Conflict:
+        return False
+    return ctx.caller.permissions.issuperset(_reverse_permissions(change))
+
+
 async def _undo_single(ctx: Context, change: StoredChange) -> UndoResult:
     try:
         undone_by = await _undo(ctx, change)

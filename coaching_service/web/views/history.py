@@ -1,0 +1,256 @@
+"""The history of a client and of the company: what changed, by whom and through what, with Undo."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, cast
+from urllib.parse import urlencode
+
+from marshmallow import fields
+
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.recording import Interface
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.errors import Conflict, InvalidFields, NotFound
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Choice, Input
+from coaching_service.library.exercises import service as exercises
+from coaching_service.library.metric_sets import service as metric_sets
+from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.assistants import service as assistants
+from coaching_service.people.changes import service as changes
+from coaching_service.people.changes import undo
+from coaching_service.people.changes.models import ChangeDetails, ChangeSummary, UndoResult
+from coaching_service.people.changes.schemas import INTERFACES
+from coaching_service.people.customers import service as customers
+from coaching_service.people.team import service as team
+from coaching_service.progress.personal_records import service as personal_records
+from coaching_service.training.workouts import service as workouts
+from coaching_service.training.workouts.schedule_owners import ClientCalendar
+from coaching_service.web.browser_sessions import local_path
+from coaching_service.web.formatting import quantity
+from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.urls import list_url
+from coaching_service.web.views.activity_descriptions import RECORD_TYPES
+from coaching_service.web.views.change_descriptions import Descriptions, DocumentDescription, references_in
+from coaching_service.web.views.customer_layout import customer_path, load_header
+from coaching_service.web.views.operation_names import describe_operation
+
+pages = Pages("/app")
+_OF_CLIENT = "/customers/{customerId}/history"
+_OF_COMPANY = "/settings/history"
+_PAGE_SIZE = 30
+_MAX_NAMED = 10  # workouts whose present names are read for one change
+_VIA: dict[Interface, str] = {
+    "session": "Web application",
+    "apiKey": "API key",
+    "assistant": "Assistant",
+    "client": "Client's own",
+    "system": "Automatic",
+}
+_REASONS = {
+    "VERSION_CONFLICT": (
+        "This cannot be undone: something that it changed has been changed again since. Nothing was changed. "
+        "Undo the later change first, or change it by hand."
+    ),
+    "NOT_UNDOABLE": "This change cannot be undone. Nothing was changed.",
+}
+_UNDONE_ALREADY = "This change has been undone already."
+
+
+class _HistoryQuery(Input):
+    via = Choice(*INTERFACES, load_default=None)
+    after = fields.String(load_default=None)
+
+
+class _UndoForm(Input):
+    """`all`: every change of the bulk operation. `next` is the page to return to."""
+
+    all = fields.Boolean(load_default=False)
+    next = fields.String(load_default=None)
+
+
+@pages.get(_OF_CLIENT, access=coach(CUSTOMERS.VIEW), query=_HistoryQuery(), template="customer/history.html")
+async def customer_history_page(
+    ctx: Context, customer_id: ObjectId, query: dict[str, Any]
+) -> dict[str, Any] | Redirect:
+    """The changes of a client, newest first."""
+    customer = await load_header(ctx, customer_id)
+    variables = await _list_changes(ctx, customer_path(customer_id, "/history"), query, customer_id)
+    return variables | {"customer": customer} if isinstance(variables, dict) else variables
+
+
+@pages.get(_OF_COMPANY, access=coach(CUSTOMERS.VIEW), query=_HistoryQuery(), template="settings/history.html")
+async def history_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | Redirect:
+    """The changes of the company that the caller may see, newest first."""
+    return await _list_changes(ctx, f"/app{_OF_COMPANY}", query, None)
+
+
+@pages.get(f"{_OF_CLIENT}/{{changeId}}", access=coach(CUSTOMERS.VIEW), template="customer/change.html")
+async def customer_change_page(ctx: Context, customer_id: ObjectId, change_id: ObjectId) -> dict[str, Any]:
+    """A change of a client with the values before and after."""
+    customer = await load_header(ctx, customer_id)
+    variables = await _read_change(ctx, change_id)
+    if variables["change"]["customerId"] != customer_id:
+        raise NotFound("change")
+    return variables | {"customer": customer, "history_path": customer_path(customer_id, "/history")}
+
+
+@pages.get(f"{_OF_COMPANY}/{{changeId}}", access=coach(CUSTOMERS.VIEW), template="settings/change.html")
+async def change_page(ctx: Context, change_id: ObjectId) -> dict[str, Any]:
+    """A change with the values before and after."""
+    return await _read_change(ctx, change_id) | {"history_path": f"/app{_OF_COMPANY}"}
+
+
+@pages.post(
+    f"{_OF_CLIENT}/{{changeId}}/undo",
+    access=coach(),
+    form=_UndoForm(),
+    on=customer_change_page,
+    request_class="bulk",
+    idempotent=True,
+)
+async def undo_customer_change(
+    ctx: Context, customer_id: ObjectId, change_id: ObjectId, form: dict[str, Any]
+) -> Redirect:
+    """Undo a change of a client, or all changes of its bulk operation."""
+    return await _undo(ctx, change_id, form, customer_path(customer_id, "/history"), customer_id)
+
+
+@pages.post(
+    f"{_OF_COMPANY}/{{changeId}}/undo",
+    access=coach(),
+    form=_UndoForm(),
+    on=change_page,
+    request_class="bulk",
+    idempotent=True,
+)
+async def undo_change(ctx: Context, change_id: ObjectId, form: dict[str, Any]) -> Redirect:
+    """Undo a change, or all changes of its bulk operation."""
+    return await _undo(ctx, change_id, form, f"/app{_OF_COMPANY}", None)
+
+
+async def _undo(
+    ctx: Context, change_id: ObjectId, form: dict[str, Any], history_path: str, customer_id: ObjectId | None
+) -> Redirect:
+    """Undo a change. Raises Conflict with the reason in words if it cannot be undone."""
+    location = local_path(form["next"], history_path)
+    change = await changes.find_visible(ctx, change_id)
+    if customer_id not in (None, change["customerId"]):
+        raise NotFound("change")
+    if form["all"] and "batchId" in change:
+        return Redirect(location, _describe_result(await undo.undo_change(ctx, change["batchId"])))
+    if change["undoneBy"] is not None:
+        return Redirect(location, _UNDONE_ALREADY)
+    try:
+        await undo.undo_change(ctx, change_id)
+    except Conflict as error:
+        raise Conflict(_REASONS.get(error.code or "", str(error.message)), code=error.code) from None
+    return Redirect(location, "Undone. Undo again to redo.")
+
+
+def _describe_result(result: UndoResult) -> str:
+    if not result["failed"]:
+        return "Undone. Undo again to redo."
+    failed = quantity(len(result["failed"]), "record")
+    return f"{quantity(result['ok'], 'record')} restored; {failed} could not be, because of later changes."
+
+
+async def _list_changes(
+    ctx: Context, path: str, query: dict[str, Any], customer_id: ObjectId | None
+) -> dict[str, Any] | Redirect:
+    """The variables of a list of changes."""
+    try:
+        page = await changes.list_changes(
+            ctx, limit=_PAGE_SIZE, after=query["after"], customer_id=customer_id, via=query["via"]
+        )
+    except InvalidFields:  # the cursor is of another list
+        return Redirect(path)
+    credentials = await _load_credential_names(ctx, page["docs"])
+    clients = await customers.find_references(ctx, _client_ids(page["docs"]))
+    following = {"after": page["nextCursor"]} | ({"via": query["via"]} if query["via"] else {})
+    return {
+        "page": page,
+        "rows": [_describe(change, credentials, clients) for change in page["docs"]],
+        "query": query,
+        "history_path": path,
+        "filter_url": list_url(path, {"via": query["via"]}),
+        "interfaces": [("", "All"), *_VIA.items()],
+        "is_first_part": query["after"] is None,
+        "next_url": f"{path}?{urlencode(following)}",
+    }
+
+
+async def _read_change(ctx: Context, change_id: ObjectId) -> dict[str, Any]:
+    """The variables of a change's page."""
+    change = await changes.read_change(ctx, change_id)
+    summary = cast("ChangeSummary", change)
+    credentials = await _load_credential_names(ctx, [summary])
+    clients = await customers.find_references(ctx, _client_ids([summary]))
+    return {
+        "change": _describe(summary, credentials, clients),
+        "documents": await _describe_documents(ctx, change),
+        "is_undoable": await undo.is_undoable(ctx, change_id),
+    }
+
+
+def _client_ids(listed: Sequence[ChangeSummary]) -> list[ObjectId]:
+    return list({change["customerId"] for change in listed if change["customerId"] is not None})
+
+
+async def _load_credential_names(ctx: Context, listed: Sequence[ChangeSummary]) -> dict[ObjectId, str]:
+    """The names of the API keys and assistants that changes were made with, by change, if the caller may see them."""
+    made_with, keys, connected = await gather_reads(
+        ctx,
+        changes.load_credentials(ctx, [change["_id"] for change in listed]),
+        api_keys.list_keys(ctx),
+        assistants.list_assistants(ctx),
+    )
+    names = {key["_id"]: key["name"] for key in keys} | {each["_id"]: each["clientName"] for each in connected}
+    return {change_id: names[credential] for change_id, credential in made_with.items() if credential in names}
+
+
+def _describe(change: ChangeSummary, credentials: dict[ObjectId, str], clients: dict[ObjectId, Any]) -> dict[str, Any]:
+    """A change in words: `title`, `through` (the interface, and the key or assistant), `client` (None if deleted)."""
+    credential, via = credentials.get(change["_id"]), _VIA[change["via"]]
+    return {
+        **change,
+        "title": describe_operation(change["operation"]),
+        "through": f"{via}: {credential}" if credential else via,
+        "client": clients.get(change["customerId"]) if change["customerId"] else None,
+    }
+
+
+async def _describe_documents(ctx: Context, change: ChangeDetails) -> list[DocumentDescription]:
+    """The documents of a change in words."""
+    values = [value for document in change["documents"] for value in (document["before"], document["after"])]
+    identifiers, names = references_in(values)
+    known_exercises = await exercises.load_names(ctx, identifiers)
+    sets = await metric_sets.load_by_id(ctx, identifiers)
+    metrics = [metric for each in sets.values() for metric in (*each["metrics"], *each["archivedMetrics"])]
+    named = (*known_exercises.values(), *sets.values(), *metrics, *metric_sets.list_units())
+    names |= {each["_id"]: each["name"] for each in named}
+    names |= {each["_id"]: each["name"] for each in await team.list_coaches(ctx)}
+    descriptions = Descriptions(names, ctx.caller.company.load_unit)
+    present = await _load_present(ctx, change)
+    return [descriptions.describe(each, present.get(each["_id"], {})) for each in change["documents"]]
+
+
+async def _load_present(ctx: Context, change: ChangeDetails) -> dict[ObjectId, dict[str, Any]]:
+    """The names and dates of documents that a change has changed: the first ten workouts, and personal records."""
+    if change["customerId"] is None:
+        return {}
+    changed = [(each["kind"], each["_id"]) for each in change["documents"] if each["action"] == "changed"]
+    present: dict[ObjectId, dict[str, Any]] = {}
+    for block_id in [identifier for kind, identifier in changed if kind == "workout"][:_MAX_NAMED]:
+        with suppress(NotFound):  # deleted since
+            block = await workouts.read(ctx, ClientCalendar(change["customerId"]), block_id)
+            present[block_id] = {"name": block["name"], "date": block["date"]}
+    if any(kind == "personal_record" for kind, _ in changed):
+        for record in await personal_records.list_records(ctx, change["customerId"]):
+            name = f"{record['exerciseName']} ({RECORD_TYPES[record['type']].lower()})"
+            present[record["_id"]] = {"name": name, "date": record["date"]}
+    return present

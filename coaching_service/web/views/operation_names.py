@@ -1,0 +1,139 @@
+"""What an operation did, in words: the heading of a change in the history."""
+
+from __future__ import annotations
+
+import re
+
+# The first word of an operation's name, and what it did.
+_VERBS = {
+    "add": "added",
+    "adjust": "adjusted",
+    "answer": "answered",
+    "apply": "applied",
+    "archive": "archived",
+    "assign": "assigned",
+    "cancel": "cancelled",
+    "change": "changed",
+    "clear": "cleared",
+    "complete": "completed",
+    "copy": "copied",
+    "create": "created",
+    "delete": "deleted",
+    "dismiss": "dismissed",
+    "edit": "changed",
+    "end": "ended",
+    "import": "imported",
+    "log": "logged",
+    "mark": "marked",
+    "move": "moved",
+    "new": "created",
+    "pause": "paused",
+    "place": "moved",
+    "put": "saved",
+    "record": "recorded",
+    "remove": "removed",
+    "rename": "renamed",
+    "reorder": "reordered",
+    "replace": "replaced",
+    "restore": "restored",
+    "resume": "resumed",
+    "review": "reviewed",
+    "save": "saved",
+    "schedule": "scheduled",
+    "send": "sent",
+    "set": "set",
+    "shift": "moved",
+    "skip": "skipped",
+    "start": "started",
+    "stop": "stopped",
+    "unarchive": "restored",
+    "unassign": "unassigned",
+    "undo": "undone",
+    "update": "changed",
+    "upload": "uploaded",
+    "upsert": "saved",
+    "write": "written",
+}
+# The usual words for the nouns in the names of operations (docs/glossary.md), in this order.
+_NOUNS = {
+    "workout blocks": "workouts",
+    "workout block": "workout",
+    "program block": "program workout",
+    "metrics": "metric",
+    "wblock": "workout",
+    "witem": "workout item",
+    "customers": "clients",
+    "customer": "client",
+    "block": "workout",
+    "training max": "training maximum",
+    "own": "",
+}
+# Names that the rule does not put well.
+_EXCEPTIONS = {
+    "addBlock": "Workout added",
+    "addForm": "Form added to a workout",
+    "addMetrics": "Metric set added to a workout",
+    "addReminder": "Reminder added to a workout",
+    "addTask": "Task added to a workout",
+    "archive": "Client archived",
+    "assignSet": "Metric set assigned",
+    "bulkAddGroups": "Groups added to clients",
+    "bulkAssignTrainer": "Trainer of clients changed",
+    "bulkChange": "Clients changed",
+    "bulkRemoveGroups": "Groups removed from clients",
+    "bulkSendMessage": "Message sent to clients",
+    "changeDetails": "Client changed",
+    "changeNoteFlags": "Note changed",
+    "clearLog": "Log of a workout item cleared",
+    "createProgramFromCalendar": "Program created from a calendar",
+    "delete": "Client deleted",
+    "deleteExerciseOverride": "Changes of a shared exercise removed",
+    "deleteOverride": "Changes of a shared exercise removed",
+    "invite": "Client invited",
+    "inviteCustomer": "Client invited",
+    "markMessagesRead": "Messages marked as read",
+    "markOwnMessagesRead": "Messages marked as read",
+    "placeItem": "Workout item moved",
+    "replaceExerciseOverride": "Shared exercise changed",
+    "replaceScheduledExercise": "Exercise replaced in workouts",
+    "restore": "Client restored",
+    "saveOverride": "Shared exercise changed",
+    "sendFile": "File sent",
+    "setVisibility": "Visibility of a day changed",
+    "shiftWorkoutBlocks": "Workouts moved to other days",
+    "undoCustomerChange": "Change undone",
+    "unassignSet": "Metric set unassigned",
+    "updateCompany": "Company changed",
+}
+
+
+def describe_operation(operation: str) -> str:
+    """Describe an operation by the name of its route, tool or form: `updateNote` is `Note changed`.
+
+    A name that begins with an unknown verb is only divided into words.
+    """
+    if operation in _EXCEPTIONS:
+        return _EXCEPTIONS[operation]
+    words = _split(operation)
+    if not is_described(operation):
+        return _capitalize(" ".join(words)) or "Change"
+    subject = " ".join(words[1:])
+    for noun, usual in _NOUNS.items():
+        subject = re.sub(rf"\b{noun}\b", usual, subject)
+    return _capitalize(f"{subject.strip()} {_VERBS[words[0]]}")
+
+
+def is_described(operation: str) -> bool:
+    """Return whether there are words for an operation, beyond those in its name."""
+    words = _split(operation)
+    return operation in _EXCEPTIONS or (len(words) > 1 and words[0] in _VERBS)
+
+
+def _split(operation: str) -> list[str]:
+    """The words of a name such as `updateNote` or `update_note`, in lower case; without `bulk` at the beginning."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", operation).replace("_", " ").lower().split()
+    return words[1:] if words[:1] == ["bulk"] else words
+
+
+def _capitalize(text: str) -> str:
+    return text[:1].upper() + text[1:]
