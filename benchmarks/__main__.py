@@ -87,7 +87,7 @@ def _get(server: Server, path: str, key: str) -> object:
 
 
 @contextmanager
-def prepared(clients: int, cores: tuple[int, int], console: Console) -> Iterator[Bench]:
+def prepared(clients: int, cores: tuple[int, int], console: Console, *, moves_changes: bool = False) -> Iterator[Bench]:
     """Start the database on the second core, with the company, and both servers on the first."""
     os.sched_setaffinity(0, {cores[1]})  # of this process, and so of wrk and mongod
     with ExitStack() as stack:
@@ -101,6 +101,7 @@ def prepared(clients: int, cores: tuple[int, int], console: Console) -> Iterator
             "MONGODB_DATABASE": _DATABASE,
             "SECRET_KEYS": secret,
             "DATA_DIR": str(folder),
+            **({"MOVE_CHANGES": "1"} if moves_changes else {}),
         }
         logged = environment | {"LOG_LEVEL": "info", "LOG_FORMAT": "json"}
         service = running("service", ["coaching_service", "serve"], logged, cores[0], folder / "service.log")

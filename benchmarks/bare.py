@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,6 +20,8 @@ import uvloop
 from aiohttp import web
 from bson import ObjectId
 from motor.motor_asyncio import AsyncIOMotorClient
+from pymongo import UpdateOne
+from pymongo.errors import BulkWriteError, PyMongoError
 
 from coaching_service.core.auth.secrets import Vault, parse_master_key
 
@@ -113,6 +116,125 @@ class Bare:
             raise web.HTTPNotFound
         return _json(item | {"exercise": exercises[0]}, status=201)
 
+    async def add_item_in_transaction(self, request: web.Request) -> web.Response:
+        """Add an item and store the change, with the same writes as the service, in one transaction."""
+        company = (await self.key(request))["companyId"]
+        customer, block = (ObjectId(request.match_info[name]) for name in ("customerId", "wblockId"))
+        body = orjson.loads(await request.read())
+        exercise = ObjectId(body["exerciseId"])
+        *records, exercises = await asyncio.gather(
+            self.company(company), self.customer(company, customer), self.exercises(company, [exercise])
+        )
+        if None in records or not exercises:
+            raise web.HTTPNotFound
+        item = _stored(body, exercise)
+        await self._write(company, customer, block, {"$push": {"items": item}}, item)
+        uses = {"companyId": company, "exerciseId": exercise}
+        await self.db.bareUses.update_one(uses, {"$inc": {"count": 1}}, upsert=True)
+        return _json(item | {"exercise": exercises[0]}, status=201)
+
+    async def log_item_in_transaction(self, request: web.Request) -> web.Response:
+        """Store what was done of an item and the change, with the same writes as the service, in one transaction."""
+        company = (await self.key(request))["companyId"]
+        customer, block = (ObjectId(request.match_info[name]) for name in ("customerId", "wblockId"))
+        body = orjson.loads(await request.read())
+        where = {"companyId": company, "customerId": customer, "_id": block}
+        *records, stored = await asyncio.gather(
+            self.company(company), self.customer(company, customer), self.db.workoutBlocks.find_one(where)
+        )
+        if None in records or stored is None:
+            raise web.HTTPNotFound
+        [item] = [each for each in stored["items"] if str(each["_id"]) == request.match_info["itemId"]]
+        before = dict(item)
+        item |= {"customerSets": body["customerSets"], "isCompleted": True, "updatedAt": _now()}
+        await self._write(company, customer, block, {"$set": {"items": stored["items"]}}, before, item)
+        return _json(item)
+
+    async def _write(
+        self, company: ObjectId, customer: ObjectId, block: ObjectId, change: dict[str, Any], *values: Any
+    ) -> None:
+        """Change a block and two fields of its client, and store the change with the values before and after."""
+        at, where = _now(), {"companyId": company, "_id": customer}
+        of_block = {**where, "customerId": customer, "_id": block}
+        change = {**change, "$set": {**change.get("$set", {}), "updatedAt": at}, "$inc": {"version": 1}}
+        entry = {"companyId": company, "customerId": customer, "createdAt": at, "pending": True, "patch": list(values)}
+        while True:
+            try:
+                async with await self.db.client.start_session() as session, session.start_transaction():
+                    await self.db.workoutBlocks.update_one(of_block, change, session=session)
+                    await self.db.customers.update_one(where, {"$inc": {"scheduleChanges": 1}}, session=session)
+                    await self.db.customers.update_one(where, {"$set": {"figuresUntil": at}}, session=session)
+                    await self.db.bareChanges.insert_one(entry, session=session)
+            except PyMongoError as error:
+                if not error.has_error_label("TransientTransactionError"):
+                    raise
+                entry.pop("_id", None)
+            else:
+                return
+
+    async def add_item_embedded(self, request: web.Request) -> web.Response:
+        """Store a value and its change in one update of the block, without a transaction; `move_changes` moves it out."""
+        company, customer, block = await self._block_of(request)
+        at, item = _now(), orjson.loads(await request.read())
+        entry = {"_id": ObjectId(), "createdAt": at, "patch": [item]}
+        where = {"companyId": company, "customerId": customer, "_id": block}
+        update = {"$set": {"bare": item, "updatedAt": at}, "$push": {"newChanges": entry}, "$inc": {"version": 1}}
+        await self.db.workoutBlocks.update_one(where, update)
+        return _json(item, status=201)
+
+    async def add_item_separate(self, request: web.Request) -> web.Response:
+        """Store the same value and its change in a transaction of two writes."""
+        company, customer, block = await self._block_of(request)
+        at, item = _now(), orjson.loads(await request.read())
+        entry = {"companyId": company, "customerId": customer, "createdAt": at, "pending": True, "patch": [item]}
+        where = {"companyId": company, "customerId": customer, "_id": block}
+        update = {"$set": {"bare": item, "updatedAt": at}, "$inc": {"version": 1}}
+        async with await self.db.client.start_session() as session, session.start_transaction():
+            await self.db.workoutBlocks.update_one(where, update, session=session)
+            await self.db.bareChanges.insert_one(entry, session=session)
+        return _json(item, status=201)
+
+    async def _block_of(self, request: web.Request) -> tuple[ObjectId, ObjectId, ObjectId]:
+        company = (await self.key(request))["companyId"]
+        return company, ObjectId(request.match_info["customerId"]), ObjectId(request.match_info["wblockId"])
+
+    async def move_changes(self) -> None:
+        """Follow the blocks, and move the changes in them to a collection of their own, as a sequencer would."""
+        pipeline = [
+            {"$match": {"updateDescription.updatedFields.bare": {"$exists": True}}},
+            {"$project": {"documentKey": 1}},
+        ]
+        async with self.db.workoutBlocks.watch(pipeline, batch_size=500) as stream:
+            while True:
+                blocks = {(await stream.next())["documentKey"]["_id"]}
+                while len(blocks) < 500 and (event := await stream.try_next()) is not None:
+                    blocks.add(event["documentKey"]["_id"])
+                where = {"_id": {"$in": list(blocks)}, "newChanges.0": {"$exists": True}}
+                entries, emptied = [], []
+                async for block in self.db.workoutBlocks.find(
+                    where, {"companyId": 1, "customerId": 1, "newChanges": 1}
+                ):
+                    common = {"companyId": block["companyId"], "customerId": block["customerId"]}
+                    entries += [{**common, **entry} for entry in block["newChanges"]]
+                    ids = [entry["_id"] for entry in block["newChanges"]]
+                    emptied.append(UpdateOne({"_id": block["_id"]}, {"$pull": {"newChanges": {"_id": {"$in": ids}}}}))
+                if entries:
+                    with suppress(BulkWriteError):  # moved before
+                        await self.db.bareChanges.insert_many(entries, ordered=False)
+                    await self.db.workoutBlocks.bulk_write(emptied, ordered=False)
+
+
+async def _moving(app: web.Application) -> AsyncIterator[None]:
+    task = asyncio.create_task(app[BARE].move_changes())
+    yield
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).replace(tzinfo=None)
+
 
 def _stored(body: dict[str, Any], exercise: ObjectId) -> dict[str, Any]:
     """The item as the service stores it, field by field: the same bytes are written and the same indexes kept."""
@@ -142,13 +264,24 @@ def _json(value: Any, status: int = 200) -> web.Response:
     )
 
 
+BARE = web.AppKey("bare", Bare)
+
+
 async def app() -> web.Application:
     """The bare handlers on the paths of the service."""
     bare = Bare(os.environ)
     app = web.Application()
     app.router.add_get("/coach/customers", bare.customers)
     app.router.add_get("/coach/customers/{customerId}/wblock", bare.calendar)
-    app.router.add_post("/coach/customers/{customerId}/wblocks/{wblockId}/witems", bare.add_item)
+    block = "/customers/{customerId}/wblocks/{wblockId}"
+    app.router.add_post(f"/coach{block}/witems", bare.add_item)
+    app.router.add_post(f"/logged{block}/witems", bare.add_item_in_transaction)
+    app.router.add_put(f"/logged{block}/witems/{{itemId}}/log", bare.log_item_in_transaction)
+    app.router.add_post(f"/embedded{block}/witems", bare.add_item_embedded)
+    app.router.add_post(f"/separate{block}/witems", bare.add_item_separate)
+    app[BARE] = bare
+    if "MOVE_CHANGES" in os.environ:
+        app.cleanup_ctx.append(_moving)
     return app
 
 

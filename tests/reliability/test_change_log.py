@@ -204,8 +204,8 @@ async def test_numbering_continues_on_another_primary(
         try:
             async with asyncio.TaskGroup() as tasks:
                 for writer in range(4):
-                    tasks.create_task(write_notes(http, clients, len(failure) * 100 + writer, 10, log))
-                tasks.create_task(consume(http, log, 40, start["nextCursor"]))
+                    tasks.create_task(write_notes(http, clients, len(failure) * 100 + writer, 40, log))
+                tasks.create_task(consume(http, log, 160, start["nextCursor"]))
                 await until(lambda: len(log.acknowledged) > 5, "writes are acknowledged")
                 if failure == "frozen":
                     replica_set.freeze(primary)

@@ -345,8 +345,16 @@ async def set_last_activity(ctx: Context, customer_id: ObjectId) -> None:
 
 
 async def lock(ctx: Context, customer_id: ObjectId) -> bool:
-    """Write to the client, so that concurrent transactions conflict; returns whether there is such a client."""
-    return await customers.set_derived(ctx, {"_id": customer_id}, {"$inc": {"scheduleChanges": 1}}) == 1
+    """Write to the client, so that concurrent transactions conflict; returns whether there is such a client.
+
+    Once in a transaction is enough.
+    """
+    locked = ctx.recorder.locked if ctx.recorder is not None else set()
+    if customer_id not in locked:
+        if await customers.set_derived(ctx, {"_id": customer_id}, {"$inc": {"scheduleChanges": 1}}) == 0:
+            return False
+        locked.add(customer_id)
+    return True
 
 
 async def set_last_workout_date(ctx: Context, customer_id: ObjectId, day: str | None) -> bool:

@@ -1,0 +1,124 @@
+"""`python -m benchmarks.changes`: the cost of the change log."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from itertools import count
+from pathlib import Path
+from statistics import median
+
+import click
+import uvloop
+from motor.motor_asyncio import AsyncIOMotorClient
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import slots
+from benchmarks.__main__ import Bench, prepared
+from benchmarks.servers import Server
+from benchmarks.world import MONDAY
+
+TARGET = 0.95
+_SETS = [{"type": "reps_load", "index": index, "reps": 8, "load": 60} for index in (1, 2, 3, 4)]
+_LOG = {"isCompleted": True, "customerSets": _SETS}
+_EMBEDDED = "change in the document"
+# By comparison: two arms, each a server, the prefix of its paths and the kind of request.
+COMPARISONS = {
+    "add an item": (("service", "/coach", "item"), ("bare", "/logged", "item"), TARGET),
+    "log an item": (("service", "/coach", "log"), ("bare", "/logged", "log"), TARGET),
+    _EMBEDDED: (("bare", "/separate", "item"), ("bare", "/embedded", "item"), None),
+}
+Arm = tuple[str, str, str]
+
+
+class Requests:
+    """The files of requests, by kind and prefix, and how many requests each has had."""
+
+    def __init__(self, bench: Bench, folder: Path) -> None:
+        self._bench, self._folder = bench, folder
+        self._made: dict[Arm, int] = {}
+        self._number = count()
+
+    def run(self, arm: Arm, connections: int, seconds: int = 1) -> slots.Slot:
+        """One slot of an arm."""
+        name, prefix, kind = arm
+        server: Server = getattr(self._bench, name)
+        paths, body = self._bench.files[kind]
+        own = self._folder / f"{prefix.strip('/')}-{kind}.txt"
+        if not own.exists():
+            own.write_text(Path(paths).read_text().replace("/coach", prefix))
+        method = "PUT" if kind == "log" else "POST"
+        made = self._made.get(arm, 0)
+        script = str(Path(__file__).with_name("in_turn.lua"))
+        arguments = ["-H", f"X-API-Key: {self._bench.company.key}", "-s", script, server.base_url, "--"]
+        slot = slots.run([*arguments, method, str(own), str(made), body], connections, server.pid, self._bench.mongod)
+        self._made[arm] = made + slot.requests
+        return slot
+
+
+async def _write_logs(bench: Bench, uri: str, folder: Path) -> None:
+    """The paths of the items of the busy weeks, and the body of a log."""
+    blocks = AsyncIOMotorClient(uri)["bench"]["workoutBlocks"]
+    paths = [
+        f"/coach/customers/{block['customerId']}/wblocks/{block['_id']}/witems/{item['_id']}/log"
+        async for block in blocks.find({"items.5": {"$exists": True}, "date": {"$gte": str(MONDAY)}})
+        for item in block["items"]
+        if item["type"] == "EXERCISE"
+    ]
+    (folder / "logs.txt").write_text("\n".join(paths[::7] + paths[1::7]) + "\n")
+    (folder / "log.json").write_text(json.dumps(_LOG))
+    bench.files["log"] = [str(folder / "logs.txt"), str(folder / "log.json")]
+
+
+@click.command()
+@click.option("--rounds", type=click.IntRange(1), default=8, show_default=True)
+@click.option("--clients", type=click.IntRange(200), default=1_000, show_default=True)
+@click.option("--connections", type=click.IntRange(1), multiple=True, default=(16, 64), show_default=True)
+@click.option("--only", type=click.Choice(list(COMPARISONS)), multiple=True, help="Only these; repeatable.")
+def main(rounds: int, clients: int, connections: tuple[int, ...], only: tuple[str, ...]) -> None:
+    """Compare adding and logging an item with bare handlers that do the same writes.
+
+    Both are one transaction that ends with the insert of the change. The third comparison is between bare handlers: the
+    change inserted in a transaction, divided by the change stored inside the document, without a transaction, and
+    moved to a collection of its own afterwards; it runs only if it is named, as moving takes part of the processor. The order of the arms is reversed every other round.
+    """
+    console = Console()
+    allowed = sorted(os.sched_getaffinity(0))
+    cores = allowed[0], allowed[min(1, len(allowed) - 1)]
+    chosen_names = only or tuple(name for name in COMPARISONS if name != _EMBEDDED)
+    chosen = [(name, number) for name in chosen_names for number in connections]
+    table = Table(title=f"{rounds} rounds of 1 s slots; medians, the ratio as minimum / median / maximum")
+    for heading in ("Operation", "Conn.", "First req/s", "Second req/s", "CPU us", "mongod us", "Ratio", "Target"):
+        table.add_column(heading)
+    with (
+        tempfile.TemporaryDirectory(prefix="coaching-bench-") as name,
+        prepared(clients, cores, console, moves_changes=_EMBEDDED in chosen_names) as bench,
+    ):
+        folder = Path(name)
+        uri = Path(f"/proc/{bench.bare.pid}/environ").read_bytes().split(b"MONGODB_URI=")[1].split(b"\0")[0].decode()
+        uvloop.run(_write_logs(bench, uri, folder))
+        requests = Requests(bench, folder)
+        for operation, number in chosen:
+            *arms, target = COMPARISONS[operation]
+            measured: tuple[list[slots.Slot], list[slots.Slot]] = ([], [])
+            for each in range(rounds + 1):
+                order = [0, 1] if each % 2 else [1, 0]
+                for arm in order:
+                    slot = requests.run(arms[arm], number)
+                    if each:
+                        measured[arm].append(slot)
+            ratios = [ours.rate / theirs.rate for ours, theirs in zip(*measured, strict=True)]
+            figures = [f"{median(slot.rate for slot in slots_of):.0f}" for slots_of in measured]
+            cpu = " / ".join(f"{median(slot.cpu for slot in slots_of):.0f}" for slots_of in measured)
+            database = " / ".join(f"{median(slot.database_cpu for slot in slots_of):.0f}" for slots_of in measured)
+            spread = f"{min(ratios):.2f} / {median(ratios):.2f} / {max(ratios):.2f}"
+            table.add_row(operation, str(number), *figures, cpu, database, spread, str(target or ""))
+            console.print(operation, number, *figures, spread)
+    console.print(table)
+    console.print(f"Load average {os.getloadavg()[0]:.1f}")
+
+
+if __name__ == "__main__":
+    main()
