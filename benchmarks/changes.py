@@ -38,7 +38,7 @@ class Requests:
 
     def __init__(self, bench: Bench, folder: Path) -> None:
         self._bench, self._folder = bench, folder
-        self._made: dict[Arm, int] = {}
+        self._sent: dict[Arm, int] = {}
         self._number = count()
 
     def run(self, arm: Arm, connections: int, seconds: int = 1) -> slots.Slot:
@@ -50,11 +50,11 @@ class Requests:
         if not own.exists():
             own.write_text(Path(paths).read_text().replace("/coach", prefix))
         method = "PUT" if kind == "log" else "POST"
-        made = self._made.get(arm, 0)
+        sent = self._sent.get(arm, 0)
         script = str(Path(__file__).with_name("in_turn.lua"))
         arguments = ["-H", f"X-API-Key: {self._bench.company.key}", "-s", script, server.base_url, "--"]
-        slot = slots.run([*arguments, method, str(own), str(made), body], connections, server.pid, self._bench.mongod)
-        self._made[arm] = made + slot.requests
+        slot = slots.run([*arguments, method, str(own), str(sent), body], connections, server.pid, self._bench.mongod)
+        self._sent[arm] = sent + slot.requests
         return slot
 
 
