@@ -174,7 +174,7 @@ async def test_workout_is_copied_and_deleted(coach: CoachClient, owner_page: Vis
     path = f"/app/customers/{ana['_id']}/blocks/{block['_id']}"
 
     (await owner_page.submit(await owner_page.get(path), f"{path}/copy", date=TUESDAY)).says("Legs copied.")
-    confirmation = (await owner_page.get(f"{path}/delete")).says("This cannot be undone.")
+    confirmation = (await owner_page.get(f"{path}/delete")).says("It can be undone for 30 days")
     (await owner_page.submit(confirmation, f"{path}/delete")).ok().says("Legs deleted.")
 
     assert [b["date"] for b in await coach.calendar(ana)] == [TUESDAY]

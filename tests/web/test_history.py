@@ -79,7 +79,7 @@ async def test_history_says_who_changed_what_through_which_key(coach: CoachClien
 
     listed = readable(await owner_page.get(history_of(ana)))
 
-    listed.says("Client changed", "1 client changed", "Olga Owner", "API key", "Client created", "UTC")
+    listed.says("Client changed", "1 client changed", "Olga Owner", "API key: Test", "Client created", "UTC")
     assert f"{history_of(ana)}/{change}" in listed.links
     assert listed.text.index("Client changed") < listed.text.index("Client created"), "newest first"
     page = readable(await owner_page.get(f"{history_of(ana)}/{change}"))
@@ -171,6 +171,7 @@ async def test_form_offers_undo(coach: CoachClient, owner_page: Visitor) -> None
     page = await owner_page.submit(page, undo.action)
     page.ok().says("Undone. Undo again to redo.", "No notes yet")
     assert page.path == notes, "on the page where it was offered"
+    await rename(coach, ana, "Anna")
     page = (await owner_page.get(history_of(ana))).ok().says("Note added", "Undone", "Change undone", "Web application")
 
 
@@ -236,3 +237,26 @@ async def test_change_of_another_client_is_not_on_this_page(coach: CoachClient, 
     ana, ben = await coach.create_customer("Ana"), await coach.create_customer("Ben")
     change = await rename(coach, ana, "Anna")
     (await owner_page.get(f"{history_of(ben)}/{change}")).ok(404)
+    (await owner_page.get(history_of(ana))).ok().says("Client changed")
+    assert "Client changed" not in (await owner_page.get(history_of(ben))).ok().text
+
+
+async def test_deletions_by_forms_are_undone(coach: CoachClient, owner_page: Visitor) -> None:
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    blocks = f"/coach/programs/{program['_id']}/wblocks"
+    (await coach.post(blocks, {"name": "Day one", "day": 1, "items": [task("Walk")]})).ok(201)
+    unit = (await coach.get("/metrics-units")).ok()[0]["_id"]
+    metrics = {"name": "Body", "metrics": [{"name": "Weight", "metricUnitId": unit}]}
+    metric_set = (await coach.post("/coach/metrics-sets", metrics)).ok(201)
+    for path in (f"/app/programs/{program['_id']}/delete", f"/app/settings/metric-sets/{metric_set['_id']}/delete"):
+        page = (await owner_page.get(path)).ok().says("It can be undone for 30 days")
+        page = (await owner_page.submit(page, path)).ok()
+        undo = next(form for form in page.forms if form.action.startswith(COMPANY))
+        (await owner_page.submit(page, undo.action)).ok().says("Undone.", "Base" if "programs" in path else "Body")
+        (await owner_page.get(path)).ok()
+    restored = (await coach.get(f"/coach/programs/{program['_id']}/wblock", startDay=1, endDay=7)).ok()
+    assert [block["name"] for block in restored] == ["Day one"]
+    await numbered(coach, change_id(await coach.post("/coach/programs", {"name": "Later"})))
+    page = readable(await owner_page.get(COMPANY))
+    newest = [link for link in page.links if link.startswith(f"{COMPANY}/")][1]
+    readable(await owner_page.get(newest)).says("Change undone", "Metric set changed: Body")

@@ -101,7 +101,7 @@ class Descriptions:
         """Describe a document of a change; `known` has its present fields, or nothing."""
         before, after = document["before"] or {}, document["after"] or {}
         kind = name_kind(document["kind"])
-        name = self._name({**known, **before, **after})
+        name = self._name({**known, **before, **after}) or self.names.get(document["_id"], "")
         title = f"{kind[:1].upper()}{kind[1:]} {document['action']}"
         return {"title": f"{title}: {name}" if name else title, "fields": list(self._fields(before, after))}
 

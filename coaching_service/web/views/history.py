@@ -227,7 +227,7 @@ def _describe(change: ChangeSummary, credentials: dict[ObjectId, str], clients: 
 async def _describe_documents(ctx: Context, change: ChangeDetails) -> list[DocumentDescription]:
     """The documents of a change in words."""
     values = [value for document in change["documents"] for value in (document["before"], document["after"])]
-    identifiers, names = references_in(values)
+    identifiers, names = references_in([*values, *(document["_id"] for document in change["documents"])])
     known_exercises = await exercises.load_names(ctx, identifiers)
     sets = await metric_sets.load_by_id(ctx, identifiers)
     metrics = [metric for each in sets.values() for metric in (*each["metrics"], *each["archivedMetrics"])]
