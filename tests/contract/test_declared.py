@@ -73,32 +73,41 @@ async def call(client: CoachClient, route: Route, path: str, own: World, headers
 
     Uses a session where the route needs one, and a client's session where it is for clients.
     """
-    if route.access.audience == "customer":
-        client = await client.as_client({"_id": own["customerId"]})
-    elif route.access.session_only:
-        client = await client.interactive()
+    client = await client_for(client, route, own)
     query = {
         name: {"integer": "1", "boolean": "false"}.get(_type(parameter), "2026-03-02")
         for name, parameter in _parameters(route).items()
         if parameter.get("required")
     }
-    owner = f"{route.path_parameters[0][0]}/" if route.path_parameters else "/"
-    identifiers = own | {key.removeprefix(owner): value for key, value in own.items() if key.startswith(owner)}
+    identifiers = identifiers_for(route, own)
     body: dict[str, Any] = {}
     if route.multipart is not None:
         body["data"] = aiohttp.FormData(route.example, default_to_multipart=True)
         body["data"].add_field(route.multipart.file_field, small_picture(), filename="small.png")
     elif route.body is not None:
-        body["json"] = _with_identifiers(route.example, identifiers)
+        body["json"] = put_identifiers(route.example, identifiers)
     return await client.send(route.method, path, params=query, headers=headers, **body)
 
 
-def _with_identifiers(example: Any, own: World) -> Any:
+async def client_for(client: CoachClient, route: Route, own: World) -> CoachClient:
+    """The client that may call a route: in a session where it needs one, as a client of `own` where it is for those."""
+    if route.access.audience == "customer":
+        return await client.as_client({"_id": own["customerId"]})
+    return await client.interactive() if route.access.session_only else client
+
+
+def identifiers_for(route: Route, own: World) -> World:
+    """The identifiers of `own` by parameter, those under the owner in the path of the route first."""
+    owner = f"{route.path_parameters[0][0]}/" if route.path_parameters else "/"
+    return own | {key.removeprefix(owner): value for key, value in own.items() if key.startswith(owner)}
+
+
+def put_identifiers(example: Any, own: World) -> Any:
     """The example with the identifiers in it replaced by those of `own`."""
     if isinstance(example, list):
-        return [_with_identifiers(entry, own) for entry in example]
+        return [put_identifiers(entry, own) for entry in example]
     if isinstance(example, dict):
-        return {key: own[key] if key in own else _with_identifiers(value, own) for key, value in example.items()}
+        return {key: own[key] if key in own else put_identifiers(value, own) for key, value in example.items()}
     return example
 
 

@@ -115,7 +115,7 @@ async def test_every_audited_operation_writes_its_action(coach: CoachClient) -> 
 
     await new_actions()
     performed = []
-    for route in _in_order(routes_of(features.ROUTES)):
+    for route in in_order(routes_of(features.ROUTES)):
         reply = await call(coach, route, fill_path(route, world), world)
         assert reply.status < 500, f"{route.method} {route.path}: {reply.raw!r}"
         performed += [f"{route.method} {route.path} {action}" for action in await new_actions()]
@@ -127,11 +127,11 @@ async def test_every_audited_operation_writes_its_action(coach: CoachClient) -> 
     assert_same("audit.txt", performed)
 
 
-def _in_order(routes: list[Route]) -> list[Route]:
+def in_order(routes: list[Route]) -> list[Route]:
     """Protected routes: what is deleted comes last, inner resources before those that hold them."""
     called = [route for route in routes if route.access.audience != "public" and route.path != "/coach/account"]
-    return sorted(called, key=lambda route: (_deletes(route), -route.path.count("/") if _deletes(route) else 0))
+    return sorted(called, key=lambda route: (deletes(route), -route.path.count("/") if deletes(route) else 0))
 
 
-def _deletes(route: Route) -> bool:
+def deletes(route: Route) -> bool:
     return route.method == "DELETE" or route.path.endswith("bulk/delete")
