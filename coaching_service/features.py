@@ -98,6 +98,7 @@ ROUTES: tuple[Routes, ...] = (
     conversation.inbox_routes,
     conversation.own_routes,
     activity.routes,
+    activity.company_routes,
     changes.routes,
     exercise_history.routes,
     personal_records.routes,

@@ -51,7 +51,9 @@ class CursorQuery(Input):
     )
 
 
-class _CursorMetadata(Output):
+class CursorMetadata(Output):
+    """What a part of a list has beside its entries."""
+
     nextCursor = fields.String(
         allow_none=True, metadata={"description": "What to send as `after` for the next part; null at the end."}
     )
@@ -61,7 +63,7 @@ class _CursorMetadata(Output):
 @cache
 def cursor_page_of(schema: type[Schema]) -> type[Schema]:
     """Return the schema of a part of a list of `schema`."""
-    return type(f"{schema.__name__}List", (_CursorMetadata,), {"docs": fields.List(fields.Nested(schema))})
+    return type(f"{schema.__name__}List", (CursorMetadata,), {"docs": fields.List(fields.Nested(schema))})
 
 
 class Position:

@@ -1,7 +1,12 @@
-"""The activity feed: the entries that changes have for a client's feed."""
+"""The activity feed: the entries that changes have for a client's feed, and for those of all clients."""
 
 from __future__ import annotations
 
-from coaching_service.core.changes.store import correct_feed_entry, find_feed_page
+from coaching_service.core.changes.store import (
+    COMPANY_FEED_ORDER,
+    correct_feed_entry,
+    find_company_feed,
+    find_feed_page,
+)
 
-__all__ = ["correct_feed_entry", "find_feed_page"]
+__all__ = ["COMPANY_FEED_ORDER", "correct_feed_entry", "find_company_feed", "find_feed_page"]

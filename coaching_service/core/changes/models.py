@@ -98,6 +98,16 @@ class FeedItem(TypedDict):
     actor: Actor | None
 
 
+class CompanyFeedItem(TypedDict):
+    """An entry of a client's activity feed as a change `_id` stores it, with its time and author."""
+
+    _id: ObjectId
+    customerId: ObjectId
+    feedAt: datetime
+    feed: StoredFeedEntry
+    actor: Actor | None
+
+
 class StoredPart(Stored):
     """A part of a patch that is too large for the document of its change."""
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from coaching_service.core.changes.models import DocumentPatch, FeedItem, StoredChange, StoredPart
+from coaching_service.core.changes.models import CompanyFeedItem, DocumentPatch, FeedItem, StoredChange, StoredPart
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents, Filter, PipelineStage, now
@@ -26,6 +26,7 @@ changes = Documents[StoredChange](
         Index(("customerId", "feed.sourceId"), partial_filter=_IN_FEED),
         Index(("createdAt",)),
         Index(("_id",)),
+        Index(("-feedAt", "-_id", "customerId", "feed.type"), partial_filter=_IN_FEED),
     ),
     client_field="customerId",
     global_indexes=(
@@ -44,7 +45,8 @@ parts = Documents[StoredPart](
 
 _SUMMARY = tuple(name for name in StoredChange.__annotations__ if name not in ("patch", "feed", "companyId"))
 _OLD_BATCH = 500
-_BY_FEED = changes.indexes[3].name
+_BY_FEED, _BY_COMPANY_FEED = changes.indexes[3].name, changes.indexes[7].name
+COMPANY_FEED_ORDER = ("-feedAt", "-_id", "-feed._id")
 
 
 async def insert_many(ctx: Context, new_changes: Sequence[Mapping[str, Any]]) -> None:
@@ -212,3 +214,38 @@ async def find_feed_page(ctx: Context, customer_id: ObjectId, *, skip: int, limi
         ),
     )
     return entries, counted[0]["total"] if counted else 0
+
+
+async def find_company_feed(
+    ctx: Context,
+    condition: Filter,
+    *,
+    since: datetime | None,
+    types: Sequence[EventType],
+    customer_ids: Sequence[ObjectId] | None,
+    limit: int,
+) -> list[CompanyFeedItem]:
+    """Return at most `limit` entries of the feeds of all clients that meet a cursor's `condition`, newest first.
+
+    Of the clients `customer_ids` (None: all), of `types` (empty: all), recorded at `since` or later (UTC).
+    """
+    times = {"$gte": since} if since is not None else {}
+    if "feedAt" in condition:
+        times |= condition["feedAt"]
+    entry: Filter = {"feed.hiddenBy": None} | ({"feed.type": {"$in": list(types)}} if types else {})
+    where: Filter = {
+        "feedCount": {"$gt": 0},
+        "customerId": {"$ne": None} if customer_ids is None else {"$in": list(customer_ids)},
+        **({"feedAt": times} if times else {}),
+        **({"feed.type": {"$in": list(types)}} if types else {}),
+    }
+    return await changes.aggregate(
+        ctx,
+        where,
+        {"$sort": {"feedAt": -1, "_id": -1}},
+        {"$project": {"feed": 1, "feedAt": 1, "actor": 1, "customerId": 1}},
+        {"$unwind": "$feed"},
+        {"$match": {**entry, **condition}},
+        {"$limit": limit},
+        hint=_BY_COMPANY_FEED,
+    )

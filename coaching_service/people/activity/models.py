@@ -8,6 +8,7 @@ from typing import Any, Literal, TypedDict
 from coaching_service.core.database.recording import Actor
 from coaching_service.core.events import EventType
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.customers.models import CustomerReference
 
 ActivityType = Literal[
     "workout_completed",
@@ -49,6 +50,12 @@ class AttributedEvent(ActivityEvent):
     """An entry with its author; None if it was recorded before authors were stored."""
 
     actor: Actor | None
+
+
+class CompanyEvent(AttributedEvent):
+    """An entry of the feed of all clients, with its client."""
+
+    customer: CustomerReference
 
 
 class ImportedEvent(TypedDict):

@@ -6,10 +6,12 @@ from typing import Any
 
 from marshmallow import fields
 
+from coaching_service.core.cursors import CursorMetadata, CursorQuery
 from coaching_service.core.pagination import PageMetadata
-from coaching_service.core.query import QueryInteger
+from coaching_service.core.query import QueryInteger, QueryTime
 from coaching_service.core.validation import Choice, Date, DateTime, Identifier, Input, Output
 from coaching_service.core.variants import Variant
+from coaching_service.people.customers.schemas import NamedCustomer
 
 
 class FeedQuery(Input):
@@ -20,6 +22,7 @@ class FeedQuery(Input):
 
 
 _OPTIONAL = {"optional": True}
+ACTOR_TYPES = ("coach", "client", "assistant", "key", "system")
 
 
 class WorkoutEventData(Output):
@@ -110,36 +113,73 @@ class ProgramEventData(Output):
     blocks = fields.Integer()
 
 
-def _event(event_type: str, data: type[Output]) -> type[Output]:
+_DATA: dict[str, type[Output]] = {
+    "workout_completed": WorkoutEventData,
+    "item_logged": ItemEventData,
+    "form_submitted": ItemEventData,
+    "metric_recorded": MetricEventData,
+    "photo_added": PhotoEventData,
+    "plan_uploaded": PlanEventData,
+    "personal_record": RecordEventData,
+    "note_added": NoteEventData,
+    "program_assigned": ProgramEventData,
+}
+TYPES = tuple(_DATA)
+
+
+class CompanyFeedQuery(CursorQuery):
+    """Filters of the feed of all clients; they combine with AND."""
+
+    since = QueryTime(load_default=None, metadata={"description": "Only what was recorded at this time or later."})
+    types = fields.List(
+        Choice(*TYPES), load_default=[], metadata={"description": "Repeatable; only entries of these types."}
+    )
+    customerId = Identifier(load_default=None, metadata={"description": "Only entries about this client."})
+
+
+class ActivityAuthor(Output):
+    """Who did what an entry of the activity feed reports."""
+
+    type = Choice(*ACTOR_TYPES, metadata={"description": "How they acted; `system` for background work."})
+    _id = Identifier(allow_none=True, metadata={"description": "The coach or client; null for `system`."})
+    name = fields.String(metadata={"description": "Their name."})
+
+
+def _event(event_type: str, data: type[Output], name: str = "Event", **more: Any) -> type[Output]:
     """The schema of an event of one type, such as `WorkoutCompletedEvent`."""
     attributes: dict[str, Any] = {
+        **more,
         "__doc__": f"An event of the type `{event_type}`.",
         "_id": Identifier(),
         "type": Choice(event_type),
         "date": DateTime(metadata={"description": "When it happened."}),
         "data": fields.Nested(data),
     }
-    return type("".join(word.capitalize() for word in event_type.split("_")) + "Event", (Output,), attributes)
+    return type("".join(word.capitalize() for word in event_type.split("_")) + name, (Output,), attributes)
 
 
-EVENTS = {
-    event_type: _event(event_type, data)
-    for event_type, data in {
-        "workout_completed": WorkoutEventData,
-        "item_logged": ItemEventData,
-        "form_submitted": ItemEventData,
-        "metric_recorded": MetricEventData,
-        "photo_added": PhotoEventData,
-        "plan_uploaded": PlanEventData,
-        "personal_record": RecordEventData,
-        "note_added": NoteEventData,
-        "program_assigned": ProgramEventData,
-    }.items()
+EVENTS = {event_type: _event(event_type, data) for event_type, data in _DATA.items()}
+_COMPANY_EVENTS = {
+    event_type: _event(
+        event_type,
+        data,
+        "CompanyEvent",
+        customer=fields.Nested(NamedCustomer, metadata={"description": "The client."}),
+        actor=fields.Nested(
+            ActivityAuthor, allow_none=True, metadata={"description": "Who did it; null if it was not recorded."}
+        ),
+    )
+    for event_type, data in _DATA.items()
 }
-TYPES = tuple(EVENTS)
 
 
 class ActivityEventPage(PageMetadata):
     """A page of the activity feed."""
 
     docs = fields.List(Variant(EVENTS))
+
+
+class CompanyEventList(CursorMetadata):
+    """A part of the activity feed of all clients."""
+
+    docs = fields.List(Variant(_COMPANY_EVENTS))

@@ -11,6 +11,8 @@ from datetime import datetime
 from typing import cast
 
 from coaching_service.core.changes import feed
+from coaching_service.core.changes.models import CompanyFeedItem
+from coaching_service.core.cursors import CursorPage, Position
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import FeedEntry, LoggedEvent, RemovedFeedEntries
 from coaching_service.core.ids import ObjectId
@@ -21,9 +23,11 @@ from coaching_service.people.activity.models import (
     ActivityEvent,
     ActivityType,
     AttributedEvent,
+    CompanyEvent,
     ImportedEvent,
 )
 from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.models import CustomerReference
 
 # What an event has of the data of a feed entry, by its name there.
 _EVENT_FIELDS = {
@@ -112,3 +116,49 @@ async def list_attributed_events(ctx: Context, customer_id: ObjectId, *, page: i
     entries, total = await feed.find_feed_page(ctx, customer_id, skip=skip_of(page, size), limit=size)
     events: list[AttributedEvent] = [{**entry, "type": ACTIVITY_TYPE_OF[entry["type"]]} for entry in entries]
     return page_document(events, total, page, size)
+
+
+async def list_company_events(
+    ctx: Context,
+    *,
+    limit: int,
+    after: str | None = None,
+    since: datetime | None = None,
+    types: Sequence[ActivityType] = (),
+    customer_id: ObjectId | None = None,
+) -> CursorPage[CompanyEvent]:
+    """Return part of the feed of all clients in the coach's scope, newest first.
+
+    Only of `types` (empty: all), recorded at `since` or later (UTC), of one client. A client that does not exist or is
+    out of scope has no entries. Raises InvalidFields if `after` is not a cursor of this list with the same filters.
+    """
+    filters = {"since": since, "types": sorted(set(types)), "customerId": customer_id}
+    position = Position(ctx, "activity-feed", filters, feed.COMPANY_FEED_ORDER, after)
+    stored = await feed.find_company_feed(
+        ctx,
+        position.condition(),
+        since=since,
+        types=[EVENT_TYPE_OF[each] for each in types],
+        customer_ids=await customers.select_ids_in_scope(ctx, customer_id),
+        limit=limit + 1,
+    )
+    part = position.page(stored, limit, lambda entry: entry)
+    references = await customers.find_references(ctx, list({entry["customerId"] for entry in part["docs"]}))
+    docs = [
+        _company_event(entry, references[entry["customerId"]])
+        for entry in part["docs"]
+        if entry["customerId"] in references  # the client may be being erased
+    ]
+    return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
+
+
+def _company_event(stored: CompanyFeedItem, customer: CustomerReference) -> CompanyEvent:
+    entry = stored["feed"]
+    return {
+        "_id": entry["_id"],
+        "type": ACTIVITY_TYPE_OF[entry["type"]],
+        "date": stored["feedAt"],
+        "data": entry["data"],
+        "actor": stored["actor"],
+        "customer": customer,
+    }

@@ -128,6 +128,17 @@ async def list_ids_in_scope(ctx: Context) -> list[ObjectId] | None:
     return await store.find_ids_of_trainer(ctx, ctx.caller.id)
 
 
+async def select_ids_in_scope(ctx: Context, customer_id: ObjectId | None) -> list[ObjectId] | None:
+    """Return the clients a company-wide list shows: those in the coach's scope and, if given, only `customer_id`.
+
+    None: the whole company.
+    """
+    in_scope = await list_ids_in_scope(ctx)
+    if customer_id is None:
+        return in_scope
+    return [customer_id] if in_scope is None or customer_id in in_scope else []
+
+
 def get_notifications(customer: Customer) -> Notifications:
     """Return which mails a client wants; all of them unless the client has changed it."""
     notifications: Notifications = {"messages": True}
