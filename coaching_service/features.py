@@ -93,6 +93,7 @@ ROUTES: tuple[Routes, ...] = (
     metric_sets.routes,
     metrics.routes,
     form_responses.routes,
+    form_responses.inbox_routes,
     notes.routes,
     conversation.routes,
     conversation.inbox_routes,

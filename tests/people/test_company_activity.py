@@ -53,7 +53,8 @@ async def test_walking_the_parts_meets_every_entry_once(coach: CoachClient) -> N
     expected = [entry["_id"] for entry in await docs(coach, limit=100)]
     assert len(set(expected)) == 9
 
-    met, after = [], {}
+    met: list[str] = []
+    after: Json = {}
     for _ in expected:
         part = (await coach.get(FEED, limit=1, **after)).ok()
         met += [entry["_id"] for entry in part["docs"]]

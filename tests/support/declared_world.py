@@ -71,6 +71,11 @@ async def make_world(coach: CoachClient) -> World:
     message = (await coach.post(f"{client}/messages", {"text": "Hello"})).ok(201)
     own_message = (await (await coach.as_client(customer)).post("/customer/messages", {"text": "Hello, coach"})).ok(201)
     template = (await coach.post("/coach/workout-templates", {"name": "Short"})).ok(201)
+    asked = {"type": "FORM", "form": {"formId": form["_id"]}}
+    check_in = (await coach.post(path, asked)).ok(201)
+    answers = [{"questionId": form["questions"][0]["_id"], "value": "Yes"}]
+    (await coach.put(f"{path}/{check_in['_id']}/log", {"isCompleted": True, "answers": answers})).ok()
+    response = (await coach.get("/coach/form-responses", customerId=customer["_id"])).ok()["docs"][0]
     return {
         "assignmentId": assignment["assignmentId"],
         "metricId": metric_set["metrics"][0]["_id"],
@@ -82,6 +87,7 @@ async def make_world(coach: CoachClient) -> World:
         "changeId": changed.headers["X-Change-Id"],
         "messageId": message["_id"],
         "messageId/messageId": own_message["_id"],
+        "responseId": response["_id"],
         "templateId": template["_id"],
         "employeeId": employee["_id"],
         "keyId": key["_id"],

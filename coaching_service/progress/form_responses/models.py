@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.customers.models import CustomerReference
 
 
 class LabelledAnswer(TypedDict):
@@ -26,17 +27,38 @@ class ResponseFields(TypedDict):
     answers: list[LabelledAnswer]
 
 
+class ReviewFields(TypedDict):
+    """When a coach marked a response as reviewed (UTC), and which coach; None until then."""
+
+    reviewedAt: datetime | None
+    reviewedBy: ObjectId | None
+
+
 class StoredResponse(Stored, ResponseFields):
-    """A stored response to the form of the workout item `witemId`."""
+    """A stored response to the form of the workout item `witemId`; the review is missing in old responses."""
 
     customerId: ObjectId
     witemId: ObjectId
+    reviewedAt: NotRequired[datetime | None]
+    reviewedBy: NotRequired[ObjectId | None]
 
 
-class FormResponse(ResponseFields):
+class FormResponse(ResponseFields, ReviewFields):
     """A response as it is returned."""
 
     _id: ObjectId
     createdAt: datetime
     updatedAt: datetime
     version: int
+
+
+class ReceivedResponse(FormResponse):
+    """A response of any client, with the client."""
+
+    customer: CustomerReference
+
+
+class Review(TypedDict):
+    """Whether a response is reviewed."""
+
+    reviewed: bool

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import FORMS
+from coaching_service.core.cursors import CursorPage, cursor_page_of
 from coaching_service.core.database.context import Context
+from coaching_service.core.errors import NotFound
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.progress.form_responses import models, schemas, service
 
 routes = Routes("/coach/customers/{customerId}/form-responses", tag="Form responses")
+inbox_routes = Routes(
+    "/coach/form-responses", tag="Form responses", path_descriptions={"responseId": "The response to a form."}
+)
 
 
 @routes.get("", access=coach(FORMS.VIEW), query=schemas.OpenRange(), returns=list_of(schemas.FormResponse))
@@ -19,3 +26,39 @@ async def list_form_responses(ctx: Context, customer_id: ObjectId, query: dict[s
     `date` is that of the session; each answer has the text of its question at the time.
     """
     return await service.list_between(ctx, customer_id, query.get("from"), query.get("to"))
+
+
+@inbox_routes.get(
+    "", access=coach(FORMS.VIEW), query=schemas.InboxQuery(), returns=cursor_page_of(schemas.ReceivedResponse)
+)
+async def list_received_form_responses(ctx: Context, query: dict[str, Any]) -> CursorPage[models.ReceivedResponse]:
+    """List the responses of all clients to forms, the one with the latest date first.
+
+    Those of clients that the caller may not see are left out.
+    """
+    return await service.list_received(
+        ctx,
+        limit=query["limit"],
+        after=query["after"],
+        reviewed=query.get("reviewed"),
+        form_id=query.get("formId"),
+        customer_id=query.get("customerId"),
+        start_date=query.get("from"),
+        end_date=query.get("to"),
+    )
+
+
+@inbox_routes.put(
+    "/{responseId}/reviewed",
+    access=coach(FORMS.EDIT),
+    body=schemas.Review(),
+    returns=schemas.ReceivedResponse,
+    errors=(NotFound,),
+    example={"reviewed": True},
+)
+async def review_form_response(ctx: Context, response_id: ObjectId, body: models.Review) -> models.ReceivedResponse:
+    """Mark a response as reviewed, or take the mark away.
+
+    Repeating is harmless. Other answers of the client take the mark away too.
+    """
+    return await service.set_reviewed(ctx, response_id, reviewed=body["reviewed"])

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from coaching_service.core.cursors import CursorPage, Position
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.database.documents import now
+from coaching_service.core.database.recording import LoggedEvent
+from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import FieldError, InvalidFields, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.forms.models import Question
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_responses import store
 from coaching_service.progress.form_responses.answers import find_error, is_blank
-from coaching_service.progress.form_responses.models import FormResponse
+from coaching_service.progress.form_responses.models import FormResponse, ReceivedResponse, ReviewFields
 from coaching_service.training.workouts.events import RecordedItemsRescheduled
 from coaching_service.training.workouts.models import FormAnswer, ItemForm
 
@@ -110,3 +113,71 @@ async def list_between(
     )
     listed: list[FormResponse] = responses
     return listed
+
+
+async def list_received(
+    ctx: Context,
+    *,
+    limit: int,
+    after: str | None = None,
+    reviewed: bool | None = None,
+    form_id: ObjectId | None = None,
+    customer_id: ObjectId | None = None,
+    start_date: str | None = None,
+    end_date: str | None = None,
+) -> CursorPage[ReceivedResponse]:
+    """Return part of the responses of all clients in the coach's scope, the one with the latest date first.
+
+    `reviewed` or not (None: both); to one form, of one client, between two dates, both included. Raises InvalidFields
+    if `after` is not a cursor of this list with the same filters.
+    """
+    filters = {
+        "reviewed": reviewed,
+        "formId": form_id,
+        "customerId": customer_id,
+        "from": start_date,
+        "to": end_date,
+    }
+    position = Position(ctx, "form-responses", filters, store.INBOX_ORDER, after)
+    bounds = {"$gte": start_date, "$lte": end_date}
+    stored = await store.find_inbox(
+        ctx,
+        position.condition(),
+        reviewed=reviewed,
+        form_id=form_id,
+        customer_ids=await customers.select_ids_in_scope(ctx, customer_id),
+        dates={operator: bound for operator, bound in bounds.items() if bound is not None},
+        limit=limit + 1,
+    )
+    part = position.page(stored, limit, lambda response: response)
+    references = await customers.find_references(ctx, list({response["customerId"] for response in part["docs"]}))
+    docs: list[ReceivedResponse] = [
+        {**store.present(response), "customer": references[response["customerId"]]}
+        for response in part["docs"]
+        if response["customerId"] in references  # the client may be being erased
+    ]
+    return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
+
+
+@transactional
+async def set_reviewed(ctx: Context, response_id: ObjectId, *, reviewed: bool) -> ReceivedResponse:
+    """Mark a response as reviewed by the caller, or as not reviewed; repeating changes nothing.
+
+    Raises NotFound for a response that does not exist, Forbidden if its client is outside the caller's scope.
+    """
+    response = await store.find_one(ctx, response_id)
+    if response is None:
+        raise NotFound("form response")
+    customer = await customers.get_visible_reference(ctx, response["customerId"])
+    if reviewed != (response.get("reviewedAt") is not None):
+        review: ReviewFields = {
+            "reviewedAt": now() if reviewed else None,
+            "reviewedBy": ctx.caller.id if reviewed else None,
+        }
+        response = await store.set_review(ctx, response, review)
+        if response is None:
+            raise NotFound("form response")
+        if reviewed:
+            data = {"responseId": response_id}
+            ctx.changes.events.append(LoggedEvent("form.reviewed", customer["_id"], data, response_id))
+    return {**store.present(response), "customer": customer}

@@ -10,20 +10,80 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter
 from coaching_service.core.database.recording import History
 from coaching_service.core.ids import ObjectId
-from coaching_service.progress.form_responses.models import FormResponse, ResponseFields, StoredResponse
+from coaching_service.progress.form_responses.models import FormResponse, ResponseFields, ReviewFields, StoredResponse
+
+INBOX_ORDER = ("-date", "-_id")
 
 responses = Documents[StoredResponse](
     "formResponses",
-    (Index(("customerId", "-date", "-_id")), Index(("customerId", "witemId"), unique=True)),
+    (
+        Index(("customerId", "-date", "-_id")),
+        Index(("customerId", "witemId"), unique=True),
+        Index((*INBOX_ORDER, "customerId")),
+        Index((*INBOX_ORDER, "customerId", "formId"), partial_filter=(("reviewedAt", {"$eq": None}),)),
+        Index(("formId", *INBOX_ORDER)),
+    ),
     client_field="customerId",
     history=History("form_response"),
 )
-_RETURNED_FIELDS = ("formId", "formName", "date", "answers", "createdAt", "updatedAt", "version")
+_RETURNED_FIELDS = (
+    "formId",
+    "formName",
+    "date",
+    "answers",
+    "reviewedAt",
+    "reviewedBy",
+    "createdAt",
+    "updatedAt",
+    "version",
+)
 
 
 async def upsert(ctx: Context, customer_id: ObjectId, item_id: ObjectId, response: ResponseFields) -> None:
-    """Store the response to an item, replacing the previous one."""
-    await responses.upsert(ctx, {"customerId": customer_id, "witemId": item_id}, response)
+    """Store the response to an item, replacing the previous one; other answers have to be reviewed again."""
+    where = {"customerId": customer_id, "witemId": item_id}
+    previous = await responses.find_one(ctx, where, ("answers", "reviewedAt", "reviewedBy"))
+    same = previous is not None and previous["answers"] == response["answers"]
+    review: ReviewFields = {
+        "reviewedAt": previous.get("reviewedAt") if previous and same else None,
+        "reviewedBy": previous.get("reviewedBy") if previous and same else None,
+    }
+    await responses.upsert(ctx, where, {**response, **review})
+
+
+async def find_one(ctx: Context, response_id: ObjectId) -> StoredResponse | None:
+    """Return a response of any client, or None."""
+    return await responses.find_one(ctx, {"_id": response_id})
+
+
+async def set_review(ctx: Context, response: StoredResponse, review: ReviewFields) -> StoredResponse | None:
+    """Set whether a response is reviewed; None if it has been deleted."""
+    where = {"customerId": response["customerId"], "_id": response["_id"]}
+    return await responses.update(ctx, where, {"$set": dict(review)})
+
+
+async def find_inbox(
+    ctx: Context,
+    position: Filter,
+    *,
+    reviewed: bool | None,
+    form_id: ObjectId | None,
+    customer_ids: Sequence[ObjectId] | None,
+    dates: Filter,
+    limit: int,
+) -> list[StoredResponse]:
+    """Return at most `limit` responses at a cursor's `position` of the list, newest first.
+
+    Of the clients `customer_ids` (None: all), to one form, with a `date` that satisfies `dates`; `reviewed` or not.
+    """
+    where: Filter = {"$and": [position, {"date": dates}]} if dates else position
+    if reviewed is not None:
+        where = {**where, "reviewedAt": {"$ne": None} if reviewed else None}
+    if form_id is not None:
+        where = {**where, "formId": form_id}
+    if customer_ids is not None:
+        where = {**where, "customerId": {"$in": list(customer_ids)}}
+    return await responses.find(ctx, where, sort=INBOX_ORDER, limit=limit)
 
 
 async def delete(ctx: Context, customer_id: ObjectId, item_id: ObjectId) -> None:
@@ -44,5 +104,11 @@ async def list_between(
     bounds = {"$gte": start_date, "$lte": end_date}
     condition = {operator: bound for operator, bound in bounds.items() if bound is not None}
     where: Filter = {"customerId": customer_id} | ({"date": condition} if condition else {})
-    listed = await responses.find(ctx, where, sort=("-date", "-_id"), fields=_RETURNED_FIELDS)
-    return cast("list[FormResponse]", listed)
+    listed = await responses.find(ctx, where, sort=INBOX_ORDER, fields=_RETURNED_FIELDS)
+    return [present(response) for response in listed]
+
+
+def present(stored: StoredResponse) -> FormResponse:
+    """Return a stored response as it is returned."""
+    returned = {name: stored.get(name) for name in ("_id", *_RETURNED_FIELDS)}
+    return cast("FormResponse", returned)
