@@ -41,6 +41,7 @@ from coaching_service.progress.customer_profile import routes as customer_profil
 from coaching_service.progress.customer_profile import tools as customer_profile_tools
 from coaching_service.progress.exercise_history import routes as exercise_history
 from coaching_service.progress.exercise_history import tools as exercise_history_tools
+from coaching_service.progress.form_requests import routes as form_requests
 from coaching_service.progress.form_responses import routes as form_responses
 from coaching_service.progress.form_responses import tools as form_responses_tools
 from coaching_service.progress.logs import routes as logs
@@ -94,6 +95,7 @@ ROUTES: tuple[Routes, ...] = (
     metrics.routes,
     form_responses.routes,
     form_responses.inbox_routes,
+    form_requests.routes,
     notes.routes,
     conversation.routes,
     conversation.inbox_routes,

@@ -142,6 +142,24 @@ async def test_sessions_follow_the_rule_of_working_sets(old_database: Services) 
     assert due == 2, "the figures of every client are computed again"
 
 
+async def test_forms_without_an_answer_are_marked(old_database: Services) -> None:
+    """Contract 11: the pending forms of all clients are found by an index."""
+    blocks = old_database.db["workoutBlocks"]
+    items = [
+        {"_id": ObjectId(), "type": item_type, "isCompleted": is_completed}
+        for item_type, is_completed in (("FORM", False), ("FORM", True), ("TASK", False))
+    ]
+    block = {"_id": ObjectId(), "companyId": ObjectId(), "items": items, "done": None, "version": 1}
+    await blocks.insert_one(block)
+
+    await migrate(old_database.db, old_database.vault)
+
+    stored = await blocks.find_one({"_id": block["_id"]})
+    assert stored is not None
+    assert [item.get("isPendingForm") for item in stored["items"]] == [True, None, None]
+    assert stored["version"] == 1
+
+
 async def test_media_of_exercises_get_identifiers_and_thumbnails(old_database: Services) -> None:
     """Release 0.1.0 stored media without `_id` and `thumbnailUrl`, and the suffixes of exercises."""
     exercises = old_database.db["exercises"]

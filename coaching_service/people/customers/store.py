@@ -180,6 +180,19 @@ def lookup_stage(customer_id: ObjectId, fields: Sequence[str]) -> PipelineStage:
     }
 
 
+def active_lookup_stage(fields: Sequence[str]) -> PipelineStage:
+    """Return the pipeline stage that adds `fields` of the document's client, unless archived, as `client`, a list."""
+    return {
+        "$lookup": {
+            "from": customers.name,
+            "localField": "customerId",
+            "foreignField": "_id",
+            "pipeline": [{"$match": {ARCHIVED: False}}, {"$project": customers.projection(fields)}],
+            "as": "client",
+        }
+    }
+
+
 # --- many clients ----------------------------------------------------------------------------------------------------
 
 

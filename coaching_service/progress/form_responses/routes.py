@@ -56,7 +56,9 @@ async def list_received_form_responses(ctx: Context, query: dict[str, Any]) -> C
     errors=(NotFound,),
     example={"reviewed": True},
 )
-async def review_form_response(ctx: Context, response_id: ObjectId, body: models.Review) -> models.ReceivedResponse:
+async def set_form_response_reviewed(
+    ctx: Context, response_id: ObjectId, body: models.Review
+) -> models.ReceivedResponse:
     """Mark a response as reviewed, or take the mark away.
 
     Repeating is harmless. Other answers of the client take the mark away too.

@@ -11,6 +11,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises.models import ExerciseName
 from coaching_service.library.forms.models import Question, QuestionInput
 from coaching_service.library.metric_sets.models import Metric
+from coaching_service.people.customers.models import Customer
 
 ItemType = Literal["EXERCISE", "CIRCUIT", "TASK", "FORM", "METRICS", "REMINDER"]
 SetType = Literal["reps_load", "reps", "time", "time_load", "distance"]
@@ -195,9 +196,9 @@ class ReminderFields(TypedDict):
 class ItemBase(TypedDict):
     """The fields of every item.
 
-    Stored items have `exerciseIds`, `doneExerciseIds` and `tally`, which are derived from the log, and once they are
-    logged `clientTexts`, the names of the texts that the client wrote; items as they are read have `order` (from 0) and
-    `version` (the block's) instead.
+    Stored items have `exerciseIds`, `doneExerciseIds`, `tally` and `isPendingForm`, derived from plan and log,
+    and once they are logged `clientTexts`, the names of the texts that the client wrote; items as they are read have
+    `order` (from 0) and `version` (the block's) instead.
     """
 
     _id: ObjectId
@@ -209,6 +210,7 @@ class ItemBase(TypedDict):
     exerciseIds: NotRequired[list[ObjectId]]
     doneExerciseIds: NotRequired[list[ObjectId]]
     tally: NotRequired[ItemTally]
+    isPendingForm: NotRequired[bool]
     clientTexts: NotRequired[list[str]]
     order: NotRequired[int]
     version: NotRequired[int]
@@ -364,6 +366,23 @@ class BlockContent(TypedDict):
 
 class StoredBlock(BlockContent, Stored):
     """A stored block; `clientTexts` (private) has the names of the texts of its log that the client wrote."""
+
+
+class PendingItem(TypedDict):
+    """A scheduled form that is not answered: the fields of its item."""
+
+    _id: ObjectId
+    form: ItemForm
+
+
+class PendingForm(TypedDict):
+    """A scheduled form that is not answered, in the block `_id`, with the active client as `client`."""
+
+    _id: ObjectId
+    customerId: ObjectId
+    date: str
+    items: PendingItem
+    client: Customer
 
 
 class DayBlock(TypedDict):

@@ -9,6 +9,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts.models import (
     AssignedBlocks,
     Best,
@@ -17,6 +18,7 @@ from coaching_service.training.workouts.models import (
     ExerciseSession,
     ExerciseSum,
     LastSession,
+    PendingForm,
     RecordType,
     ScheduledBlock,
     Session,
@@ -26,7 +28,9 @@ from coaching_service.training.workouts.training_load import TOTALS
 
 Stage = dict[str, Any]
 
-_BY_DATE, _BY_PROGRAM, _BY_DONE_EXERCISE, _BY_EXERCISE, _BY_ITEM = (index.name for index in blocks.indexes)
+_BY_DATE, _BY_PROGRAM, _BY_DONE_EXERCISE, _BY_EXERCISE, _BY_ITEM, _BY_PENDING_FORM = (
+    index.name for index in blocks.indexes
+)
 # The fields of an item that training load is computed from.
 _LOAD_FIELDS = ("_id", "type", "exerciseId", "exerciseSets", "circuitExercises", "customerSets")
 _IS_SESSION: Filter = {"done": {"$ne": None}}
@@ -212,6 +216,32 @@ async def find_scheduled_blocks(
         {"$project": {**fields, "totalItems": {"$size": "$items"}, "completedItems": completed}},
         hint=_BY_DATE,
     )
+
+
+async def find_pending_forms(
+    ctx: Context, condition: Filter, *, dates: Filter, customer_ids: Sequence[ObjectId] | None, limit: int
+) -> list[PendingForm]:
+    """Return at most `limit` scheduled forms without an answer that meet a cursor's `condition`, by date.
+
+    On dates that satisfy `dates`, of the active ones of the clients `customer_ids` (None: all).
+    """
+    where: Filter = {
+        "items.isPendingForm": True,
+        "date": {"$gt": "", **dates} | condition.get("date", {}),
+        "customerId": {"$ne": None} if customer_ids is None else {"$in": list(customer_ids)},
+    }
+    pending = {"$filter": {"input": "$items", "cond": {"$eq": ["$$this.isPendingForm", True]}}}
+    stages: list[Stage] = [
+        {"$sort": {"date": 1, "_id": 1}},
+        {"$project": {"date": 1, "customerId": 1, "items": {"$sortArray": {"input": pending, "sortBy": {"_id": 1}}}}},
+        {"$unwind": "$items"},
+        {"$match": condition},
+        customers.active_customer_stage(),
+        {"$unwind": "$client"},
+        {"$limit": limit},
+        {"$project": {"date": 1, "customerId": 1, "client": 1, "items._id": 1, "items.form": 1}},
+    ]
+    return await blocks.aggregate(ctx, where, *stages, hint=_BY_PENDING_FORM)
 
 
 def _between(customer_id: ObjectId, first: str, last: str) -> Filter:

@@ -46,6 +46,7 @@ blocks = Documents[StoredBlock](
         Index(("customerId", "items.doneExerciseIds", "-date", "-_id")),
         Index(("customerId", "items.exerciseIds", "-date", "-_id")),
         Index(("customerId", "items._id")),
+        Index(("date", "_id", "customerId"), partial_filter=(("items.isPendingForm", {"$eq": True}),)),
     ),
     private=("companyId", "position", "done", "clientTexts"),
     client_field="customerId",

@@ -26,7 +26,7 @@ from coaching_service.training.workouts.models import (
     WorkItem,
 )
 
-DERIVED_FIELDS = ("exerciseIds", "doneExerciseIds", "tally")
+DERIVED_FIELDS = ("exerciseIds", "doneExerciseIds", "tally", "isPendingForm")
 TOTALS = ("sets", "reps", "volumeLoad")
 HEAVIEST_LOAD: RecordType = "heaviest_load"
 MOST_REPS: RecordType = "most_reps"
@@ -42,13 +42,15 @@ class DerivedFields(TypedDict):
     exerciseIds: list[ObjectId]
     doneExerciseIds: list[ObjectId]
     tally: ItemTally
+    isPendingForm: bool
 
 
 def derive_fields(item: WorkItem) -> DerivedFields:
     """Return the derived fields of an item.
 
     `exerciseIds` are the exercises it plans or that were done. `doneExerciseIds` are those with a working set: a
-    completed set that is not warm-up. `tally` has the totals of its working sets.
+    completed set that is not warm-up. `tally` has the totals of its working sets. `isPendingForm`: it is a
+    form that is not answered.
     """
     planned = planned_exercise_ids(item)
     totals = _zero_totals()
@@ -64,6 +66,7 @@ def derive_fields(item: WorkItem) -> DerivedFields:
         "exerciseIds": list(dict.fromkeys([*planned, *done_ids])),
         "doneExerciseIds": done_ids,
         "tally": {**totals, "exercises": list(by_exercise.values())},
+        "isPendingForm": item["type"] == "FORM" and not item["isCompleted"],
     }
 
 

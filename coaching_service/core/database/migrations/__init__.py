@@ -29,6 +29,7 @@ from coaching_service.core.database.migrations import (
     step_0008_authors,
     step_0009_exercise_uploads,
     step_0010_change_log,
+    step_0011_pending_forms,
 )
 
 COLLECTION = "migrations"
@@ -57,6 +58,7 @@ STEPS = (
     Step(8, "authors", step_0008_authors.apply),
     Step(9, "exercise_uploads", step_0009_exercise_uploads.apply),
     Step(10, "change_log", step_0010_change_log.apply),
+    Step(11, "pending_forms", step_0011_pending_forms.apply),
 )
 
 

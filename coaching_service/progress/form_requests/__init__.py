@@ -1,0 +1,1 @@
+"""Scheduled forms that clients have not answered."""

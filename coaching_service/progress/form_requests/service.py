@@ -1,0 +1,66 @@
+"""Which check-ins are pending: the scheduled forms that clients have not answered."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from coaching_service.core.cursors import CursorPage, Position
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Filter, now
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.customers import service as customers
+from coaching_service.progress.form_requests.models import FormRequest
+from coaching_service.training.workouts import queries
+from coaching_service.training.workouts.models import PendingForm
+
+_ORDER = ("date", "_id", "items._id")
+# How far local time can be behind and ahead of UTC.
+_BEHIND, _AHEAD = timedelta(hours=12), timedelta(hours=14)
+
+
+async def list_pending(
+    ctx: Context,
+    *,
+    limit: int,
+    after: str | None = None,
+    overdue: bool | None = None,
+    customer_id: ObjectId | None = None,
+) -> CursorPage[FormRequest]:
+    """Return part of the pending forms of the active clients in the coach's scope, oldest first.
+
+    `overdue`: of dates before the client's today, or the others (None: both); of one client. Raises InvalidFields if
+    `after` is not a cursor of this list with the same filters.
+    """
+    filters = {"overdue": overdue, "customerId": customer_id}
+    position = Position(ctx, "form-requests", filters, _ORDER, after)
+    stored = await queries.find_pending_forms(
+        ctx,
+        position.condition(),
+        dates=_possible_dates(overdue),
+        customer_ids=await customers.select_ids_in_scope(ctx, customer_id),
+        limit=limit + 1,
+    )
+    part = position.page(stored, limit, lambda pending: _present(ctx, pending))
+    # Only the client's time zone tells whether a form of about today is overdue.
+    docs = [request for request in part["docs"] if overdue in (None, request["isOverdue"])]
+    return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
+
+
+def _possible_dates(overdue: bool | None) -> Filter:
+    """The dates on which a form can be overdue, or not be, somewhere in the world."""
+    if overdue is None:
+        return {}
+    return {"$lt": str((now() + _AHEAD).date())} if overdue else {"$gte": str((now() - _BEHIND).date())}
+
+
+def _present(ctx: Context, pending: PendingForm) -> FormRequest:
+    client, item = pending["client"], pending["items"]
+    return {
+        "customer": {"_id": pending["customerId"], "name": customers.full_name(client)},
+        "formId": item["form"]["formId"],
+        "formName": item["form"]["name"],
+        "date": pending["date"],
+        "wblockId": pending["_id"],
+        "witemId": item["_id"],
+        "isOverdue": pending["date"] < str(ctx.caller.today(client["timezone"])),
+    }
