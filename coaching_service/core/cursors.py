@@ -52,7 +52,7 @@ class CursorQuery(Input):
 
 
 class CursorMetadata(Output):
-    """What a part of a list has beside its entries."""
+    """What a part of a list has in addition to its entries."""
 
     nextCursor = fields.String(
         allow_none=True, metadata={"description": "What to send as `after` for the next part; null at the end."}
