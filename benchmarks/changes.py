@@ -18,7 +18,7 @@ from rich.table import Table
 from benchmarks import slots
 from benchmarks.__main__ import Bench, prepared
 from benchmarks.servers import Server
-from benchmarks.world import MONDAY
+from benchmarks.world import BLOCKS_EACH, MONDAY
 
 TARGET = 0.95
 _SETS = [{"type": "reps_load", "index": index, "reps": 8, "load": 60} for index in (1, 2, 3, 4)]
@@ -48,7 +48,10 @@ class Requests:
         paths, body = self._bench.files[kind]
         own = self._folder / f"{prefix.strip('/')}-{kind}.txt"
         if not own.exists():
-            own.write_text(Path(paths).read_text().replace("/coach", prefix))
+            lines = Path(paths).read_text().replace("/coach", prefix).splitlines()
+            # Requests at the same time are about different clients: the paths of one client follow one another.
+            in_turn = [path for start in range(BLOCKS_EACH) for path in lines[start::BLOCKS_EACH]]
+            own.write_text("\n".join(in_turn) + "\n")
         method = "PUT" if kind == "log" else "POST"
         sent = self._sent.get(arm, 0)
         script = str(Path(__file__).with_name("in_turn.lua"))
