@@ -107,7 +107,7 @@ async def change_page(ctx: Context, change_id: ObjectId) -> dict[str, Any]:
 
 @pages.post(
     f"{_OF_CLIENT}/{{changeId}}/undo",
-    access=coach(),
+    access=coach(CUSTOMERS.VIEW),
     form=_UndoForm(),
     on=customer_change_page,
     request_class="bulk",
@@ -122,7 +122,7 @@ async def undo_customer_change(
 
 @pages.post(
     f"{_OF_COMPANY}/{{changeId}}/undo",
-    access=coach(),
+    access=coach(CUSTOMERS.VIEW),
     form=_UndoForm(),
     on=change_page,
     request_class="bulk",
