@@ -303,7 +303,8 @@ async def log_item(company: Company, chance: random.Random) -> Reply | None:
             ]
         }
     elif item["type"] == "METRICS":
-        metrics = (await company.pick(chance, "metricSets", name="Body"))["metrics"]
+        set_id = ObjectId(item["metricsFields"]["metricsSetId"])
+        metrics = (await company.pick(chance, "metricSets", _id=set_id))["metrics"]
         done["values"] = [
             {"metricId": each["_id"], "value": chance.randint(50, 90)} for each in metrics[: chance.randint(0, 2)]
         ]
