@@ -166,6 +166,8 @@ async def test_no_event_and_no_log_line_contains_free_text(coach: CoachClient) -
     accepted: set[str] = set()
     with recorded_logs() as entries:
         for route in in_order(routes_of(features.ROUTES)):
+            if route.operation_id == "deleteCustomer":
+                continue  # the erasure would remove what is checked
             if route.body is None or route.multipart is not None or not route.writes:
                 await call(coach, route, fill_path(route, world), world)
                 continue
