@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain, Step
 from coaching_service.lifecycle.erasure import service as erasure
@@ -208,7 +210,7 @@ async def create_many(ctx: Context, client: ObjectId) -> list[ObjectId]:
     for _ in range(MANY):
         picture = io.BytesIO(PICTURE)
         file = await files.store(ctx, picture, name="x.png", content_type="image/png", customer_id=client)
-        await files.attach(ctx, file)
+        await in_transaction(ctx, partial(files.attach, file=file))
         file_ids.append(file.id)
     return file_ids
 

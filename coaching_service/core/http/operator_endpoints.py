@@ -12,7 +12,7 @@ import structlog
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from coaching_service.core.changes.numbering.store import count_pending
+from coaching_service.core.changes.numbering.sequencer import count_pending
 from coaching_service.core.database.connection import unreachable
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections

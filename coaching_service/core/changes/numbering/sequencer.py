@@ -46,6 +46,11 @@ async def sequencing(services: Services, *, start: asyncio.Event | None = None) 
             await task
 
 
+async def count_pending(services: Services, limit: int) -> int:
+    """Return how many changes have no number yet, at most `limit`."""
+    return await store.count_pending(services, limit)
+
+
 class Sequencer:
     """Numbers changes while it holds the lease."""
 
