@@ -174,7 +174,8 @@ class MetricRecordedNotificationData(Output):
     """The recorded value, or the item whose log recorded values."""
 
     metricId = Identifier(metadata=_OPTIONAL)
-    value = fields.Float(metadata={"description": "In the unit of the metric.", **_OPTIONAL})
+    value = fields.Float(metadata={"description": "In `unit`.", **_OPTIONAL})
+    unit = fields.String(metadata={"description": "The symbol of the metric's unit, such as `kg`.", **_OPTIONAL})
     date = Date(metadata={"description": "The date of the value."})
     wblockId = Identifier(metadata=_OPTIONAL)
     witemId = Identifier(metadata=_OPTIONAL)
