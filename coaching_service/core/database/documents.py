@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from pymongo import ReturnDocument, UpdateOne
 from pymongo.errors import DuplicateKeyError, OperationFailure
+from pymongo.write_concern import WriteConcern
 
 from coaching_service.core.database.collections import (
     D,
@@ -40,6 +41,7 @@ __all__ = [
 ]
 
 _REWRITES = 50
+_NOT_DURABLE = WriteConcern(w=1, j=False)
 
 
 @dataclass(frozen=True)
@@ -267,11 +269,15 @@ class Documents(RecordedCollection[D]):
             self.write_filter(ctx, where), {"$inc": counts}, upsert=True, session=ctx.session
         )
 
-    async def increment_each(self, ctx: Context, wheres: Sequence[Filter], counts: Document) -> None:
-        """Add `counts` to the numbers of several documents in one round trip; missing documents are created."""
+    async def count_each(self, ctx: Context, wheres: Sequence[Filter], counts: Document) -> None:
+        """Add `counts` to the numbers of several documents in one round trip; missing documents are created.
+
+        For statistics that may be lost: it is no part of a transaction, and does not wait for a majority or a disk.
+        """
         if wheres:
             writes = [UpdateOne(self.write_filter(ctx, where), {"$inc": counts}, upsert=True) for where in wheres]
-            await self._in(ctx).bulk_write(writes, ordered=False, session=ctx.session)
+            collection = self._in(ctx).with_options(write_concern=_NOT_DURABLE)
+            await collection.bulk_write(writes, ordered=False)
 
     async def set_derived_each(self, ctx: Context, changes: Sequence[tuple[Filter, Document]]) -> None:
         """`set_derived` for several documents in one round trip: (`where`, change) for each."""

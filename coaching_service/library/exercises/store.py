@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, cast
 
 from pymongo import UpdateOne
@@ -144,7 +143,7 @@ async def count_uses(ctx: Context, ids: Sequence[ObjectId]) -> None:
     plan the same exercise at the same time would conflict.
     """
     conditions = [{"exerciseId": exercise_id} for exercise_id in ids]
-    await exercise_uses.increment_each(replace(ctx, session=None), conditions, {"count": 1})
+    await exercise_uses.count_each(ctx, conditions, {"count": 1})
 
 
 async def load_use_counts(ctx: Context) -> dict[ObjectId, int]:
