@@ -104,6 +104,8 @@ async def test_response_has_the_text_of_the_questions_at_the_time(coach: CoachCl
         "createdAt": response["createdAt"],
         "updatedAt": response["createdAt"],
         "version": 0,
+        "reviewedAt": None,
+        "reviewedBy": None,
     }
     questions = [question | {"label": "Are you well?"}]
     (await coach.patch(f"/coach/forms/{form['_id']}", {"name": "Renamed", "questions": questions})).ok()
