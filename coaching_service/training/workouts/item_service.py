@@ -60,7 +60,7 @@ async def _append(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item: 
             raise block_not_found()
         raise _block_is_full()
     await exercises.count_uses(ctx, items.exercise_ids([item]))
-    await owner.after_schedule_change(ctx)
+    await owner.after_schedule_change(ctx, added_until=block["date"])
     return block
 
 

@@ -232,11 +232,11 @@ async def count_program_workout_days(ctx: Context, program_ids: Sequence[ObjectI
 async def push_item(ctx: Context, owner: Filter, block_id: ObjectId, item: WorkItem) -> StoredBlock | None:
     """Append a new item, of which nothing is done, to a block that has room for it.
 
-    Returns the block with only `version` and the `_id` of each item, or None if there is no such block with room.
+    Returns only `version`, `date` and the `_id` of each item of the block, or None if there is no such block with room.
     """
     has_room = {f"items.{MAX_ITEMS - 1}": {"$exists": False}}
     push = {"$push": {"items": item}}
-    return await blocks.update(ctx, owner | {"_id": block_id} | has_room, push, fields=("version", "items._id"))
+    return await blocks.update(ctx, owner | {"_id": block_id} | has_room, push, fields=("version", "date", "items._id"))
 
 
 async def has_item(ctx: Context, owner: Filter, item_id: ObjectId) -> bool:
