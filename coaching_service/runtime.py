@@ -26,6 +26,7 @@ from coaching_service.core.database.connection import (
     connect,
     database,
     hosts_of,
+    is_disk_full,
     supports_transactions,
 )
 from coaching_service.core.database.context import Services
@@ -240,6 +241,10 @@ async def _prepare(
             await _prepare_once(opened, services, availability)
             await on_ready(services)
         except Exception as error:  # only the loss of the database is not raised
+            if opened.is_embedded and is_disk_full(error):
+                folder = opened.settings.data_dir
+                message = f"The disk of {folder} is full: free space on it, or choose another folder with --data."
+                raise SettingsError(message) from None
             if getattr(error, "code", None) in UNAUTHORIZED or not isinstance(as_service_error(error), Unavailable):
                 raise
             host = hosts_of(opened.settings.mongodb_uri or "")

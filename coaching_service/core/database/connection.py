@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
@@ -142,6 +144,11 @@ async def supports_transactions(db: Database) -> bool:
     """Whether the database is a replica set or a sharded cluster: a lone mongod takes no transactions."""
     response = await db.command("hello")
     return "setName" in response or response.get("msg") == "isdbgrid"
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Whether the database has no space left: it reports the text of the operating system, without its own code."""
+    return isinstance(error, OperationFailure) and os.strerror(errno.ENOSPC) in str(error)
 
 
 def is_write_conflict(error: BaseException) -> bool:
