@@ -35,23 +35,26 @@ from coaching_service.training.workouts.schedule_owners import ClientCalendar
 TARGET = 2.0
 _DAYS, _ITEMS = ("02", "03", "05", "06", "07"), 6
 _WARM_UP = 20
-_EXERCISE = {
-    "aliases": [],
-    "type": "strength",
-    "level": None,
-    "defaultInstructions": None,
-    "videoLink": None,
-    "tags": [],
-    "muscleGroups": [],
-    "equipment": None,
-    "media": [],
-}
 
 
 async def create_week(ctx: Context) -> ClientCalendar:
     """Create a client with a week of 5 blocks with 6 items of 3 sets each."""
     created = [
-        await exercises.create(ctx, {"name": f"Exercise {number}", **_EXERCISE})  # type: ignore[typeddict-item]
+        await exercises.create(
+            ctx,
+            {
+                "name": f"Exercise {number}",
+                "aliases": [],
+                "type": "strength",
+                "level": None,
+                "defaultInstructions": None,
+                "videoLink": None,
+                "tags": [],
+                "muscleGroups": [],
+                "equipment": None,
+                "media": [],
+            },
+        )
         for number in range(_ITEMS)
     ]
     client = await customers.create(ctx, {"name": "Ana"})
@@ -134,8 +137,8 @@ async def measure(settings: Settings, rounds: int) -> dict[str, list[float]]:
 def main(rounds: int) -> None:
     """Compare copying a week of 5 blocks with 30 items with plain inserts of the same blocks, without HTTP.
 
-    Each is one transaction. The driver's arm only inserts: it shows what the service adds. Exit code 1 when the median
-    ratio to the service's insert misses its target.
+    Each is one transaction. The driver's arm only inserts; the service's insert shows how much of the difference every
+    operation of the service has. Exit code 1 when the median ratio to the driver's insert misses its target.
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-bench-")))
@@ -150,8 +153,8 @@ def main(rounds: int) -> None:
         table.add_row(about, f"{median(seconds[name]) * 1000:.2f}", f"{ratios[name]:.2f}")
     console = Console()
     console.print(table)
-    console.print(f"Load average {os.getloadavg()[0]:.1f}; target {TARGET} compared with the insert of the service")
-    sys.exit(0 if ratios["insert"] <= TARGET else 1)
+    console.print(f"Load average {os.getloadavg()[0]:.1f}; target {TARGET} compared with the insert of the driver")
+    sys.exit(0 if ratios["bare"] <= TARGET else 1)
 
 
 if __name__ == "__main__":
