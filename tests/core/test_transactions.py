@@ -12,7 +12,7 @@ from motor.motor_asyncio import AsyncIOMotorClient
 from pymongo.errors import AutoReconnect, OperationFailure, PyMongoError
 
 from coaching_service.core.database import transactions
-from coaching_service.core.database.connection import database
+from coaching_service.core.database.connection import as_service_error, database, is_disk_full
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import in_transaction, transactional
 from coaching_service.core.errors import Unavailable
@@ -21,7 +21,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
 
-MAX_TIME_EXPIRED, NO_SUCH_TRANSACTION = 50, 251
+MAX_TIME_EXPIRED, NO_SUCH_TRANSACTION, OUT_OF_DISK_SPACE = 50, 251, 14031
 FailCommit = Callable[..., Awaitable[None]]
 
 
@@ -137,6 +137,19 @@ async def test_other_failures_abort_at_once(ctx: Context) -> None:
     with pytest.raises(PyMongoError, match="no label"):
         await in_transaction(ctx, fail)
     assert (change.runs, await change.count()) == (1, 0)
+
+
+async def test_full_disk_is_unavailable(ctx: Context, fail_commit: FailCommit) -> None:
+    """Commands report it by code; the build of an index by the text of the operating system alone (seen: code 8)."""
+    await fail_commit({"times": 1}, errorCode=OUT_OF_DISK_SPACE)
+    with pytest.raises(OperationFailure) as failure:
+        await in_transaction(ctx, Change(ctx))
+    by_text = OperationFailure("28: No space left on device", 8)
+    for error in (failure.value, by_text):
+        service_error = as_service_error(error)
+        assert isinstance(service_error, Unavailable)
+        assert service_error.message == "The database has no space left; tell its operator"
+    assert not is_disk_full(OperationFailure("another failure", 8))
 
 
 async def test_transactional_function_joins_the_transaction_of_its_caller(ctx: Context) -> None:

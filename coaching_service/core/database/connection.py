@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 Client = AsyncIOMotorClient[dict[str, Any]]
 WRITE_CONFLICT = 112
+_OUT_OF_DISK_SPACE = 14031
 APP_NAME = "coaching-service"  # how the database names our connections
 UNAUTHORIZED = (13, 18)  # Unauthorized, AuthenticationFailed
 # The server is not, or no longer, a primary with a majority: among them InterruptedDueToReplStateChange (11602),
@@ -147,8 +148,10 @@ async def supports_transactions(db: Database) -> bool:
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Whether the database has no space left: it reports the text of the operating system, without its own code."""
-    return isinstance(error, OperationFailure) and os.strerror(errno.ENOSPC) in str(error)
+    """Whether the database has no space left: some commands report only the text of the operating system."""
+    if not isinstance(error, OperationFailure):
+        return False
+    return error.code == _OUT_OF_DISK_SPACE or os.strerror(errno.ENOSPC) in str(error)
 
 
 def is_write_conflict(error: BaseException) -> bool:
@@ -165,6 +168,9 @@ def as_service_error(error: Exception) -> ServiceError | None:
     if isinstance(error, OperationFailure) and error.code in UNAUTHORIZED:
         log.error("the database refuses the user name and password in MONGODB_URI, or that user lacks permissions")
         return Unavailable("The database refuses the service; ask its operator")
+    if is_disk_full(error):
+        log.error("the disk of the database is full")
+        return Unavailable("The database has no space left; tell its operator")
     if is_write_conflict(error):
         return Conflict("Another request is changing the same record; read it again and retry", code="WRITE_CONFLICT")
     if isinstance(error, PyMongoError) and error.has_error_label("TransientTransactionError"):
