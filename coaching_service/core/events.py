@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
+
+from coaching_service.core.ids import ObjectId
 
 if TYPE_CHECKING:
     from coaching_service.core.database.context import Context
@@ -45,6 +48,9 @@ EventType = Literal[
     "template.deleted",
 ]
 EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
+
+# A value in the data of an event of the log: an identifier, a date, a figure or a code such as a unit, no free text.
+EventValue: TypeAlias = ObjectId | datetime | str | float | None
 
 
 class DomainEvent:

@@ -6,12 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
 
+from coaching_service.core.auth.principal import Via
 from coaching_service.core.changes import store
 from coaching_service.core.changes.models import (
     ChangedDocument,
     DocumentPatch,
+    NewChangeDocument,
+    PartContent,
     StoredEvent,
     StoredFeedEntry,
 )
@@ -38,6 +40,7 @@ _ACTOR_TYPES: dict[Interface, ActorType] = {
     "client": "client",
     "system": "system",
 }
+_COACH_INTERFACES: dict[Via, Interface] = {"session": "session", "apiKey": "apiKey", "mcp": "assistant"}
 
 
 @dataclass
@@ -59,15 +62,16 @@ class StoredChangeLog:
             ctx = ctx.acting_as(recorder.author)
         groups = _group_by_client(recorder)
         is_batch = ctx.batch_id is not None or len(groups) > 1
-        batch = {"batchId": ctx.batch_id or recorder.id} if is_batch else {}
-        changes = []
+        changes: list[NewChangeDocument] = []
         for group in groups:
             change_id = ObjectId() if is_batch else recorder.id
             await _hide_replaced_entries(ctx, group, change_id)
             imported = [event for event in group.events if event.feed and event.feed.date]
             group.events = [event for event in group.events if event not in imported]
             if group.documents or group.events:
-                change = _change(ctx, change_id, group) | batch
+                change = _change(ctx, change_id, group)
+                if is_batch:
+                    change["batchId"] = ctx.batch_id or recorder.id
                 await _store_large_patch(ctx, change)
                 changes.append(change)
             changes += [_imported_entry(ctx, event) for event in imported]
@@ -83,7 +87,7 @@ def interface_of(ctx: Context) -> Interface:
         return "system"
     if not ctx.principal.is_coach:
         return "client"
-    return {"session": "session", "apiKey": "apiKey", "mcp": "assistant"}[ctx.principal.via]  # type: ignore[return-value]
+    return _COACH_INTERFACES[ctx.principal.via]
 
 
 def actor_of(ctx: Context) -> Actor:
@@ -129,14 +133,14 @@ async def _hide_replaced_entries(ctx: Context, group: _ClientChange, change_id: 
         await store.hide_feed_entries(ctx, group.customer_id, types_of, change_id)
 
 
-def _change(ctx: Context, change_id: ObjectId, group: _ClientChange) -> dict[str, Any]:
+def _change(ctx: Context, change_id: ObjectId, group: _ClientChange) -> NewChangeDocument:
     principal, at = ctx.principal, now()
     documents = group.documents
     events = _events(documents, group.events)
     feed = _feed(group.events)
     is_deleted_client = any(each.collection == "customers" and each.action == "deleted" for each in documents)
     undoable = _is_undoable(ctx, documents)
-    change: dict[str, Any] = {
+    change: NewChangeDocument = {
         "_id": change_id,
         "actor": actor_of(ctx),
         "via": interface_of(ctx),
@@ -155,17 +159,19 @@ def _change(ctx: Context, change_id: ObjectId, group: _ClientChange) -> dict[str
         "undoOf": ctx.changes.undo_of,
     }
     if undoable:
-        change |= {"patch": [_patch(each) for each in documents], "patchUntil": at + UNDO_PERIOD}
+        change["patch"] = [_patch(each) for each in documents]
+        change["patchUntil"] = at + UNDO_PERIOD
     return change
 
 
-def _imported_entry(ctx: Context, event: LoggedEvent) -> dict[str, Any]:
+def _imported_entry(ctx: Context, event: LoggedEvent) -> NewChangeDocument:
     """A change that consists of a feed entry with a date of its own."""
     change = _change(ctx, ObjectId(), _ClientChange(event.customer_id, [], [event]))
-    own: dict[str, Any] = {"events": [], "eventCount": 0}
-    if event.feed is not None:
-        own |= {"feedAt": event.feed.date, "actor": event.feed.actor or change["actor"]}
-    return change | own
+    change["events"], change["eventCount"] = [], 0
+    if event.feed is not None and event.feed.date is not None:
+        change["feedAt"] = event.feed.date
+        change["actor"] = event.feed.actor or change["actor"]
+    return change
 
 
 def _is_undoable(ctx: Context, documents: Sequence[DocumentChange]) -> bool:
@@ -242,22 +248,32 @@ def _patch(document: DocumentChange) -> DocumentPatch:
     return {"_id": document.id, "before": document.before, "after": document.after, "fields": fields}
 
 
-async def _store_large_patch(ctx: Context, change: dict[str, Any]) -> None:
+async def _store_large_patch(ctx: Context, change: NewChangeDocument) -> None:
     """Move a patch that would make the change too large into documents of its own."""
-    sizes = [encoded_size(each) for each in change.get("patch", ())]
+    if "patch" not in change:
+        return
+    patches, until = change["patch"], change["patchUntil"]
+    sizes = [encoded_size(each) for each in patches]
     if sum(sizes) <= MAX_PATCH_BYTES:
         return
+    del change["patch"]
     parts: list[list[DocumentPatch]] = [[]]
     size = 0
-    for patch, patch_size in zip(change.pop("patch"), sizes, strict=True):
+    for patch, patch_size in zip(patches, sizes, strict=True):
         if parts[-1] and size + patch_size > MAX_PATCH_BYTES:
             parts.append([])
             size = 0
         parts[-1].append(patch)
         size += patch_size
     change["parts"] = len(parts)
-    common = {name: change[name] for name in ("customerId", "patchUntil")}
-    await store.insert_parts(
-        ctx,
-        [{**common, "changeId": change["_id"], "number": number, "patch": part} for number, part in enumerate(parts)],
-    )
+    stored: list[PartContent] = [
+        {
+            "changeId": change["_id"],
+            "customerId": change["customerId"],
+            "number": number,
+            "patch": part,
+            "patchUntil": until,
+        }
+        for number, part in enumerate(parts)
+    ]
+    await store.insert_parts(ctx, stored)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, NotRequired, TypedDict
+from typing import Any, NotRequired, TypeAlias, TypedDict
 
-from coaching_service.core.database.models import Stored
+from coaching_service.core.database.models import DocumentFields, Stored
 from coaching_service.core.database.recording import Action, Actor, FieldChange, Interface
-from coaching_service.core.events import EventType
+from coaching_service.core.events import EventType, EventValue
 from coaching_service.core.ids import ObjectId
+
+# What an entry of the activity feed says. It depends on the type: people/activity/schemas.py describes each.
+FeedData: TypeAlias = dict[str, Any]
 
 
 class ChangedDocument(TypedDict):
@@ -32,17 +35,17 @@ class DocumentPatch(TypedDict):
     """The values of a changed document before and after: all of a deleted or created one, else `fields`."""
 
     _id: ObjectId
-    before: dict[str, Any] | None
-    after: dict[str, Any] | None
+    before: DocumentFields | None
+    after: DocumentFields | None
     fields: list[FieldChange]
 
 
 class StoredEvent(TypedDict):
-    """A typed event. `data` has identifiers, dates and figures only."""
+    """A typed event of the log."""
 
     type: EventType
     customerId: ObjectId | None
-    data: dict[str, Any]
+    data: dict[str, EventValue]
 
 
 class StoredFeedEntry(TypedDict):
@@ -51,12 +54,12 @@ class StoredFeedEntry(TypedDict):
     _id: ObjectId
     type: EventType
     sourceId: ObjectId
-    data: dict[str, Any]
+    data: FeedData
     hiddenBy: ObjectId | None
 
 
-class StoredChange(Stored):
-    """One operation, about at most one client; `createdAt` is its time.
+class ChangeContent(TypedDict):
+    """One operation, about at most one client.
 
     `via` is the interface, and `credentialId` the key, grant or session. `batchId` is shared by the changes of one bulk
     operation. `documents` and `patch` are parallel; a patch of more than 8 MB is stored in `parts` documents of the
@@ -88,13 +91,23 @@ class StoredChange(Stored):
     undoOf: ObjectId | None
 
 
+class NewChangeDocument(ChangeContent):
+    """A change that is about to be stored."""
+
+    _id: ObjectId
+
+
+class StoredChange(Stored, ChangeContent):
+    """A change; `createdAt` is its time."""
+
+
 class FeedItem(TypedDict):
     """An entry of the activity feed with its time and author."""
 
     _id: ObjectId
     type: EventType
     date: datetime
-    data: dict[str, Any]
+    data: FeedData
     actor: Actor | None
 
 
@@ -108,7 +121,7 @@ class CompanyFeedItem(TypedDict):
     actor: Actor | None
 
 
-class StoredPart(Stored):
+class PartContent(TypedDict):
     """A part of a patch that is too large for the document of its change."""
 
     changeId: ObjectId
@@ -116,3 +129,7 @@ class StoredPart(Stored):
     number: int
     patch: list[DocumentPatch]
     patchUntil: datetime
+
+
+class StoredPart(Stored, PartContent):
+    """A stored part of a patch."""

@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from coaching_service.core.changes.models import CompanyFeedItem, DocumentPatch, FeedItem, StoredChange, StoredPart
+from coaching_service.core.changes.models import (
+    CompanyFeedItem,
+    DocumentPatch,
+    FeedItem,
+    NewChangeDocument,
+    PartContent,
+    StoredChange,
+    StoredPart,
+)
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents, Filter, PipelineStage, now
@@ -49,12 +57,12 @@ _BY_FEED, _BY_COMPANY_FEED = changes.indexes[3].name, changes.indexes[7].name
 COMPANY_FEED_ORDER = ("-feedAt", "-_id", "-feed._id")
 
 
-async def insert_many(ctx: Context, new_changes: Sequence[Mapping[str, Any]]) -> None:
+async def insert_many(ctx: Context, new_changes: Sequence[NewChangeDocument]) -> None:
     """Store new changes."""
     await changes.insert_many(ctx, new_changes)
 
 
-async def insert_parts(ctx: Context, new_parts: Sequence[Mapping[str, Any]]) -> None:
+async def insert_parts(ctx: Context, new_parts: Sequence[PartContent]) -> None:
     """Store the parts of large patches."""
     await parts.insert_many(ctx, new_parts)
 

@@ -10,6 +10,7 @@ from coaching_service.core.changes import store
 from coaching_service.core.changes.models import ChangedDocument, DocumentPatch, StoredChange
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Documents, declared_collections, version_conflict
+from coaching_service.core.database.models import DocumentFields, FieldValue
 from coaching_service.core.database.recording import MISSING, FieldChange, restored_elements, set_path, values_at
 from coaching_service.core.errors import ServiceError
 from coaching_service.core.events import DomainEvent
@@ -115,7 +116,7 @@ async def _restore(
     return RestoredDocument(kind, current, after)
 
 
-def _previous_value(current: Mapping[str, Any], change: FieldChange) -> Any:
+def _previous_value(current: Mapping[str, Any], change: FieldChange) -> FieldValue:
     if change.get("elements"):
         elements = values_at(current, [change["path"]])[change["path"]]
         return restored_elements([] if elements is MISSING else elements, change)
@@ -141,7 +142,7 @@ def is_soft_deletion(document: ChangedDocument) -> bool:
 
 def public_values(
     document: ChangedDocument, patch: DocumentPatch | None
-) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+) -> tuple[DocumentFields | None, DocumentFields | None]:
     """The touched fields of a document before and after a change, without private ones; None where there are none."""
     if patch is None:
         return None, None
@@ -157,5 +158,5 @@ def public_values(
     return _without(before, private), _without(after, private)
 
 
-def _without(values: dict[str, Any] | None, names: set[str]) -> dict[str, Any] | None:
+def _without(values: DocumentFields | None, names: set[str]) -> DocumentFields | None:
     return None if values is None else {name: value for name, value in values.items() if name not in names}

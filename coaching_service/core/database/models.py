@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TypedDict
+from typing import Any, TypeAlias, TypedDict
 
 from coaching_service.core.ids import ObjectId
+
+# Fields of a document of any collection: each feature declares those of its own documents.
+DocumentFields: TypeAlias = dict[str, Any]
+# The value of one field of a document of any collection.
+FieldValue: TypeAlias = Any
 
 
 class Stored(TypedDict):

@@ -14,7 +14,8 @@ from typing import Any, Literal, TypedDict
 import bson
 
 from coaching_service.core.auth.principal import Principal
-from coaching_service.core.events import EventType
+from coaching_service.core.database.models import DocumentFields, FieldValue
+from coaching_service.core.events import EventType, EventValue
 from coaching_service.core.ids import ObjectId
 
 Action = Literal["created", "changed", "deleted"]
@@ -35,10 +36,10 @@ class Actor(TypedDict):
 
 
 class EventData(TypedDict):
-    """An event derived from a change of a document: identifiers, dates and figures, no free text."""
+    """An event derived from a change of a document."""
 
     type: EventType
-    data: Mapping[str, Any]
+    data: Mapping[str, EventValue]
 
 
 # Returns the event for an action on a document, given its `event_fields` by path and the paths that were written;
@@ -80,8 +81,8 @@ class FieldChange(TypedDict, total=False):
     """
 
     path: str
-    before: Any
-    after: Any
+    before: FieldValue
+    after: FieldValue
     elements: bool
     order: list[ObjectId]
 
@@ -101,10 +102,10 @@ class DocumentChange:
     action: Action
     from_version: int
     to_version: int
-    known: dict[str, Any] = field(default_factory=dict)
-    before: dict[str, Any] | None = None
-    after: dict[str, Any] | None = None
-    values: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+    known: DocumentFields = field(default_factory=dict)
+    before: DocumentFields | None = None
+    after: DocumentFields | None = None
+    values: dict[str, tuple[FieldValue, FieldValue]] = field(default_factory=dict)
     added: dict[str, tuple[list[ObjectId], list[dict[str, Any]]]] = field(default_factory=dict)
 
     def field_changes(self) -> list[FieldChange]:
@@ -135,7 +136,7 @@ class LoggedEvent:
 
     type: EventType
     customer_id: ObjectId | None
-    data: Mapping[str, Any]
+    data: Mapping[str, EventValue]
     document_id: ObjectId | None = None
     feed: FeedEntry | None = None
 

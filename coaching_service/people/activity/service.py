@@ -15,6 +15,7 @@ from coaching_service.core.changes.models import CompanyFeedItem
 from coaching_service.core.cursors import CursorPage, Position
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import FeedEntry, LoggedEvent, RemovedFeedEntries
+from coaching_service.core.events import EventValue
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import Page, page_document, skip_of
 from coaching_service.people.activity.models import (
@@ -59,7 +60,9 @@ async def record_event(
 
     The entry replaces that of the same type about the same source document.
     """
-    event_data = {_EVENT_FIELDS[name]: value for name, value in data.items() if name in _EVENT_FIELDS}
+    event_data = {
+        _EVENT_FIELDS[name]: cast("EventValue", value) for name, value in data.items() if name in _EVENT_FIELDS
+    }
     block_id = cast("ObjectId | None", data.get("wblockId"))
     if activity_type in ("form_submitted", "metric_recorded") and "witemId" in data:
         ctx.changes.events.append(LoggedEvent("item.logged", customer_id, event_data, block_id))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, TypedDict
+from typing import TypedDict
 
+from coaching_service.core.database.models import DocumentFields
 from coaching_service.core.database.recording import Action, Actor, Interface
-from coaching_service.core.events import EventType
+from coaching_service.core.events import EventType, EventValue
 from coaching_service.core.ids import ObjectId
 
 
@@ -21,8 +22,8 @@ class DocumentReference(TypedDict):
 class DocumentValues(DocumentReference):
     """A document of a change with the touched fields before and after; None where there are none."""
 
-    before: dict[str, Any] | None
-    after: dict[str, Any] | None
+    before: DocumentFields | None
+    after: DocumentFields | None
 
 
 class ChangeSummary(TypedDict):
@@ -63,7 +64,7 @@ class Event(TypedDict):
     createdAt: datetime
     customerId: ObjectId | None
     actor: EventActor
-    data: dict[str, Any]
+    data: dict[str, EventValue]
 
 
 class EventPage(TypedDict):
