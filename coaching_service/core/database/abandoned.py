@@ -6,13 +6,15 @@ MongoDB keeps such a transaction open for a minute, and until then no other tran
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import structlog
 
+from coaching_service.core.background import running_in_background
 from coaching_service.core.database.connection import APP_NAME
 from coaching_service.core.database.context import Services
 
@@ -26,16 +28,9 @@ _OPEN_TRANSACTIONS: list[Mapping[str, Any]] = [
 log = structlog.get_logger("coaching_service.database")
 
 
-@asynccontextmanager
-async def aborting_abandoned_transactions(services: Services) -> AsyncIterator[None]:
+def aborting_abandoned_transactions(services: Services) -> AbstractAsyncContextManager[None]:
     """Abort abandoned transactions, of all processes, while the context is open."""
-    task = asyncio.create_task(_work(services))
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+    return running_in_background(partial(_work, services))
 
 
 async def _work(services: Services) -> None:

@@ -8,15 +8,17 @@ lease. All times come from the clock of the database, so a wrong clock of a proc
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, TypedDict
 
 import structlog
 
 from coaching_service.core.auth.secrets import new_token
+from coaching_service.core.background import running_in_background
 from coaching_service.core.database.connection import Index, as_service_error
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents
@@ -186,34 +188,21 @@ async def run_due(services: Services, steps: Steps, *, at: datetime | None = Non
     return count
 
 
-@asynccontextmanager
-async def working(
+def working(
     services: Services,
     steps: Steps,
     standing_kinds: Collection[str] = (),
     dedicated: Mapping[str, int] | None = None,
     *,
     start: asyncio.Event | None = None,
-) -> AsyncIterator[None]:
+) -> AbstractAsyncContextManager[None]:
     """Run jobs in the background while the context is open, and store those of the `standing_kinds`.
 
     Jobs run one at a time, except the kinds in `dedicated`: each of these runs that many at a time, independently of
     all others. With `start`, no job runs before that event.
     """
     worker = _Worker(services, steps, dedicated or {})
-
-    async def work() -> None:
-        if start is not None:
-            await start.wait()
-        await worker.run(standing_kinds)
-
-    task = asyncio.create_task(work())
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+    return running_in_background(partial(worker.run, standing_kinds), start=start)
 
 
 class _Worker:

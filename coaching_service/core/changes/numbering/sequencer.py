@@ -8,12 +8,12 @@ or that has lost its lease without noticing, leaves nothing missing and numbers 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, suppress
 
 import structlog
 
 from coaching_service.core.auth.secrets import new_token
+from coaching_service.core.background import running_in_background
 from coaching_service.core.changes.numbering import store
 from coaching_service.core.changes.numbering.models import NewChange, Position, Start
 from coaching_service.core.database.connection import as_service_error
@@ -28,22 +28,9 @@ log = structlog.get_logger("coaching_service.changes")
 _Event = tuple[NewChange | None, Position | None]
 
 
-@asynccontextmanager
-async def sequencing(services: Services, *, start: asyncio.Event | None = None) -> AsyncIterator[None]:
+def sequencing(services: Services, *, start: asyncio.Event | None = None) -> AbstractAsyncContextManager[None]:
     """Number changes in the background while the context is open; with `start`, not before that event."""
-
-    async def work() -> None:
-        if start is not None:
-            await start.wait()
-        await Sequencer(services).run()
-
-    task = asyncio.create_task(work())
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+    return running_in_background(Sequencer(services).run, start=start)
 
 
 async def count_pending(services: Services, limit: int) -> int:

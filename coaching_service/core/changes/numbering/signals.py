@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager
+from functools import partial
 
 import structlog
 
+from coaching_service.core.background import running_in_background
 from coaching_service.core.changes.numbering import store
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Services
@@ -16,16 +17,9 @@ _RETRY_SECONDS = 1.0
 log = structlog.get_logger("coaching_service.changes")
 
 
-@asynccontextmanager
-async def signalling(services: Services) -> AsyncIterator[None]:
+def signalling(services: Services) -> AbstractAsyncContextManager[None]:
     """Wake those who wait, while the context is open; the database is followed only while anyone waits."""
-    task = asyncio.create_task(_follow(services))
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+    return running_in_background(partial(_follow, services))
 
 
 async def _follow(services: Services) -> None:
