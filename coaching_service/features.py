@@ -108,6 +108,7 @@ ROUTES: tuple[Routes, ...] = (
     volume.routes,
     workload.routes,
     compliance.routes,
+    compliance.company_routes,
     progress_photos.routes,
     nutrition_plans.routes,
     files.routes,
@@ -164,7 +165,7 @@ TAGS = (
     ("Nutrition plans", "The versions of a client's nutrition plan."),
     ("Files", "The files that the `...Url` fields link to."),
     ("Export", "All data of a client in one ZIP file."),
-    ("Compliance", "How much of the scheduled training a client has completed."),
+    ("Compliance", "How much of the scheduled training clients have completed."),
 )
 
 STEPS: Steps = {

@@ -84,16 +84,20 @@ class Position:
 
     def condition(self) -> Filter:
         """Return the filter of the entries after this place; empty at the beginning of the list."""
+        return {} if self._values is None else _after(self.sort, self._values)
+
+    def conditions_with_nulls_last(self) -> list[Filter]:
+        """Return the filters of the entries after this place if the first sort field, ascending, can be null.
+
+        Null comes after all values, while the database sorts it before them. So the entries are read in parts, one
+        after the other: those that have a value, then those without.
+        """
+        name = self.sort[0]
         if self._values is None:
-            return {}
-        alternatives: list[Filter] = []
-        equal: Filter = {}
-        for field, value in zip(self.sort, self._values, strict=True):
-            name, operator = _name_and_operator(field)
-            alternatives.append({**equal, name: {operator: value}})
-            equal[name] = value
-        name, operator = _name_and_operator(self.sort[0])  # the bound by which the index is entered
-        return {name: {f"{operator}e": self._values[0]}, "$or": alternatives}
+            return [{name: {"$ne": None}}, {name: None}]
+        if self._values[0] is None:
+            return [{name: None, **_after(self.sort[1:], self._values[1:])}]
+        return [_after(self.sort, self._values), {name: None}]
 
     def page(self, stored: Sequence[S], limit: int, present: Callable[[S], T]) -> CursorPage[T]:
         """Return the first `limit` of the stored entries `stored`, which were read with a limit of one more."""
@@ -114,6 +118,18 @@ class Position:
 
     def _signed_text(self, payload: str) -> str:
         return f"{self._binding}:{payload}"
+
+
+def _after(sort: Sequence[str], values: Sequence[object]) -> Filter:
+    """Return the filter of the entries after the one with these sort values."""
+    alternatives: list[Filter] = []
+    equal: Filter = {}
+    for field, value in zip(sort, values, strict=True):
+        name, operator = _name_and_operator(field)
+        alternatives.append({**equal, name: {operator: value}})
+        equal[name] = value
+    name, operator = _name_and_operator(sort[0])  # the bound by which the index is entered
+    return {name: {f"{operator}e": values[0]}, "$or": alternatives}
 
 
 def _name_and_operator(field: str) -> tuple[str, str]:

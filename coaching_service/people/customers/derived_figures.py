@@ -4,11 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any, Literal, cast
 
+from coaching_service.core.cursors import CursorPage, Position
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.customers import store
-from coaching_service.people.customers.models import Customer
+from coaching_service.people.customers import service, store
+from coaching_service.people.customers.models import Customer, CustomerRate
+
+RateOrder = Literal["percentage", "name"]
+RateDays = Literal[7, 30, 90]
+
+
+async def list_rates(
+    ctx: Context, days: RateDays, *, below: int | None, sort: RateOrder, limit: int, after: str | None
+) -> CursorPage[CustomerRate]:
+    """Return part of the active clients in the coach's scope with their stored compliance rates of `days` days.
+
+    `sort`: by `percentage`, ascending with None last, or by `name`. `below`: only clients whose rate (0 to 100) is
+    below it. Raises InvalidFields if `after` is not a cursor of this list with the same filters.
+    """
+    where, _ = service.build_list_filter(ctx, archived=False, groups=None, trainers=None)
+    filters = {"period": days, "below": below, "sort": sort}
+    order = store.ORDER if sort == "name" else (store.rate_field(days), *store.ORDER)
+    position = Position(ctx, "compliance", filters, order, after)
+    if sort == "name":
+        clients = await store.find_by_name(ctx, where | position.condition(), limit=limit + 1, days=days, below=below)
+    else:
+        parts = position.conditions_with_nulls_last()
+        clients = await store.find_by_rate(ctx, where, parts, days, below=below, limit=limit + 1)
+    return position.page(clients, limit, lambda customer: _present_rate(customer, days))
+
+
+def _present_rate(customer: Customer, days: RateDays) -> CustomerRate:
+    rates = cast("dict[str, Any]", customer["customerRoleData"])
+    return {"_id": customer["_id"], "name": service.full_name(customer), "rate": rates[f"complianceRate{days}d"]}
+
+
+async def list_clients_by_name(
+    ctx: Context, list_name: str, filters: Mapping[str, object], *, limit: int, after: str | None
+) -> CursorPage[Customer]:
+    """Return part of the active clients in the coach's scope by name, for a company-wide list with these filters.
+
+    Each has `_id`, name, surname and time zone. Raises InvalidFields if `after` is not a cursor of this list with the
+    same filters.
+    """
+    where, _ = service.build_list_filter(ctx, archived=False, groups=None, trainers=None)
+    position = Position(ctx, list_name, filters, store.ORDER, after)
+    clients = await store.find_by_name(ctx, where | position.condition(), limit=limit + 1)
+    return position.page(clients, limit, lambda customer: customer)
 
 
 async def store_figures(

@@ -143,6 +143,12 @@ class CustomerReference(TypedDict):
     name: str
 
 
+class CustomerRate(CustomerReference):
+    """A client with one of the stored compliance rates in percent; None without a workout day."""
+
+    rate: float | None
+
+
 class OwnDetails(TypedDict, total=False):
     """The fields that clients change of their own record; `version` is the one the change is based on."""
 

@@ -21,12 +21,19 @@ ARCHIVED = "customerRoleData.isArchived"
 GROUPS = "customerRoleData.groups"
 TRAINER = "customerRoleData.assignedTo"
 ORDER = ("sortName", "sortSurname", "_id")
+# The periods, in days up to the client's today, for which compliance rates are stored.
+RATE_DAYS = (7, 30, 90)
 
 
 class CustomerWithCompany(Customer):
     """A client with the company's document."""
 
     company: Account
+
+
+def rate_field(days: int) -> str:
+    """Return the field of the compliance rate of the last `days` days."""
+    return f"customerRoleData.complianceRate{days}d"
 
 
 def _event(action: Action, known: Mapping[str, Any], paths: Collection[str]) -> EventData:
@@ -47,6 +54,7 @@ customers = Documents[Customer](
         Index((ARCHIVED, TRAINER, *ORDER)),
         Index((GROUPS,)),
         Index(("_id",)),
+        *(Index((ARCHIVED, rate_field(days), *ORDER)) for days in RATE_DAYS),
     ),
     private=(
         "sortName",
@@ -69,6 +77,7 @@ customers = Documents[Customer](
 # The names that these indexes have once the collection has prefixed them with the company.
 BY_ORDER, BY_SUFFIX, BY_GROUP, BY_TRAINER = (index.name for index in customers.indexes[:4])
 BY_ID = customers.indexes[5].name
+BY_RATE = {days: customers.indexes[6 + number].name for number, days in enumerate(RATE_DAYS)}
 
 
 # --- one client ------------------------------------------------------------------------------------------------------
@@ -165,6 +174,48 @@ async def count_groups(ctx: Context, where: Filter) -> list[GroupCount]:
         {"$project": {"_id": 0, "name": "$_id", "count": 1}},
     ]
     return await customers.aggregate(ctx, where, *stages)
+
+
+async def find_by_rate(
+    ctx: Context, where: Filter, conditions: Sequence[Filter], days: int, *, below: int | None, limit: int
+) -> list[Customer]:
+    """Return at most `limit` clients of `where`, lowest compliance rate of the last `days` days first, null last.
+
+    `conditions` are the parts to read one after the other, by `Position.conditions_with_nulls_last`. `below`: only
+    rates below it. Each client has name, surname, the rate and the sort fields.
+    """
+    rate, hint = rate_field(days), BY_TRAINER if TRAINER in where else BY_RATE[days]
+    clients: list[Customer] = []
+    for condition in conditions:
+        part = where | condition
+        if below is not None:
+            if condition[rate] is None:
+                break
+            part[rate] = {**condition[rate], "$lt": below}
+        if len(clients) < limit:
+            fields = ("name", "surname", rate, *ORDER)
+            clients += await customers.find(
+                ctx, part, sort=(rate, *ORDER), limit=limit - len(clients), fields=fields, hint=hint
+            )
+    return clients
+
+
+async def find_by_name(
+    ctx: Context, where: Filter, *, limit: int, days: int | None = None, below: int | None = None
+) -> list[Customer]:
+    """Return at most `limit` clients of `where`, in list order.
+
+    Each has name, surname, time zone, the sort fields and, with `days`, the compliance rate of the last `days` days;
+    `below`: only rates below it.
+    """
+    hint = BY_TRAINER if TRAINER in where else BY_ORDER
+    fields: tuple[str, ...] = ("name", "surname", "timezone", *ORDER)
+    if days is not None:
+        fields = (*fields, rate_field(days))
+        if below is not None:
+            where = where | {rate_field(days): {"$lt": below}}
+            hint = hint if TRAINER in where else BY_RATE[days]  # it also has the fields of the order
+    return await customers.find(ctx, where, sort=ORDER, limit=limit, fields=fields, hint=hint)
 
 
 def lookup_stage(customer_id: ObjectId, fields: Sequence[str]) -> PipelineStage:

@@ -42,6 +42,16 @@ Compliance = TypedDict(
 )
 
 
+class ClientCompliance(TypedDict):
+    """What a client did of what was scheduled, in a list of clients; the counts are None in a list of stored rates."""
+
+    customerId: ObjectId
+    name: str
+    totalWorkoutDays: int | None
+    completedWorkoutDays: int | None
+    workoutCompletionPercentage: float | None
+
+
 class ClientTimezone(TypedDict):
     """A client and their time zone (None: the company's)."""
 

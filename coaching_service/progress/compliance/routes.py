@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.cursors import CursorPage, cursor_page_of
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.progress.compliance import models, schemas, service
+from coaching_service.progress.compliance import company, models, schemas, service
 from coaching_service.progress.form_responses.schemas import OpenRange
 
 routes = Routes("/coach/customers/{customerId}/compliance", tag="Compliance")
+company_routes = Routes("/coach/compliance", tag="Compliance")
 
 
 @routes.get("", access=coach(CUSTOMERS.VIEW), query=OpenRange(), returns=schemas.Compliance)
@@ -22,3 +26,29 @@ async def get_compliance(ctx: Context, customer_id: ObjectId, query: dict[str, s
     count, and today once it is completed; later days are listed and not counted.
     """
     return await service.read_compliance(ctx, customer_id, query.get("from"), query.get("to"))
+
+
+@company_routes.get(
+    "",
+    access=coach(CUSTOMERS.VIEW),
+    query=schemas.ComplianceListQuery(),
+    returns=cursor_page_of(schemas.ClientCompliance),
+)
+async def list_compliance(ctx: Context, query: dict[str, Any]) -> CursorPage[models.ClientCompliance]:
+    """List what each client did of what was scheduled.
+
+    With `period`: the rates stored with the clients, which follow a change within ten seconds, lowest first. With
+    `from` and `to`: computed for these dates, by name. Archived clients, and those that the caller may not see, are
+    left out.
+    """
+    limit, after = query["limit"], query["after"]
+    if "period" not in query:
+        return await company.list_between(ctx, query["from"], query["to"], limit=limit, after=after)
+    return await company.list_stored(
+        ctx,
+        query["period"],
+        below=query.get("below"),
+        sort=query.get("sort", "percentage"),
+        limit=limit,
+        after=after,
+    )
