@@ -122,7 +122,7 @@ async def make_indexes(services: Services) -> list[str]:
     """
     if not await supports_transactions(services.db):
         raise SettingsError(
-            "MONGODB_URI names a MongoDB that is no replica set and takes no transactions: "
+            "MONGODB_URI names a MongoDB that is not a replica set and does not support transactions: "
             "start it with --replSet rs0, and run rs.initiate() in it once"
         )
     await migrations.record_new_database(services.db)

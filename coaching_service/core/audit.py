@@ -1,4 +1,4 @@
-"""The audit log: sensitive actions and who did them, stored in the transaction of the change."""
+"""The audit log: sensitive actions and who performed them, stored in the transaction of the change."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class InvalidFields(BadRequest):
 
 
 class InvalidQueryType(BadRequest):
-    """A query parameter is not the number or boolean the specification wants: its shape has no code."""
+    """A query parameter is not the number or boolean that the specification requires: its shape has no code."""
 
     default_code = None
 
@@ -173,7 +173,7 @@ class TooLarge(ServiceError):
 
 
 class UnsupportedMediaType(ServiceError):
-    """The body has a content type that the operation does not read."""
+    """The body has a content type that the operation does not accept."""
 
     status, reason, default_code = 415, "Unsupported Media Type", "UNSUPPORTED_MEDIA_TYPE"
 

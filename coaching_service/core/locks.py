@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 
 class KeyedLocks:
-    """One lock for each key that is in use. Transactions of other processes are not held off."""
+    """One lock for each key that is in use. Transactions of other processes do not wait."""
 
     def __init__(self) -> None:
         self._locks: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()

@@ -102,7 +102,7 @@ class ImageProcessor:
                 frames = " in all frames together" if GIF in content_types else ""
                 raise InvalidFile(f"must not have more than {max_pixels} pixels{frames}", "TOO_MANY_PIXELS")
             if reply.get("error") == "broken":
-                raise InvalidFile("must be a whole picture", "BROKEN_IMAGE")
+                raise InvalidFile("must be a complete picture", "BROKEN_IMAGE")
             if "format" not in reply:
                 raise _unsupported(content_types)
             on_failure.pop_all()
@@ -169,7 +169,7 @@ def _validate_pdf(file: IO[bytes]) -> ValidatedFile:
     file.seek(0, 2)
     file.seek(max(0, file.tell() - 2048))
     if b"%%EOF" not in file.read():
-        raise InvalidFile("must be a whole PDF", "BROKEN_PDF")
+        raise InvalidFile("must be a complete PDF", "BROKEN_PDF")
     file.seek(0)
     return ValidatedFile(PDF, file)
 
@@ -183,7 +183,7 @@ def _validate_video(file: IO[bytes], content_types: Sequence[str]) -> ValidatedF
         message = "must contain only picture and sound: other tracks, such as GPS positions, show where it was recorded"
         raise InvalidFile(message, "UNSUPPORTED_TRACK") from None
     except BrokenVideo:
-        raise InvalidFile("must be a whole video", "BROKEN_VIDEO") from None
+        raise InvalidFile("must be a complete video", "BROKEN_VIDEO") from None
     if content_type not in content_types:
         raise _unsupported(content_types)
     file.seek(0)

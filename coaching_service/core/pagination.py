@@ -1,4 +1,4 @@
-"""Pages: what a list is asked by, and what it answers."""
+"""Pages of a list: the query and the response."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class PageQuery(Input):
 
 
 class PageMetadata(Output):
-    """What every page says of itself."""
+    """The position of a page in its list."""
 
-    totalDocs = fields.Integer(metadata={"description": "How many there are in all."})
+    totalDocs = fields.Integer(metadata={"description": "How many entries the list has."})
     limit = fields.Integer()
     totalPages = fields.Integer()
     page = fields.Integer()

@@ -1,4 +1,4 @@
-"""Waking those who wait for new changes of a company."""
+"""Notifying the requests that wait for new changes of a company."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from coaching_service.core.ids import ObjectId
 
 
 class Listener:
-    """Someone who waits. `event` is set when there may be something new; `is_ended` when waiting is over."""
+    """A request that waits. `event` is set when there may be something new; `is_ended` when waiting is over."""
 
     def __init__(self) -> None:
         self.event = asyncio.Event()
@@ -26,7 +26,7 @@ class Listener:
 
 
 class CompanySignals:
-    """Who waits for which company; `is_needed` is set while anyone waits."""
+    """Which requests wait for which company; `is_needed` is set while any request waits."""
 
     def __init__(self) -> None:
         self._waiting: defaultdict[ObjectId, set[Listener]] = defaultdict(set)
@@ -34,7 +34,7 @@ class CompanySignals:
 
     @asynccontextmanager
     async def listen(self, company_id: ObjectId) -> AsyncIterator[Listener]:
-        """Listen for what is new for a company; the user of the listener clears its event."""
+        """Listen for new changes of a company; the caller clears the event of the listener."""
         listener = Listener()
         self._waiting[company_id].add(listener)
         self.is_needed.set()
@@ -48,22 +48,22 @@ class CompanySignals:
                 self.is_needed.clear()
 
     def count(self, company_id: ObjectId) -> int:
-        """How many wait for a company."""
+        """How many requests wait for a company."""
         return len(self._waiting.get(company_id, ()))
 
-    def wake(self, company_id: ObjectId) -> None:
-        """Wake those who wait for a company."""
+    def notify(self, company_id: ObjectId) -> None:
+        """Notify the requests that wait for a company."""
         for listener in self._waiting.get(company_id, ()):
             listener.event.set()
 
-    def wake_all(self) -> None:
-        """Wake everyone who waits."""
+    def notify_all(self) -> None:
+        """Notify all waiting requests."""
         for company_id in list(self._waiting):
-            self.wake(company_id)
+            self.notify(company_id)
 
     def end_waiting(self) -> None:
-        """End the waiting of everyone who waits now: the service stops."""
+        """Stop all waiting requests, because the service stops."""
         for listeners in self._waiting.values():
             for listener in listeners:
                 listener.is_ended = True
-        self.wake_all()
+        self.notify_all()

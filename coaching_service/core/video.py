@@ -196,7 +196,7 @@ def _clean_webm(file: IO[bytes], size: int) -> None:
     if segment.name != _SEGMENT:
         raise BrokenVideo
     kinds, has_content = _clean_segment(file, segment, budget)
-    if not has_content or segment.end < size:  # what follows is no part of the video
+    if not has_content or segment.end < size:  # what follows is not part of the video
         raise BrokenVideo
     if _PICTURE_TRACK not in kinds:
         raise UnsupportedVideo

@@ -162,7 +162,7 @@ async def test_database_address_is_only_logged(settings: Settings, log: io.Bytes
         coach = CoachClient(server, "cs_ak_x", None)
         reply = await coach.get("/me")
         await coach.close()
-    reply.refused(503, "ask its operator")
+    reply.refused(503, "contact its operator")
     assert b"MONGODB_URI" not in reply.raw
     assert b"MONGODB_URI" in log.getvalue()
     assert b"hunter2" not in log.getvalue()

@@ -148,7 +148,7 @@ async def test_full_disk_is_unavailable(ctx: Context, fail_commit: FailCommit) -
     for error in (failure.value, by_text):
         service_error = as_service_error(error)
         assert isinstance(service_error, Unavailable)
-        assert service_error.message == "The database has no space left; tell its operator"
+        assert service_error.message == "The database has no space left; contact its operator"
     assert not is_disk_full(OperationFailure("another failure", 8))
 
 

@@ -351,4 +351,4 @@ async def test_fragmented_mp4_is_accepted(coach: CoachClient, exercise: Json) ->
 
 async def test_video_with_too_many_entries_is_rejected(coach: CoachClient, exercise: Json) -> None:
     content = webm(extra=[element(INFO, size=b"\x80")] * 200_001)
-    (await upload(coach, exercise, content)).refused(400, "whole video")
+    (await upload(coach, exercise, content)).refused(400, "complete video")

@@ -36,6 +36,6 @@ def lone_mongod(tmp_path: Path) -> Iterator[str]:
 def test_mongod_without_a_replica_set_is_refused_with_instructions(tmp_path: Path, lone_mongod: str) -> None:
     sentence = refused(tmp_path / "data", MONGODB_URI=lone_mongod, SECRET_KEYS=new_master_key())
     assert sentence == (
-        "MONGODB_URI names a MongoDB that is no replica set and takes no transactions: start it with --replSet rs0, "
-        "and run rs.initiate() in it once"
+        "MONGODB_URI names a MongoDB that is not a replica set and does not support transactions: start it with "
+        "--replSet rs0, and run rs.initiate() in it once"
     )

@@ -55,7 +55,7 @@ def parse_master_key(text: str) -> bytes:
 
 
 def fingerprint_of(sealed: bytes) -> str:
-    """The fingerprint of the master key of `sealed`: it identifies the key and reveals nothing of it."""
+    """The fingerprint of the master key of `sealed`: it identifies the key and reveals nothing about it."""
     return sealed[:_KEY_ID].hex()
 
 

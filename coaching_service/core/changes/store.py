@@ -183,7 +183,7 @@ async def set_effective(ctx: Context, change_id: ObjectId) -> None:
 
 
 async def remove_old_patches(services: Services) -> int:
-    """Remove the patches that are out of date, and hidden feed entries, of a batch of changes; returns how many."""
+    """Remove the expired patches, and hidden feed entries, of a batch of changes; returns how many."""
     collection = changes.across_companies(services)
     where = {"patchUntil": {"$lte": now()}}
     old = [change["_id"] async for change in collection.find(where, {"_id": 1}, limit=_OLD_BATCH)]

@@ -18,7 +18,7 @@ from coaching_service.core.background import running_in_background
 from coaching_service.core.database.connection import APP_NAME
 from coaching_service.core.database.context import Services
 
-IDLE_SECONDS = 8.0  # no transaction of the service waits for so long between two operations
+IDLE_SECONDS = 8.0  # no transaction of the service pauses that long between two operations
 _INTERVAL_SECONDS = 1.0
 _OPEN_TRANSACTIONS: list[Mapping[str, Any]] = [
     {"$currentOp": {"allUsers": False, "idleSessions": True}},
@@ -36,7 +36,7 @@ def aborting_abandoned_transactions(services: Services) -> AbstractAsyncContextM
 async def _work(services: Services) -> None:
     watch = AbandonedTransactions(services)
     while True:
-        with suppress(Exception):  # the database is lost, or does not let its user see sessions: it aborts them itself
+        with suppress(Exception):  # the database is lost, or its user may not list sessions: it aborts them itself
             services.monitor.require()
             await watch.abort(asyncio.get_running_loop().time())
         await asyncio.sleep(_INTERVAL_SECONDS)

@@ -40,7 +40,7 @@ log = structlog.get_logger("coaching_service.database")
 
 @dataclass(frozen=True)
 class Index:
-    """One index of a collection, by field names; a leading `-` sorts down.
+    """One index of a collection, by field names; a leading `-` sorts descending.
 
     `expire_after` (seconds) makes MongoDB remove documents that long after the date in the first field.
     """
@@ -142,7 +142,7 @@ def database(client: Client, name: str) -> Database:
 
 
 async def supports_transactions(db: Database) -> bool:
-    """Whether the database is a replica set or a sharded cluster: a lone mongod takes no transactions."""
+    """Whether the database is a replica set or a sharded cluster: a standalone mongod does not support transactions."""
     response = await db.command("hello")
     return "setName" in response or response.get("msg") == "isdbgrid"
 
@@ -167,10 +167,10 @@ def as_service_error(error: Exception) -> ServiceError | None:
         return unreachable()
     if isinstance(error, OperationFailure) and error.code in UNAUTHORIZED:
         log.error("the database refuses the user name and password in MONGODB_URI, or that user lacks permissions")
-        return Unavailable("The database refuses the service; ask its operator")
+        return Unavailable("The database rejects the service; contact its operator")
     if is_disk_full(error):
         log.error("the disk of the database is full")
-        return Unavailable("The database has no space left; tell its operator")
+        return Unavailable("The database has no space left; contact its operator")
     if is_write_conflict(error):
         return Conflict("Another request is changing the same record; read it again and retry", code="WRITE_CONFLICT")
     if isinstance(error, PyMongoError) and error.has_error_label("TransientTransactionError"):

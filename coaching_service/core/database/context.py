@@ -42,9 +42,9 @@ class ChangeLog(Protocol):
     """Stores what a transaction has changed."""
 
     async def write(self, ctx: Context) -> list[ObjectId]:
-        """Store the changes that `ctx.recorder` has collected, in the transaction of `ctx`; returns what names them.
+        """Store the changes that `ctx.recorder` has collected, in the transaction of `ctx`; returns their identifiers.
 
-        These are the identifiers that undo them: those of the changes, or of their batch.
+        An undo takes them: the identifiers of the changes, or that of their batch.
         """
 
 
@@ -54,9 +54,9 @@ class Services:
 
     `events` has the subscribers of domain events; `change_log` records what transactions change; `base_url` is the
     public address without a trailing slash; `registration`: companies may sign up by themselves; `image_processor`
-    decodes uploaded images; `sign_in_lock` is held while a password is verified; `job_available` wakes the background
-    worker; `file_write_slots` limits how many files are written to GridFS at the same time; `number_signals` wakes
-    those who wait for new changes; `schedule_locks` serialise what writes the schedule of one owner;
+    decodes uploaded images; `sign_in_lock` is held while a password is verified; `job_available` notifies the
+    background worker; `file_write_slots` limits how many files are written to GridFS at the same time; `number_signals`
+    notifies the requests that wait for new changes; `schedule_locks` serialise writes to the schedule of one owner;
     `database_response_seconds`: how long a request waits at most while the database does not respond.
     """
 
@@ -96,8 +96,8 @@ class Context:
     """One request or piece of background work: its caller, its network address, and its transaction, if any.
 
     `is_disconnected` returns whether the caller has closed the connection, so that queued work can be skipped.
-    `operation` is the operationId of the route, or the name of the tool, page or job; `interface` is set where the
-    caller's credential does not tell it: for assistants and background work.
+    `operation` is the operationId of the route, or the name of the tool, page or job; `interface` is set where it
+    does not follow from the caller's credential: for assistants and background work.
     `recorder` collects what the transaction changes. `change_ids` receives the identifiers of the changes once they
     are committed; `batch_id` groups the changes of several clients under one identifier.
     """

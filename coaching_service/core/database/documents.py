@@ -134,7 +134,7 @@ class Documents(RecordedCollection[D]):
     ) -> D | None:
         """Apply update operators to one document, raise its version, and return it (only `fields` of it) afterwards.
 
-        `previous` is the whole document, if it has been read in this transaction: the change log needs it. Returns
+        `previous` is the complete document, if it has been read in this transaction: the change log needs it. Returns
         None if no document matches. Raises Conflict if `version` is given and the document is no longer at it.
         """
         if self._needs_transaction(ctx):
@@ -272,7 +272,7 @@ class Documents(RecordedCollection[D]):
     async def count_each(self, ctx: Context, wheres: Sequence[Filter], counts: Document) -> None:
         """Add `counts` to the numbers of several documents in one round trip; missing documents are created.
 
-        For statistics that may be lost: it is no part of a transaction, and does not wait for a majority or a disk.
+        For statistics that may be lost: it is not part of a transaction, and does not wait for a majority or a disk.
         """
         if wheres:
             writes = [UpdateOne(self.write_filter(ctx, where), {"$inc": counts}, upsert=True) for where in wheres]

@@ -24,7 +24,7 @@ from pymongo.errors import OperationFailure, PyMongoError
 
 REPLICA_SET = "rs0"
 _START_SECONDS = 60.0  # mongod waits 30 s when another program uses its former port and does not respond
-_STOP_SECONDS = 2.5  # with the 2 s for requests, the whole stop takes less than 5 s
+_STOP_SECONDS = 2.5  # with the 2 s for requests, stopping takes less than 5 s
 _KILL_SECONDS = 0.3
 _PREDECESSOR_SECONDS = 10.0
 _PR_SET_PDEATHSIG = 1

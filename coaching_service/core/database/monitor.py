@@ -42,11 +42,11 @@ class Interruption:
 class DatabaseMonitor:
     """Interrupts waiting requests when the database does not respond, and rejects its use until it responds again.
 
-    While every request ends quickly, nothing is sent. When one takes longer than a fifth of `seconds`, and as often
-    until it ends, the database is sent a read that a majority has to confirm. When that fails, or takes longer than
-    the other four fifths, the database is lost (`is_lost`): all waiting requests are interrupted, `require` raises,
-    and the read is repeated until it succeeds. So a request waits for a lost database for `seconds` at most, and one
-    that takes long while the database responds is not interrupted.
+    While every request ends quickly, nothing is sent. When one takes longer than a fifth of `seconds`, and again after
+    each further fifth until it ends, the database is sent a read that a majority has to confirm. When that fails, or
+    takes longer than the other four fifths, the database is lost (`is_lost`): all waiting requests are interrupted,
+    `require` raises, and the read is repeated until it succeeds. So a request waits for a lost database for `seconds`
+    at most, and one that takes long while the database responds is not interrupted.
     """
 
     def __init__(self, db: Database, seconds: float) -> None:

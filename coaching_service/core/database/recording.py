@@ -91,8 +91,8 @@ class FieldChange(TypedDict, total=False):
 class DocumentChange:
     """A document that the transaction created, changed or deleted, from its first to its last write.
 
-    `known` holds fields that events and the client are derived from. `before` is the whole deleted document, `after`
-    the whole created one; a changed document has `values`: by path, the value before and after.
+    `known` holds fields that events and the client are derived from. `before` is the complete deleted document,
+    `after` the complete created one; a changed document has `values`: by path, the value before and after.
     """
 
     collection: str
@@ -121,7 +121,7 @@ class FeedEntry:
     """An entry of a client's activity feed: `data` may hold names, which events do not.
 
     It replaces the entry of the same event type about the same `source_id`. With a `date` of its own (UTC) it is an
-    imported entry, of `actor` if given, and is no event.
+    imported entry, of `actor` if given, and is not an event.
     """
 
     source_id: ObjectId
@@ -205,7 +205,7 @@ class ChangeRecorder:
         )
 
     def add_deleted(self, collection: str, history: History, client_id: ObjectId | None, document: Any) -> None:
-        """Record the deletion of a document, given whole."""
+        """Record the deletion of `document`, which has all its fields."""
         key = (collection, document["_id"])
         earlier = self.documents.pop(key, None)
         if earlier is not None and earlier.action == "created":

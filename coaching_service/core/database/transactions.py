@@ -27,7 +27,7 @@ _MAX_BACKOFF_SECONDS = 0.1
 _ABORT_SECONDS = 0.5
 _TRANSIENT = "TransientTransactionError"
 _COMMIT_UNKNOWN = "UnknownTransactionCommitResult"
-_endings: set[asyncio.Task[None]] = set()  # the event loop itself does not keep its tasks alive
+_endings: set[asyncio.Task[None]] = set()  # the event loop has only weak references to its tasks
 
 
 def transactional(
@@ -53,9 +53,9 @@ async def in_transaction(
 
     `work` is called again when the transaction fails for a transient reason, such as a write conflict, and the commit
     is repeated when its outcome is unknown: Motor's own `with_transaction` commits outside its retry loop, so it does
-    neither for a commit. What `work` has changed is stored in the change log before the commit. Neither is begun again
-    after `patience` seconds: then raises Unavailable, or the driver's error when the outcome of the commit stays
-    unknown. So does a lost database (see DatabaseMonitor), at once.
+    neither for a commit. What `work` has changed is stored in the change log before the commit. Nothing is repeated
+    after `patience` seconds, or once the database is lost (see DatabaseMonitor): then raises Unavailable, or the
+    driver's error when the outcome of the commit is still unknown.
     """
     if ctx.session is not None:
         return await work(ctx)
@@ -91,7 +91,7 @@ async def in_transaction(
 async def _session(ctx: Context) -> AsyncIterator[AsyncIOMotorClientSession]:
     """A session whose transaction is aborted unless it is committed.
 
-    A caller that is cancelled, as by DatabaseMonitor, does not wait for that.
+    A caller that is cancelled, as by DatabaseMonitor, does not wait for the abort.
     """
     session = await ctx.db.client.start_session()
     try:
@@ -121,9 +121,10 @@ async def _commit(session: AsyncIOMotorClientSession, may_continue: Callable[[],
 
 
 async def _end(session: AsyncIOMotorClientSession, seconds: float | None) -> None:
-    """Abort an open transaction and end the session, waiting for `seconds`, None for as long as the driver tries.
+    """Abort an open transaction and end the session. Waits at most `seconds`; None: as long as the driver tries.
 
-    This takes place on a thread, and goes on there: as a context manager the session would abort on the event loop.
+    It runs in a thread, and continues there when the wait is over: used as a context manager, the session would abort
+    the transaction on the event loop.
     The server aborts an abandoned transaction by itself after a minute.
     """
     with suppress(PyMongoError, TimeoutError):

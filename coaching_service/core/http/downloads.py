@@ -1,4 +1,4 @@
-"""File downloads: streamed in bounded memory, as a whole or in part."""
+"""File downloads: streamed in bounded memory, completely or in part."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def read_with_limit(download: Download, limiter: AbstractAsyncContextManager[obj
 async def send_download(request: web.Request, download: Download, headers: dict[str, str]) -> web.StreamResponse:
     """Send a download.
 
-    Responds 206 with the part that `Range` asks for, 416 when there is no such part, and 304 when `If-None-Match`
+    Responds 206 with the part that `Range` requests, 416 when there is no such part, and 304 when `If-None-Match`
     names the current version.
     """
     headers = headers | {

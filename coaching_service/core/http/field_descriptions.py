@@ -207,7 +207,7 @@ _TRAINING = {
 }
 _LIBRARY = {
     "aliases": "Other names of the exercise.",
-    "level": "The experience it asks for; null if not stated.",
+    "level": "The experience it requires; null if not stated.",
     "videoLink": "The address of a video; null without one.",
     "equipment": "The equipment it needs; null for none.",
     "media": "Pictures and videos.",

@@ -185,7 +185,7 @@ async def _handle_upload(
 
 
 async def _call(route: Route, request: web.Request, ctx: Context, arguments: dict[str, Any], body: Any) -> Any:
-    """Call the handler, at most once per `Idempotency-Key`. `body` tells one request body from another."""
+    """Call the handler, at most once per `Idempotency-Key`. `body` identifies the request body."""
     key = request.headers.get("Idempotency-Key") if route.idempotent else None
     if route.preview is not None and arguments["body"].get("dryRun"):
         route, key = replace(route, status=200), None

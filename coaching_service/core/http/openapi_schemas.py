@@ -115,7 +115,7 @@ def _summary(name: str, declared: type[Schema]) -> str:
 
 
 def tag_variants(schemas: dict[str, dict[str, Any]], bodies: Iterable[Any]) -> None:
-    """Add the `type` that tells the variants of a ChangeByStoredType apart; the service knows it and ignores it."""
+    """Add the `type` that distinguishes the variants of a ChangeByStoredType; the service knows it and ignores it."""
     for body in bodies:
         if isinstance(body, ChangeByStoredType):
             for word, schema in body.by_type.items():
@@ -128,7 +128,7 @@ def tag_variants(schemas: dict[str, dict[str, Any]], bodies: Iterable[Any]) -> N
 def simplify(node: Any) -> None:
     """Rewrite every schema below `node` so that code generators read it as it is meant.
 
-    `default` moves into the description (generators take a property with a default for required), an `enum` has no
+    `default` moves into the description (generators treat a property with a default as required), an `enum` has no
     limits of length, a nullable enum is an `anyOf` with null, and `format: url` is `format: uri`.
     """
     if isinstance(node, list):

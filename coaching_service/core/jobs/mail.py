@@ -48,7 +48,7 @@ class MailRejected(Exception):
 
 
 class _Client(aiosmtplib.SMTP):
-    """An SMTP client that tracks whether its mail was accepted: None when only the server can tell."""
+    """An SMTP client that tracks whether its mail was accepted: None when only the server knows."""
 
     accepted: bool | None = False
 

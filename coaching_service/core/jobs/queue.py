@@ -167,7 +167,7 @@ def _from_now(delay: timedelta) -> Document:
 
 
 async def ensure_standing_jobs(services: Services, kinds: Collection[str]) -> None:
-    """Store one job of each of these kinds, which run again for ever, unless it exists.
+    """Store one job of each of these kinds, unless it exists; such jobs are repeated indefinitely.
 
     A job that is due in more than an hour, because the clock of the database was ahead, is due in an hour.
     """

@@ -15,7 +15,7 @@ Start = Mapping[str, Any]
 
 
 class SequencerState(TypedDict):
-    """Which process numbers the changes, until when, and how far it has come in the change stream."""
+    """Which process numbers the changes, until when, and its position in the change stream."""
 
     _id: str
     holder: str
@@ -24,7 +24,7 @@ class SequencerState(TypedDict):
 
 
 class ChangeCounter(TypedDict):
-    """The last number given within a company, whose identifier is `_id`."""
+    """The last number used within a company, whose identifier is `_id`."""
 
     _id: ObjectId
     companyId: ObjectId

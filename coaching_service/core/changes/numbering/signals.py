@@ -1,4 +1,4 @@
-"""Wakes those who wait for the next changes of a company, on every process."""
+"""Notifies the requests that wait for the next changes of a company, in every process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ log = structlog.get_logger("coaching_service.changes")
 
 
 def signalling(services: Services) -> AbstractAsyncContextManager[None]:
-    """Wake those who wait, while the context is open; the database is followed only while anyone waits."""
+    """Notify waiting requests while the context is open; the database is watched only while a request waits."""
     return running_in_background(partial(_follow, services))
 
 
@@ -28,12 +28,12 @@ async def _follow(services: Services) -> None:
         await signals.is_needed.wait()
         try:
             async with store.open_counter_stream(services) as stream:
-                signals.wake_all()  # changes may have been numbered before the stream was opened
+                signals.notify_all()  # changes may have been numbered before the stream was opened
                 while signals.is_needed.is_set():
                     if (company_id := await store.read_next_company(stream)) is not None:
-                        signals.wake(company_id)
+                        signals.notify(company_id)
         except Exception as error:  # noqa: BLE001 - waiting has to survive the loss of the database
             known = as_service_error(error)
             log.warning("waiting for changes is interrupted", reason=known.message if known else repr(error))
-            signals.wake_all()
+            signals.notify_all()
             await asyncio.sleep(_RETRY_SECONDS)

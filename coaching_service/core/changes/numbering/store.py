@@ -24,7 +24,7 @@ LEASE = timedelta(seconds=10)
 BATCH = 500
 _STATE_ID = "changes"
 _WAIT_MS = 1_000
-_READ_SECONDS = 5.0  # after which a server that does not respond is given up
+_READ_SECONDS = 5.0  # how long to wait for a server that does not respond
 _CHANGES = "changes"
 _PENDING_INDEX = [("pending", pymongo.ASCENDING)]
 
@@ -52,7 +52,7 @@ async def acquire_lease(services: Services, holder: str) -> bool:
     state = _state.across_companies(services)
     free = {"holder": {"$ifNull": ["$holder", ""]}, "expiresAt": {"$ifNull": ["$expiresAt", "$$NOW"]}}
     position = {"position": {"$ifNull": ["$position", None]}}
-    with suppress(DuplicateKeyError):  # another process is storing it
+    with suppress(DuplicateKeyError):  # another process has just stored it
         await state.update_one({"_id": _STATE_ID}, [{"$set": {**free, **position}}], upsert=True)
     is_free = {"$or": [{"$eq": ["$holder", holder]}, {"$lte": ["$expiresAt", "$$NOW"]}]}
     result = await state.update_one({"_id": _STATE_ID, "$expr": is_free}, [{"$set": _lease(holder)}])
@@ -60,7 +60,7 @@ async def acquire_lease(services: Services, holder: str) -> bool:
 
 
 async def release_lease(services: Services, holder: str) -> None:
-    """Give the lease to the next process that asks for it."""
+    """Release the lease, so that another process can acquire it."""
     where = {"_id": _STATE_ID, "holder": holder}
     await _state.across_companies(services).update_one(where, [{"$set": {"expiresAt": "$$NOW"}}])
 

@@ -1,6 +1,6 @@
-"""Notes have an author and flags, logs know which texts the client wrote, and companies have `notifications`.
+"""Notes have an author and flags, logs state which texts the client wrote, and companies have `notifications`.
 
-Authors are taken from the activity feed, whose entries name who added a note or logged an item; where it does not tell,
+Authors are taken from the activity feed, whose entries name who added a note or logged an item; where they do not,
 the author of a note is null, and a text counts as the coach's. So does the comment on a session, which has no entry.
 """
 
