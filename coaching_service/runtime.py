@@ -38,6 +38,7 @@ from coaching_service.core.http.availability import Availability, RequestSlots
 from coaching_service.core.http.connections import ConnectionLimits, raise_descriptor_limit
 from coaching_service.core.http.operator_endpoints import metrics_handler
 from coaching_service.core.http.server import Runner
+from coaching_service.core.outbound.client import OutboundClient
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.settings import Settings, SettingsError
 
@@ -100,10 +101,13 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         registration=settings.registration,
         sign_in_lock=RequestSlots(1, settings.request_queue_length, settings.request_queue_seconds),
         database_response_seconds=settings.database_response_seconds,
+        outbound=OutboundClient(settings.outbound_relaxations()),
+        webhook_retry_seconds=settings.webhook_retry_seconds,
     )
     try:
         yield services
     finally:
+        await services.outbound.close()
         services.image_processor.close()
         services.monitor.close()
         client.close()

@@ -17,7 +17,9 @@ from coaching_service.core.auth.secrets import Vault, new_master_key, parse_mast
 from coaching_service.core.database.connection import Deadlines
 from coaching_service.core.database.context import MailSender
 from coaching_service.core.jobs.mail import FolderMailSender, SmtpMailSender
+from coaching_service.core.outbound.client import Relaxations
 
+_MAX_DELAY_SECONDS = 604_800
 _ORIGIN = re.compile(r"https?://[^/\s?#@,]+")
 
 
@@ -50,6 +52,12 @@ def _validate_origins(origins: tuple[str, ...]) -> tuple[str, ...]:
     if not all(_ORIGIN.fullmatch(origin) for origin in stripped):
         raise PydanticCustomError("origin", "each must be like https://your.host")
     return stripped
+
+
+def _validate_delays(delays: tuple[float, ...]) -> tuple[float, ...]:
+    if not all(0 < delay <= _MAX_DELAY_SECONDS for delay in delays):
+        raise PydanticCustomError("delay", "each must be more than 0 and at most 604800")
+    return delays
 
 
 def _lowercase(value: object) -> object:
@@ -205,6 +213,20 @@ class Settings(BaseSettings):
     mail_from: Annotated[str, _matching(r"(.*<)?[^@\s<>]+@[^@\s<>]+>?", "an e-mail address")] = Field(
         default="coaching@localhost", description="Sender of the service's mail."
     )
+    webhook_retry_seconds: Annotated[
+        tuple[float, ...], NoDecode, BeforeValidator(_split), AfterValidator(_validate_delays)
+    ] = Field(
+        default=(5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400),
+        description="Seconds, separated by commas, after which a failed delivery of a webhook is tried again.",
+    )
+    webhooks_allow_http: bool = Field(
+        default=False, description="For development: webhooks may be sent without encryption, to `http://` addresses."
+    )
+    webhooks_allow_private: bool = Field(
+        default=False,
+        description="For development: webhooks may be sent to addresses that are not public, such as `localhost`. "
+        "Anyone with an account can then send requests into the network of the service.",
+    )
     log_format: Annotated[Literal["auto", "json", "console"], BeforeValidator(_lowercase)] = Field(
         default="auto", description="`json`, `console`, or `auto`: `console` on a terminal, otherwise `json`."
     )
@@ -264,6 +286,10 @@ class Settings(BaseSettings):
             self.smtp_host, self.smtp_port, self.mail_from, self.smtp_username, self.smtp_password, self.smtp_encryption
         )
 
+    def outbound_relaxations(self) -> Relaxations:
+        """What is allowed of webhooks besides https to public addresses."""
+        return Relaxations(self.webhooks_allow_http, self.webhooks_allow_private)
+
     def deadlines(self) -> Deadlines:
         """How long the driver of the database waits."""
         return Deadlines(self.database_timeout_seconds, self.database_selection_seconds, self.database_connect_seconds)
@@ -288,11 +314,16 @@ def describe_settings() -> str:
     rows = ["| Variable | Default | Description |", "|---|---|---|"]
     for name, setting in Settings.model_fields.items():
         default = setting.default
-        shown = (
-            "none" if default in (None, ()) else f"`{str(default).lower() if isinstance(default, bool) else default}`"
-        )
-        rows.append(f"| `{name.upper()}` | {shown} | {setting.description} |")
+        rows.append(f"| `{name.upper()}` | {_describe_default(default)} | {setting.description} |")
     return "\n".join(rows)
+
+
+def _describe_default(default: object) -> str:
+    if default in (None, ()):
+        return "none"
+    if isinstance(default, tuple):
+        return f"`{','.join(map(str, default))}`"
+    return f"`{str(default).lower() if isinstance(default, bool) else default}`"
 
 
 def _read_or_create_key(file: Path) -> str:

@@ -16,7 +16,16 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "coaching_service"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 DRIVER = ("motor", "pymongo", "bson", "gridfs")
-AIOHTTP_PACKAGES = ("core/http/", "mcp/", "oauth/", "web/", "authentication.py", "app.py", "runtime.py")
+AIOHTTP_PACKAGES = (
+    "core/http/",
+    "core/outbound/",
+    "mcp/",
+    "oauth/",
+    "web/",
+    "authentication.py",
+    "app.py",
+    "runtime.py",
+)
 
 
 def imports(module: Path) -> Iterator[str]:

@@ -18,6 +18,7 @@ from coaching_service.core.events import DomainEvent, EventBus
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.locks import KeyedLocks
 from coaching_service.core.media import ImageProcessor
+from coaching_service.core.outbound.client import OutboundClient
 from coaching_service.core.signals import CompanySignals
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ class Services:
     decodes uploaded images; `sign_in_lock` is held while a password is verified; `job_available` notifies the
     background worker; `file_write_slots` limits how many files are written to GridFS at the same time; `number_signals`
     notifies the requests that wait for new changes; `schedule_locks` serialise writes to the schedule of one owner;
-    `database_response_seconds`: how long a request waits at most while the database does not respond.
+    `database_response_seconds`: how long a request waits at most while the database does not respond; `outbound` sends
+    requests to addresses that users enter; `webhook_retry_seconds`: the delays after which a delivery is tried again.
     """
 
     db: Database
@@ -74,6 +76,8 @@ class Services:
     job_available: asyncio.Event = field(default_factory=asyncio.Event)
     file_write_slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_FILE_WRITES))
     database_response_seconds: float = 2.0
+    outbound: OutboundClient = field(default_factory=OutboundClient)
+    webhook_retry_seconds: tuple[float, ...] = ()
     monitor: DatabaseMonitor = field(init=False, repr=False)
     _collections: dict[str, Collection] = field(default_factory=dict, init=False, repr=False)
 

@@ -1,0 +1,268 @@
+"""The client for requests to addresses that users enter, against receivers on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from coaching_service.core.outbound.client import MAX_RESPONSE_BYTES, OutboundClient, OutboundError, Relaxations
+
+NAME = "receiver.example"
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Serve = Callable[[Handler], Awaitable[TestServer]]
+
+
+@pytest.fixture
+async def serve() -> AsyncIterator[Serve]:
+    """Starts a receiver on this machine."""
+    servers: list[TestServer] = []
+
+    async def start(handler: Handler) -> TestServer:
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", handler)
+        servers.append(TestServer(app))
+        await servers[-1].start_server()
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        await server.close()
+
+
+class Names:
+    """A name service with answers in turn, which counts the lookups."""
+
+    def __init__(self, *answers: Sequence[str]) -> None:
+        self.answers, self.asked = list(answers), 0
+
+    def __call__(self, host: str, port: int) -> Sequence[str]:
+        answer = self.answers[min(self.asked, len(self.answers) - 1)]
+        self.asked += 1
+        return answer
+
+
+async def respond(request: web.Request) -> web.Response:
+    return web.json_response({"host": request.host, "agent": request.headers["User-Agent"]})
+
+
+async def refusal(client: OutboundClient, url: str) -> str:
+    """The code of the error of a request."""
+    with pytest.raises(OutboundError) as error:
+        await client.get(url)
+    await client.close()
+    return error.value.code
+
+
+async def test_request_goes_to_the_address_of_the_name_with_its_host(serve: Serve) -> None:
+    server = await serve(respond)
+    names = Names(["127.0.0.1"])
+    client = OutboundClient(Relaxations(http=True, private=True), lookup=names)
+    response = await client.post(f"http://{NAME}:{server.port}/hook?a=1", b"{}", {"Content-Type": "application/json"})
+    assert response.status == 200
+    assert f'"host": "{NAME}:{server.port}"'.encode() in response.body
+    assert names.asked == 1
+    await client.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "code"),
+    [
+        ("http://example.com/", "URL_NOT_HTTPS"),
+        ("ftp://example.com/", "URL_NOT_HTTPS"),
+        ("file:///etc/passwd", "URL_INVALID"),
+        ("/hook", "URL_INVALID"),
+        ("https:///hook", "URL_INVALID"),
+        ("https://a b/", "URL_INVALID"),
+        ("https://example.com:99999/", "URL_INVALID"),
+        ("https://user@example.com/", "URL_WITH_CREDENTIALS"),
+        ("https://user:secret@example.com/", "URL_WITH_CREDENTIALS"),
+        ("https://127.0.0.1/", "ADDRESS_NOT_ALLOWED"),
+        ("https://8.8.8.8/", "ADDRESS_NOT_ALLOWED"),
+        ("https://2130706433/", "ADDRESS_NOT_ALLOWED"),
+        ("https://127.1/", "ADDRESS_NOT_ALLOWED"),
+        ("https://0x7f.1/", "ADDRESS_NOT_ALLOWED"),
+        ("https://\uff11\uff12\uff17.0.0.1/", "ADDRESS_NOT_ALLOWED"),
+        ("https://[::1]/", "ADDRESS_NOT_ALLOWED"),
+        ("https://[::ffff:127.0.0.1]/", "ADDRESS_NOT_ALLOWED"),
+        ("https://[fe80::1%25eth0]/", "ADDRESS_NOT_ALLOWED"),
+        ("https://localhost/", "ADDRESS_NOT_ALLOWED"),
+        ("https://hooks.localhost:8443/", "ADDRESS_NOT_ALLOWED"),
+    ],
+)
+async def test_urls_that_are_refused(url: str, code: str) -> None:
+    names = Names(["127.0.0.1"])
+    assert await refusal(OutboundClient(lookup=names), url) == code
+    assert names.asked == 0
+
+
+@pytest.mark.parametrize(
+    "addresses",
+    [["127.0.0.1"], ["169.254.169.254"], ["::1"], ["::ffff:127.0.0.1"], ["8.8.8.8", "10.0.0.1"], ["fe80::1%lo"]],
+)
+async def test_name_with_an_address_that_is_not_public_is_refused(serve: Serve, addresses: list[str]) -> None:
+    """Also if it has a public address too, and if the receiver would respond."""
+    reached: list[str] = []
+
+    async def record(request: web.Request) -> web.Response:
+        reached.append(request.path)
+        return web.Response()
+
+    server = await serve(record)
+    client = OutboundClient(Relaxations(http=True), lookup=Names(addresses))
+    assert await refusal(client, f"http://{NAME}:{server.port}/") == "ADDRESS_NOT_ALLOWED"
+    assert reached == []
+
+
+async def test_name_is_resolved_once_for_each_request(serve: Serve) -> None:
+    """A name that belongs to another address at the next lookup (DNS rebinding) is refused then."""
+    server = await serve(respond)
+    names = Names(["8.8.8.8"], ["127.0.0.1"])
+    client = OutboundClient(Relaxations(http=True), lookup=names, total_seconds=0.2)
+    with pytest.raises(OutboundError) as first:
+        await client.get(f"http://{NAME}:{server.port}/")
+    assert first.value.code in ("TIMED_OUT", "CONNECTION_FAILED")
+    assert names.asked == 1
+    assert await refusal(client, f"http://{NAME}:{server.port}/") == "ADDRESS_NOT_ALLOWED"
+
+
+async def test_redirects_are_not_followed(serve: Serve) -> None:
+    async def redirect(request: web.Request) -> web.Response:
+        return web.Response(status=302, headers={"Location": "/elsewhere"})
+
+    server = await serve(redirect)
+    client = OutboundClient(Relaxations(http=True, private=True))
+    response = await client.get(str(server.make_url("/")))
+    assert (response.status, response.headers["Location"]) == (302, "/elsewhere")
+    await client.close()
+
+
+async def test_cookies_are_not_stored_and_proxies_not_used(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str | None] = []
+
+    async def set_cookie(request: web.Request) -> web.Response:
+        seen.append(request.headers.get("Cookie"))
+        return web.Response(headers={"Set-Cookie": "a=b"})
+
+    server = await serve(set_cookie)
+    for variable in ("http_proxy", "HTTP_PROXY", "all_proxy"):
+        monkeypatch.setenv(variable, "http://127.0.0.1:9")
+    client = OutboundClient(Relaxations(http=True, private=True), lookup=Names(["127.0.0.1"]))
+    for _ in range(2):
+        assert (await client.get(f"http://{NAME}:{server.port}/")).status == 200
+    assert seen == [None, None]
+    await client.close()
+
+
+async def test_at_most_64_kb_are_read(serve: Serve) -> None:
+    async def send_for_ever(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        while True:
+            await response.write(b"x" * 10_000)
+
+    async def send_exactly(request: web.Request) -> web.Response:
+        return web.Response(body=b"x" * MAX_RESPONSE_BYTES)
+
+    client = OutboundClient(Relaxations(http=True, private=True))
+    response = await client.get(str((await serve(send_for_ever)).make_url("/")))
+    assert (len(response.body), response.is_truncated) == (MAX_RESPONSE_BYTES, True)
+    response = await client.get(str((await serve(send_exactly)).make_url("/")))
+    assert (len(response.body), response.is_truncated) == (MAX_RESPONSE_BYTES, False)
+    await client.close()
+
+
+@pytest.mark.parametrize("part", ["headers", "body"])
+async def test_total_time_is_limited(serve: Serve, part: str) -> None:
+    async def drip(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        if part == "body":
+            await response.prepare(request)
+        while True:
+            await asyncio.sleep(0.05)
+            if part == "body":
+                await response.write(b"x")
+
+    server = await serve(drip)
+    client = OutboundClient(Relaxations(http=True, private=True), total_seconds=0.3)
+    assert await refusal(client, str(server.make_url("/"))) == "TIMED_OUT"
+
+
+async def test_failures_have_codes(serve: Serve) -> None:
+    server = await serve(respond)
+
+    def unknown(host: str, port: int) -> Sequence[str]:
+        raise OSError("Name or service not known")
+
+    async def send_garbage(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readline()
+        writer.write(b"garbage\r\n\r\n")
+        writer.close()
+
+    garbage = await asyncio.start_server(send_garbage, "127.0.0.1", 0)
+    port = garbage.sockets[0].getsockname()[1]
+    allowed = Relaxations(http=True, private=True)
+    assert await refusal(OutboundClient(allowed, lookup=unknown), "https://unknown.example/") == "NAME_NOT_RESOLVED"
+    assert await refusal(OutboundClient(allowed), "http://127.0.0.1:1/") == "CONNECTION_FAILED"
+    assert await refusal(OutboundClient(allowed), f"https://127.0.0.1:{server.port}/") == "TLS_FAILED"
+    assert await refusal(OutboundClient(allowed), f"http://127.0.0.1:{port}/") == "RESPONSE_INVALID"
+    garbage.close()
+    await garbage.wait_closed()
+
+
+def issue_certificate(folder: Path, name: str) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """The context of a server with a certificate for a name, and that of a client which trusts it."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    at = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(at - timedelta(hours=1))
+        .not_valid_after(at + timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    chain, private = folder / "certificate.pem", folder / "key.pem"
+    chain.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    private.write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(chain, private)
+    return server, ssl.create_default_context(cafile=str(chain))
+
+
+async def test_certificate_is_checked_for_the_name(tmp_path: Path) -> None:
+    asked: list[str] = []
+    server_tls, client_tls = issue_certificate(tmp_path, NAME)
+
+    def record_name(_: Any, name: str, __: Any) -> None:
+        asked.append(name)
+
+    server_tls.sni_callback = record_name
+    app = web.Application()
+    app.router.add_get("/", respond)
+    server = TestServer(app, scheme="https")
+    await server.start_server(ssl=server_tls)
+    names, allowed = Names(["127.0.0.1"]), Relaxations(private=True)
+    trusting = OutboundClient(allowed, lookup=names, tls=client_tls)
+    assert (await trusting.get(f"https://{NAME}:{server.port}/")).status == 200
+    assert asked == [NAME]
+    assert await refusal(trusting, f"https://other.example:{server.port}/") == "TLS_FAILED"
+    assert await refusal(OutboundClient(allowed, lookup=names), f"https://{NAME}:{server.port}/") == "TLS_FAILED"
+    await server.close()
