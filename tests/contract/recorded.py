@@ -9,7 +9,6 @@ _IDENTIFIER = re.compile(r"(?<![0-9a-f])[0-9a-f]{24}(?![0-9a-f])")
 _SIGNED = re.compile(r"\?expires=\d+&signature=.*")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 _FILE = re.compile(r"[0-9a-f]{24}\.[0-9a-z]+")
-_HEX = re.compile(r"[0-9a-f]{12}@")
 _LONGEST_LIST = 2
 _FIXED = {
     "accessToken": "b3BhcXVlLWFjY2Vzcy10b2tlbg",
