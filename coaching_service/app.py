@@ -71,7 +71,7 @@ def create_app(settings: Settings, services: Services, availability: Availabilit
 
 
 async def _end_waiting(app: web.Application) -> None:
-    """Answer those who wait for events, so that stopping does not wait for them."""
+    """End the requests that wait for events, so that stopping does not wait for them."""
     app[SERVICES].number_signals.end_waiting()
 
 

@@ -1,4 +1,4 @@
-"""The one list of features: their routes, their background work, and what one sets off in another."""
+"""The one list of features: their routes, their background work, and the effects of one on another."""
 
 from __future__ import annotations
 
@@ -180,5 +180,5 @@ STEPS: Steps = {
     orphans.COLLECT: orphans.collect_step,
     retention.REMOVE_OLD_PATCHES: retention.remove_old_patches,
 }
-# Jobs that never end: one of each is kept in the queue.
+# Jobs that are repeated indefinitely: the queue always has one of each.
 STANDING_JOBS = (compliance_renewal.RENEW, orphans.COLLECT, retention.REMOVE_OLD_PATCHES)

@@ -329,7 +329,7 @@ def _describe_default(default: object) -> str:
 def _read_or_create_key(file: Path) -> str:
     """The master key in `file`, created on the first start with mode 0600.
 
-    The file appears whole and is never replaced, so two processes that start together use the same key.
+    The file is complete when it appears and is never replaced, so two processes that start together use the same key.
     """
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

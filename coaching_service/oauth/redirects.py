@@ -62,6 +62,6 @@ def display_host(uri: str) -> str:
 
 
 def with_query(uri: str, values: dict[str, str | None]) -> str:
-    """Returns `uri` with `values` added to its query, which otherwise stays byte for byte."""
+    """Returns `uri` with `values` added to its query, which otherwise stays unchanged."""
     query = urlencode({name: value for name, value in values.items() if value is not None})
     return f"{uri}{'&' if '?' in uri else '?'}{query}"

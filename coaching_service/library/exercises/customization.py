@@ -22,7 +22,7 @@ from coaching_service.library.exercises.presentation import present, version_of
 
 
 async def read_with_override(ctx: Context, exercise_id: ObjectId) -> tuple[Exercise, Override | None]:
-    """Return an exercise as the company sees it, and what the company changes of it. Raises NotFound."""
+    """Return an exercise as the company sees it, and what the company changes in it. Raises NotFound."""
     stored = await _read(ctx, exercise_id)
     override = await override_store.find_one(ctx, exercise_id)
     exercise = present(ctx, stored, override)
@@ -56,7 +56,7 @@ async def set_override(ctx: Context, exercise_id: ObjectId, sent: OverrideInput)
 
 @transactional
 async def remove_override(ctx: Context, exercise_id: ObjectId) -> Exercise:
-    """Remove all that the company has changed of a shared exercise, its media with their files included.
+    """Remove everything that the company has changed in a shared exercise, its media with their files included.
 
     Returns the exercise. Raises NotFound, and Conflict for one of the company's own exercises.
     """

@@ -239,7 +239,7 @@ class Exercise(Movement):
 
 
 class OverrideInput(TypedDict):
-    """What a company changes of a shared exercise; null leaves the shared value, `aliases` are added.
+    """What a company changes in a shared exercise; null leaves the shared value, `aliases` are added.
 
     `version` is the one of the exercise that the change is based on.
     """
@@ -260,7 +260,7 @@ class OverrideFields(TypedDict, total=False):
 
 
 class Override(Stored):
-    """What a company changes of a shared exercise, and the media it adds."""
+    """What a company changes in a shared exercise, and the media it adds."""
 
     exerciseId: ObjectId
     videoLink: str | None

@@ -1,4 +1,4 @@
-"""What companies change of shared exercises, in the database: one document for a company and exercise."""
+"""What companies change in shared exercises, in the database: one document for a company and exercise."""
 
 from __future__ import annotations
 

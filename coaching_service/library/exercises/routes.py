@@ -140,7 +140,7 @@ async def replace_exercise_override(ctx: Context, exercise_id: ObjectId, body: m
     "/exercises/{exerciseId}/override", access=coach(EXERCISES.EDIT), returns=Exercise, status=200, errors=(Conflict,)
 )
 async def delete_exercise_override(ctx: Context, exercise_id: ObjectId) -> models.Exercise:
-    """Remove all that the company has changed of a shared exercise.
+    """Remove everything that the company has changed in a shared exercise.
 
     Its uploaded pictures and videos are deleted too. Returns the exercise.
     """

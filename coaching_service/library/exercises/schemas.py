@@ -100,7 +100,7 @@ class NewExercise(Input):
 
 
 class ExerciseOverride(Input):
-    """What the company changes of a shared exercise; a field that is absent or null is as in the shared library."""
+    """What the company changes in a shared exercise; a field that is absent or null is as in the shared library."""
 
     videoLink = Link(allow_none=True, load_default=None)
     defaultInstructions = Text(max_length=TEXT_LENGTH, allow_none=True, load_default=None)

@@ -1,4 +1,4 @@
-"""One change to many clients: in batches of one transaction each, so that each client succeeds or fails whole."""
+"""One change to many clients: in batches of one transaction each, each client is changed completely or not at all."""
 
 from __future__ import annotations
 

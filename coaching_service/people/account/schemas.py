@@ -1,4 +1,4 @@
-"""What the account operations read and answer."""
+"""Requests and responses of the account operations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MESSAGES = {"description": "Whether they get mail about unread messages of clie
 
 
 class CurrentUser(Output):
-    """The one asking."""
+    """The authenticated caller."""
 
     _id = Identifier()
     name = fields.String()
@@ -37,7 +37,7 @@ class AccountNotifications(Output):
 
 
 class AccountDetails(Input):
-    """What an owner says of the company."""
+    """The fields of the company that its owner can change."""
 
     companyName = Text(required=True)
     timezone = Timezone(required=True)
@@ -61,6 +61,6 @@ class Account(Output):
 
 
 class AccountErasure(Input):
-    """The owner's password, once more."""
+    """The owner's password, as a confirmation."""
 
     password = Text(max_length=200, trim=False, required=True)

@@ -138,7 +138,7 @@ class CompanyFeedQuery(CursorQuery):
 
 
 class ActivityAuthor(Output):
-    """Who did what an entry of the activity feed reports."""
+    """The author of an entry of the activity feed."""
 
     type = Choice(*ACTOR_TYPES, metadata={"description": "How they acted; `system` for background work."})
     _id = Identifier(allow_none=True, metadata={"description": "The coach or client; null for `system`."})

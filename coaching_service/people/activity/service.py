@@ -30,7 +30,7 @@ from coaching_service.people.activity.models import (
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomerReference
 
-# What an event has of the data of a feed entry, by its name there.
+# The data of a feed entry that its event also has: the names in the entry and in the event.
 _EVENT_FIELDS = {
     "wblockId": "wblockId",
     "witemId": "witemId",

@@ -43,7 +43,7 @@ class CustomerScope(TypedDict):
 
 
 class ApiKeyWithCoach(ApiKey):
-    """A key with its coach, the company and, if it was asked for, the client whom the request concerns."""
+    """A key with its coach, the company and, if requested, the client whom the request concerns."""
 
     coach: Coach
     company: Account

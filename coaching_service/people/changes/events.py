@@ -20,7 +20,7 @@ from coaching_service.people.changes.visibility import Visibility, load_visibili
 RETENTION = timedelta(days=30)
 _CHANGES_A_READ = 500
 _MAX_READS = 4
-_CHECK_SECONDS = 0.5  # between two looks at whether the caller has gone
+_CHECK_SECONDS = 0.5  # between two checks whether the caller is still connected
 
 
 async def list_events(
@@ -36,7 +36,7 @@ async def list_events(
 
     Only `types` (empty: all) and those of a client, if given. If there are none, waits up to `wait` seconds for the
     next ones, as long as the caller is connected and the service does not stop. Raises InvalidFields for a text that
-    is no cursor, CursorExpired for one older than 30 days.
+    is not a cursor, CursorExpired for one older than 30 days.
     """
     position = await _position_of(ctx, after)
     deadline = asyncio.get_running_loop().time() + wait
@@ -44,12 +44,12 @@ async def list_events(
         while True:
             listener.event.clear()
             page, position = await _read(ctx, position, limit, types, customer_id)
-            if page["docs"] or page["hasMore"] or not await _is_woken(ctx, listener, deadline):
+            if page["docs"] or page["hasMore"] or not await _wait_for_changes(ctx, listener, deadline):
                 return page
 
 
-async def _is_woken(ctx: Context, listener: Listener, deadline: float) -> bool:
-    """Wait for new changes; returns False when the time is over, the caller has gone, or the service stops."""
+async def _wait_for_changes(ctx: Context, listener: Listener, deadline: float) -> bool:
+    """Wait for new changes; returns False when the time is up, the caller has disconnected, or the service stops."""
     while not (ctx.is_disconnected() or listener.is_ended):
         remaining = deadline - asyncio.get_running_loop().time()
         if remaining <= 0:

@@ -69,11 +69,11 @@ class DocumentValues(DocumentReference):
 
     before = fields.Dict(
         allow_none=True,
-        metadata={"description": "The touched fields before; null if it was created, or the values are not kept."},
+        metadata={"description": "The touched fields before; null if it was created, or the values are not stored."},
     )
     after = fields.Dict(
         allow_none=True,
-        metadata={"description": "The touched fields after; null if it was deleted, or the values are not kept."},
+        metadata={"description": "The touched fields after; null if it was deleted, or the values are not stored."},
     )
 
 

@@ -51,7 +51,7 @@ async def list_changes(
 ) -> CursorPage[ChangeSummary]:
     """Return changes that the caller may see, newest first: at most `limit`, after a cursor.
 
-    `credential_id`: made with this key or grant. Raises InvalidFields for a text that is no cursor.
+    `credential_id`: made with this key or grant. Raises InvalidFields for a text that is not a cursor.
     """
     filters: Filter = {"customerId": customer_id, "via": via, "actor._id": actor_id, "credentialId": credential_id}
     where = {name: value for name, value in filters.items() if value is not None}

@@ -25,9 +25,10 @@ _METRICS_KINDS = {"metrics_assignment", "metric_value"}  # a log writes them tog
 async def undo_change(ctx: Context, change_id: ObjectId) -> UndoResult:
     """Restore the documents of a change, or of every change of a batch, as they were before it.
 
-    Each change is undone whole or not at all; those of a batch that cannot be undone are in `failed`. Raises NotFound
-    if the caller may not see such a change, Forbidden without the permission of the reverse operation, Conflict
-    (NOT_UNDOABLE, VERSION_CONFLICT) for a single change that cannot be undone, and for a batch of which none can.
+    Each change is undone completely or not at all; those of a batch that cannot be undone are in `failed`. Raises
+    NotFound if the caller may not see such a change, Forbidden without the permission of the reverse operation,
+    Conflict (NOT_UNDOABLE, VERSION_CONFLICT) for a single change that cannot be undone, and for a batch of which none
+    can.
     """
     batch = await history.list_batch(ctx, change_id)
     if not batch:

@@ -66,7 +66,7 @@ async def search_page(
     """Return one page of the clients of `where` that contain `term`, and how many there are.
 
     Each query examines at most 1,001 keys and four times the number of matches: few matches are fetched by suffix and
-    sorted; many are first sought in the order of the whole list (`listed`), among at most twice their number.
+    sorted; many are first searched for in the order of the complete list (`listed`), among at most twice their number.
     """
     if (matches := suffix_filter(term)) is None:
         return [], 0

@@ -1,4 +1,4 @@
-"""What happens to clients when something happens elsewhere."""
+"""Reactions of clients to the events of other features."""
 
 from __future__ import annotations
 

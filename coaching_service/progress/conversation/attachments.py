@@ -29,7 +29,7 @@ _KEPT_FOR = timedelta(days=1)
 
 @transactional
 async def add(ctx: Context, customer_id: ObjectId, file: StoredFile | None) -> Attachment:
-    """Keep an uploaded file for a message that the caller sends within a day, and return it.
+    """Store an uploaded file for a message that the caller sends within a day, and return it.
 
     Raises InvalidFields without a file, NotFound if the company has no such client, Forbidden if the client is outside
     the caller's scope or in an impersonation session.

@@ -20,7 +20,7 @@ class MessageCreated(DomainEvent):
 
 @dataclass(frozen=True)
 class MessagesRead(DomainEvent):
-    """One side has nothing unread in a conversation any more: it read the messages, or the last unread was deleted."""
+    """One side has read all messages of a conversation, or the last one that it had not read was deleted."""
 
     customer_id: ObjectId
     read_by: Side

@@ -65,7 +65,7 @@ class MailState(TypedDict):
 
 
 class StoredConversation(Stored):
-    """A client's conversation, kept with its messages.
+    """The state of a client's conversation, updated with each message.
 
     `unread` counts the messages that each side has not read; `isUnread`: the company has any.
     """

@@ -1,6 +1,6 @@
 """Mail about unread messages: after ten minutes, at most one an hour to each side of a conversation.
 
-The mail goes to the client, or to the client's trainer, else to the owner. It contains nothing of the messages.
+The mail goes to the client, or to the client's trainer, else to the owner. It contains no part of the messages.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ async def schedule_mail(ctx: Context, event: MessageCreated) -> None:
 
 
 async def cancel_mail(ctx: Context, event: MessagesRead) -> None:
-    """Cancel the mail that is scheduled for a side that has nothing unread any more."""
+    """Cancel the mail that is scheduled for a side that has no unread messages any more."""
     conversation = await store.find_conversation(ctx, event.customer_id)
     if conversation is not None and (job_id := conversation["mail"][event.read_by]["jobId"]) is not None:
         await queue.cancel(ctx, job_id)

@@ -1,4 +1,4 @@
-"""Messages in the database, with a document for each conversation that is kept in the same transactions."""
+"""Messages in the database, and a document for each conversation that is updated in the same transactions."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ async def list_pending(
         limit=limit + 1,
     )
     part = position.page(stored, limit, lambda pending: _present(ctx, pending))
-    # Only the client's time zone tells whether a form of about today is overdue.
+    # Only the client's time zone decides whether a form of about today is overdue.
     docs = [request for request in part["docs"] if overdue in (None, request["isOverdue"])]
     return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
 

@@ -59,8 +59,8 @@ async def list_received_form_responses(ctx: Context, query: dict[str, Any]) -> C
 async def set_form_response_reviewed(
     ctx: Context, response_id: ObjectId, body: models.Review
 ) -> models.ReceivedResponse:
-    """Mark a response as reviewed, or take the mark away.
+    """Mark a response as reviewed, or remove the mark.
 
-    Repeating is harmless. Other answers of the client take the mark away too.
+    Repeating is harmless. New answers of the client also remove the mark.
     """
     return await service.set_reviewed(ctx, response_id, reviewed=body["reviewed"])

@@ -20,9 +20,9 @@ _Texts = Mapping[str, _Text]
 
 
 def keep_item_texts(caller: Principal, item: WorkItem, log: ItemLog) -> ItemLog:
-    """Return the log of an item with the client's own words kept, and which texts the client wrote.
+    """Return the log of an item with the client's own words preserved, and which texts the client wrote.
 
-    What a coach's log leaves out, or has null for, is kept. Raises Conflict if a coach's log has a different text.
+    What a coach's log leaves out, or has null for, is preserved. Raises Conflict if a coach's log has a different text.
     """
     stored = _texts_of(item, item["comment"], item["answers"] if item["type"] == "FORM" else ())
     sent = _texts_of(item, log["comment"], log.get("answers", ()))
@@ -35,7 +35,7 @@ def keep_item_texts(caller: Principal, item: WorkItem, log: ItemLog) -> ItemLog:
 
 
 def keep_block_texts(caller: Principal, comment: str | None, client_texts: Collection[str], log: BlockLog) -> BlockLog:
-    """Return the log of a session with the client's own words kept, as `keep_item_texts` does.
+    """Return the log of a session with the client's own words preserved, as `keep_item_texts` does.
 
     `comment` and `client_texts` are those of the stored block.
     """

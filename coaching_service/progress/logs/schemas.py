@@ -94,7 +94,7 @@ class CircuitItemLog(TaskItemLog):
 
 
 class NewFormAnswer(Input):
-    """An answer to a question; null is no answer."""
+    """An answer to a question; null means no answer."""
 
     questionId = Identifier(required=True)
     value = AnswerValue(required=True)

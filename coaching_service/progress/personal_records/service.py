@@ -145,7 +145,7 @@ async def _update_estimate(ctx: Context, customer_id: ObjectId, exercise_id: Obj
 
 
 def _estimate_of(record: StoredRecord) -> float | None:
-    """The estimated one-repetition maximum that a record stands for, in its unit; None if it states none.
+    """The estimated one-repetition maximum that follows from a record, in its unit; None if none does.
 
     A heaviest load was lifted for its `reps`, for one repetition if they are not known.
     """

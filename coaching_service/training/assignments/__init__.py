@@ -1,1 +1,1 @@
-"""Assignments of programs: the blocks of a program on a client's calendar, and how far the client is with them."""
+"""Assignments of programs: the blocks of a program on a client's calendar, and the client's progress in them."""

@@ -1,4 +1,4 @@
-"""Operations on a schedule: what coaches ask for, and the result."""
+"""Requests and results of operations on a schedule."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class SetChange:
         return {}
 
     def change_set(self, planned: PlannedSet) -> PlannedSet:
-        """Return a planned set after the change; one without a load keeps none."""
+        """Return a planned set after the change; one without a load remains without."""
         fields = dict(planned)
         load = planned.get("load")
         if self.load is not None and load is not None:

@@ -61,7 +61,7 @@ class RepsProgression(Input):
 
 
 class Progression(Input):
-    """How planned sets change. Sets without a load keep none; loads do not fall below 0."""
+    """How planned sets change. Sets without a load remain without one; loads do not fall below 0."""
 
     load = fields.Nested(  # type: ignore[assignment]  # a field of this name does not affect marshmallow's own method
         LoadProgression, allow_none=True, metadata={"description": "How loads change. Default: not at all."}

@@ -15,7 +15,7 @@ B = TypeVar("B", bound=Mapping[str, Any])
 def has_nothing_done(block: Mapping[str, Any]) -> bool:
     """Return whether nothing was logged of a block: neither of the session nor of any of its items.
 
-    An empty comment says nothing, so it is no log.
+    An empty comment does not count as a log.
     """
     session = (block[name] for name in SESSION_FIELDS)
     return all(value in (None, "") for value in session) and not any(is_recorded(item) for item in block["items"])

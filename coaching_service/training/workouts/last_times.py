@@ -1,4 +1,4 @@
-"""What a client did the last time of each exercise that a block plans."""
+"""What a client did the last time in each exercise that a block plans."""
 
 from __future__ import annotations
 

@@ -225,7 +225,7 @@ class LastTime(TypedDict):
 
 
 class ExerciseItem(ItemBase):
-    """An exercise with its planned and logged sets; `exercise` is added on read, `lastTime` if it is asked for."""
+    """An exercise with its planned and logged sets; `exercise` is added on read, `lastTime` if requested."""
 
     type: Literal["EXERCISE"]
     exerciseId: ObjectId

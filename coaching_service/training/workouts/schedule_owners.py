@@ -26,7 +26,7 @@ class ScheduleOwner(Protocol):
 
     @property
     def day_field(self) -> DayField:
-        """The field of a block that states when it takes place."""
+        """The field of a block that has its date or day."""
 
     async def require_access(self, ctx: Context) -> None:
         """Raise NotFound or Forbidden if the caller may not access this owner."""

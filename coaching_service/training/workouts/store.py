@@ -152,7 +152,7 @@ async def insert(ctx: Context, block: BlockContent, position: int) -> StoredBloc
 
 
 async def insert_many(ctx: Context, new_blocks: Sequence[BlockContent], *, after: int = 0) -> list[StoredBlock]:
-    """Store new blocks; those of one day are in the order given, and behind the position `after`."""
+    """Store new blocks; those of one day are in the order given, after the position `after`."""
     return await blocks.insert_many(ctx, _with_positions(new_blocks, after))
 
 

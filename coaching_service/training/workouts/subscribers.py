@@ -1,4 +1,4 @@
-"""What follows when an undo restores workouts."""
+"""The consequences of an undo that restores workouts."""
 
 from __future__ import annotations
 

@@ -220,7 +220,7 @@ class ToolReminderArguments(TypedDict):
 def to_item(
     *, exercise: ToolExerciseArguments | None, task: TaskFields | None, reminder: ToolReminderArguments | None
 ) -> ItemInput:
-    """Return the item of which exactly one argument is given. Raises ValueError without one."""
+    """Return the item that the one given argument describes. Raises ValueError if there is none."""
     if exercise is not None:
         return to_exercise_item(exercise)
     if task is not None:

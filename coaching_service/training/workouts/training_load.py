@@ -107,7 +107,7 @@ def round_total(total: float) -> float:
 
 
 def summarize_block(items: Sequence[WorkItem]) -> BlockTotals | None:
-    """Return the totals of a block's items, with the best sets of each exercise. None if the block is no session.
+    """Return the totals of a block's items, with the best sets of each exercise. None if the block is not a session.
 
     A session has at least one working set, or a completed item of a type without sets.
     """

@@ -252,7 +252,7 @@ def _are_elements(*values: Any) -> bool:
 
 
 def _is_given(value: Any) -> bool:
-    """Whether a value says something: an absent one, null and false do not."""
+    """Whether a value is worth showing: an absent one, null and false are not."""
     return value is not None and value is not False
 
 

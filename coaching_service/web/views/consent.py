@@ -22,7 +22,7 @@ class _Decision(Input):
 
 @pages.get("/authorize", access=public(), template="oauth/consent.html", with_request=True, external_redirect=True)
 async def consent_page(ctx: Context, request: web.Request) -> dict[str, Any] | web.Response:
-    """The consent page. An invalid request is rejected before the coach is asked to sign in."""
+    """The consent page. An invalid request is rejected before the coach has to sign in."""
     try:
         authorization = await _read_authorization(ctx, request)
     except authorize.RejectedWithRedirect as rejection:

@@ -68,7 +68,7 @@ _NOUNS = {
     "training max": "training maximum",
     "own": "",
 }
-# Names that the rule does not put well.
+# Names that the rule describes badly.
 _EXCEPTIONS = {
     "addBlock": "Workout added",
     "addForm": "Form added to a workout",
