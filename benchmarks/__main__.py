@@ -34,17 +34,17 @@ _DATABASE = "bench"
 
 @dataclass
 class Bench:
-    """The servers, and the requests they get."""
+    """The servers, and the requests that are sent to them."""
 
     service: Server
     bare: Server
     mongod: int
     company: world.World
     files: dict[str, list[str]]
-    asked: Counter[str] = field(default_factory=Counter)
+    sent: Counter[str] = field(default_factory=Counter)
 
     def slot(self, kind: str, connections: int, server: Server) -> slots.Slot:
-        """One second of one kind of request."""
+        """Send one kind of request for one second."""
         arguments = ["-H", f"X-API-Key: {self.company.key}"]
         if kind == "list":
             arguments.append(server.base_url + LIST)
@@ -52,9 +52,9 @@ class Bench:
             paths, *body = self.files[kind]
             method = "POST" if body else "GET"
             script = str(Path(__file__).with_name("in_turn.lua"))
-            arguments += ["-s", script, server.base_url, "--", method, paths, str(self.asked[kind]), *body]
+            arguments += ["-s", script, server.base_url, "--", method, paths, str(self.sent[kind]), *body]
         slot = slots.run(arguments, connections, server.pid, self.mongod)
-        self.asked[kind] += slot.requests
+        self.sent[kind] += slot.requests
         return slot
 
     def compare(self) -> None:
@@ -71,7 +71,7 @@ class Bench:
 
     @property
     def both(self) -> tuple[Server, Server]:
-        """The two arms."""
+        """The processes of both arms."""
         return self.service, self.bare
 
     def memory(self) -> dict[str, float]:
@@ -116,7 +116,7 @@ def prepared(clients: int, cores: tuple[int, int], console: Console, *, moves_ch
 
 
 def measured(bench: Bench, matches: dict[tuple[str, int], Match], rounds: int, console: Console) -> None:
-    """Run all rounds after one for warming up; every other one in reverse order."""
+    """Run all rounds after a warm-up; every other round in reverse order."""
     order = [(kind, connections, arm) for kind, connections in matches for arm in ("service", "bare")]
     with Progress(console=console) as bar:
         task = bar.add_task("Measuring", total=(rounds + 1) * len(order))

@@ -67,7 +67,7 @@ class Bare:
         return self.db.customers.find_one({"companyId": company, "_id": customer}, {"customerRoleData.assignedTo": 1})
 
     def exercises(self, company: ObjectId, ids: Iterable[ObjectId]) -> Awaitable[list[dict[str, Any]]]:
-        """Those of the exercises that the company has, with their names."""
+        """The exercises that the company has, with their names."""
         where = {"companyId": {"$in": [None, company]}, "_id": {"$in": list(ids)}}
         names: Awaitable[list[dict[str, Any]]] = self.db.exercises.find(where, _EXERCISE, hint="_id_").to_list(None)
         return names
@@ -219,7 +219,7 @@ class Bare:
                     ids = [entry["_id"] for entry in block["newChanges"]]
                     emptied.append(UpdateOne({"_id": block["_id"]}, {"$pull": {"newChanges": {"_id": {"$in": ids}}}}))
                 if entries:
-                    with suppress(BulkWriteError):  # moved before
+                    with suppress(BulkWriteError):  # moved already
                         await self.db.bareChanges.insert_many(entries, ordered=False)
                     await self.db.workoutBlocks.bulk_write(emptied, ordered=False)
 
@@ -237,7 +237,7 @@ def _now() -> datetime:
 
 
 def _stored(body: dict[str, Any], exercise: ObjectId) -> dict[str, Any]:
-    """The item as the service stores it, field by field: the same bytes are written and the same indexes kept."""
+    """The item as the service stores it, field by field: the same bytes are written and the same indexes updated."""
     at = datetime.now(UTC).replace(tzinfo=None)
     none_done = {"sets": 0, "reps": 0, "volumeLoad": 0, "exercises": []}
     return {

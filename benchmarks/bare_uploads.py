@@ -14,7 +14,7 @@ from benchmarks.bare import serve
 
 
 async def app() -> web.Application:
-    """One path that takes uploads."""
+    """The application, with one path for uploads."""
     database = AsyncIOMotorClient(os.environ["MONGODB_URI"])[os.environ["MONGODB_DATABASE"]]
     bucket = AsyncIOMotorGridFSBucket(database, bucket_name="bare")
 

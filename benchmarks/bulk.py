@@ -40,7 +40,7 @@ _LIST = "/coach/customers?archived=false&pageSize=50&pageNum=1"
 
 @dataclass
 class Figures:
-    """Seconds of each kind of archiving, and milliseconds of each list request while it ran and while nothing did."""
+    """Seconds of each kind of archiving, and milliseconds of each list request during an archiving and without one."""
 
     bare: list[float] = field(default_factory=list)
     by_filter: list[float] = field(default_factory=list)
@@ -59,7 +59,7 @@ class Company:
 
 
 async def create_company(settings: Settings, name: str, count: int) -> Company:
-    """Make a company with so many active clients."""
+    """Create a company with `count` active clients."""
     async with runtime.open_services(settings) as services:
         await runtime.make_indexes(services)
         owner = await team.create_company(Context(services), name, "Olga", f"{name}@example.com", "no hash")
@@ -72,14 +72,14 @@ async def create_company(settings: Settings, name: str, count: int) -> Company:
 
 
 async def seconds(work: Awaitable[Any]) -> float:
-    """How long it takes."""
+    """Return the seconds that the work takes."""
     began = time.perf_counter()
     await work
     return time.perf_counter() - began
 
 
-async def ask_for_ever(http: aiohttp.ClientSession, key: str, times: list[float]) -> None:
-    """One list request after another; milliseconds of each."""
+async def request_repeatedly(http: aiohttp.ClientSession, key: str, times: list[float]) -> None:
+    """Send one list request after another, and record the milliseconds of each."""
     while True:
         began = time.perf_counter()
         async with http.get(_LIST, headers={"X-API-Key": key}) as response:
@@ -89,9 +89,9 @@ async def ask_for_ever(http: aiohttp.ClientSession, key: str, times: list[float]
         times.append((time.perf_counter() - began) * 1000)
 
 
-async def while_asking(http: aiohttp.ClientSession, key: str, times: list[float], work: Awaitable[Any]) -> None:
-    """Do `work` while the list is asked for on a few connections."""
-    asking = [asyncio.create_task(ask_for_ever(http, key, times)) for _ in range(CONNECTIONS)]
+async def while_requesting(http: aiohttp.ClientSession, key: str, times: list[float], work: Awaitable[Any]) -> None:
+    """Do `work` while the list is requested on a few connections."""
+    asking = [asyncio.create_task(request_repeatedly(http, key, times)) for _ in range(CONNECTIONS)]
     try:
         await work
     finally:
@@ -102,24 +102,24 @@ async def while_asking(http: aiohttp.ClientSession, key: str, times: list[float]
 
 
 class Archiver:
-    """Archives and restores all clients of a company, by turns, in each way."""
+    """Archives and restores all clients of a company, in turn, in each way."""
 
     def __init__(self, http: aiohttp.ClientSession, customers: Collection, company: Company) -> None:
         self._http, self._customers, self._company = http, customers, company
         self._archived = False
 
     async def bare(self) -> None:
-        """By the driver."""
+        """Archive with the driver."""
         where = {"companyId": self._company.id, _ARCHIVED: self._archived}
         self._archived = not self._archived
         await self._customers.update_many(where, {"$set": {_ARCHIVED: self._archived}})
 
     async def by_filter(self) -> None:
-        """By a filter."""
+        """Archive by a filter."""
         await self._call({"filter": {"archived": self._archived}})
 
     async def by_ids(self) -> None:
-        """By identifiers."""
+        """Archive by identifiers."""
         await self._call({"ids": [str(each) for each in self._company.clients]})
 
     async def _call(self, selection: dict[str, Any]) -> None:
@@ -132,30 +132,30 @@ class Archiver:
 
 
 async def measure(settings: Settings, server: Server, company: Company, others_key: str, rounds: int) -> Figures:
-    """Each way once a round, every other round in the reverse order; then one while another company reads its list."""
+    """Run each way once a round, every other round in reverse order; then once while another company reads its list."""
     figures = Figures()
     client = connect(settings.mongodb_uri or "")
     timeout = aiohttp.ClientTimeout(total=None)
     async with aiohttp.ClientSession(server.base_url, timeout=timeout) as http:
         archiver = Archiver(http, database(client, settings.mongodb_database)["customers"], company)
-        await archiver.bare()  # warm
+        await archiver.bare()  # warm-up
         ways = [(figures.bare, archiver.bare), (figures.by_filter, archiver.by_filter)]
         ways += [(figures.by_ids, archiver.by_ids)]
         for number in range(rounds):
             for times, way in ways if number % 2 else reversed(ways):
                 times.append(await seconds(way()))
-            await while_asking(http, others_key, figures.during, archiver.by_filter())
-            await while_asking(http, others_key, figures.alone, asyncio.sleep(_ALONE_SECONDS))
+            await while_requesting(http, others_key, figures.during, archiver.by_filter())
+            await while_requesting(http, others_key, figures.alone, asyncio.sleep(_ALONE_SECONDS))
     client.close()
     return figures
 
 
 def peak_mb(pid: int) -> float:
-    """The most memory a process has held so far, in MB."""
+    """The peak memory of a process so far, in MB."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024 / 1e6
-    raise RuntimeError(f"{pid} tells nothing of its memory")
+    raise RuntimeError(f"the peak memory of process {pid} is not available")
 
 
 def show(console: Console, figures: Figures) -> bool:
@@ -186,9 +186,9 @@ def show(console: Console, figures: Figures) -> bool:
 @click.command()
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Rounds.")
 def main(rounds: int) -> None:
-    """Archive 10,000 clients by one call, compared with a bare update_many of the same clients, interleaved in one run.
+    """Archive 10,000 clients by one call, compared with a bare update_many of the same clients, alternately in one run.
 
-    It may take 5 times as long. Another company's list of clients is read meanwhile on 4 connections. Exit code 1 when it is over.
+    It may take 5 times as long. Another company's list of clients is read meanwhile on 4 connections. Exit code 1 when it takes longer.
     """
     console = Console(width=None if sys.stdout.isatty() else 120)
     try:
@@ -215,7 +215,7 @@ def main(rounds: int) -> None:
     except DatabaseUnavailable as error:
         raise click.ClickException(str(error)) from None
     is_met = show(console, figures)
-    console.print(f"The service held at most {grown:.0f} MB more than at its start ({before:.0f} MB).")
+    console.print(f"The service used at most {grown:.0f} MB more than at its start ({before:.0f} MB).")
     console.print(f"{rounds} rounds. Load average {os.getloadavg()[0]:.1f}; well over 2 means others disturbed it.")
     sys.exit(0 if is_met else 1)
 

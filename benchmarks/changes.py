@@ -42,7 +42,7 @@ class Requests:
         self._number = count()
 
     def run(self, arm: Arm, connections: int, seconds: int = 1) -> slots.Slot:
-        """One slot of an arm."""
+        """Run one slot of an arm."""
         name, prefix, kind = arm
         server: Server = getattr(self._bench, name)
         paths, body = self._bench.files[kind]

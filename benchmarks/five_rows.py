@@ -39,7 +39,7 @@ ROWS = {"docs": [{"_id": f"{number:024}", "name": f"Client {number}", "groups": 
 
 
 def ours(host: str, port: int) -> None:
-    """Our endpoint with one tool; the key is checked in memory."""
+    """Serve our endpoint with one tool; the key is checked in memory."""
     tools = Tools()
 
     @tools.tool("Five rows", access=coach(), takes=Arguments())
@@ -55,7 +55,7 @@ def ours(host: str, port: int) -> None:
             raise InvalidApiKey
         return known
 
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(30))  # neither writes a line a request
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(30))  # neither logs requests
 
     async def app() -> web.Application:
         services = Services(
@@ -73,7 +73,7 @@ def ours(host: str, port: int) -> None:
 
 
 def sdk(host: str, port: int) -> None:
-    """The SDK's own application, as its documentation serves it: no credential, no checks of ours."""
+    """Serve the SDK's own application as in its documentation: no credential, none of our checks."""
 
     async def list_tools(_: ServerRequestContext[Any], __: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=[Tool(name="five_rows", input_schema={"type": "object"})])

@@ -1,6 +1,6 @@
 """`python -m benchmarks.pages`: what a page costs compared with the REST reads it consists of.
 
-One service on one core, the demo company with one client's training logged. In each round every page is asked for once,
+One service on one core, the demo company with one client's training logged. In each round every page is requested once,
 and so is each of its reads, one after another; every other round in reverse. Target: the median page takes at
 most three times the sum of its reads' medians.
 """
@@ -39,7 +39,7 @@ from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 
 TARGET = 3.0
-assert features.ROUTES  # what a log sets off is wired there
+assert features.ROUTES  # the consequences of a log are subscribed there
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Compared:
 
 
 async def prepare(settings: Settings) -> tuple[str, str, str]:
-    """Make the demo company; gives a cookie's token, a bearer and a key of its owner."""
+    """Create the demo company; returns a cookie's token, a bearer token and a key of its owner."""
     async with runtime.open_services(settings) as services:
         await runtime.make_indexes(services)
         await shared.publish(services)
@@ -167,7 +167,7 @@ class Caller:
 
 
 def measure(compared: list[Compared], visitor: Caller, rest: Caller, rounds: int) -> None:
-    """Ask for everything, round by round; the first two rounds only warm up."""
+    """Request everything, round by round; the first two rounds are a warm-up."""
     for number in range(rounds + 2):
         for each in compared:
             page = [visitor.took(each.page)] if number % 2 else []
@@ -203,7 +203,7 @@ def main(rounds: int) -> None:
 
 
 def report(compared: list[Compared]) -> None:
-    """Tell what was measured."""
+    """Print what was measured."""
     table = Table("page", "page, ms", "reads", "their sum, ms", f"times (at most {TARGET:g})")
     for each in compared:
         reads = sum(median(times) for times in each.read_times.values())

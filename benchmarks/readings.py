@@ -34,7 +34,7 @@ from tests.support.three_years import FIRST, LAST, Years, train
 
 READING_TARGET, LOG_TARGET = 5.0, 3.0
 _WARM_UP = 5
-assert features.ROUTES  # what a log sets off is wired there
+assert features.ROUTES  # the consequences of a log are subscribed there
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Request:
 
 
 def readings(years: Years) -> list[Request]:
-    """The plain calendar week, then every reading."""
+    """The requests: the plain calendar week, then every reading."""
     dates = f"startDate={FIRST}&endDate={LAST}"
     week = f"/wblock?startDate=2026-03-02&endDate={LAST}"
     paths = {
@@ -97,7 +97,7 @@ class Caller:
         self._headers = {"X-API-Key": key, "Content-Type": "application/json"}
 
     def send(self, request: Request, number: int) -> float:
-        """Send it; gives milliseconds. Raises RuntimeError when it is refused."""
+        """Send it; returns milliseconds. Raises RuntimeError when it is refused."""
         body = json.dumps(request.body(number)).encode() if request.body else None
         began = time.perf_counter()
         self._connection.request(request.method, request.path, body, self._headers)
@@ -111,7 +111,7 @@ class Caller:
 
 
 async def prepare(settings: Settings) -> tuple[str, Years]:
-    """A company with one client and three years of training; returns its key."""
+    """Create a company with one client and three years of training; returns its key."""
     async with runtime.open_services(settings) as services:
         await runtime.make_indexes(services)
         await shared.publish(services)
@@ -125,7 +125,7 @@ async def prepare(settings: Settings) -> tuple[str, Years]:
 
 @contextmanager
 def prepared() -> Iterator[tuple[Caller, Years]]:
-    """The database and the service up, the service on a core of its own where there are two."""
+    """Start the database and the service, the service on a core of its own where there are two."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-readings-")))
         uri = stack.enter_context(running_mongod(folder / "data"))
@@ -140,7 +140,7 @@ def prepared() -> Iterator[tuple[Caller, Years]]:
 
 
 def measure(caller: Caller, requests: list[Request], rounds: int) -> None:
-    """Play the rounds, each request once in each, every other round in the reverse order; the first are not counted."""
+    """Run the rounds, each request once in each, every other round in reverse order; the first rounds are not counted."""
     for number in range(rounds + _WARM_UP):
         for request in requests if number % 2 else reversed(requests):
             took = caller.send(request, number)
@@ -173,9 +173,9 @@ def show(console: Console, title: str, requests: list[Request]) -> list[str]:
 def main(rounds: int) -> None:
     """Measure every reading of a client with three years of daily training (1,099 blocks, 6,594 items).
 
-    Over HTTP, one request at a time, interleaved. A reading may take 5 times the client's plain calendar week (7 blocks
+    Over HTTP, one request at a time, in turn. A reading may take 5 times the client's plain calendar week (7 blocks
     with 6 items), the log of an item 3 times a PATCH of it. Ratios are of the medians; the least and the most of any
-    round. Exit code 1 when one is over.
+    round. Exit code 1 when one takes longer.
     """
     console = Console(width=None if sys.stdout.isatty() else 120)
     try:

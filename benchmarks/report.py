@@ -32,12 +32,12 @@ class Match:
 
     @property
     def ratios(self) -> list[float]:
-        """Requests a second of the service for one of the bare handler's, round by round."""
+        """Requests a second of the service divided by those of the bare handler, round by round."""
         return [ours.rate / theirs.rate for ours, theirs in zip(self.service, self.bare, strict=True)]
 
     @property
     def reached(self) -> bool:
-        """Whether the median of the rounds is at the target."""
+        """Whether the median of the rounds reaches the target."""
         return median(self.ratios) >= self.target
 
 
@@ -76,7 +76,7 @@ def _medians(slots: list[Slot]) -> list[str]:
 
 
 def write(file: Path, matches: list[Match], memory: Memory, setting: dict[str, Any]) -> None:
-    """Write every slot and what it was measured on."""
+    """Write every slot, and the machine on which it was measured."""
     measured = [
         asdict(match) | {"ratios": match.ratios, "medianRatio": median(match.ratios), "reached": match.reached}
         for match in matches

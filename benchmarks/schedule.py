@@ -110,7 +110,7 @@ async def measure(settings: Settings, rounds: int) -> dict[str, list[float]]:
     """Return the seconds of each operation: one of each a round, after which the new blocks are removed."""
     async with runtime.open_services(settings) as services:
         await runtime.make_indexes(services)
-        assert features.ROUTES  # what a change of schedule sets off is wired there
+        assert features.ROUTES  # the consequences of a change of schedule are subscribed there
         owner = await team.create_company(Context(services), "Bench", "Olga", "olga@example.com", "no hash")
         ctx = Context(services).acting_as(owner)
         calendar = await create_week(ctx)

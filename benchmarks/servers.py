@@ -21,7 +21,7 @@ _START_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Server:
-    """One process that answers, and where."""
+    """A process that serves requests, and its address."""
 
     name: str
     pid: int
@@ -32,7 +32,7 @@ class Server:
 def running(name: str, module: list[str], settings: dict[str, str], core: int, log: Path) -> Iterator[Server]:
     """Run a Python module as a server on `core` with these settings and no others; its log goes to a file.
 
-    Raises RuntimeError when it does not answer in time.
+    Raises RuntimeError when it does not respond in time.
     """
     port = _free_port()
     environment = {"PATH": os.environ["PATH"], "HOST": "127.0.0.1", "PORT": str(port), **settings}
@@ -58,17 +58,17 @@ def child_named(word: str) -> int:
             parent = int((process / "stat").read_text().rpartition(")")[2].split()[1])
             if parent == os.getpid() and word in (process / "comm").read_text():
                 return int(process.name)
-        except OSError:  # it has ended since
+        except OSError:  # it has ended in the meantime
             continue
     raise RuntimeError(f"no {word} is running")
 
 
 def wait_until_idle(pids: list[int], seconds: float = 120.0) -> None:
-    """Wait until the processes have used hardly any CPU for two seconds. Raises RuntimeError when they never do."""
+    """Wait until the processes have used hardly any CPU for two seconds. Raises RuntimeError after `seconds`."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         before = sum(map(cpu_seconds, pids))
-        time.sleep(2.5)  # longer than the pause in which background work is looked for
+        time.sleep(2.5)  # longer than the interval at which background work is looked for
         if sum(map(cpu_seconds, pids)) - before < 0.05:
             return
     raise RuntimeError(f"the servers are not idle within {seconds:.0f} s")
@@ -88,7 +88,7 @@ def _wait_for(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
 def _answers(port: int) -> bool:
     try:
         urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5).close()
-    except urllib.error.HTTPError:  # the bare one knows no /healthz, and has answered
+    except urllib.error.HTTPError:  # the bare handlers have no /healthz, and have responded
         pass
     except OSError:
         return False

@@ -39,7 +39,7 @@ _EMAIL, _PASSWORD = "bench@example.com", "a password for the bench"
 
 
 async def _company(settings: Settings) -> str:
-    """A company of 1,000 clients; gives its key."""
+    """Create a company of 1,000 clients; returns its key."""
     async with runtime.open_services(settings) as services:
         await runtime.make_indexes(services)
         ctx = Context(services)
@@ -50,7 +50,7 @@ async def _company(settings: Settings) -> str:
 
 
 async def _slot(base_url: str, key: str) -> Slot:
-    """Two seconds of the list."""
+    """Request the list for two seconds."""
     address = f"{base_url}/coach/customers?archived=false&pageSize=50&pageNum=1"
     command = ("wrk", "-t1", f"-c{CONNECTIONS}", "-d2s", "--latency", "-H", f"X-API-Key: {key}", address)
     wrk = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
@@ -60,14 +60,14 @@ async def _slot(base_url: str, key: str) -> Slot:
 
 @dataclass
 class SignIns:
-    """Sign-ins that are always so many in flight, and how long each took that was answered: seconds."""
+    """A constant number of sign-ins in flight, and the seconds that each completed one took."""
 
     http: aiohttp.ClientSession
     took: list[float] = field(default_factory=list)
     refused: int = 0
 
-    async def go_on(self) -> None:
-        """Sign in, again and again."""
+    async def sign_in_repeatedly(self) -> None:
+        """Sign in repeatedly."""
         while True:
             began = time.perf_counter()
             async with self.http.post("/auth/login", json={"email": _EMAIL, "password": _PASSWORD}) as response:
@@ -92,10 +92,10 @@ class Measured:
 
 
 async def _busy_slots(base_url: str, key: str, into: Measured) -> None:
-    """Slots with sign-ins in flight all the time; what is in flight at the end is dropped, as by people who hang up."""
+    """Run slots with sign-ins in flight all the time; those in flight at the end are cancelled, as if their callers disconnected."""
     async with aiohttp.ClientSession(base_url, connector=aiohttp.TCPConnector(limit=IN_FLIGHT)) as http:
         signing = SignIns(http)
-        tasks = [asyncio.create_task(signing.go_on()) for _ in range(IN_FLIGHT)]
+        tasks = [asyncio.create_task(signing.sign_in_repeatedly()) for _ in range(IN_FLIGHT)]
         began = time.perf_counter()
         into.busy += [await _slot(base_url, key) for _ in range(SLOTS)]
         into.rates.append(len(signing.took) / (time.perf_counter() - began))
@@ -107,7 +107,7 @@ async def _busy_slots(base_url: str, key: str, into: Measured) -> None:
 
 
 async def _measure(base_url: str, key: str) -> bool:
-    await _slot(base_url, key)  # warm
+    await _slot(base_url, key)  # warm-up
     figures = Measured()
     for _ in range(ROUNDS):
         figures.idle += [await _slot(base_url, key) for _ in range(SLOTS)]
@@ -116,7 +116,7 @@ async def _measure(base_url: str, key: str) -> bool:
 
 
 def _show(figures: Measured) -> bool:
-    """Print what was measured; gives whether the target was reached."""
+    """Print what was measured; returns whether the target was reached."""
     slots = ROUNDS * SLOTS
     table = Table(
         title=f"GET /coach/customers, {CONNECTIONS} connections, with {IN_FLIGHT} sign-ins, {slots} slots each"
@@ -143,7 +143,7 @@ def _show(figures: Measured) -> bool:
 
 
 def main() -> None:
-    """Measure, and end with 1 when the target is missed."""
+    """Measure; exit with 1 when the target is missed."""
     with tempfile.TemporaryDirectory() as folder, running_mongod(Path(folder)) as uri:
         keys = new_master_key()
         settings = Settings(mongodb_uri=uri, mongodb_database="bench", secret_keys=(keys,))

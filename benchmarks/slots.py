@@ -16,7 +16,7 @@ _SETTLE_SECONDS = 0.2
 
 
 class BadSlot(Exception):
-    """A slot that measured something else than answered requests."""
+    """A slot that measured something other than successful requests."""
 
 
 @dataclass(frozen=True)
@@ -38,16 +38,16 @@ def cpu_seconds(pid: int) -> float:
 
 
 def resident_mb(pid: int) -> float:
-    """The memory a process holds, in MB."""
+    """The resident memory of a process, in MB."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE / 1e6
 
 
 def run(arguments: list[str], connections: int, server: int, database: int) -> Slot:
     """Run wrk with `arguments` for one second on the processes `server` and `database`.
 
-    Raises BadSlot when an answer was no success, a socket failed, or nothing was answered.
+    Raises BadSlot when a response was an error, a socket failed, or there was no response.
     """
-    time.sleep(_SETTLE_SECONDS)  # what the last slot left unfinished is done by then
+    time.sleep(_SETTLE_SECONDS)  # requests that the previous slot left unfinished are done by then
     before = cpu_seconds(server), cpu_seconds(database)
     command = ["wrk", "-t1", f"-c{connections}", "-d1s", "--latency", *arguments]
     result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -56,7 +56,7 @@ def run(arguments: list[str], connections: int, server: int, database: int) -> S
 
 
 def read(output: str, cpu: float, database_cpu: float) -> Slot:
-    """The slot that wrk's words tell of, with the seconds of CPU spent in it."""
+    """Parse the output of wrk; `cpu` and `database_cpu` are seconds used in the slot."""
     counted = re.search(r"(\d+) requests in", output)
     rate = re.search(r"Requests/sec:\s+([\d.]+)", output)
     shares = {share: re.search(rf"{share}%\s+([\d.]+)(us|ms|s|m)\b", output) for share in (50, 99)}

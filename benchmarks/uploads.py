@@ -43,7 +43,7 @@ EXPORT = "an export of 320 MB"
 
 @dataclass(frozen=True)
 class Slot:
-    """What 32 uploads did: MB the server grew by, MB its children held at most, MB a second that arrived."""
+    """What 32 uploads did: MB the server grew by, the peak MB of its children, MB a second that arrived."""
 
     growth: float
     children: float
@@ -52,7 +52,7 @@ class Slot:
 
 @dataclass
 class Arm:
-    """One kind of upload: to which program, where, and what."""
+    """One kind of upload: the program, the path and the file."""
 
     module: list[str]
     path: str
@@ -63,7 +63,7 @@ class Arm:
 
 
 def photo() -> bytes:
-    """A noisy JPEG of 12 megapixels and about 5 MB, taken with the telephone upright."""
+    """A noisy JPEG of 12 megapixels and about 5 MB, taken with the phone upright."""
     exif, out = Image.Exif(), io.BytesIO()
     exif[0x0112] = 6
     Image.effect_noise((4000, 3000), 48).convert("RGB").save(out, "JPEG", quality=70, exif=exif)
@@ -71,7 +71,7 @@ def photo() -> bytes:
 
 
 def plan() -> bytes:
-    """A PDF of 5 MB, as far as anybody looks at it."""
+    """A file of 5 MB that is recognised as a PDF."""
     return b"%PDF-1.7\n" + os.urandom(SIZE) + b"\n%%EOF\n"
 
 
@@ -86,8 +86,8 @@ def _children(pid: int) -> list[int]:
 
 @asynccontextmanager
 async def grown(pid: int, figures: list[float]) -> AsyncIterator[None]:
-    """Note by how many MB a process grows at most meanwhile, and what its children hold at most."""
-    Path(f"/proc/{pid}/clear_refs").write_text("5")  # noqa: ASYNC240 - from here on its peak is what it holds now
+    """Record by how many MB a process grows during the block at most, and the peak MB of its children."""
+    Path(f"/proc/{pid}/clear_refs").write_text("5")  # noqa: ASYNC240 - from here on its peak is what it uses now
     before, children = _status(pid, "VmRSS"), 0.0
 
     async def watch() -> None:
@@ -105,7 +105,7 @@ async def grown(pid: int, figures: list[float]) -> AsyncIterator[None]:
 
 
 async def uploads(server: Server, arm: Arm, key: str) -> Slot:
-    """32 at once, each to its own date. Raises RuntimeError when one is refused."""
+    """Send 32 at once, each to its own date. Raises RuntimeError when one is refused."""
 
     async def upload(number: int) -> None:
         data = aiohttp.FormData(default_to_multipart=True)
@@ -127,7 +127,7 @@ async def uploads(server: Server, arm: Arm, key: str) -> Slot:
 
 
 async def export(server: Server, path: str, key: str) -> Slot:
-    """An export of a client with 64 plans of 5 MB."""
+    """Export a client with 64 plans of 5 MB."""
     size = 0
     figures: list[float] = []
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(300)) as http, grown(server.pid, figures):
@@ -140,7 +140,7 @@ async def export(server: Server, path: str, key: str) -> Slot:
 
 
 async def prepare(settings: Settings) -> tuple[str, list[str]]:
-    """A company with two clients; gives its key and their paths."""
+    """Create a company with two clients; returns its key and their paths."""
     async with runtime.open_services(settings) as services:
         await runtime.make_indexes(services)
         owner = await team.create_company(Context(services), "Bench", "Olga", "owner@example.com", "no hash")
@@ -151,7 +151,7 @@ async def prepare(settings: Settings) -> tuple[str, list[str]]:
 
 
 def measure(rounds: int) -> dict[str, list[Slot]]:
-    """Every arm in every round, each on a process of its own that has just started; then the export."""
+    """Run every arm in every round, each on a process of its own that has just started; then the export."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-uploads-")))
         uri = stack.enter_context(running_mongod(folder / "data"))
@@ -189,7 +189,7 @@ def main(rounds: int) -> None:
     """
     slots, over = measure(rounds), False
     table = Table(title=f"{AT_ONCE} uploads of {SIZE / 1e6:.0f} MB at once; medians of {rounds} rounds")
-    for heading in ("Arm", "Process grew by, MB", "Its children held, MB", "MB/s", "Target, MB"):
+    for heading in ("Arm", "Process grew by, MB", "Peak of its children, MB", "MB/s", "Target, MB"):
         table.add_column(heading, justify="left" if heading == "Arm" else "right")
     for name, seen in slots.items():
         growth = median(slot.growth for slot in seen)

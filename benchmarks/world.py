@@ -1,4 +1,4 @@
-"""What the benchmark asks about: a company with many clients, some busy weeks, and many blocks to add items to."""
+"""The data of the benchmark: a company with many clients, some busy weeks, and many blocks to add items to."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class World:
 
 
 class Api:
-    """The service, asked with the company's key."""
+    """A client of the service with the company's key."""
 
     def __init__(self, base_url: str, key: str) -> None:
         self.http = aiohttp.ClientSession(base_url, headers={"X-API-Key": key})
 
     async def call(self, method: str, path: str, body: Any = None) -> Any:
-        """The JSON of a successful answer."""
+        """Send a request and return the JSON of its successful response."""
         async with self.http.request(method, path, json=body) as response:
             if response.status >= 300:
                 raise RuntimeError(f"{method} {path}: {response.status} {await response.text()}")
@@ -51,7 +51,7 @@ class Api:
 
 
 async def company(settings: Settings, clients: int, console: Console) -> str:
-    """Make the company with its clients, straight into the database; gives its key."""
+    """Create the company with its clients, directly in the database; returns its key."""
     async with runtime.open_services(settings) as services:
         await runtime.make_indexes(services)
         await shared.publish(services)
@@ -64,7 +64,7 @@ async def company(settings: Settings, clients: int, console: Console) -> str:
 
 
 async def schedule(settings: Settings, base_url: str, key: str) -> World:
-    """Fill calendars: a week and an empty block through the service, and copies of them straight into the database."""
+    """Fill calendars: a week and an empty block through the service, and copies of them directly in the database."""
     api = Api(base_url, key)
     async with api.http, runtime.open_services(settings) as services:
         listed = await api.call("GET", "/exercises/unified?pageSize=50&pageNum=1")
@@ -91,7 +91,7 @@ async def _block(api: Api, client: str, day: date) -> str:
 
 
 async def _copied_weeks(services: Services, clients: list[str], exercises: list[ObjectId]) -> list[str]:
-    """The first client's week for the others too, each with other exercises; the paths of all the weeks."""
+    """Copy the first client's week to the others, each with other exercises; returns the paths of all weeks."""
     blocks = services.db["workoutBlocks"]
     week = await blocks.find({"customerId": ObjectId(clients[0])}).to_list(None)
     for number, client in enumerate(clients[1:], 1):
@@ -106,7 +106,7 @@ async def _copied_weeks(services: Services, clients: list[str], exercises: list[
 
 
 def _with_others(item: dict[str, Any], another: dict[ObjectId, ObjectId], later: timedelta) -> dict[str, Any]:
-    """A copy of a stored item, made later, with another exercise wherever it names one."""
+    """A copy of a stored item, made later, with another exercise wherever it refers to one."""
     copied = {
         name: [another.get(each, each) for each in value] if name.endswith("xerciseIds") else value
         for name, value in item.items()
@@ -117,7 +117,7 @@ def _with_others(item: dict[str, Any], another: dict[ObjectId, ObjectId], later:
 
 
 async def _copies(services: Services, block: str, clients: list[str]) -> list[str]:
-    """Copies of an empty block for each of `clients`, one a day; the paths of their items."""
+    """Copy an empty block for each of `clients`, one a day; returns the paths of their items."""
     blocks = services.db["workoutBlocks"]
     pattern = await blocks.find_one({"_id": ObjectId(block)})
     assert pattern is not None
@@ -148,7 +148,7 @@ def exercise_item(exercise: str) -> dict[str, Any]:
 
 
 def write_for_wrk(world: World, folder: Path) -> dict[str, list[str]]:
-    """What in_turn.lua reads, as files: by kind of request the file of paths, and that of the body if there is one."""
+    """Write the files that in_turn.lua reads; returns the file of paths by kind of request, and that of the body if any."""
     files = {name: folder / name for name in ("weeks.txt", "items.txt", "item.json")}
     files["weeks.txt"].write_text("\n".join(world.weeks) + "\n")
     files["items.txt"].write_text("\n".join(world.item_paths) + "\n")
