@@ -15,29 +15,29 @@ from coaching_service.core.database.connection import Deadlines, connect, databa
 from coaching_service.core.database.context import Services
 from coaching_service.settings import Settings
 from tests.support.client import MONDAY, CoachClient
+from tests.support.database_proxy import DatabaseProxy, Moment, proxy_to
 from tests.support.declared_world import World, make_world
 from tests.support.mcp_client import McpHttpClient, tool_error, tool_result
-from tests.support.wire import DateTime, Wire, wire_to
 
 
 @dataclass
-class Fragile:
-    """The door of a service that reaches its database over a wire of the story's."""
+class ServiceBehindProxy:
+    """A service that reaches its database through a proxy, and a client of its /mcp."""
 
     mcp: McpHttpClient
-    wire: Wire
+    proxy: DatabaseProxy
 
 
 @pytest.fixture
-async def fragile(settings: Settings, services: Services, coach: CoachClient) -> AsyncIterator[Fragile]:
-    """With the coach's key."""
-    async with wire_to(str(settings.mongodb_uri)) as (wire, uri):
+async def behind_proxy(settings: Settings, services: Services, coach: CoachClient) -> AsyncIterator[ServiceBehindProxy]:
+    """Requests have the coach's key."""
+    async with proxy_to(str(settings.mongodb_uri)) as (proxy, uri):
         client = connect(uri, Deadlines(selection=0.3))
         app = create_app(settings, replace(services, db=database(client, settings.mongodb_database)))
         app.cleanup_ctx.clear()  # no background jobs: the test sends every command to the database
         async with TestServer(app) as server, McpHttpClient(server, {"X-API-Key": str(coach.key)}) as mcp:
-            yield Fragile(mcp, wire)
-        await asyncio.to_thread(client.close)  # it says goodbye over the wire, which is passed on here
+            yield ServiceBehindProxy(mcp, proxy)
+        await asyncio.to_thread(client.close)  # it sends its last commands through the proxy, which this loop runs
 
 
 @pytest.fixture
@@ -46,29 +46,31 @@ async def world(coach: CoachClient) -> World:
 
 
 async def test_committed_change_is_reported_despite_later_failures(
-    fragile: Fragile, coach: CoachClient, world: World
+    behind_proxy: ServiceBehindProxy, coach: CoachClient, world: World
 ) -> None:
-    """All that the answer tells has been read by then."""
+    """Everything that the response contains was read before the commit."""
 
     async def client_is_erased() -> bool:
         (await coach.delete(f"/coach/customers/{world['customerId']}")).ok(204)
         return True
 
-    fragile.wire.wait_for(DateTime("commitTransaction", done=True), client_is_erased)
+    behind_proxy.proxy.wait_for(Moment("commitTransaction", done=True), client_is_erased)
     about = {name: world[name] for name in ("customerId", "metricsSetId", "metricId")}
-    result = await fragile.mcp.call("record_metric", **about, date=MONDAY, value=70)
+    result = await behind_proxy.mcp.call("record_metric", **about, date=MONDAY, value=70)
 
-    assert fragile.wire.reached.is_set()
+    assert behind_proxy.proxy.reached.is_set()
     assert (tool_result(result)["customer"]["name"], tool_result(result)["value"]) == ("Ana", 70)
 
 
 async def test_unknown_commit_result_advises_to_check(
-    fragile: Fragile, coach: CoachClient, monkeypatch: pytest.MonkeyPatch
+    behind_proxy: ServiceBehindProxy, coach: CoachClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(motor.core, "_WITH_TRANSACTION_RETRY_TIME_LIMIT", 0)  # it would ask again for two minutes
-    fragile.wire.wait_for(DateTime("commitTransaction", done=True), fragile.wire.cut)
+    monkeypatch.setattr(motor.core, "_WITH_TRANSACTION_RETRY_TIME_LIMIT", 0)  # it would retry for two minutes
+    behind_proxy.proxy.wait_for(Moment("commitTransaction", done=True), behind_proxy.proxy.cut)
 
-    said = tool_error(await fragile.mcp.call("create_customer", name="Ana"), "database", "check whether it was made")
+    error = tool_error(
+        await behind_proxy.mcp.call("create_customer", name="Ana"), "database", "check whether it was made"
+    )
 
-    assert "nothing was changed" not in said
+    assert "nothing was changed" not in error
     assert await coach.names() == ["Ana"]

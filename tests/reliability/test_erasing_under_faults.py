@@ -24,9 +24,9 @@ from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.core.test_jobs import naming
 from tests.support.client_data import insert_in_every_collection, list_client_collections
+from tests.support.database_proxy import Moment
+from tests.support.other_process import OtherProcess, running
 from tests.support.service_process import until
-from tests.support.victim import Victim, running
-from tests.support.wire import DateTime
 
 FILES = 45  # three steps
 
@@ -51,7 +51,7 @@ class Company:
 
 @pytest.fixture
 async def company(settings: Settings) -> AsyncIterator[Company]:
-    """Of both clients there is something in every collection that can hold anything of a client's, and many files."""
+    """Both clients have a document in every collection with data of clients, and many files."""
     own = settings.model_copy(update={"mongodb_database": f"{settings.mongodb_database}_erasing"})
     async with runtime.open_services(own) as services:
         await services.db.client.drop_database(own.mongodb_database)
@@ -83,7 +83,7 @@ async def test_erasure_continues_after_its_process_is_killed(company: Company, t
 
     async with running(company.settings, company.key, tmp_path / "first") as first:
         assert await first.send("GET", f"/files/{link}") == 200
-        first.wire.wait_for(DateTime("delete", "fs.chunks", count=2), first.killed)
+        first.proxy.wait_for(Moment("delete", "fs.chunks", count=2), first.kill)
         assert await first.send("DELETE", path) == 204
         await until(lambda: first.process.poll() is not None, "it is killed in the second step")
     assert await db["fs.files"].count_documents({"customerId": company.erased}) == FILES - 20
@@ -105,7 +105,7 @@ async def _none_left(company: Company) -> bool:
     return await company.ctx.db["jobs"].count_documents({"kind": erasure.ERASE_CUSTOMER}) == 0
 
 
-async def assert_hidden_from_every_reader(service: Victim, path: str, link: str) -> None:
+async def assert_hidden_from_every_reader(service: OtherProcess, path: str, link: str) -> None:
     for address in (path, f"{path}/export", f"{path}/progress-photos?pageSize=1&pageNum=1", f"/files/{link}"):
         assert await service.send("GET", address) == 404
     assert await service.send("GET", "/coach/customers?archived=false&pageSize=1&pageNum=1") == 200

@@ -1,4 +1,4 @@
-"""Bytes and records never part, whatever breaks and when: the service, its connection to the database, the caller."""
+"""Records and their files stay consistent, whatever fails and when: the service, its database connection, the caller."""
 
 from __future__ import annotations
 
@@ -19,37 +19,42 @@ from coaching_service.settings import Settings
 from tests.application.test_command_line import type_in
 from tests.core.test_uploads import PDF, fetch, form, picture
 from tests.support.client import CoachClient
-from tests.support.victim import Victim, running
-from tests.support.wire import DateTime
+from tests.support.database_proxy import Moment
+from tests.support.other_process import OtherProcess, running
 
 LONG = PDF[:-6] + os.urandom(700_000) + b"\n%%EOF\n"
 BEFORE, AFTER = picture("PNG", (300, 300)), picture("PNG", (500, 500))
 
 
-def moments() -> dict[str, DateTime]:
-    """The steps of putting a photo in another's place."""
+def moments() -> dict[str, Moment]:
+    """The steps of replacing a photo."""
     return {
-        "before the first byte": DateTime("insert", "fs.files"),
-        "in the middle of the bytes": DateTime("insert", "fs.chunks", count=2),
-        "between picture and thumbnail": DateTime("insert", "fs.files", count=2),
-        "before the record": DateTime("findAndModify", "progressPhotos"),
-        "after the record": DateTime("findAndModify", "progressPhotos", done=True),
-        "when the old bytes go": DateTime("delete", "fs.chunks"),
-        "before all of it counts": DateTime("commitTransaction"),
-        "when all of it counts and nobody has heard": DateTime("commitTransaction", done=True),
+        "before the first byte": Moment("insert", "fs.files"),
+        "in the middle of the bytes": Moment("insert", "fs.chunks", count=2),
+        "between picture and thumbnail": Moment("insert", "fs.files", count=2),
+        "before the record": Moment("findAndModify", "progressPhotos"),
+        "after the record": Moment("findAndModify", "progressPhotos", done=True),
+        "when the old bytes are deleted": Moment("delete", "fs.chunks"),
+        "before the commit": Moment("commitTransaction"),
+        "after the commit, before its response": Moment("commitTransaction", done=True),
     }
 
 
-FATAL = ("in the middle of the bytes", "before the record", "before all of it counts", list(moments())[-1])
+FATAL = (
+    "in the middle of the bytes",
+    "before the record",
+    "before the commit",
+    "after the commit, before its response",
+)
 
 
 @pytest.fixture(scope="module")
-async def survivor(
+async def shared_process(
     settings: Settings, new_company: Callable[[], Awaitable[CoachClient]], tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Victim]:
-    """One for the stories that it outlives."""
-    async with running(settings, (await new_company()).key, tmp_path_factory.mktemp("survivor")) as victim:
-        yield victim
+) -> AsyncIterator[OtherProcess]:
+    """One process for the tests that do not end it."""
+    async with running(settings, (await new_company()).key, tmp_path_factory.mktemp("shared_process")) as other:
+        yield other
 
 
 @pytest.fixture
@@ -60,7 +65,7 @@ async def ana(coach: CoachClient) -> str:
 
 @pytest.fixture
 async def record(coach: CoachClient, ana: str) -> dict[str, Any]:
-    """A photo record of the client's."""
+    """A photo record of the client."""
     data = form(BEFORE, createdAt="2026-03-02", imageSideIndex="1")
     response: dict[str, Any] = (await coach.send("POST", f"{ana}/progress-photos", data=data)).ok(201)
     return response
@@ -77,8 +82,8 @@ async def consistent(coach: CoachClient) -> int:
     files = await db["fs.files"].find(referenced).to_list(None)
     assert {file["_id"] for file in files} == named
     for file in files:
-        pieces = await db["fs.chunks"].find({"files_id": file["_id"]}, sort=[("n", 1)]).to_list(None)
-        assert sum(len(piece["data"]) for piece in pieces) == file["length"]
+        chunks = await db["fs.chunks"].find({"files_id": file["_id"]}, sort=[("n", 1)]).to_list(None)
+        assert sum(len(chunk["data"]) for chunk in chunks) == file["length"]
     return len(named)
 
 
@@ -126,37 +131,37 @@ async def shown(coach: CoachClient, ana: str) -> list[tuple[int, int]]:
     return [Image.open(io.BytesIO(reply.raw)).size for reply in replies]
 
 
-async def replace(victim: Victim, ana: str, record: dict[str, Any]) -> int | None:
-    """Put the other photo in the first one's place; gives the status of the answer, if there is one."""
+async def replace(other: OtherProcess, ana: str, record: dict[str, Any]) -> int | None:
+    """Replace the first photo by the other; returns the status of the response, if there is one."""
     path = f"{ana}/progress-photos/{record['_id']}"
-    return await victim.send("PUT", path, data=form(AFTER, imageSideIndex="1"))
+    return await other.send("PUT", path, data=form(AFTER, imageSideIndex="1"))
 
 
 @pytest.mark.parametrize("moment", FATAL)
 async def test_killed_process_leaves_the_old_or_the_new_file(
     coach: CoachClient, settings: Settings, ana: str, record: dict[str, Any], moment: str, tmp_path: Path
 ) -> None:
-    async with running(settings, coach.key, tmp_path) as victim:
+    async with running(settings, coach.key, tmp_path) as other:
         reached = moments()[moment]
-        victim.wire.wait_for(reached, victim.killed)
-        assert await replace(victim, ana, record) is None
-        assert victim.wire.reached.is_set()
+        other.proxy.wait_for(reached, other.kill)
+        assert await replace(other, ana, record) is None
+        assert other.proxy.reached.is_set()
     # What the database does by itself after a minute.
     await coach.ctx.db.client.admin.command("killSessions", [reached.session])
     assert await consistent(coach) == 2
-    assert await shown(coach, ana) == [(500, 500) if "heard" in moment else (300, 300)]
+    assert await shown(coach, ana) == [(500, 500) if moment.startswith("after the commit") else (300, 300)]
     await assert_no_other_files(coach, settings, 2)
 
 
 @pytest.mark.parametrize("moment", list(moments()))
 async def test_lost_database_connection_leaves_the_old_or_the_new_file(
-    coach: CoachClient, settings: Settings, survivor: Victim, ana: str, record: dict[str, Any], moment: str
+    coach: CoachClient, settings: Settings, shared_process: OtherProcess, ana: str, record: dict[str, Any], moment: str
 ) -> None:
-    """The driver tries again by itself: what has been answered is so."""
-    survivor.speak_for(coach)
-    survivor.wire.wait_for(moments()[moment], survivor.cut_off)
-    status = await replace(survivor, ana, record)
-    assert survivor.wire.reached.is_set()
+    """The driver retries by itself: the stored photo is the one that the response reports."""
+    shared_process.act_for(coach)
+    shared_process.proxy.wait_for(moments()[moment], shared_process.disconnect)
+    status = await replace(shared_process, ana, record)
+    assert shared_process.proxy.reached.is_set()
     assert await consistent(coach) == 2
     assert await shown(coach, ana) == [(500, 500) if status == 200 else (300, 300)]
     assert status in (200, 503)
@@ -181,7 +186,7 @@ async def test_failed_record_write_leaves_no_file(
 
 @asynccontextmanager
 async def refusing(coach: CoachClient, collection: str) -> AsyncIterator[None]:
-    """The database takes no document of this collection meanwhile."""
+    """The database rejects documents of this collection during the block."""
     await coach.ctx.db.command("collMod", collection, validator={"never": True})
     try:
         yield
@@ -189,40 +194,40 @@ async def refusing(coach: CoachClient, collection: str) -> AsyncIterator[None]:
         await coach.ctx.db.command("collMod", collection, validator={})
 
 
-async def test_aborted_upload_leaves_no_file(coach: CoachClient, ana: str, survivor: Victim) -> None:
-    survivor.speak_for(coach)
+async def test_aborted_upload_leaves_no_file(coach: CoachClient, ana: str, shared_process: OtherProcess) -> None:
+    shared_process.act_for(coach)
 
     async def half() -> AsyncIterator[bytes]:
         yield b'--x\r\nContent-Disposition: form-data; name="file"; filename="plan.pdf"\r\n\r\n' + LONG[:300_000]
         raise ConnectionResetError
 
     headers = {"Content-Type": "multipart/form-data; boundary=x"}
-    assert await survivor.send("POST", f"{ana}/nutrition-plans", data=half(), headers=headers) is None
-    assert await survivor.send("GET", f"{ana}/plan-versions?pageSize=1&pageNum=1") == 200
+    assert await shared_process.send("POST", f"{ana}/nutrition-plans", data=half(), headers=headers) is None
+    assert await shared_process.send("GET", f"{ana}/plan-versions?pageSize=1&pageNum=1") == 200
     assert await coach.ctx.db["fs.files"].count_documents({"companyId": coach.ctx.company_id}) == 0
 
 
 async def test_gc_files_ignores_uploads_in_progress(
-    coach: CoachClient, settings: Settings, ana: str, survivor: Victim
+    coach: CoachClient, settings: Settings, ana: str, shared_process: OtherProcess
 ) -> None:
-    """One that has been going on for over an hour is given up for good: its record is not written either."""
-    survivor.speak_for(coach)
-    said = []
+    """An upload that takes over an hour is abandoned: its record is not written either."""
+    shared_process.act_for(coach)
+    outputs = []
     for late in (False, True):
 
         async def meanwhile(late: bool = late) -> bool:
             if late:
                 await backdate_pending_files(coach)
-            said.append((await clean(settings, "--dry-run"), await clean(settings)))
+            outputs.append((await clean(settings, "--dry-run"), await clean(settings)))
             return True
 
-        survivor.wire.wait_for(DateTime("insert", "fs.chunks", count=2), meanwhile)
-        status = await survivor.send("POST", f"{ana}/nutrition-plans", data=form(LONG, "file"))
+        shared_process.proxy.wait_for(Moment("insert", "fs.chunks", count=2), meanwhile)
+        status = await shared_process.send("POST", f"{ana}/nutrition-plans", data=form(LONG, "file"))
         assert status == (503 if late else 201)
-    assert "found: 0 without a record and 0 with only chunks left, 0 bytes in total" in said[0][0]
-    assert "removed: 0 without a record" in said[0][1]
-    assert "found: 1 without a record and 0 with only chunks left, 261120 bytes in total" in said[1][0]
-    assert "removed: 1 without a record" in said[1][1]
+    assert "found: 0 without a record and 0 with only chunks left, 0 bytes in total" in outputs[0][0]
+    assert "removed: 0 without a record" in outputs[0][1]
+    assert "found: 1 without a record and 0 with only chunks left, 261120 bytes in total" in outputs[1][0]
+    assert "removed: 1 without a record" in outputs[1][1]
     [plan] = (await coach.get(f"{ana}/plan-versions", pageSize=5, pageNum=1)).ok()["docs"]
     assert (await fetch(coach, plan["url"])).raw == LONG
     await assert_no_other_files(coach, settings, 1)

@@ -1,4 +1,4 @@
-"""Another process of the service, at which a story may do its worst: it is reached, and ended, from outside."""
+"""Another process of the service, which a test can kill or disconnect from its database."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ import aiohttp
 
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
+from tests.support.database_proxy import DatabaseProxy, proxy_to
 from tests.support.service_process import environment, until
-from tests.support.wire import Wire, wire_to
 
 
 @dataclass
-class Victim:
-    """Another process of the service on the same database, behind a door of the story's."""
+class OtherProcess:
+    """Another process of the service, which reaches the database of the tests through a proxy."""
 
     process: subprocess.Popen[bytes]
-    wire: Wire
+    proxy: DatabaseProxy
     base_url: str
     http: aiohttp.ClientSession
 
     async def send(self, method: str, path: str, **options: Any) -> int | None:
-        """The status of the answer; None when the connection broke before there was one."""
+        """Return the status of the response; None if the connection broke before there was one."""
         try:
             async with self.http.request(method, self.base_url + path, **options) as response:
                 await response.read()
@@ -37,31 +37,31 @@ class Victim:
         except aiohttp.ClientConnectionError:
             return None
 
-    def speak_for(self, coach: CoachClient) -> None:
-        """Use this coach's key from now on."""
+    def act_for(self, coach: CoachClient) -> None:
+        """Send this coach's key from now on."""
         self.http.headers["X-API-Key"] = str(coach.key)
 
-    async def killed(self) -> bool:
-        """End it, so that it can do nothing more."""
+    async def kill(self) -> bool:
+        """Kill the process; returns that the proxied command must not continue."""
         self.process.kill()
         await until(lambda: self.process.poll() is not None, "it has ended")
         return False
 
-    async def cut_off(self) -> bool:
-        """Break its connection to the database."""
+    async def disconnect(self) -> bool:
+        """Break its connection to the database, by the same return value."""
         return False
 
 
 @asynccontextmanager
-async def running(settings: Settings, key: str | None, folder: Path) -> AsyncIterator[Victim]:
-    """A victim, spoken to with a coach's key."""
-    async with wire_to(str(settings.mongodb_uri)) as (wire, uri):
+async def running(settings: Settings, key: str | None, folder: Path) -> AsyncIterator[OtherProcess]:
+    """Run another process; requests to it have a coach's key."""
+    async with proxy_to(str(settings.mongodb_uri)) as (proxy, uri):
         with _spawned(settings, uri, folder) as process:
             try:
                 assert process.stdout is not None
                 address = (await asyncio.to_thread(process.stdout.readline)).decode().split()[1]
                 async with aiohttp.ClientSession(headers={"X-API-Key": str(key)}) as http:
-                    yield Victim(process, wire, address, http)
+                    yield OtherProcess(process, proxy, address, http)
             finally:
                 process.kill()
 

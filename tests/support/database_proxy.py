@@ -1,0 +1,131 @@
+"""A proxy of the database: a test can act when a certain command or its response passes through."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import bson
+
+_HEADER = struct.Struct("<iiii")
+_OP_MSG = 2013
+Act = Callable[[], Awaitable[bool]]
+
+
+@dataclass
+class Moment:
+    """The `count`-th `command` on `collection`: before it is sent, or with `done` before its response is returned."""
+
+    command: str
+    collection: str | None = None
+    count: int = 1
+    done: bool = False
+    session: Any = None
+
+    def matches(self, message: bytes) -> bool:
+        """Count the message if it is such a command; returns whether it is the one to wait for."""
+        if _HEADER.unpack_from(message)[3] != _OP_MSG:  # the first message of a connection
+            return False
+        command = bson.decode(message[21 : 21 + int.from_bytes(message[21:25], "little")])
+        name, about = next(iter(command.items()))
+        if name == self.command and (self.collection is None or about == self.collection):
+            self.count -= 1
+            self.session = command.get("lsid")
+            return self.count == 0
+        return False
+
+
+class DatabaseProxy:
+    """Forwards every message. At the moment waited for `act` is called, which returns whether to continue.
+
+    If not, that connection breaks. After `cut` no other is accepted.
+    """
+
+    def __init__(self, host: str, port: int) -> None:
+        self._database = host, port
+        self._moment: Moment | None = None
+        self._act: Act | None = None
+        self.reached = asyncio.Event()
+        self._is_cut = False
+
+    def wait_for(self, moment: Moment, act: Act) -> None:
+        """Call `act` at that moment, once."""
+        self.reached.clear()
+        self._moment, self._act = moment, act
+
+    async def cut(self) -> bool:
+        """Break the connection that is at the moment, and accept no others."""
+        self._is_cut = True
+        return False
+
+    async def _reach_moment(self) -> bool:
+        act, self._moment, self._act = self._act, None, None
+        assert act is not None
+        self.reached.set()
+        return await act()
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Handle one connection until it ends."""
+        if self._is_cut:
+            writer.transport.abort()
+            return
+        to_database = await asyncio.open_connection(*self._database)
+        awaited: set[int] = set()
+        directions = [
+            asyncio.create_task(self._forward_commands(reader, to_database[1], awaited)),
+            asyncio.create_task(self._forward_responses(to_database[0], writer, awaited)),
+        ]
+        try:
+            await asyncio.wait(directions, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for direction in directions:
+                direction.cancel()
+            await asyncio.gather(*directions, return_exceptions=True)
+            for end in (writer, to_database[1]):
+                end.transport.abort()
+
+    async def _forward_commands(
+        self, source: asyncio.StreamReader, target: asyncio.StreamWriter, awaited: set[int]
+    ) -> None:
+        async for number, _, message in _messages(source):
+            if self._moment is not None and self._moment.matches(message):
+                if self._moment.done:
+                    awaited.add(number)
+                elif not await self._reach_moment():
+                    return
+            target.write(message)
+            await target.drain()
+
+    async def _forward_responses(
+        self, source: asyncio.StreamReader, target: asyncio.StreamWriter, awaited: set[int]
+    ) -> None:
+        async for _, responds_to, message in _messages(source):
+            if responds_to in awaited and not await self._reach_moment():
+                return
+            target.write(message)
+            await target.drain()
+
+
+async def _messages(reader: asyncio.StreamReader) -> AsyncIterator[tuple[int, int, bytes]]:
+    """Yield of each message its number, the number of the message it responds to, and its bytes."""
+    with suppress(asyncio.IncompleteReadError, ConnectionError):
+        while True:
+            header = await reader.readexactly(_HEADER.size)
+            length, number, responds_to, _ = _HEADER.unpack(header)
+            yield number, responds_to, header + await reader.readexactly(length - _HEADER.size)
+
+
+@asynccontextmanager
+async def proxy_to(uri: str) -> AsyncIterator[tuple[DatabaseProxy, str]]:
+    """Run a proxy of the database at `uri`; yields the proxy and its URI."""
+    host, _, port = uri.removeprefix("mongodb://").partition("/")[0].partition(":")
+    proxy = DatabaseProxy(host, int(port))
+    server = await asyncio.start_server(proxy.handle, "127.0.0.1", 0)
+    try:
+        yield proxy, f"mongodb://127.0.0.1:{server.sockets[0].getsockname()[1]}/?directConnection=true"
+    finally:
+        server.close()
