@@ -32,7 +32,7 @@ from tests.support.client import CoachClient
 PASSWORD = "correct horse battery"
 _numbers = count(1)
 
-# How long an example takes says how busy the machine is; and no run depends on what another one left.
+# The duration of an example depends on the load of the machine; and no run depends on an earlier one.
 hypothesis.settings.register_profile("suite", deadline=None, database=None)
 hypothesis.settings.load_profile("suite")
 
@@ -70,7 +70,7 @@ def mongod_with_fail_points(folder: Path) -> str:
 
 
 def pytest_configure_node(node: object) -> None:
-    """Tell an xdist worker where the database is."""
+    """Give an xdist worker the address of the database."""
     node.workerinput["mongodb_uri"] = node.config.stash[_URI]  # type: ignore[attr-defined]
 
 
@@ -120,12 +120,12 @@ async def server(app: web.Application) -> AsyncIterator[TestServer]:
 
 
 class AsServed(TestServer):
-    """The server that operators run: aiohttp's for tests ends what a caller asked for who hangs up, ours goes on."""
+    """The server that operators run: unlike aiohttp's test server, it continues a request whose caller disconnects."""
 
     async def _make_runner(self, **options: Any) -> Runner:
         return Runner(self.app, **(options | {"handler_cancellation": False}))
 
-    def all_hung_up(self) -> bool:
+    def all_disconnected(self) -> bool:
         """Whether all connections are closed."""
         return not any(each.transport for each in self.runner.server.connections)
 
@@ -141,7 +141,7 @@ async def as_served(settings: Settings, services: Services) -> AsyncIterator[AsS
 
 @pytest.fixture(scope="session")
 async def public_server(settings: Settings, services: Services) -> AsyncIterator[TestServer]:
-    """The application on an address of its own, which it knows, as OAuth and browsers need it."""
+    """The application on an address of its own that is also its base URL, as OAuth and browsers require."""
     port = unused_port()
     address = f"http://127.0.0.1:{port}"
     app = create_app(settings.model_copy(update={"base_url": address}), replace(services, base_url=address))
@@ -153,7 +153,7 @@ async def public_server(settings: Settings, services: Services) -> AsyncIterator
 
 @pytest.fixture(scope="session")
 async def password_hash() -> str:
-    """The hash of PASSWORD, made once: hashing is slow on purpose."""
+    """The hash of PASSWORD, computed once: hashing is slow on purpose."""
     return await hash_password(PASSWORD)
 
 
@@ -162,7 +162,7 @@ NewCompany = Callable[..., Awaitable[CoachClient]]
 
 @pytest.fixture(scope="session")
 async def new_company(services: Services, server: TestServer, password_hash: str) -> AsyncIterator[NewCompany]:
-    """Makes a company; gives a client that speaks with its owner's unrestricted key."""
+    """Creates companies; returns a client with the owner's unrestricted key."""
     clients: list[CoachClient] = []
 
     async def make(**options: str) -> CoachClient:
@@ -188,7 +188,7 @@ async def new_company(services: Services, server: TestServer, password_hash: str
 
 @pytest.fixture
 async def coach(new_company: NewCompany) -> CoachClient:
-    """A company's owner, speaking by API key."""
+    """A company's owner with an API key."""
     return await new_company()
 
 

@@ -137,7 +137,7 @@ async def test_every_protected_operation_needs_a_credential(anonymous: CoachClie
 
 @pytest.fixture(scope="module")
 async def victim(new_company: NewCompany) -> CoachClient:
-    """A company whose documents another company asks for."""
+    """A company whose documents another company requests."""
     return await new_company()
 
 

@@ -42,7 +42,7 @@ def schemas_below(node: Any, path: str = "") -> Iterator[tuple[str, dict[str, An
 
 
 def test_no_schema_has_a_default() -> None:
-    """openapi-typescript takes a request property with a default for required."""
+    """openapi-typescript treats a request property with a default as required."""
     assert [
         path for path, node in schemas_below(document()) if "default" in node and "properties" not in path[-12:]
     ] == []

@@ -19,7 +19,7 @@ from coaching_service.web import views
 from coaching_service.web.views.bulk_actions import ACTIONS
 from tests.conftest import PASSWORD
 from tests.contract.test_declared import call, fill_path
-from tests.support.assistants import let_in
+from tests.support.assistants import authorize_assistant
 from tests.support.client import CoachClient
 from tests.support.declared_world import make_world
 
@@ -119,7 +119,7 @@ async def test_every_audited_operation_writes_its_action(coach: CoachClient) -> 
         reply = await call(coach, route, fill_path(route, world), world)
         assert reply.status < 500, f"{route.method} {route.path}: {reply.raw!r}"
         performed += [f"{route.method} {route.path} {action}" for action in await new_actions()]
-    await let_in(coach.ctx)
+    await authorize_assistant(coach.ctx)
     performed += [f"FORM /oauth/authorize {action}" for action in await new_actions()]
     session = await coach.interactive()
     await sessions.change_password(session.ctx, PASSWORD, "another long password")

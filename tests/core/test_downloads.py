@@ -1,4 +1,4 @@
-"""Concurrent downloads: pieces are read in turns, so that a slow download does not delay the others."""
+"""Concurrent downloads: chunks are read in turns, so that a slow download does not delay the others."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from coaching_service.core.http.middleware import HttpMetrics, request_middlewar
 from coaching_service.core.http.routes import Routes
 
 AT_ONCE = 2
-PIECE = b"x" * 1_000_000
+CHUNK = b"x" * 1_000_000
 
 
 @dataclass
 class Source:
-    """Where pieces come from; notes how many were read at once. `failure` is raised by the first read."""
+    """A source of chunks; records how many were read at once. `failure` is raised by the first read."""
 
-    pieces: int
+    chunks: int
     reading: int = 0
     maximum: int = 0
     failure: Exception | None = None
@@ -37,17 +37,17 @@ class Source:
     async def read(self, _start: int, _end: int) -> AsyncIterator[bytes]:
         if self.failure is not None:
             raise self.failure
-        for _ in range(self.pieces):
+        for _ in range(self.chunks):
             self.reading += 1
             self.maximum = max(self.maximum, self.reading)
             await asyncio.sleep(0)  # lets other downloads read
             self.reading -= 1
-            yield PIECE
+            yield CHUNK
 
 
 @pytest.fixture
 async def source() -> Source:
-    return Source(pieces=5)
+    return Source(chunks=5)
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ async def address(services: Services, source: Source) -> AsyncIterator[str]:
 
     @routes.get("", access=public(), returns=bytes)
     async def download(_: Context) -> Download:
-        """Download it."""
+        """Download the source."""
         return Download("application/octet-stream", "it", source.read)
 
     app = web.Application(middlewares=[request_middleware(HttpMetrics())])
@@ -76,7 +76,7 @@ async def download_size(http: aiohttp.ClientSession, address: str) -> int:
 async def test_concurrent_downloads_respect_the_limit(address: str, source: Source) -> None:
     async with aiohttp.ClientSession() as http:
         sizes = await asyncio.gather(*(download_size(http, address) for _ in range(10)))
-    assert sizes == [5 * len(PIECE)] * 10
+    assert sizes == [5 * len(CHUNK)] * 10
     assert source.maximum == AT_ONCE
 
 
@@ -92,12 +92,12 @@ async def test_failure_of_the_first_read_is_an_error_response(
 
 
 async def test_slow_receivers_do_not_block_other_downloads(address: str, source: Source) -> None:
-    source.pieces = 100  # more than any buffer on the way takes
+    source.chunks = 100  # more than all buffers on the way hold
     async with aiohttp.ClientSession() as http, asyncio.timeout(60):
-        dawdling = [await http.get(address) for _ in range(AT_ONCE + 1)]
-        for each in dawdling:
+        slow_downloads = [await http.get(address) for _ in range(AT_ONCE + 1)]
+        for each in slow_downloads:
             await each.content.readexactly(1)
-        source.pieces = 5
-        assert await download_size(http, address) == 5 * len(PIECE)
-        for each in dawdling:
+        source.chunks = 5
+        assert await download_size(http, address) == 5 * len(CHUNK)
+        for each in slow_downloads:
             each.close()

@@ -187,7 +187,7 @@ async def test_arguments_are_stored_as_they_are(services: Services) -> None:
 async def test_worker_runs_new_jobs_at_once_and_survives_a_failure(
     idle: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queue, "POLL_SECONDS", 1000.0)  # jobs run because the worker is woken
+    monkeypatch.setattr(queue, "POLL_SECONDS", 1000.0)  # jobs run because the worker is notified
     runs: Runs = []
     steps = recording(runs, ZeroDivisionError())
     async with queue.working(idle, steps):
@@ -200,12 +200,12 @@ async def test_worker_runs_new_jobs_at_once_and_survives_a_failure(
 
 @pytest.mark.parametrize("turns", range(5))
 async def test_worker_stops_right_after_a_wake_up(idle: Services, monkeypatch: pytest.MonkeyPatch, turns: int) -> None:
-    """However many turns of the event loop lie between the wake-up and the stop."""
+    """However many iterations of the event loop are between the notification and the stop."""
     monkeypatch.setattr(queue, "POLL_SECONDS", 1000.0)
     async with asyncio.timeout(60) as limit:
         async with queue.working(idle, recording([])):
             await asyncio.sleep(0)
-            await until(lambda: len(idle.job_available._waiters) == 1, "the worker waits to be woken")
+            await until(lambda: len(idle.job_available._waiters) == 1, "the worker waits for jobs")
             idle.job_available.set()
             for _ in range(turns):
                 await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""The operators' doors: health, readiness, metrics and the documents, without a credential."""
+"""The operators' endpoints: health, readiness, metrics and the documents, without a credential."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ async def test_service_without_its_indexes_is_not_ready(settings: Settings) -> N
         await bare.db.client.drop_database(bare.db.name)
 
 
-class Heard(CommandListener):
-    """Notes what the database is asked."""
+class CountedCommands(CommandListener):
+    """Counts the commands that are sent to the database."""
 
     def __init__(self) -> None:
         self.commands: Counter[str] = Counter()
@@ -57,16 +57,16 @@ class Heard(CommandListener):
 
 
 async def test_concurrent_readiness_checks_share_one_database_check(settings: Settings, services: Services) -> None:
-    """And for its indexes only until they are there."""
-    heard = Heard()
-    asked = make_mocked_request("GET", "/readyz")
-    with closing(AsyncIOMotorClient(settings.mongodb_uri, event_listeners=[heard])) as client:
-        doors = OperatorEndpoints(replace(services, db=database(client, settings.mongodb_database)), [], [])
+    """The indexes are checked only until they exist."""
+    counted = CountedCommands()
+    request = make_mocked_request("GET", "/readyz")
+    with closing(AsyncIOMotorClient(settings.mongodb_uri, event_listeners=[counted])) as client:
+        endpoints = OperatorEndpoints(replace(services, db=database(client, settings.mongodb_database)), [], [])
         for wanted in ({"listIndexes": len(declared_collections()), "find": 1}, {"find": 1}, {"find": 1}):
-            heard.commands.clear()
-            answers = await asyncio.gather(*(doors.readyz(asked) for _ in range(20)))
+            counted.commands.clear()
+            answers = await asyncio.gather(*(endpoints.readyz(request) for _ in range(20)))
             assert {answer.status for answer in answers} == {200}
-            assert heard.commands == wanted
+            assert counted.commands == wanted
 
 
 async def test_unreachable_database_is_503_without_its_address(settings: Settings) -> None:

@@ -32,7 +32,7 @@ async def test_requests_beyond_the_queue_are_refused_at_once() -> None:
 async def test_request_waits_for_a_limited_time() -> None:
     slots = RequestSlots(running=1, queued=2, seconds=0.01)
     await slots.acquire()
-    for _ in range(3):  # a request that gives up leaves the queue
+    for _ in range(3):  # a request that is cancelled leaves the queue
         with pytest.raises(Unavailable, match="busy"):
             await slots.acquire()
     slots.release()

@@ -1,4 +1,4 @@
-"""Secrets: encrypted at rest, rotated without anybody noticing, and never let out."""
+"""Secrets: encrypted at rest, rotated without an effect on users, and never revealed."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_rotate_secrets_command_reports_its_counts(settings: Settings) -> None:
 
 
 async def test_a_revoked_key_fails_on_the_next_request_of_every_process(settings: Settings, coach: CoachClient) -> None:
-    """Two processes' worth of service on one database: nothing about keys is kept in memory."""
+    """Two processes' worth of service on one database: nothing about keys is cached in memory."""
     async with runtime.open_services(settings) as services, TestServer(create_app(settings, services)) as second:
         there = CoachClient(second, coach.key, None)
         session = await coach.interactive()
@@ -173,7 +173,7 @@ async def _bare(anonymous: CoachClient, route: Any) -> Any:
 
 
 async def _stored_secrets(coach: CoachClient) -> set[str]:
-    """Every hash kept for the company."""
+    """Every hash stored for the company."""
     stored_secrets: set[str] = set()
     for collection in ("apiKeys", "identities", "sessions", "passwordResets", "customers"):
         async for document in coach.ctx.db[collection].find({"companyId": coach.ctx.company_id}):

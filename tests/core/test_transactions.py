@@ -1,4 +1,4 @@
-"""Transactions that collide or lose their connection: tried again, and not for ever."""
+"""Transactions that collide or lose their connection: retried for a limited time."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ async def test_transactional_function_joins_the_transaction_of_its_caller(ctx: C
 async def test_abort_that_takes_too_long_does_not_block_the_next_attempt(
     ctx: Context, fail_commit: FailCommit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The abort goes on in the background; the transaction is tried again on another session."""
+    """The abort continues in the background; the transaction is retried in another session."""
     change = Change(ctx)
     monkeypatch.setattr(transactions, "_ABORT_SECONDS", 0.05)
     await fail_commit(

@@ -35,7 +35,7 @@ async def ids(coach: CoachClient, *names: str, **fields: Any) -> list[str]:
 
 
 async def own(coach: CoachClient, operation: str) -> dict[str, Any]:
-    """The operation's own fields, naming things this company has."""
+    """The operation's own fields, with identifiers of this company."""
     fields = dict(OPERATIONS[operation])
     if "programId" in fields:
         program = (await coach.post("/coach/programs", {"name": "P"})).ok(201)
@@ -186,7 +186,7 @@ async def test_groups_are_added_and_removed(coach: CoachClient) -> None:
 
 @pytest.mark.parametrize("dry", [True, False])
 async def test_group_limit_of_a_client_is_enforced(coach: CoachClient, dry: bool) -> None:
-    """What a bulk change leaves can be read and sent back."""
+    """The result of a bulk change can be read and sent back."""
     [ana], [bo] = await ids(coach, "Ana", groups=[str(n) for n in range(49)]), await ids(coach, "Bo")
 
     created = await bulk(coach, "groups-add", ids=[ana, bo], groups=["48", "49", "50"], dryRun=dry)
@@ -242,7 +242,7 @@ async def test_repeated_assignment_with_the_same_key_assigns_once(coach: CoachCl
     assert resumed.ok() == {"requested": 3, "ok": 3, "failed": []}
     assert await blocks_of(coach, ana, bo, cy) == [1, 1, 2], "as if it had been cut off before Cy"
     assert (await coach.post(path, body)).ok()["ok"] == 3
-    assert await blocks_of(coach, ana, bo, cy) == [2, 2, 3], "without the key it is asked for anew"
+    assert await blocks_of(coach, ana, bo, cy) == [2, 2, 3], "without the key it is a new request"
 
 
 async def test_deleted_clients_and_their_data_are_removed(coach: CoachClient) -> None:
@@ -282,7 +282,7 @@ async def test_employee_cannot_change_clients_of_colleagues(coach: CoachClient, 
 
 
 async def test_concurrent_bulk_requests_count_only_changed_clients(coach: CoachClient) -> None:
-    """Contract 4: each client succeeds or fails whole; totals and counts stay right however calls meet."""
+    """Contract 4: each client is changed completely or not at all; counts stay right whatever the order of the calls."""
     wanted = await ids(coach, *(f"Client {number}" for number in range(30)))
     fields = await own(coach, "assign-metrics-set")
     calls = [bulk(coach, "assign-metrics-set", ids=wanted, **fields) for _ in range(4)]

@@ -1,1 +1,1 @@
-"""The door for assistants."""
+"""The MCP endpoint and OAuth."""

@@ -1,4 +1,4 @@
-"""Those who knock at the door for assistants."""
+"""Clients of the MCP endpoint."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from tests.support.visitor import Visitor
 @pytest.fixture
 async def mcp(public_server: TestServer, coach: CoachClient) -> AsyncIterator[McpHttpClient]:
     """POSTs to /mcp with the coach's key."""
-    async with McpHttpClient(public_server, {"X-API-Key": coach.key or ""}) as knocker:
-        yield knocker
+    async with McpHttpClient(public_server, {"X-API-Key": coach.key or ""}) as client:
+        yield client
 
 
 @pytest.fixture
 async def unauthenticated(public_server: TestServer, services: Services) -> AsyncIterator[McpHttpClient]:
-    """POSTs to /mcp without a credential; what other stories registered from here is not counted against it."""
+    """POSTs to /mcp without a credential; registrations of other tests are not counted."""
     await rate_limits.reset(services, "register", "127.0.0.1")
-    async with McpHttpClient(public_server, {}) as knocker:
-        yield knocker
+    async with McpHttpClient(public_server, {}) as client:
+        yield client
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A coach lets an assistant in: the whole way, and what holds afterwards."""
+"""A coach connects an assistant: the complete flow, and the access that results from it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.support.visitor import Visitor
 
 
 async def opens(http: McpHttpClient, token: str) -> bool:
-    """Whether an access token opens the mcp."""
+    """Whether /mcp accepts an access token."""
     return (await http.request("tools/list", Authorization=f"Bearer {token}")).status == 200
 
 
@@ -183,7 +183,7 @@ async def test_password_change_revokes_all_assistants(
 
 
 class _Memory(TokenStorage):
-    """What the official client remembers."""
+    """The storage of the official client."""
 
     tokens: OAuthToken | None = None
     client: OAuthClientInformationFull | None = None
@@ -206,7 +206,7 @@ class _Memory(TokenStorage):
 async def test_official_client_completes_the_oauth_flow(
     public_server: TestServer, browser: Visitor, coach: CoachClient, mode: str, method: str
 ) -> None:
-    """From nothing but the address: discovery, registration, sign-in, consent, tokens, a call, a renewal."""
+    """Starting with only the address: discovery, registration, sign-in, consent, tokens, a call, a renewal."""
     await coach.create_customer("Ana")
     sent_to: list[str] = []
     memory = _Memory()
@@ -236,4 +236,4 @@ async def test_official_client_completes_the_oauth_flow(
             )
             provider.context.token_expiry_time = 1
             assert not (await client.call_tool("list_customers", {})).is_error
-            assert len(sent_to) == 1, "it renewed its tokens and asked nobody again"
+            assert len(sent_to) == 1, "it renewed its tokens without another consent"

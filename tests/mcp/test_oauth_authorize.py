@@ -193,9 +193,9 @@ async def test_consent_after_sign_out_returns_to_the_consent_page(
 
     form = page.form("/oauth/authorize")
     from_us, sent = {"Sec-Fetch-Site": "same-origin"}, {**dict(form.fields), "decision": "allow"}
-    asked = (await browser.send("POST", form.action, headers=from_us, data=sent)).ok()
-    asked.says("Your session has ended, so nothing was changed.")
-    back = await browser.sign_in(str(coach.ctx.caller.email), PASSWORD, at=asked.path)
+    rejected = (await browser.send("POST", form.action, headers=from_us, data=sent)).ok()
+    rejected.says("Your session has ended, so nothing was changed.")
+    back = await browser.sign_in(str(coach.ctx.caller.email), PASSWORD, at=rejected.path)
 
     back.ok().says("Connect Claude?")
     assert parse_qsl(urlsplit(back.path).query) == parse_qsl(urlsplit(url).query)

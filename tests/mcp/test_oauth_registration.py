@@ -1,4 +1,4 @@
-"""How programs find the authorization server and register with it, and what is not registered."""
+"""Discovery of the authorization server and registration of clients, and what is rejected."""
 
 from __future__ import annotations
 
@@ -71,15 +71,17 @@ async def test_cors_allows_registration_and_tokens_but_not_authorization(unauthe
     for path in ("/oauth/register", "/oauth/token", "/oauth/revoke", "/.well-known/oauth-authorization-server"):
         preflight = await unauthenticated.send("OPTIONS", path, headers=origin)
         assert (preflight.status, preflight.headers["Access-Control-Allow-Origin"]) == (204, "*")
-    asked = await unauthenticated.send("OPTIONS", "/oauth/authorize", headers=origin)
-    assert "Access-Control-Allow-Origin" not in asked.headers
+    preflight = await unauthenticated.send("OPTIONS", "/oauth/authorize", headers=origin)
+    assert "Access-Control-Allow-Origin" not in preflight.headers
 
 
 async def test_registration_response_has_no_empty_members(unauthenticated: McpHttpClient) -> None:
     ours = ["cursor://anysphere.cursor-mcp/oauth/callback", "https://www.cursor.com/agents/mcp/oauth/callback"]
-    asked = {"redirect_uris": [*ours, "http://localhost:8787/callback"], "token_endpoint_auth_method": "none"}
-    application = await register(unauthenticated, **asked, client_name="  Cu\trsor\x00 \n", logo_uri=None, contacts=[])
-    assert application.registered["redirect_uris"] == asked["redirect_uris"]
+    metadata = {"redirect_uris": [*ours, "http://localhost:8787/callback"], "token_endpoint_auth_method": "none"}
+    application = await register(
+        unauthenticated, **metadata, client_name="  Cu\trsor\x00 \n", logo_uri=None, contacts=[]
+    )
+    assert application.registered["redirect_uris"] == metadata["redirect_uris"]
     assert application.registered["client_name"] == "Cu rsor"
     assert not application.registered.keys() & {"client_secret", "client_secret_expires_at", "logo_uri"}
     assert all(application.registered.values())

@@ -1,4 +1,4 @@
-"""What the token and the revocation endpoint refuse, in OAuth's own words."""
+"""Requests that the token and the revocation endpoint reject, with the error codes of OAuth."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def _basic(identifier: str, secret: str) -> dict[str, str]:
 async def test_confidential_application_must_send_its_secret(
     browser: Visitor, unauthenticated: McpHttpClient, method: str | None
 ) -> None:
-    asked = {} if method is None else {"token_endpoint_auth_method": method}
-    reply = await unauthenticated.send("POST", "/oauth/register", json={"redirect_uris": [CALLBACK], **asked})
+    metadata = {} if method is None else {"token_endpoint_auth_method": method}
+    reply = await unauthenticated.send("POST", "/oauth/register", json={"redirect_uris": [CALLBACK], **metadata})
     application = OAuthApplication(unauthenticated, reply.ok(201))
     assert application.registered["token_endpoint_auth_method"] == method or "client_secret_basic"
     assert application.registered["client_secret_expires_at"] == 0

@@ -17,7 +17,7 @@ from coaching_service.people.assistants import service as assistants
 from coaching_service.people.assistants.service import GrantRejected
 from coaching_service.people.team import service as team
 from tests.conftest import PASSWORD, NewCompany
-from tests.support.assistants import let_in
+from tests.support.assistants import authorize_assistant
 from tests.support.client import MONDAY, UNKNOWN, CoachClient
 from tests.support.declared_world import World, make_world
 from tests.support.mcp_client import McpHttpClient, tool_error
@@ -31,7 +31,7 @@ async def listed(mcp: McpHttpClient) -> set[str]:
 
 
 def arguments(tool: Tool, world: World) -> dict[str, Any]:
-    """Arguments that are right but for whose they are."""
+    """Valid arguments with these identifiers."""
     of = {
         "workoutId": world["wblockId"],
         "fromWorkoutId": world["wblockId"],
@@ -55,27 +55,27 @@ async def result(mcp: McpHttpClient, tool: Tool, world: World) -> dict[str, Any]
 
 @pytest.fixture
 async def with_key(public_server: TestServer, coach: CoachClient) -> AsyncIterator[Any]:
-    """Knocks with a key of the coach's that has these restrictions."""
-    knockers: list[McpHttpClient] = []
+    """Creates clients of /mcp with a key of the coach that has these restrictions."""
+    clients: list[McpHttpClient] = []
 
     async def make(**restrictions: Any) -> McpHttpClient:
         key = (await api_keys.create(coach.ctx, "Test", restrictions))["key"]
-        knockers.append(McpHttpClient(public_server, {"X-API-Key": key}))
-        return knockers[-1]
+        clients.append(McpHttpClient(public_server, {"X-API-Key": key}))
+        return clients[-1]
 
     yield make
-    for knocker in knockers:
-        await knocker.__aexit__()
+    for client in clients:
+        await client.__aexit__()
 
 
 async def test_read_only_key_sees_and_calls_only_read_tools(with_key: Any, coach: CoachClient) -> None:
     mcp, world = await with_key(readOnly=True), await make_world(coach)
     assert await listed(mcp) == {tool.name for tool in TOOLS if not tool.writes}
     for tool in TOOLS:
-        said = await result(mcp, tool, world)
-        assert said.get("isError", False) is tool.writes, tool.name
+        returned = await result(mcp, tool, world)
+        assert returned.get("isError", False) is tool.writes, tool.name
         if tool.writes:
-            tool_error(said, "read-only", "a key, that is not read-only")
+            tool_error(returned, "read-only", "a key, that is not read-only")
 
 
 async def test_restricted_key_sees_and_calls_only_permitted_tools(with_key: Any, coach: CoachClient) -> None:
@@ -83,10 +83,10 @@ async def test_restricted_key_sees_and_calls_only_permitted_tools(with_key: Any,
     permitted = {tool.name for tool in TOOLS if set(tool.access.permissions) <= {CUSTOMERS.VIEW, EXERCISES.VIEW}}
     assert await listed(mcp) == permitted
     for tool in TOOLS:
-        said = await result(mcp, tool, world)
-        assert said.get("isError", False) is (tool.name not in permitted), tool.name
+        returned = await result(mcp, tool, world)
+        assert returned.get("isError", False) is (tool.name not in permitted), tool.name
         if tool.name not in permitted:
-            assert "reading" not in tool_error(said, "permission", "Tell the coach: this requires that permission.")
+            assert "reading" not in tool_error(returned, "permission", "Tell the coach: this requires that permission.")
 
 
 async def test_every_tool_declares_a_permission(mcp: McpHttpClient) -> None:
@@ -95,7 +95,7 @@ async def test_every_tool_declares_a_permission(mcp: McpHttpClient) -> None:
 
 @pytest.fixture(scope="module")
 async def victim(new_company: NewCompany) -> CoachClient:
-    """A company that has one of everything."""
+    """A company that has a document of each kind."""
     return await new_company()
 
 
@@ -109,19 +109,19 @@ async def test_company_can_read_its_own_records(
     public_server: TestServer, victim: CoachClient, world: World, tool: Tool
 ) -> None:
     async with McpHttpClient(public_server, {"X-API-Key": str(victim.key)}) as mcp:
-        said = await result(mcp, tool, world)
-    assert not said.get("isError"), said
+        returned = await result(mcp, tool, world)
+    assert not returned.get("isError"), returned
 
 
 @EVERY_TOOL
 async def test_records_of_another_company_are_not_found(mcp: McpHttpClient, world: World, tool: Tool) -> None:
-    said = await result(mcp, tool, world)
-    text = said["content"][0]["text"]
+    returned = await result(mcp, tool, world)
+    text = returned["content"][0]["text"]
     assert not any(identifier in text for identifier in world.values())
     if tool.input_schema.get("required", ["name"]) != ["name"]:
-        assert said["isError"]
+        assert returned["isError"]
         assert "not found" in text
-    assert (await mcp.call(tool.name, **arguments(tool, dict.fromkeys(world, UNKNOWN)))).get("isError") == said.get(
+    assert (await mcp.call(tool.name, **arguments(tool, dict.fromkeys(world, UNKNOWN)))).get("isError") == returned.get(
         "isError"
     )
 
@@ -133,23 +133,23 @@ async def test_employee_is_limited_to_assigned_clients(public_server: TestServer
     colleagues = await coach.create_customer(name="Colleague's")
     eli = await team.load_principal(coach.ctx.services, hired["_id"])
     assert eli is not None
-    grant = await let_in(coach.ctx.acting_as(eli))
+    grant = await authorize_assistant(coach.ctx.acting_as(eli))
     async with McpHttpClient(public_server, {"Authorization": f"Bearer {grant.tokens.access}"}) as mcp:
         page = (await mcp.call("list_customers"))["structuredContent"]
         assert [each["_id"] for each in page["docs"]] == [mine["_id"]]
-        said = await mcp.call("get_workouts", customerId=colleagues["_id"], startDate=MONDAY, endDate=MONDAY)
-        text = tool_error(said, "assigned to another coach", "Tell the coach", "list_customers")
+        returned = await mcp.call("get_workouts", customerId=colleagues["_id"], startDate=MONDAY, endDate=MONDAY)
+        text = tool_error(returned, "assigned to another coach", "Tell the coach", "list_customers")
         assert "permission" not in text and "reading" not in text
 
 
 async def test_read_only_assistant_cannot_write(public_server: TestServer, coach: CoachClient) -> None:
-    grant = await let_in(coach.ctx, read_only=True)
+    grant = await authorize_assistant(coach.ctx, read_only=True)
     async with McpHttpClient(public_server, {"Authorization": f"Bearer {grant.tokens.access}"}) as mcp:
         assert await listed(mcp) == {tool.name for tool in TOOLS if not tool.writes}
 
 
 async def test_assistant_token_is_not_a_session(coach: CoachClient) -> None:
-    token = (await let_in(coach.ctx)).tokens.access
+    token = (await authorize_assistant(coach.ctx)).tokens.access
     (await coach.with_bearer(token).get("/me")).refused(401)
 
 
@@ -160,7 +160,7 @@ async def test_assistant_of_a_removed_employee_loses_access_at_once(
     hired = await team.create_employee(coach.ctx, "Eli", email, [CUSTOMERS.VIEW], "all", "no hash")
     eli = await team.load_principal(coach.ctx.services, hired["_id"])
     assert eli is not None
-    theirs = await let_in(coach.ctx.acting_as(eli), "Eli's")
+    theirs = await authorize_assistant(coach.ctx.acting_as(eli), "Eli's")
     async with McpHttpClient(public_server, {"Authorization": f"Bearer {theirs.tokens.access}"}) as mcp:
         assert "list_customers" in await listed(mcp)
         session = await coach.interactive()
@@ -174,7 +174,7 @@ async def test_assistants_of_a_deleted_company_lose_access_at_once(
     public_server: TestServer, new_company: NewCompany
 ) -> None:
     company = await new_company()
-    grant = await let_in(company.ctx)
+    grant = await authorize_assistant(company.ctx)
     async with McpHttpClient(public_server, {"Authorization": f"Bearer {grant.tokens.access}"}) as mcp:
         assert (await mcp.request("tools/list")).status == 200
         session = await company.interactive()
@@ -185,7 +185,7 @@ async def test_assistants_of_a_deleted_company_lose_access_at_once(
 
 
 async def test_coach_lists_and_revokes_their_own_assistants(public_server: TestServer, coach: CoachClient) -> None:
-    grant = await let_in(coach.ctx, "Claude")
+    grant = await authorize_assistant(coach.ctx, "Claude")
     session = await coach.interactive()
     async with McpHttpClient(public_server, {"Authorization": f"Bearer {grant.tokens.access}"}) as mcp:
         await listed(mcp)
@@ -204,7 +204,10 @@ async def test_employee_manages_own_assistants_and_owner_all_of_them(coach: Coac
     principal = await team.load_principal(coach.ctx.services, employee["_id"])
     assert principal is not None
     employee_ctx = coach.ctx.acting_as(principal)
-    owners, employees = await let_in(coach.ctx, "Owner's"), await let_in(employee_ctx, "Eli's")
+    owners, employees = (
+        await authorize_assistant(coach.ctx, "Owner's"),
+        await authorize_assistant(employee_ctx, "Eli's"),
+    )
 
     assert [each["clientName"] for each in await assistants.list_assistants(employee_ctx)] == ["Eli's"]
     with pytest.raises(NotFound):

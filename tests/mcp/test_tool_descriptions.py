@@ -14,9 +14,9 @@ from tests.support.mcp_client import McpHttpClient, tool_result
 async def test_instructions_name_what_only_the_application_can_do(mcp: McpHttpClient) -> None:
     older = (await mcp.request("initialize", INITIALIZE)).ok()["result"]["instructions"]
     assert (await mcp.request_modern("server/discover")).ok()["result"]["instructions"] == older
-    said = " ".join(older.split())
-    assert "Nothing can be deleted here, and a workout cannot be renamed or moved to another day" in said
-    assert "in the application" in said
+    text = " ".join(older.split())
+    assert "Nothing can be deleted here, and a workout cannot be renamed or moved to another day" in text
+    assert "in the application" in text
 
 
 async def test_schemas_describe_set_types_and_local_dates(mcp: McpHttpClient) -> None:

@@ -1,4 +1,4 @@
-"""What assistants can do, in stories."""
+"""What assistants can do, in main tasks."""
 
 from __future__ import annotations
 
@@ -263,8 +263,8 @@ async def test_errors_do_not_quote_the_arguments(mcp: McpHttpClient) -> None:
 
 async def test_errors_are_short_and_deep_nesting_is_rejected(mcp: McpHttpClient) -> None:
     wrong = {"exerciseId": UNKNOWN, "sets": [{"repetitions": 5}] * 50}
-    said = tool_error(await mcp.call("create_workout", exercises=[wrong] * 50), "and 2495 more of the kind")
-    assert len(said) < 4_000
+    text = tool_error(await mcp.call("create_workout", exercises=[wrong] * 50), "and 2495 more of the kind")
+    assert len(text) < 4_000
     deep = '{"a":' * 900 + "1" + "}" * 900
     call = {
         "jsonrpc": "2.0",

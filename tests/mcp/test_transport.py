@@ -1,4 +1,4 @@
-"""What /mcp takes in and how it answers, row by row."""
+"""The messages that /mcp accepts and its responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The company: its name, zone and unit, and its end."""
+"""The company: its name, time zone and unit, and its deletion."""
 
 from __future__ import annotations
 

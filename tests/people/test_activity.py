@@ -11,7 +11,7 @@ from tests.support.training import Json, block_with, client_path, employee_key, 
 
 
 async def write(coach: CoachClient, customer: Json, count: int) -> list[str]:
-    """So many notes on a client; gives their identifiers, newest first."""
+    """Add `count` notes on a client; returns their identifiers, newest first."""
     path = client_path(customer, "notes")
     created = [(await coach.post(path, {"content": str(n)})).ok(201)["_id"] for n in range(count)]
     return created[::-1]

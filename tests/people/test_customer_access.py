@@ -1,4 +1,4 @@
-"""How clients get in: invitation, first access, impersonation, passwords set by their coach."""
+"""Access of clients: invitation, first access, impersonation, passwords set by their coach."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The list of clients by `contains` in a large company: what it reads follows the hits, not the company's size.
+"""The list of clients by `contains` in a large company: what it reads depends on the hits, not on the size of the company.
 
-The database's own profile says what each query examined; nothing is timed. One test, so that one worker makes the
+The profiler of the database reports what each query examined; nothing is timed. One test, so that one worker makes the
 company. SEARCH_SCALE is how many clients it has (30000).
 """
 
@@ -34,7 +34,7 @@ RARE = 7
 
 @dataclass
 class Company:
-    """A large company, and what has been found in it the plain way."""
+    """A large company, and the results of plain scans of it."""
 
     ctx: Context
     known: dict[str, list[ObjectId]] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Company:
         groups: list[str] | None = None,
         trainers: list[ObjectId | None] | None = None,
     ) -> list[ObjectId]:
-        """The clients that hold a term, in the order of the list, found without the index of suffixes."""
+        """The clients that contain a term, in the order of the list, found without the index of suffixes."""
         where: dict[str, Any] = {
             "customerRoleData.isArchived": archived,
             "search": {"$regex": re.escape(normalize(term))},
@@ -61,7 +61,7 @@ class Company:
         return self.known[key]
 
     async def profiled(self, **query: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """A page of clients, and what the database says of each query it took."""
+        """A page of clients, and the profile of each query."""
         db = self.ctx.db
         await db["system.profile"].drop()
         await db.command("profile", 2)
@@ -84,7 +84,7 @@ async def big(services: Services) -> AsyncIterator[Company]:
     await seed_clients(neighbours, ctx, SCALE - LATE - RARE)
     await customers.add_many(ctx, [_client(f"Zzz{number}", [LATE_GROUP], LATE_TRAINER) for number in range(LATE)])
     await customers.add_many(ctx, [_client(f"Qwxyzabcd{number}", ["Morning"], None) for number in range(RARE)])
-    # Last, because so it is many times as fast.
+    # Last, because then it is many times as fast.
     await ensure_indexes(db, {name: declared_collections()[name].indexes for name in ("customers", "customerTotals")})
     yield Company(ctx)
     await db.client.drop_database(db.name)

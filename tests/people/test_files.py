@@ -1,4 +1,4 @@
-"""Signed links, exports, and what is left behind: bytes and documents never part."""
+"""Signed links, exports, and what is left behind: files and documents stay consistent."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def ana(coach: CoachClient) -> str:
 
 @pytest.fixture
 async def link(coach: CoachClient, ana: str) -> str:
-    """A link to a long plan."""
+    """A link to a plan of several chunks."""
     created = (await coach.send("POST", f"{ana}/nutrition-plans", data=form(LONG, "file", "long.pdf"))).ok(201)
     return str(created["url"]).removeprefix("http://coaching.test")
 
@@ -78,7 +78,7 @@ async def test_invalid_link_is_rejected(anonymous: CoachClient, link: str, chang
 
 
 @pytest.mark.parametrize(
-    ("asked", "start", "end"),
+    ("requested", "start", "end"),
     [
         ("bytes=0-9", 0, 10),
         ("bytes=100-", 100, None),
@@ -90,8 +90,10 @@ async def test_invalid_link_is_rejected(anonymous: CoachClient, link: str, chang
         ("Bytes=-99999999", 0, None),
     ],
 )
-async def test_ranges_are_supported(anonymous: CoachClient, link: str, asked: str, start: int, end: int | None) -> None:
-    reply = await anonymous.send("GET", link, headers={"Range": asked})
+async def test_ranges_are_supported(
+    anonymous: CoachClient, link: str, requested: str, start: int, end: int | None
+) -> None:
+    reply = await anonymous.send("GET", link, headers={"Range": requested})
     wanted = LONG[start:end]
     first = start % len(LONG)
     assert (reply.status, reply.raw) == (206, wanted)
@@ -201,7 +203,7 @@ async def test_export_requires_permission_for_every_area(coach: CoachClient, ana
 
 
 async def test_only_orphans_are_removed(coach: CoachClient, ana: str, link: str) -> None:
-    """A process that dies between bytes and record leaves bytes that nothing names."""
+    """A process that dies between file and record leaves a file that no record refers to."""
     ctx, customer_id = coach.ctx, ObjectId(ana.rpartition("/")[2])
     db = ctx.db
     lost = await files.store(
@@ -228,7 +230,7 @@ async def test_only_orphans_are_removed(coach: CoachClient, ana: str, link: str)
 
 
 async def test_failed_upload_leaves_no_chunks(coach: CoachClient, ana: str) -> None:
-    """The document cannot be written: the customer goes while the upload is on its way."""
+    """The document cannot be written: the client is deleted during the upload."""
     missing = ana[:-24] + "0123456789abcdef01234567"
     (await coach.send("POST", f"{missing}/nutrition-plans", data=form(PDF, "file"))).refused(404)
     assert await coach.ctx.db["fs.files"].count_documents({"companyId": coach.ctx.company_id}) == 0

@@ -96,7 +96,7 @@ async def test_abandoned_sign_in_is_not_verified(coach: CoachClient, as_served: 
         await until(lambda: "waiters:1" in repr(line), "the request waits in line")
         writer.close()
         await writer.wait_closed()
-        await until(as_served.all_hung_up, "the service hears of it")
+        await until(as_served.all_disconnected, "the service notices it")
 
     is_disconnected = {"method": "POST", "route": "/auth/login", "status": "499"}
     await until(lambda: registry.get_sample_value("http_requests_total", is_disconnected), "the line moves on")
@@ -141,7 +141,7 @@ async def test_network_address_is_locked_from_the_thirtieth_failure(coach: Coach
 
 
 async def test_password_resets_of_a_network_address_are_limited(coach: CoachClient, anonymous: CoachClient) -> None:
-    """Anybody may ask, and each time the service has work to do."""
+    """No credential is needed, and each request causes work."""
     for number in range(20):
         (await anonymous.post("/auth/password/forgot", {"email": f"nobody{number}@nowhere.test"})).ok()
     known = await anonymous.post("/auth/password/forgot", {"email": address(coach)})
@@ -152,7 +152,7 @@ async def test_password_resets_of_a_network_address_are_limited(coach: CoachClie
 
 
 async def test_sign_ups_of_a_network_address_are_limited(coach: CoachClient, anonymous: CoachClient) -> None:
-    """Also those that are refused count: each could ask whether an address signs in."""
+    """Also those that are refused count: each could reveal whether an address signs in."""
     body = {"companyName": "Gym", "name": "Nora", "email": address(coach), "password": PASSWORD}
     replies = await asyncio.gather(*(anonymous.post("/auth/register", body) for _ in range(32)))
     assert sorted(reply.status for reply in replies) == [409] * 30 + [429] * 2

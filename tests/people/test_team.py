@@ -81,7 +81,7 @@ async def test_invitation_to_a_previous_address_is_invalid(
 async def test_password_stays_after_a_change_of_address(
     interactive: CoachClient, anonymous: CoachClient, eli: dict[str, Any]
 ) -> None:
-    """But a token that was asked for at the one before is worth nothing any more."""
+    """A token that was requested for the previous address becomes invalid."""
     token = await identities.create_reset_token(interactive.ctx, eli["_id"], "coach")
     moved = f"moved.{eli['email']}"
     (await interactive.patch(f"/coach/employees/{eli['_id']}", {"email": moved})).ok()

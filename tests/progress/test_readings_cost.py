@@ -76,7 +76,7 @@ async def test_reads_of_three_years_examine_only_what_they_return(coach: CoachCl
     for path, bounds in readings(years).items():
         check(path, await examined(coach, "GET", years.path + path), *bounds)
 
-    # A log reads its item and, where that held a record, the other sessions of the exercise.
+    # A log reads its item and, if that has a record, the other sessions of the exercise.
     log = years.item_path + "/log"
     for load in (900, 1):
         body = {"customerSets": [{"reps": 5, "load": load}]}

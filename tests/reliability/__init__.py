@@ -1,1 +1,1 @@
-"""What holds when processes are started, stopped, killed and started again."""
+"""The service while processes are started, stopped, killed and restarted."""

@@ -1,4 +1,4 @@
-"""Services that are started, and ended."""
+"""Services that tests start and stop."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.service_process import Service
 
 @pytest.fixture
 async def service(tmp_path: Path) -> AsyncIterator[Service]:
-    """A service for a story that starts and ends it as it likes; its folder does not exist yet."""
+    """A service for a test to start and stop; its folder does not exist yet."""
     instance = Service(tmp_path / "data")
     try:
         yield instance
@@ -31,7 +31,7 @@ async def service(tmp_path: Path) -> AsyncIterator[Service]:
 
 @pytest.fixture(scope="package")
 def replica_set(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplicaSet]:
-    """Three members."""
+    """A replica set of three members."""
     with running_replica_set(tmp_path_factory.mktemp("replica-set")) as running:
         yield running
 

@@ -221,7 +221,7 @@ async def test_numbering_continues_on_another_primary(
 
 
 def step_down(port: int) -> None:
-    """Make a primary give up its office."""
+    """Make a primary step down."""
     with MongoClient[dict[str, Any]]("127.0.0.1", port, directConnection=True) as client:
         try:
             client.admin.command({"replSetStepDown": 5, "secondaryCatchUpPeriodSecs": 4, "force": True})

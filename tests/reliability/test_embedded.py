@@ -75,7 +75,7 @@ def installed(monkeypatch: pytest.MonkeyPatch, site_packages: Path) -> None:
 
 @pytest.mark.usefixtures("bare_machine")
 def test_missing_mongod_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One clear sentence saying what to install or set, exit code not 0; also where the wheel came without a mongod."""
+    """One clear sentence saying what to install or set, exit code not 0; also if the wheel contains no mongod."""
     empty = tmp_path / "site-packages" / "fiftyone" / "db"
     empty.mkdir(parents=True)
     for _ in range(2):

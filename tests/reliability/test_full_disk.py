@@ -43,7 +43,7 @@ def start_on_disk(tmp_path: Path) -> Start:
 
 
 def sentence(disk: Path) -> str:
-    """What the service says about the disk or the limit."""
+    """The error message about the disk or the limit."""
     if can_mount():
         return f"The disk of {disk}/data is full: free space on it, or choose another folder with --data."
     return f"The limit of file sizes (ulimit -f) is too small for the database in {disk}/data: raise it."
@@ -61,7 +61,7 @@ def test_disk_that_fills_up_while_the_service_runs_is_one_sentence(start_on_disk
     assert ended.returncode == 1, ended.stderr
     logged = [json.loads(line) for line in ended.stderr.splitlines() if line.startswith("{")]
     reasons = [line["reason"] for line in logged if line["event"] == "the embedded database has ended by itself"]
-    said = [line.removeprefix("Error: ") for line in ended.stderr.splitlines() if line.startswith("Error: ")]
-    assert {*reasons, *said} == {sentence(tmp_path / "disk")}
+    messages = [line.removeprefix("Error: ") for line in ended.stderr.splitlines() if line.startswith("Error: ")]
+    assert {*reasons, *messages} == {sentence(tmp_path / "disk")}
     assert "Traceback" not in ended.stderr
     assert mongods_of(tmp_path / "disk" / "data") == []

@@ -130,7 +130,7 @@ async def recovers(coach: CoachClient, customer: dict[str, Any]) -> None:
     async def is_well() -> bool:
         try:
             outcomes = await send_all(coach, requests_of(coach, customer))
-        except aiohttp.ClientPayloadError:  # the members of the set are not in contact for good yet
+        except aiohttp.ClientPayloadError:  # the members of the set do not have a stable connection yet
             return False
         return all(each.status < 500 for each in outcomes.values())
 

@@ -18,7 +18,7 @@ from tests.support.service_process import refused
 
 @pytest.fixture
 def lone_mongod(tmp_path: Path) -> Iterator[str]:
-    """The address of a mongod as one gets it by starting it plainly."""
+    """The URI of a mongod that was started without options."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -1,4 +1,4 @@
-"""One command gives a running service, which ends cleanly and loses nothing (issue 2, sections 1 and 2)."""
+"""One command starts the service, which stops cleanly and loses nothing (issue 2, sections 1 and 2)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.support.service_process import Service, mongods_of, refused, until
 
 @pytest.fixture(scope="module")
 async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
-    """A service for the stories that do not end it."""
+    """A service for the tests that do not end it."""
     service = Service(tmp_path_factory.mktemp("running") / "data")
     try:
         await service.start(LOG_FORMAT="json", LOG_LEVEL="info")
@@ -46,7 +46,7 @@ def taken_port() -> Iterator[str]:
 
 
 async def test_start_on_an_empty_folder_creates_a_demo_company(running: Service) -> None:
-    """The key is an owner's and unrestricted; a few clients are there to look at."""
+    """The key is an owner's and unrestricted; there are a few clients."""
     me = await running.call("GET", "/me")
     assert (me["role"], me["companyId"], me["via"]) == ("OWNER", running.facts["companyId"], "apiKey")
     assert {"customers.delete", "exercises.edit", "programs.create"} <= set(me["permissions"])
@@ -72,7 +72,7 @@ def test_demo_json_contains_credentials_and_is_private_to_its_owner(running: Ser
 
 
 async def test_readyz_is_200_only_once_the_demo_is_there(service: Service) -> None:
-    """From the first answer on: 503 until the demo company and demo.json exist."""
+    """From the first response on: 503 until the demo company and demo.json exist."""
     port = _free_port()
     statuses: list[int] = []
 
@@ -295,7 +295,7 @@ async def test_restart_on_the_same_folder_preserves_all_data(service: Service) -
     figures = await service.call("GET", f"http://127.0.0.1:{metrics_port}/metrics")
     assert 'http_requests_total{method="GET",route="/coach/customers",status="200"} 1.0' in figures
     await service.call("GET", "/metrics", status=404)
-    async with _dawdling_caller(service):
+    async with _slow_caller(service):
         await _ends_cleanly(service, signal.SIGINT)
 
 
@@ -309,9 +309,9 @@ def test_shutdown_time_limits_fit_the_documented_total() -> None:
 
 async def _ends_cleanly(service: Service, number: signal.Signals) -> None:
     assert len(mongods_of(service.folder)) == 1
-    asked = time.monotonic()
+    start = time.monotonic()
     assert await service.end(number) == 0
-    assert time.monotonic() - asked < _PROMISED + _BUSY_MACHINE
+    assert time.monotonic() - start < _PROMISED + _BUSY_MACHINE
     assert mongods_of(service.folder) == []
     assert "Traceback" not in service.logged
 
@@ -322,7 +322,7 @@ def _free_port() -> str:
 
 
 @asynccontextmanager
-async def _dawdling_caller(service: Service) -> AsyncIterator[None]:
+async def _slow_caller(service: Service) -> AsyncIterator[None]:
     """A caller with an open request whose body never arrives."""
     there = urlsplit(service.facts["baseUrl"])
     reader, writer = await asyncio.open_connection(there.hostname, there.port)
@@ -357,7 +357,7 @@ async def test_killed_service_ends_its_database_and_loses_no_data(service: Servi
     assert await service.end(signal.SIGKILL) == -signal.SIGKILL
     await asyncio.gather(*coaches)
 
-    # At once: the first life's database may still be on its way out.
+    # At once: the database of the first run may not have ended yet.
     await service.start()
     assert acknowledged.items() <= (await service.customers()).items()
     [another] = mongods_of(service.folder)

@@ -14,8 +14,8 @@ from coaching_service.people.assistants.service import GrantRequest, TokenPair
 
 
 @dataclass
-class LetIn:
-    """A grant as the coach sees it, and the tokens the assistant holds."""
+class AuthorizedAssistant:
+    """A grant as the coach sees it, and the tokens of the assistant."""
 
     grant: dict[str, Any]
     tokens: TokenPair
@@ -28,15 +28,15 @@ def pkce() -> tuple[str, str]:
     return verifier, base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
 
-async def let_in(ctx: Context, name: str = "Claude", *, read_only: bool = False) -> LetIn:
-    """Let an assistant in on behalf of the coach of `ctx`, up to its first tokens."""
+async def authorize_assistant(ctx: Context, name: str = "Claude", *, read_only: bool = False) -> AuthorizedAssistant:
+    """Authorize an assistant as the coach of `ctx`, and exchange the code for its first tokens."""
     verifier, challenge = pkce()
     resource = f"{ctx.services.base_url}/mcp"
-    asked = GrantRequest(
+    request = GrantRequest(
         "a-client", name, "https://claude.ai/callback", "claude.ai", challenge, resource, redirect_uri_given=False
     )
     before = {grant["_id"] for grant in await assistants.list_assistants(ctx)}
-    code = await assistants.create_grant(ctx, asked, read_only=read_only)
+    code = await assistants.create_grant(ctx, request, read_only=read_only)
     tokens = await assistants.exchange_code(ctx.services, code, "a-client", verifier, None, refreshable=True)
     (grant,) = [grant for grant in await assistants.list_assistants(ctx) if grant["_id"] not in before]
-    return LetIn(grant, tokens)
+    return AuthorizedAssistant(grant, tokens)

@@ -1,4 +1,4 @@
-"""A client for stories: named verbs, and every answer checked against what its route declares."""
+"""A REST client for tests, which checks every response against the declaration of its route."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNKNOWN = "0123456789abcdef01234567"
 
 @dataclass
 class Reply:
-    """An answer: status, headers, and the JSON in it (or None)."""
+    """A response: status, headers, and its JSON (or None)."""
 
     status: int
     headers: Any
@@ -32,12 +32,12 @@ class Reply:
     raw: bytes
 
     def ok(self, status: int = 200) -> Any:
-        """The JSON, when the status is what the story expects."""
+        """Assert the status and return the JSON."""
         assert self.status == status, f"{self.status}: {self.raw[:500]!r}"
         return self.json
 
     def refused(self, status: int, *words: str) -> Any:
-        """The error body, when it is refused with this status and says all these words."""
+        """Assert that the request is refused with this status and all these words, and return the error body."""
         assert self.status == status, f"{self.status}: {self.raw[:500]!r}"
         for word in words:
             assert word in str(self.json["message"]), f"{word!r} is not in {self.json['message']!r}"
@@ -45,7 +45,7 @@ class Reply:
 
 
 class CoachClient:
-    """Speaks REST with one credential. `checks`: whether every answer is held against what its route declares."""
+    """Sends REST requests with one credential. `checks`: compare every response with the declaration of its route."""
 
     checks = True
 
@@ -58,11 +58,11 @@ class CoachClient:
         self._others: list[CoachClient] = []
 
     async def interactive(self) -> CoachClient:
-        """The same coach in a session of their own."""
+        """Return a client with a session of the same coach."""
         return self.with_bearer((await sessions.create_session(self.ctx, self.ctx.caller.id, "coach"))["accessToken"])
 
     async def as_client(self, customer: dict[str, Any]) -> CoachClient:
-        """A client of the company in a session of their own."""
+        """Return a client with a session of a client of the company."""
         tokens = await sessions.create_session(self.ctx, ObjectId(customer["_id"]), "customer")
         return self.with_bearer(tokens["accessToken"])
 
@@ -78,22 +78,22 @@ class CoachClient:
 
     @property
     def ctx(self) -> Context:
-        """The same coach inside the service, for looking behind the curtain."""
+        """The context of the same coach, for calling services and reading the database."""
         assert self._ctx is not None
         return self._ctx
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         for other in self._others:
             await other.close()
         await self._http.close()
 
     def address(self, path: str) -> str:
-        """A path of the service as an address."""
+        """Return the URL of a path of the service."""
         return str(self._server.make_url(path))
 
     async def send(self, method: str, path: str, *, headers: dict[str, str] | None = None, **options: Any) -> Reply:
-        """Send anything; the answer is checked against the declaration of its route, unless `checks` is off."""
+        """Send a request; the response is checked against the declaration of its route, unless `checks` is off."""
         sent = self._headers | (headers or {})
         async with self._http.request(method, path, headers=sent, **options) as response:
             raw = await response.read()
@@ -123,37 +123,37 @@ class CoachClient:
         """Remove."""
         return await self.send("DELETE", path)
 
-    # --- verbs of the stories ------------------------------------------------------------------------------------
+    # --- common requests -----------------------------------------------------------------------------------------
 
     async def create_customer(self, name: str = "Ana", **fields: Any) -> dict[str, Any]:
-        """A new client."""
+        """Create a client."""
         created: dict[str, Any] = (await self.post("/coach/customers", {"name": name, **fields})).ok(201)
         return created
 
     async def customers(self, **query: Any) -> dict[str, Any]:
-        """A page of clients; the first 50 active ones unless the story says otherwise."""
+        """Return a page of clients; by default the first 50 active ones."""
         document: dict[str, Any] = (
             await self.get("/coach/customers", **{"archived": "false", "pageSize": 50, "pageNum": 1, **query})
         ).ok()
         return document
 
     async def names(self, **query: Any) -> list[str]:
-        """The names on a page of clients."""
+        """Return the names on a page of clients."""
         return [customer["name"] for customer in (await self.customers(**query))["docs"]]
 
     async def create_exercise(self, name: str = "Squat", **fields: Any) -> dict[str, Any]:
-        """A new exercise of the company's own."""
+        """Create an exercise of the company."""
         created: dict[str, Any] = (await self.post("/exercises", {"name": name, **fields})).ok(201)
         return created
 
     async def schedule(self, customer: dict[str, Any], date: str = MONDAY, name: str = "Legs") -> dict[str, Any]:
-        """A new block on a client's calendar."""
+        """Create a block on a client's calendar."""
         path = f"/coach/customers/{customer['_id']}/wblocks"
         created: dict[str, Any] = (await self.post(path, {"name": name, "date": date})).ok(201)
         return created
 
     async def calendar(self, customer: dict[str, Any], start: str = MONDAY, end: str = SUNDAY) -> list[dict[str, Any]]:
-        """A client's blocks of a week."""
+        """Return a client's blocks of a week."""
         path = f"/coach/customers/{customer['_id']}/wblock"
         documents: list[dict[str, Any]] = (await self.get(path, startDate=start, endDate=end)).ok()
         return documents
@@ -166,7 +166,7 @@ def _spelled(query: dict[str, Any]) -> list[tuple[str, str]]:
     return pairs
 
 
-# --- the check of every answer against the published document ------------------------------------------------------
+# --- the check of every response against the published document ----------------------------------------------------
 
 
 @cache
@@ -177,7 +177,7 @@ def document() -> dict[str, Any]:
 
 @cache
 def _closed_schemas() -> dict[str, Any]:
-    """The answers' schemas, closed: a field that is not documented fails the test."""
+    """The response schemas, closed: a field that is not documented fails the test."""
     closed = {}
     for name, schema in document()["components"]["schemas"].items():
         closed[name] = {**schema, "additionalProperties": False} if "properties" in schema else schema
@@ -213,7 +213,7 @@ def route_of(method: str, path: str) -> Route | None:
 
 
 def check_answer(method: str, path: str, reply: Reply) -> None:
-    """Assert that a successful answer is what its route declares, and a failure has one of our shapes."""
+    """Assert that a successful response matches its declaration, and an error has one of the declared shapes."""
     assert "X-Request-Id" in reply.headers
     route = route_of(method, path)
     if reply.status >= 400:

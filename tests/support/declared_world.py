@@ -8,7 +8,7 @@ import secrets
 import aiohttp
 from PIL import Image
 
-from tests.support.assistants import let_in
+from tests.support.assistants import authorize_assistant
 from tests.support.client import CoachClient
 
 World = dict[str, str]
@@ -57,7 +57,7 @@ async def make_world(coach: CoachClient) -> World:
     session = await coach.interactive()
     employee = (await session.post("/coach/employees", {"name": "Eli", "email": f"eli{number}@example.com"})).ok(201)
     key = (await session.post("/coach/api-keys", {"name": "Extra"})).ok(201)
-    assistant = await let_in(session.ctx)
+    assistant = await authorize_assistant(session.ctx)
     client = f"/coach/customers/{customer['_id']}"
     (await coach.post(f"{client}/metrics-sets", {"metricsSetId": metric_set["_id"]})).ok(201)
     best = {"exerciseId": exercise["_id"], "type": "heaviest_load", "value": 20, "date": "2026-03-02"}

@@ -1,4 +1,4 @@
-"""Knocking at /mcp: with bare HTTP, and with the official client."""
+"""Clients of /mcp: plain HTTP, and the official client."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MODERN = "2026-07-28"
 
 
 class McpHttpClient:
-    """Speaks bare HTTP to /mcp with one set of headers."""
+    """Sends plain HTTP requests to /mcp with one set of headers."""
 
     def __init__(self, server: TestServer, headers: dict[str, str]) -> None:
         self.base_url = str(server.make_url("/")).rstrip("/")
@@ -33,14 +33,14 @@ class McpHttpClient:
         await self._http.close()
 
     async def send(self, method: str = "POST", path: str = "/mcp", **options: Any) -> Reply:
-        """Any request; the answer's JSON where it has some."""
+        """Send a request; the reply has the JSON of the response, if any."""
         async with self._http.request(method, path, allow_redirects=False, **options) as response:
             raw = await response.read()
             is_json = raw and response.content_type == "application/json"
             return Reply(response.status, response.headers, orjson.loads(raw) if is_json else None, raw)
 
     async def post_json(self, body: Any, **headers: str) -> Reply:
-        """POST a JSON value; keyword names become headers, `_` becoming `-`."""
+        """POST a JSON value; keywords become headers, with `-` for `_`."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return await self.send(
             data=io.BytesIO(orjson.dumps(body)), headers={"Content-Type": "application/json", **named}
@@ -52,23 +52,23 @@ class McpHttpClient:
         return await self.post_json(message if params is None else message | {"params": params}, **headers)
 
     async def request_modern(self, method: str, params: dict[str, Any] | None = None, **headers: str) -> Reply:
-        """POST one request of the newer era, with all that it needs."""
-        asked = params or {}
+        """POST one request of the newer era, with the headers and metadata that it needs."""
+        arguments = params or {}
         usual = {"MCP_Protocol_Version": MODERN, "Mcp_Method": method}
-        if "name" in asked:
-            usual["Mcp_Name"] = asked["name"]
-        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**asked, "_meta": envelope()}}
+        if "name" in arguments:
+            usual["Mcp_Name"] = arguments["name"]
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**arguments, "_meta": envelope()}}
         return await self.post_json(body, **{**usual, **headers})
 
     async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """The result of a tool."""
+        """Call a tool and return its result."""
         reply = await self.request("tools/call", {"name": tool, "arguments": arguments})
         result: dict[str, Any] = reply.ok()["result"]
         return result
 
 
 def envelope() -> dict[str, Any]:
-    """What every request of the newer era says of itself."""
+    """The metadata of every request of the newer era."""
     return {
         "io.modelcontextprotocol/protocolVersion": MODERN,
         "io.modelcontextprotocol/clientInfo": {"name": "a test", "version": "1"},
@@ -86,17 +86,17 @@ async def official_client(server: TestServer, headers: dict[str, str], mode: str
 
 
 def tool_error(result: dict[str, Any], *words: str) -> str:
-    """What a failed call says, when it says all these words and holds nothing else."""
+    """Assert that a call failed with all these words and nothing else, and return its text."""
     assert result["isError"] is True
     assert "structuredContent" not in result
-    said: str = result["content"][0]["text"]
+    text: str = result["content"][0]["text"]
     for word in words:
-        assert word in said, f"{word!r} is not in {said!r}"
-    return said
+        assert word in text, f"{word!r} is not in {text!r}"
+    return text
 
 
 def tool_result(result: dict[str, Any]) -> dict[str, Any]:
-    """What a call that went well gives; the text says the same."""
+    """Assert that a call succeeded and that its text has the same content, and return the content."""
     assert not result.get("isError"), result
     content: dict[str, Any] = result["structuredContent"]
     assert orjson.loads(result["content"][0]["text"]) == content

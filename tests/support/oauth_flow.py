@@ -1,4 +1,4 @@
-"""An assistant's side of OAuth, a step at a time, and a coach's browser in between."""
+"""The steps of OAuth: those of an assistant, and those of the coach's browser."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CALLBACK = "https://claude.ai/api/mcp/auth_callback"
 
 @dataclass
 class OAuthApplication:
-    """A registered client with what it remembers of a flow."""
+    """A registered client with its state during a flow."""
 
     http: McpHttpClient
     registered: dict[str, Any]
@@ -29,13 +29,13 @@ class OAuthApplication:
 
     @property
     def resource(self) -> str:
-        """What it wants tokens for."""
+        """The resource that it requests tokens for."""
         return f"{self.http.base_url}/mcp"
 
     def authorize_url(self, **changed: Any) -> str:
-        """The address it sends a browser to. None leaves a parameter out, a list sends it several times."""
+        """Return the URL to open in a browser. None omits a parameter, a list sends it several times."""
         self.verifier, challenge = pkce()
-        asked = {
+        parameters = {
             "response_type": "code",
             "client_id": self.registered["client_id"],
             "redirect_uri": self.registered["redirect_uris"][0],
@@ -46,7 +46,7 @@ class OAuthApplication:
             "resource": self.resource,
             **changed,
         }
-        query = urlencode({name: value for name, value in asked.items() if value is not None}, doseq=True)
+        query = urlencode({name: value for name, value in parameters.items() if value is not None}, doseq=True)
         return f"/oauth/authorize?{query}"
 
     async def exchange(self, code: str, **changed: Any) -> Reply:
@@ -59,7 +59,7 @@ class OAuthApplication:
         return await self.post("/oauth/token", grant_type="refresh_token", refresh_token=refresh_token, **changed)
 
     async def post(self, path: str, *, headers: dict[str, str] | None = None, **fields: Any) -> Reply:
-        """Send a form as this client, by fields. None leaves a field out."""
+        """Send a form as this client, by fields. None omits a field."""
         known = {"client_id": self.registered["client_id"], "client_secret": self.registered.get("client_secret")}
         sent = {name: value for name, value in {**known, **fields}.items() if value is not None}
         form = {"Content-Type": "application/x-www-form-urlencoded", **(headers or {})}
@@ -67,27 +67,27 @@ class OAuthApplication:
 
 
 async def register(http: McpHttpClient, **metadata: Any) -> OAuthApplication:
-    """A client that has registered, a public one with one address unless the story says otherwise."""
-    asked = {"redirect_uris": [CALLBACK], "token_endpoint_auth_method": "none", "client_name": "Claude", **metadata}
-    reply = await http.send("POST", "/oauth/register", json=asked)
+    """Register a client; by default a public one with one redirect URI."""
+    sent = {"redirect_uris": [CALLBACK], "token_endpoint_auth_method": "none", "client_name": "Claude", **metadata}
+    reply = await http.send("POST", "/oauth/register", json=sent)
     return OAuthApplication(http, reply.ok(201))
 
 
 async def signed_in(public_server: TestServer, coach: CoachClient) -> Visitor:
-    """The coach's browser."""
+    """Return a browser in which the coach is signed in."""
     visitor = Visitor(public_server)
     (await visitor.sign_in(str(coach.ctx.caller.email), PASSWORD)).ok()
     return visitor
 
 
 async def decide(visitor: Visitor, application: OAuthApplication, decision: str = "allow", **changed: Any) -> HtmlPage:
-    """What the browser is sent to after the coach has answered the question."""
+    """Submit the coach's decision on the consent page, and return the redirect."""
     page = (await visitor.get(application.authorize_url(**changed))).ok()
     return await visitor.submit(page, "/oauth/authorize", follow=False, decision=decision)
 
 
 def redirect_query(page: HtmlPage) -> dict[str, str]:
-    """What the query of a redirect says."""
+    """Assert that a page is a redirect, and return its query."""
     assert page.status == 302, f"{page.status}: {page.text[:300]}"
     return {name: values[0] for name, values in parse_qs(urlsplit(page.headers["Location"]).query).items()}
 

@@ -32,7 +32,7 @@ _STAMPS = ("_id", "createdAt", "updatedAt", "version")
 
 
 def plan_of(block: Json) -> list[Json]:
-    """The items of a block without what tells two copies apart."""
+    """The items of a block without what differs between copies."""
     return [{name: value for name, value in item.items() if name not in _STAMPS} for item in block["items"]]
 
 
@@ -100,7 +100,7 @@ class TestCopying:
         assert len(await coach.calendar(ana)) == 1
 
     async def test_retried_copy_is_executed_once(self, coach: CoachClient) -> None:
-        """Contract 1: the same key and body gives the first 2xx answer again, executed once."""
+        """Contract 1: the same key and body returns the first 2xx response again, executed once."""
         ana = await coach.create_customer()
         block = await block_with(coach, ana, task())
         key = {"Idempotency-Key": "copy-1"}

@@ -194,8 +194,8 @@ async def test_item_moved_by_two_coaches_ends_in_one_block(coach: CoachClient) -
         replies = await asyncio.gather(move(coach, item, source, first, 0), move(other_coach, item, source, second, 0))
 
         assert sorted(reply.status for reply in replies) == [200, 409]
-        held = [block["_id"] for block in (first, second) if (await read(coach, block))["items"]]
-        assert held == [reply.json["_id"] for reply in replies if reply.status == 200]
+        holding = [block["_id"] for block in (first, second) if (await read(coach, block))["items"]]
+        assert holding == [reply.json["_id"] for reply in replies if reply.status == 200]
 
 
 async def test_item_logged_during_a_move_keeps_its_log(coach: CoachClient) -> None:

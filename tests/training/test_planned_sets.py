@@ -151,10 +151,10 @@ async def test_percentages_work_in_circuits_and_for_time(coach: CoachClient) -> 
     ana, squat, carry = await coach.create_customer(), await coach.create_exercise(), await coach.create_exercise("C")
     await set_max(coach, ana, squat, 100)
     await set_max(coach, ana, carry, 60)
-    held = {"type": "time_load", "minPlannedSeconds": 30, "loadPercent": 50}
+    timed = {"type": "time_load", "minPlannedSeconds": 30, "loadPercent": 50}
     circuit = {**circuit_of(squat, carry), "circuitExercises": [
         {"exerciseId": squat["_id"], "sets": [percent(60), percent(40, setKind="drop")]},
-        {"exerciseId": carry["_id"], "sets": [held]},
+        {"exerciseId": carry["_id"], "sets": [timed]},
     ]}  # fmt: skip
 
     block = await block_with(coach, ana, circuit)
@@ -182,7 +182,7 @@ async def test_answers_to_writes_have_the_load(coach: CoachClient) -> None:
 
 
 async def test_sets_can_be_sent_as_they_were_read(coach: CoachClient) -> None:
-    """The load that was computed on read is not stored: it follows the training maximum still."""
+    """The load that was computed on read is not stored: it still follows the training maximum."""
     ana, squat = await coach.create_customer(), await coach.create_exercise()
     await set_max(coach, ana, squat, 100)
     block = await block_with(coach, ana, exercise_of(squat, percent(50)))

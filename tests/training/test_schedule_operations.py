@@ -43,7 +43,7 @@ async def week_of(coach: CoachClient, customer: Json) -> list[Json]:
     return blocks
 
 
-# --- stories ---------------------------------------------------------------------------------------------------------
+# --- main tasks ------------------------------------------------------------------------------------------------------
 
 
 async def test_last_week_is_copied_with_more_load(coach: CoachClient) -> None:

@@ -71,7 +71,7 @@ class Calendars:
         self.coach, self.squat, self.bench = coach, squat, bench
 
     async def client_with(self, week: list[Json]) -> Json:
-        """A client with these blocks on the calendar, logged as they say."""
+        """A client with these blocks on the calendar, with their logs."""
         ana = await self.coach.create_customer()
         blocks = [
             {
@@ -199,7 +199,7 @@ def _without_log(plan: Json) -> Json:
 
 
 async def test_repeating_is_copying_one_week_after_another(calendars: Calendars) -> None:
-    """`repeat` and `progression` give what copying each new week to the next one gives."""
+    """`repeat` and `progression` have the same result as copying each new week to the next one."""
     coach = calendars.coach
     mondays = [MONDAY, "2026-03-09", "2026-03-16", "2026-03-23"]
     sundays = [SUNDAY, "2026-03-15", "2026-03-22", "2026-03-29"]

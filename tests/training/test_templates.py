@@ -1,4 +1,4 @@
-"""Workout templates: stored, list_names, changed, and put onto a calendar."""
+"""Workout templates: stored, listed, changed, and applied to a calendar."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Stories of the coach application."""
+"""The coach web application."""

@@ -10,7 +10,7 @@ from coaching_service.people.assistants import service as assistants
 from coaching_service.people.identities import service as identities
 from coaching_service.people.team import service as team
 from tests.conftest import PASSWORD
-from tests.support.assistants import let_in
+from tests.support.assistants import authorize_assistant
 from tests.support.client import CoachClient
 from tests.support.visitor import Visitor
 from tests.web.conftest import NewVisitor
@@ -30,7 +30,7 @@ async def test_password_change_ends_all_other_sessions(
     email = str(coach.ctx.caller.email)
     elsewhere = new_visitor()
     (await elsewhere.sign_in(email, PASSWORD)).ok()
-    await let_in(coach.ctx)
+    await authorize_assistant(coach.ctx)
     page = (await owner_page.get(YOU)).ok().says("Olga Owner", email)
 
     saved = await owner_page.submit(page, YOU, currentPassword=PASSWORD, password=FRESH)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from coaching_service.people.team import service as team
 from tests.conftest import PASSWORD
-from tests.support.assistants import let_in
+from tests.support.assistants import authorize_assistant
 from tests.support.client import MONDAY, CoachClient
 from tests.support.declared_world import make_world
 from tests.support.visitor import HtmlPage, Visitor
@@ -185,7 +185,7 @@ async def test_employee_sees_only_assigned_clients(
 async def test_assistant_is_disconnected(coach: CoachClient, owner_page: Visitor) -> None:
     here = "/app/settings/assistants"
     (await owner_page.get(here)).ok().says("No assistants connected", "http://coaching.test/mcp")
-    claude = await let_in(coach.ctx)
+    claude = await authorize_assistant(coach.ctx)
     name = claude.grant["clientName"]
     path = f"{here}/{claude.grant['_id']}/disconnect"
     assert path in (await owner_page.get(here)).says(name).links
@@ -322,7 +322,7 @@ async def test_team_is_listed_with_the_owner_first_then_by_time_added(
 
 async def test_assistants_are_listed_by_time_connected(coach: CoachClient, owner_page: Visitor) -> None:
     for name, connected_at in (("Second", "2026-01-02"), ("Third", "2026-01-03"), ("First", "2026-01-01")):
-        assistant = await let_in(coach.ctx, name)
+        assistant = await authorize_assistant(coach.ctx, name)
         await coach.ctx.db["assistantGrants"].update_one(
             {"_id": assistant.grant["_id"]}, {"$set": {"createdAt": datetime.fromisoformat(connected_at)}}
         )
@@ -334,7 +334,7 @@ async def test_assistants_are_listed_by_time_connected(coach: CoachClient, owner
 
 
 async def test_disconnecting_an_assistant_is_audited(coach: CoachClient, owner_page: Visitor) -> None:
-    assistant = await let_in(coach.ctx)
+    assistant = await authorize_assistant(coach.ctx)
     path = f"/app/settings/assistants/{assistant.grant['_id']}/disconnect"
 
     await owner_page.submit(await owner_page.get(path), path)

@@ -130,7 +130,7 @@ async def test_disconnected_sign_in_is_skipped_in_the_queue(coach: CoachClient, 
         with pytest.raises(asyncio.CancelledError):
             await trying
         await visitor.close()
-        await until(as_served.all_hung_up, "the service hears of it")
+        await until(as_served.all_disconnected, "the service notices it")
 
     left = {"method": "POST", "route": "/app/sign-in", "status": "499"}
     await until(

@@ -37,7 +37,7 @@ async def chromium() -> AsyncIterator[Browser]:
 def watch(context: BrowserContext, own: str, complaints: list[str]) -> None:
     """Record console errors, failed requests, requests to other hosts, and responses of status 400 and above."""
 
-    def said(message: Any) -> None:
+    def record_message(message: Any) -> None:
         if message.type in ("error", "warning"):
             complaints.append(f"console: {message.text}")
 
@@ -49,7 +49,7 @@ def watch(context: BrowserContext, own: str, complaints: list[str]) -> None:
         if not request.url.startswith(own):
             complaints.append(f"foreign: {request.url}")
 
-    context.on("console", said)
+    context.on("console", record_message)
     context.on("weberror", lambda error: complaints.append(f"script: {error.error}"))
     context.on("requestfailed", failed)
     context.on("request", confirmation)
