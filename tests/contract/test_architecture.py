@@ -61,7 +61,7 @@ def test_only_the_http_packages_import_aiohttp() -> None:
 def test_a_store_is_private_to_its_package() -> None:
     for module in MODULES:
         for name in imports(module):
-            if name.startswith("coaching_service.") and name.endswith(".store"):
+            if name.startswith("coaching_service.") and name.endswith((".store", "_store")):
                 owner = PACKAGE.joinpath(*name.split(".")[1:-1])
                 assert module.parent == owner, f"{path_of(module)} imports {name}"
 

@@ -8,7 +8,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import MAX_STRINGS
-from coaching_service.people.customers import service, store
+from coaching_service.people.customers import bulk_store, service, store
 from coaching_service.people.customers.events import CustomersDeleted
 from coaching_service.people.customers.models import CustomerFilter
 from coaching_service.people.customers.search import substring_filter
@@ -19,14 +19,14 @@ async def find_accessible(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, b
     scoped = ctx.caller.customers_scope == "assigned"
     return {
         customer["_id"]: not scoped or customer["customerRoleData"]["assignedTo"] == ctx.caller.id
-        for customer in await store.find_by_ids(ctx, ids)
+        for customer in await bulk_store.find_by_ids(ctx, ids)
     }
 
 
 async def list_names(ctx: Context, ids: list[ObjectId], limit: int) -> list[str]:
     """Return the full names of at most `limit` of `ids` in the coach's scope, in list order."""
     scope = {store.TRAINER: ctx.caller.id} if ctx.caller.customers_scope == "assigned" else {}
-    customers = await store.find_names(ctx, scope | {"_id": {"$in": ids}}, limit)
+    customers = await bulk_store.find_names(ctx, scope | {"_id": {"$in": ids}}, limit)
     return [service.full_name(customer) for customer in customers]
 
 
@@ -41,7 +41,7 @@ async def iterate_matching(ctx: Context, selection: CustomerFilter, batch_size: 
             return
         where |= condition
     last: ObjectId | None = None
-    while ids := await store.find_ids_after(ctx, where, last, batch_size):
+    while ids := await bulk_store.find_ids_after(ctx, where, last, batch_size):
         last = ids[-1]
         yield ids
 
@@ -49,31 +49,31 @@ async def iterate_matching(ctx: Context, selection: CustomerFilter, batch_size: 
 @transactional
 async def set_archived(ctx: Context, ids: list[ObjectId], *, archived: bool) -> None:
     """Archive or restore clients; those already archived or active are not changed."""
-    await store.set_many_archived(ctx, ids, archived=archived)
+    await bulk_store.set_many_archived(ctx, ids, archived=archived)
 
 
 async def add_groups(ctx: Context, ids: list[ObjectId], groups: list[str]) -> None:
     """Add clients to groups; those already in all of them are not changed."""
-    await store.add_groups(ctx, ids, groups)
+    await bulk_store.add_groups(ctx, ids, groups)
 
 
 async def find_over_group_limit(ctx: Context, ids: list[ObjectId], groups: list[str]) -> dict[ObjectId, str]:
     """Return those of `ids` that would be in more groups than allowed, each with the message of the failure."""
     message = f"groups must not hold more than {MAX_STRINGS} entries"
-    return dict.fromkeys(await store.find_over_group_limit(ctx, ids, groups, MAX_STRINGS), message)
+    return dict.fromkeys(await bulk_store.find_over_group_limit(ctx, ids, groups, MAX_STRINGS), message)
 
 
 async def remove_groups(ctx: Context, ids: list[ObjectId], groups: list[str]) -> None:
     """Remove clients from groups; those in none of them are not changed."""
-    await store.remove_groups(ctx, ids, groups)
+    await bulk_store.remove_groups(ctx, ids, groups)
 
 
 async def assign_trainer(ctx: Context, ids: list[ObjectId], coach_id: ObjectId | None) -> None:
     """Assign clients to a coach known to exist; None leaves them without a trainer."""
-    await store.set_trainer(ctx, ids, coach_id)
+    await bulk_store.set_trainer(ctx, ids, coach_id)
 
 
 @transactional
 async def erase(ctx: Context, ids: list[ObjectId]) -> None:
     """Delete clients and queue the erasure of the rest of their data."""
-    await ctx.publish(CustomersDeleted(await store.delete_many(ctx, ids)))
+    await ctx.publish(CustomersDeleted(await bulk_store.delete_many(ctx, ids)))

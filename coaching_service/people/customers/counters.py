@@ -6,11 +6,12 @@ It is spread over a few documents, so that concurrent transactions seldom write 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
-from coaching_service.people.customers.models import CustomerCount
+from coaching_service.people.customers.models import Customer, CustomerCount, NewCustomerDocument
 
 _SLOTS = 8
 
@@ -21,6 +22,17 @@ async def add(ctx: Context, *, active: int = 0, archived: int = 0) -> None:
     """Add to the numbers of active and archived clients, in the caller's transaction; negative numbers subtract."""
     if active or archived:
         await _counts.increment(ctx, {"slot": secrets.randbelow(_SLOTS)}, {"active": active, "archived": archived})
+
+
+async def count(ctx: Context, customers: Sequence[Customer | NewCustomerDocument], sign: int) -> None:
+    """Count clients who have been created (`sign` 1) or deleted (-1)."""
+    archived = sum(customer["customerRoleData"]["isArchived"] for customer in customers)
+    await add(ctx, active=sign * (len(customers) - archived), archived=sign * archived)
+
+
+async def count_archived(ctx: Context, change: int) -> None:
+    """Count clients who have been archived; negative: restored from the archive."""
+    await add(ctx, active=-change, archived=change)
 
 
 async def read(ctx: Context, *, archived: bool) -> int:

@@ -9,7 +9,7 @@ from coaching_service.core.auth.secrets import token_hash
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account import service as account
-from coaching_service.people.customers import store
+from coaching_service.people.customers import first_access_store
 from coaching_service.people.customers.models import Customer
 
 
@@ -31,7 +31,7 @@ def to_principal(
 
 async def load_principal(services: Services, company_id: ObjectId, customer_id: ObjectId) -> Principal | None:
     """Return a client as a principal; None if the client is deleted or archived, or the company is deleted."""
-    customer = await store.find_with_company(services, company_id, customer_id)
+    customer = await first_access_store.find_with_company(services, company_id, customer_id)
     if customer is None or customer["customerRoleData"]["isArchived"]:
         return None
     return to_principal(customer, account.to_company(customer["company"]), customer_id)
@@ -39,19 +39,19 @@ async def load_principal(services: Services, company_id: ObjectId, customer_id: 
 
 async def record_sign_in(ctx: Context, customer_id: ObjectId) -> None:
     """Record that a client has signed in: an action of the client, and `firstLoginDate` if it is the first time."""
-    await store.set_signed_in(ctx, customer_id)
+    await first_access_store.set_signed_in(ctx, customer_id)
 
 
 async def create_first_access_token(ctx: Context, customer_id: ObjectId) -> str:
     """Return a new first-access token for a client; the previous one becomes invalid."""
     token = str(uuid.uuid4())
-    await store.set_first_access_hash(ctx, customer_id, token_hash(token))
+    await first_access_store.set_first_access_hash(ctx, customer_id, token_hash(token))
     return token
 
 
 async def find_by_first_access_token(services: Services, token: str) -> Customer | None:
     """Return `_id`, `companyId`, `name` and `email` of the client with this first-access token, or None."""
-    return await store.find_by_first_access_hash(services, token_hash(token))
+    return await first_access_store.find_by_first_access_hash(services, token_hash(token))
 
 
 async def use_first_access_token(ctx: Context, customer_id: ObjectId, token: str, email: str) -> bool:
@@ -59,4 +59,4 @@ async def use_first_access_token(ctx: Context, customer_id: ObjectId, token: str
 
     A client without an e-mail address gets `email`.
     """
-    return await store.use_first_access_hash(ctx, customer_id, token_hash(token), email)
+    return await first_access_store.use_first_access_hash(ctx, customer_id, token_hash(token), email)

@@ -12,10 +12,9 @@ from coaching_service.core.database.documents import Document, Documents, Filter
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.account.models import Account
 from coaching_service.people.customers import counters
 from coaching_service.people.customers.models import Customer, GroupCount, NewCustomerDocument, ProfilePhoto
-from coaching_service.people.customers.search import search_fields, search_page
+from coaching_service.people.customers.search import search_page
 
 ARCHIVED = "customerRoleData.isArchived"
 GROUPS = "customerRoleData.groups"
@@ -23,12 +22,6 @@ TRAINER = "customerRoleData.assignedTo"
 ORDER = ("sortName", "sortSurname", "_id")
 # The periods, in days up to the client's today, for which compliance rates are stored.
 RATE_DAYS = (7, 30, 90)
-
-
-class CustomerWithCompany(Customer):
-    """A client with the company's document."""
-
-    company: Account
 
 
 def rate_field(days: int) -> str:
@@ -86,7 +79,7 @@ BY_RATE = {days: customers.indexes[6 + number].name for number, days in enumerat
 async def insert(ctx: Context, customer: NewCustomerDocument) -> Customer:
     """Store a new client and count it."""
     stored = await customers.insert(ctx, customer)
-    await _count(ctx, [stored], 1)
+    await counters.count(ctx, [stored], 1)
     return stored
 
 
@@ -115,7 +108,7 @@ async def set_archived(ctx: Context, customer_id: ObjectId, *, archived: bool) -
     """Archive or restore a client and count it; None if nothing changes or there is no such client."""
     customer = await customers.update(ctx, {"_id": customer_id, ARCHIVED: not archived}, {"$set": {ARCHIVED: archived}})
     if customer is not None:
-        await _count_archived(ctx, 1 if archived else -1)
+        await counters.count_archived(ctx, 1 if archived else -1)
     return customer
 
 
@@ -129,7 +122,7 @@ async def delete(ctx: Context, customer_id: ObjectId) -> bool:
     customer = await customers.delete(ctx, {"_id": customer_id})
     if customer is None:
         return False
-    await _count(ctx, [customer], -1)
+    await counters.count(ctx, [customer], -1)
     return True
 
 
@@ -250,13 +243,7 @@ def active_lookup_stage(fields: Sequence[str]) -> PipelineStage:
 async def insert_samples(ctx: Context, new: Sequence[NewCustomerDocument]) -> None:
     """Store new clients and count them, in the caller's transaction, without an entry in the change log."""
     await customers.insert_many(ctx, new, recorded=False)
-    archived = sum(customer["customerRoleData"]["isArchived"] for customer in new)
-    await counters.add(ctx, active=len(new) - archived, archived=archived)
-
-
-async def find_by_ids(ctx: Context, ids: Sequence[ObjectId]) -> list[Customer]:
-    """Return `_id` and trainer of those of `ids` that are the company's clients."""
-    return await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=(TRAINER,))
+    await counters.count(ctx, new, 1)
 
 
 async def find_ids_of_trainer(ctx: Context, coach_id: ObjectId) -> list[ObjectId]:
@@ -270,52 +257,6 @@ async def find_full_names(ctx: Context, ids: Sequence[ObjectId]) -> list[Custome
     return await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=("name", "surname"), hint=BY_ID)
 
 
-async def find_names(ctx: Context, where: Filter, limit: int) -> list[Customer]:
-    """Return name and surname of at most `limit` clients of `where`, a filter by `_id`, in list order."""
-    return await customers.find(ctx, where, sort=ORDER, limit=limit, fields=("name", "surname"), hint=BY_ID)
-
-
-async def find_ids_after(ctx: Context, where: Filter, last: ObjectId | None, limit: int) -> list[ObjectId]:
-    """Return the next identifiers after `last` of the clients of `where`, ascending."""
-    remaining = where | ({"_id": {"$gt": last}} if last is not None else {})
-    page = await customers.find(ctx, remaining, sort=("_id",), limit=limit, fields=("_id",), hint=BY_ID)
-    return [customer["_id"] for customer in page]
-
-
-async def set_many_archived(ctx: Context, ids: Sequence[ObjectId], *, archived: bool) -> None:
-    """Archive or restore those of `ids` that are not so already, and count them."""
-    where = {"_id": {"$in": list(ids)}, ARCHIVED: not archived}
-    changed = await customers.update_many(ctx, where, {"$set": {ARCHIVED: archived}})
-    await _count_archived(ctx, changed if archived else -changed)
-
-
-async def add_groups(ctx: Context, ids: Sequence[ObjectId], groups: list[str]) -> None:
-    """Add groups to those of `ids` that lack one of them."""
-    where = {"_id": {"$in": list(ids)}, GROUPS: {"$not": {"$all": groups}}}
-    await customers.update_many(ctx, where, {"$addToSet": {GROUPS: {"$each": groups}}})
-
-
-async def find_over_group_limit(
-    ctx: Context, ids: Sequence[ObjectId], groups: list[str], maximum: int
-) -> list[ObjectId]:
-    """Return those of `ids` that would be in more than `maximum` groups with `groups` added."""
-    size = {"$size": {"$setUnion": [f"${GROUPS}", {"$literal": groups}]}}
-    where = {"_id": {"$in": list(ids)}, "$expr": {"$gt": [size, maximum]}}
-    return [customer["_id"] for customer in await customers.find(ctx, where, fields=("_id",))]
-
-
-async def remove_groups(ctx: Context, ids: Sequence[ObjectId], groups: list[str]) -> None:
-    """Remove groups from those of `ids` that are in any of them."""
-    where = {"_id": {"$in": list(ids)}, GROUPS: {"$in": groups}}
-    await customers.update_many(ctx, where, {"$pullAll": {GROUPS: groups}})
-
-
-async def set_trainer(ctx: Context, ids: Sequence[ObjectId], coach_id: ObjectId | None) -> None:
-    """Assign those of `ids` that have another trainer to a coach; None: leave them without a trainer."""
-    where = {"_id": {"$in": list(ids)}, TRAINER: {"$ne": coach_id}}
-    await customers.update_many(ctx, where, {"$set": {TRAINER: coach_id}})
-
-
 async def unassign(ctx: Context, coach_id: ObjectId) -> None:
     """Leave a coach's clients without a trainer."""
     for archived in (False, True):
@@ -323,81 +264,11 @@ async def unassign(ctx: Context, coach_id: ObjectId) -> None:
         await customers.update_many(ctx, where, {"$set": {TRAINER: None}})
 
 
-async def delete_many(ctx: Context, ids: Sequence[ObjectId]) -> list[ObjectId]:
-    """Delete clients and count them; returns those that existed."""
-    existing = await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=(ARCHIVED,))
-    existing_ids = [customer["_id"] for customer in existing]
-    await customers.delete_many(ctx, {"_id": {"$in": existing_ids}})
-    await _count(ctx, existing, -1)
-    return existing_ids
-
-
 async def count_restored(ctx: Context, before: Customer, after: Customer) -> None:
     """Count a client who has been archived, or restored from the archive, between `before` and `after`."""
     archived = after["customerRoleData"]["isArchived"]
     if before["customerRoleData"]["isArchived"] != archived:
-        await _count_archived(ctx, 1 if archived else -1)
-
-
-async def _count(ctx: Context, changed: Sequence[Customer], sign: int) -> None:
-    archived = sum(customer["customerRoleData"]["isArchived"] for customer in changed)
-    await counters.add(ctx, active=sign * (len(changed) - archived), archived=sign * archived)
-
-
-async def _count_archived(ctx: Context, change: int) -> None:
-    await counters.add(ctx, active=-change, archived=change)
-
-
-# --- sign-in ---------------------------------------------------------------------------------------------------------
-
-
-async def find_with_company(
-    services: Services, company_id: ObjectId, customer_id: ObjectId
-) -> CustomerWithCompany | None:
-    """Return the fields of a client that a sign-in needs, with the `company`; None if either is deleted."""
-    stages: list[PipelineStage] = [
-        {"$match": {"companyId": company_id, "_id": customer_id}},
-        {"$project": {"name": 1, "email": 1, "companyId": 1, ARCHIVED: 1}},
-        {"$lookup": {"from": "companies", "localField": "companyId", "foreignField": "_id", "as": "company"}},
-        {"$unwind": "$company"},
-    ]
-    result: list[Any] = await customers.across_companies(services).aggregate(stages).to_list(1)
-    return result[0] if result else None
-
-
-async def find_by_first_access_hash(services: Services, token_hash: str) -> Customer | None:
-    """Return `_id`, `companyId`, `name` and `email` of the client with this first-access token, or None."""
-    where, fields = {"firstAccessHash": token_hash}, {"companyId": 1, "email": 1, "name": 1}
-    customer: Any = await customers.across_companies(services).find_one(where, fields)
-    return customer  # type: ignore[no-any-return]  # the driver's documents are untyped
-
-
-async def set_first_access_hash(ctx: Context, customer_id: ObjectId, token_hash: str) -> None:
-    """Replace a client's first-access token."""
-    await customers.set_derived(ctx, {"_id": customer_id}, {"$set": {"firstAccessHash": token_hash}})
-
-
-async def use_first_access_hash(ctx: Context, customer_id: ObjectId, token_hash: str, email: str) -> bool:
-    """Remove a first-access token; returns whether it existed. A client without an e-mail address gets `email`."""
-    where = {"_id": customer_id, "firstAccessHash": token_hash}
-    if not await customers.set_derived(ctx, where, {"$unset": {"firstAccessHash": ""}}):
-        return False
-
-    def add_email(customer: Customer) -> Mapping[str, object]:
-        if customer["email"] is not None:
-            return {}
-        return {"email": email, **search_fields(customer["name"], customer["surname"], email)}
-
-    await customers.rewrite(ctx, {"_id": customer_id}, add_email)
-    return True
-
-
-async def set_signed_in(ctx: Context, customer_id: ObjectId) -> None:
-    """Set the time of a client's latest action, and of the first sign-in unless it is set."""
-    at = now()
-    first = {"_id": customer_id, "customerRoleData.firstLoginDate": None}
-    await customers.set_derived(ctx, first, {"$set": {"customerRoleData.firstLoginDate": at}})
-    await customers.set_derived(ctx, {"_id": customer_id}, {"$set": {"lastActivityDate": at}})
+        await counters.count_archived(ctx, 1 if archived else -1)
 
 
 # --- derived fields --------------------------------------------------------------------------------------------------

@@ -1,0 +1,72 @@
+"""Changes to many clients at once, in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Filter
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.customers import counters
+from coaching_service.people.customers.models import Customer
+from coaching_service.people.customers.store import ARCHIVED, BY_ID, GROUPS, ORDER, TRAINER, customers
+
+
+async def find_by_ids(ctx: Context, ids: Sequence[ObjectId]) -> list[Customer]:
+    """Return `_id` and trainer of those of `ids` that are the company's clients."""
+    return await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=(TRAINER,))
+
+
+async def find_names(ctx: Context, where: Filter, limit: int) -> list[Customer]:
+    """Return name and surname of at most `limit` clients of `where`, a filter by `_id`, in list order."""
+    return await customers.find(ctx, where, sort=ORDER, limit=limit, fields=("name", "surname"), hint=BY_ID)
+
+
+async def find_ids_after(ctx: Context, where: Filter, last: ObjectId | None, limit: int) -> list[ObjectId]:
+    """Return the next identifiers after `last` of the clients of `where`, ascending."""
+    remaining = where | ({"_id": {"$gt": last}} if last is not None else {})
+    page = await customers.find(ctx, remaining, sort=("_id",), limit=limit, fields=("_id",), hint=BY_ID)
+    return [customer["_id"] for customer in page]
+
+
+async def set_many_archived(ctx: Context, ids: Sequence[ObjectId], *, archived: bool) -> None:
+    """Archive or restore those of `ids` that are not so already, and count them."""
+    where = {"_id": {"$in": list(ids)}, ARCHIVED: not archived}
+    changed = await customers.update_many(ctx, where, {"$set": {ARCHIVED: archived}})
+    await counters.count_archived(ctx, changed if archived else -changed)
+
+
+async def add_groups(ctx: Context, ids: Sequence[ObjectId], groups: list[str]) -> None:
+    """Add groups to those of `ids` that lack one of them."""
+    where = {"_id": {"$in": list(ids)}, GROUPS: {"$not": {"$all": groups}}}
+    await customers.update_many(ctx, where, {"$addToSet": {GROUPS: {"$each": groups}}})
+
+
+async def find_over_group_limit(
+    ctx: Context, ids: Sequence[ObjectId], groups: list[str], maximum: int
+) -> list[ObjectId]:
+    """Return those of `ids` that would be in more than `maximum` groups with `groups` added."""
+    size = {"$size": {"$setUnion": [f"${GROUPS}", {"$literal": groups}]}}
+    where = {"_id": {"$in": list(ids)}, "$expr": {"$gt": [size, maximum]}}
+    return [customer["_id"] for customer in await customers.find(ctx, where, fields=("_id",))]
+
+
+async def remove_groups(ctx: Context, ids: Sequence[ObjectId], groups: list[str]) -> None:
+    """Remove groups from those of `ids` that are in any of them."""
+    where = {"_id": {"$in": list(ids)}, GROUPS: {"$in": groups}}
+    await customers.update_many(ctx, where, {"$pullAll": {GROUPS: groups}})
+
+
+async def set_trainer(ctx: Context, ids: Sequence[ObjectId], coach_id: ObjectId | None) -> None:
+    """Assign those of `ids` that have another trainer to a coach; None: leave them without a trainer."""
+    where = {"_id": {"$in": list(ids)}, TRAINER: {"$ne": coach_id}}
+    await customers.update_many(ctx, where, {"$set": {TRAINER: coach_id}})
+
+
+async def delete_many(ctx: Context, ids: Sequence[ObjectId]) -> list[ObjectId]:
+    """Delete clients and count them; returns those that existed."""
+    existing = await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=(ARCHIVED,))
+    existing_ids = [customer["_id"] for customer in existing]
+    await customers.delete_many(ctx, {"_id": {"$in": existing_ids}})
+    await counters.count(ctx, existing, -1)
+    return existing_ids
