@@ -19,7 +19,7 @@ from coaching_service.progress.compliance.calculation import (
 )
 from coaching_service.progress.compliance.models import ClientCompliance
 from coaching_service.training.workouts import queries
-from coaching_service.training.workouts.models import ScheduledBlock
+from coaching_service.training.workouts.query_models import ScheduledBlock
 
 
 async def list_stored(

@@ -23,7 +23,7 @@ from coaching_service.progress.compliance.models import ClientFigures, ClientTim
 from coaching_service.progress.logs.events import ItemLogged
 from coaching_service.training.workouts import queries
 from coaching_service.training.workouts.events import CompletedWorkChanged, ScheduleChanged
-from coaching_service.training.workouts.models import ScheduledBlock
+from coaching_service.training.workouts.query_models import ScheduledBlock
 
 DEFAULT_DAYS, MAX_DAYS = 30, 3_700
 LONGEST_RATE_DAYS = 90

@@ -14,7 +14,7 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.exercise_history.models import SESSION, ProgressPoint
 from coaching_service.progress.exercise_history.service import estimate_of
-from coaching_service.training.workouts import models, queries
+from coaching_service.training.workouts import queries, query_models
 from coaching_service.training.workouts.training_load import best_set, round_total, volume_load, working_sets
 
 MAX_DAYS = 3_700
@@ -49,7 +49,9 @@ def _monday_of(day: str) -> str:
     return str(parsed - timedelta(days=parsed.weekday()))
 
 
-def _summarize(first_day: str, sessions: Sequence[models.ExerciseSession], exercise_id: ObjectId) -> ProgressPoint:
+def _summarize(
+    first_day: str, sessions: Sequence[query_models.ExerciseSession], exercise_id: ObjectId
+) -> ProgressPoint:
     done = [
         working_set
         for session in sessions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts.models import CustomerSet
+from coaching_service.training.workouts.set_models import CustomerSet
 
 SESSION, WEEK = "session", "week"
 

@@ -9,8 +9,8 @@ from coaching_service.core.pagination import Page, page_document, skip_of
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.exercise_history.models import ExerciseSession, OneRepMaxEstimate
-from coaching_service.training.workouts import models, queries
-from coaching_service.training.workouts.models import CustomerSet
+from coaching_service.training.workouts import queries, query_models
+from coaching_service.training.workouts.set_models import CustomerSet
 from coaching_service.training.workouts.training_load import (
     best_set,
     estimated_one_rep_max,
@@ -47,7 +47,7 @@ async def list_sessions(
     return page_document([_describe(block, exercise_id, load_unit) for block in blocks], total, page, size)
 
 
-def _describe(block: models.ExerciseSession, exercise_id: ObjectId, load_unit: str) -> ExerciseSession:
+def _describe(block: query_models.ExerciseSession, exercise_id: ObjectId, load_unit: str) -> ExerciseSession:
     items = block["items"]
     working = [
         working_set for item in items for trained_id, working_set in working_sets(item) if trained_id == exercise_id

@@ -14,7 +14,7 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.exercise_history import service
 from coaching_service.progress.exercise_history.models import ExerciseSession
-from coaching_service.training.workouts.models import CustomerSet
+from coaching_service.training.workouts.set_models import CustomerSet
 
 tools = Tools()
 

@@ -11,7 +11,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_requests.models import FormRequest
 from coaching_service.training.workouts import queries
-from coaching_service.training.workouts.models import PendingForm
+from coaching_service.training.workouts.query_models import PendingForm
 
 _ORDER = ("date", "_id", "items._id")
 # How far local time can be behind and ahead of UTC.

@@ -28,7 +28,6 @@ from coaching_service.training.workouts.models import (
     Block,
     BlockLog,
     CircuitItem,
-    CustomerSet,
     ItemLog,
     LoggedBlock,
     LogTexts,
@@ -36,6 +35,7 @@ from coaching_service.training.workouts.models import (
     WorkItem,
 )
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
+from coaching_service.training.workouts.set_models import CustomerSet
 
 _ACTIVITY_OF_ITEM: dict[str, ActivityType] = {"FORM": "form_submitted", "METRICS": "metric_recorded"}
 

@@ -6,7 +6,7 @@ from typing import Literal, NotRequired, TypedDict
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts.models import RecordType
+from coaching_service.training.workouts.totals_models import RecordType
 
 
 class _Record(Stored):

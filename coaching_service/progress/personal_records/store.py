@@ -11,7 +11,7 @@ from coaching_service.core.database.documents import Documents, Filter
 from coaching_service.core.database.recording import History
 from coaching_service.core.ids import ObjectId
 from coaching_service.progress.personal_records.models import LoggedRecord, NewRecord, RecordFields, StoredRecord
-from coaching_service.training.workouts.models import Best, RecordType
+from coaching_service.training.workouts.totals_models import Best, RecordType
 
 records = Documents[StoredRecord](
     "personalRecords",

@@ -19,7 +19,8 @@ from coaching_service.training.schedule.service import resolve_conflicts
 from coaching_service.training.workouts import block_batches, queries
 from coaching_service.training.workouts.block_batches import Batch
 from coaching_service.training.workouts.done_work import has_nothing_done, regular_blocks
-from coaching_service.training.workouts.models import AssignedBlocks, BlockPlan
+from coaching_service.training.workouts.models import BlockPlan
+from coaching_service.training.workouts.query_models import AssignedBlocks
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
 
 

@@ -18,9 +18,9 @@ from coaching_service.training.workouts.models import (
     ItemInput,
     ItemLog,
     MetricsFields,
-    PlannedSet,
     WorkItem,
 )
+from coaching_service.training.workouts.set_models import PlannedSet
 from coaching_service.training.workouts.set_schemas import present_set
 from coaching_service.training.workouts.training_load import (
     DERIVED_FIELDS,

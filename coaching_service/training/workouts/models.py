@@ -1,4 +1,4 @@
-"""Workout blocks and their items as they are sent, stored and read."""
+"""Workout blocks and their items as they are sent, stored and read; see also set_models and totals_models."""
 
 from __future__ import annotations
 
@@ -11,128 +11,10 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises.models import ExerciseName
 from coaching_service.library.forms.models import Question, QuestionInput
 from coaching_service.library.metric_sets.models import Metric
-from coaching_service.people.customers.models import Customer
+from coaching_service.training.workouts.set_models import CustomerSet, PlannedSet
+from coaching_service.training.workouts.totals_models import BlockTotals, ItemTally
 
 ItemType = Literal["EXERCISE", "CIRCUIT", "TASK", "FORM", "METRICS", "REMINDER"]
-SetType = Literal["reps_load", "reps", "time", "time_load", "distance"]
-SetKind = Literal["normal", "drop", "failure"]
-RecordType = Literal["heaviest_load", "most_reps", "estimated_1rm"]
-
-
-# --- sets ------------------------------------------------------------------------------------------------------------
-
-
-class VariableValue(TypedDict):
-    """The value of a variable: `exact` has `value`, `range` has `min` and `max`, which is null without an upper end."""
-
-    type: Literal["exact", "range"]
-    value: NotRequired[float]
-    min: NotRequired[float]
-    max: NotRequired[float | None]
-
-
-class SetVariable(TypedDict):
-    """One planned quantity of a set with its unit."""
-
-    key: str
-    unit: str
-    value: VariableValue
-
-
-class PlannedSet(TypedDict):
-    """A planned set; its `type` decides which of the optional quantities it has. `variables` is added on read.
-
-    Times are in seconds, distances in meters, loads in the company's unit. With `loadPercent` (of the client's training
-    maximum) `load` is stored as null and computed on read. Sets stored before they had `isAmrap`, `perSide`, `setKind`
-    and `loadPercent` get them on read.
-    """
-
-    index: int
-    type: SetType
-    rest: float | None
-    rpe: float | None
-    rir: float | None
-    tempo: str | None
-    isWarmup: bool
-    isAmrap: NotRequired[bool]
-    perSide: NotRequired[bool]
-    setKind: NotRequired[SetKind]
-    minPlannedReps: NotRequired[int | None]
-    maxPlannedReps: NotRequired[int | None]
-    load: NotRequired[float | None]
-    loadPercent: NotRequired[float | None]
-    minPlannedSeconds: NotRequired[float | None]
-    maxPlannedSeconds: NotRequired[float | None]
-    plannedMeters: NotRequired[float | None]
-    variables: NotRequired[tuple[SetVariable, ...]]
-
-
-class CustomerSet(TypedDict):
-    """A set as the client did it; `exerciseId` and `round` are null outside circuits."""
-
-    index: int
-    exerciseId: ObjectId | None
-    round: int | None
-    reps: int | None
-    load: float | None
-    seconds: float | None
-    meters: float | None
-    rpe: float | None
-    rir: float | None
-    isCompleted: bool
-
-
-# --- totals ----------------------------------------------------------------------------------------------------------
-
-
-class Totals(TypedDict):
-    """Totals of completed sets that are not warm-up; `volumeLoad` is the sum of reps x load."""
-
-    sets: int
-    reps: int
-    volumeLoad: float
-
-
-class ExerciseTotals(Totals):
-    """The totals of one exercise."""
-
-    exerciseId: ObjectId
-
-
-class ItemTally(Totals):
-    """The totals of an item, and of each of its exercises."""
-
-    exercises: list[ExerciseTotals]
-
-
-class Best(TypedDict):
-    """The best set of a client for an exercise and a type of record; `witemId` is the item it was logged with."""
-
-    value: float
-    reps: int | None
-    date: str
-    witemId: ObjectId
-
-
-class BlockBest(TypedDict):
-    """The best set of a block for an exercise and a type of record."""
-
-    kind: RecordType
-    value: float
-    reps: int | None
-    witemId: ObjectId
-
-
-class BlockExerciseTotals(ExerciseTotals):
-    """The totals of one exercise in a block, with its best sets."""
-
-    bests: list[BlockBest]
-
-
-class BlockTotals(Totals):
-    """The totals of a block, stored with it so that reports over years need not read its items."""
-
-    exercises: list[BlockExerciseTotals]
 
 
 # --- items -----------------------------------------------------------------------------------------------------------
@@ -368,23 +250,6 @@ class StoredBlock(BlockContent, Stored):
     """A stored block; `clientTexts` (private) has the names of the texts of its log that the client wrote."""
 
 
-class PendingItem(TypedDict):
-    """A scheduled form that is not answered: the fields of its item."""
-
-    _id: ObjectId
-    form: ItemForm
-
-
-class PendingForm(TypedDict):
-    """A scheduled form that is not answered, in the block `_id`, with the active client as `client`."""
-
-    _id: ObjectId
-    customerId: ObjectId
-    date: str
-    items: PendingItem
-    client: Customer
-
-
 class DayBlock(TypedDict):
     """A block of a day as operations on the schedule read it: when it is, and whether anything of it is done.
 
@@ -502,69 +367,3 @@ class LoggedBlock(TypedDict):
     sessionRpe: float | None
     comment: str | None
     clientTexts: NotRequired[list[str]]
-
-
-class ScheduledBlock(TypedDict):
-    """A scheduled block with the number of its items and of those completed."""
-
-    _id: ObjectId
-    customerId: ObjectId
-    date: str
-    name: str
-    isRest: bool
-    totalItems: int
-    completedItems: int
-
-
-class ExerciseSession(TypedDict):
-    """A block with the items that contain a certain exercise."""
-
-    _id: ObjectId
-    date: str
-    items: list[WorkItem]
-
-
-class LastSession(TypedDict):
-    """The latest session of the exercise `_id` before a date: its block with only the items that contain it."""
-
-    _id: ObjectId
-    session: ExerciseSession
-
-
-class DoneExercise(TypedDict):
-    """An exercise (`_id`) that a client did: in how many sessions, and the date of the latest."""
-
-    _id: ObjectId
-    lastDate: str
-    sessions: int
-
-
-class Session(Totals):
-    """A training session: a block with a working set, or with a completed item of a type without sets."""
-
-    date: str
-    sessionRpe: float | None
-    durationMinutes: float | None
-
-
-class ExerciseSum(Totals):
-    """The totals of an exercise (`_id`) over a period."""
-
-    _id: ObjectId
-
-
-class AssignedBlocks(TypedDict):
-    """The blocks of one assignment of a program (`_id`): their number, how many are completed, and their dates."""
-
-    _id: ObjectId
-    blocks: int
-    completedBlocks: int
-    firstDate: str
-    lastDate: str
-
-
-class ProgramDays(TypedDict):
-    """On how many days a program (`_id`) has a workout."""
-
-    _id: ObjectId
-    days: int

@@ -10,20 +10,19 @@ from coaching_service.core.database.documents import Filter
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers
-from coaching_service.training.workouts.models import (
+from coaching_service.training.workouts.models import DatedItem
+from coaching_service.training.workouts.query_models import (
     AssignedBlocks,
-    Best,
-    DatedItem,
     DoneExercise,
     ExerciseSession,
     ExerciseSum,
     LastSession,
     PendingForm,
-    RecordType,
     ScheduledBlock,
     Session,
 )
 from coaching_service.training.workouts.store import blocks
+from coaching_service.training.workouts.totals_models import Best, RecordType
 from coaching_service.training.workouts.training_load import TOTALS
 
 Stage = dict[str, Any]

@@ -10,8 +10,9 @@ from marshmallow import Schema, ValidationError, fields, validates_schema
 
 from coaching_service.core.validation import Boolean, Choice, Input, Integer, ListOf, Number, Output, Text
 from coaching_service.core.variants import Variant
-from coaching_service.training.workouts import models
 from coaching_service.training.workouts.loads import percent_of
+from coaching_service.training.workouts.set_models import PlannedSet, VariableValue
+from coaching_service.training.workouts.set_models import SetVariable as SetVariableFields
 
 MAX_SETS = 100
 MAX_REPS, MAX_SECONDS, MAX_METERS, MAX_LOAD = 100_000, 86_400, 10_000_000, 100_000
@@ -211,13 +212,13 @@ def planned_set_response() -> Variant:
     return Variant(_RESPONSE_SCHEMAS)
 
 
-def present_set(planned: models.PlannedSet, load_unit: str, training_max: float | None = None) -> models.PlannedSet:
+def present_set(planned: PlannedSet, load_unit: str, training_max: float | None = None) -> PlannedSet:
     """Return a planned set as it is read: with a computed load, and with its `variables`.
 
     `training_max` (in `load_unit`, `kg` or `lb`) is what `loadPercent` refers to; None if it is not known. The units of
     the variables are `count`, `load_unit`, `s`, `m` and `rpe`.
     """
-    presented = cast("models.PlannedSet", {**_DEFAULTS, **planned})
+    presented = cast("PlannedSet", {**_DEFAULTS, **planned})
     if presented["type"] in _LOADED_TYPES:
         percent = presented.setdefault("loadPercent", None)
         if percent is not None:
@@ -256,7 +257,7 @@ def _variables(
     rest: Any,
     rir: Any,
     rpe: Any,
-) -> tuple[models.SetVariable, ...]:
+) -> tuple[SetVariableFields, ...]:
     variables = (
         _amrap_variable(min_reps, max_reps) if is_amrap else _variable("reps", "count", min_reps, max_reps),
         _variable("load", load_unit, load),
@@ -269,17 +270,17 @@ def _variables(
     return tuple(variable for variable in variables if variable is not None)
 
 
-def _variable(key: str, unit: str, minimum: Any, maximum: Any = None) -> models.SetVariable | None:
+def _variable(key: str, unit: str, minimum: Any, maximum: Any = None) -> SetVariableFields | None:
     ends = [end for end in (minimum, maximum) if end is not None]
     if not ends:
         return None
-    value: models.VariableValue = {"type": "exact", "value": ends[0]}
+    value: VariableValue = {"type": "exact", "value": ends[0]}
     if ends[0] != ends[-1]:
         value = {"type": "range", "min": ends[0], "max": ends[1]}
     return {"key": key, "unit": unit, "value": value}
 
 
-def _amrap_variable(minimum: Any, maximum: Any) -> models.SetVariable | None:
+def _amrap_variable(minimum: Any, maximum: Any) -> SetVariableFields | None:
     """Return the repetitions of an AMRAP set: at least `minimum`, or `maximum` if only that is planned."""
     lowest = maximum if minimum is None else minimum
     if lowest is None:

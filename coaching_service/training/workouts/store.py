@@ -14,14 +14,8 @@ from coaching_service.core.events import EventType
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.done_work import SESSION_FIELDS
 from coaching_service.training.workouts.items import MAX_ITEMS, RECORDED_FIELDS
-from coaching_service.training.workouts.models import (
-    BlockContent,
-    BlockFields,
-    DayBlock,
-    ProgramDays,
-    StoredBlock,
-    WorkItem,
-)
+from coaching_service.training.workouts.models import BlockContent, BlockFields, DayBlock, StoredBlock, WorkItem
+from coaching_service.training.workouts.query_models import ProgramDays
 from coaching_service.training.workouts.training_load import summarize_block
 
 _EVENT_TYPES: dict[Action, EventType] = {

@@ -21,7 +21,8 @@ from coaching_service.core.validation import (
     Text,
 )
 from coaching_service.training.workouts.item_schemas import ScheduledTime
-from coaching_service.training.workouts.models import ItemInput, PlannedSet, ReminderFields, SetKind, TaskFields
+from coaching_service.training.workouts.models import ItemInput, ReminderFields, TaskFields
+from coaching_service.training.workouts.set_models import PlannedSet, SetKind
 from coaching_service.training.workouts.set_schemas import (
     MAX_LOAD,
     MAX_METERS,

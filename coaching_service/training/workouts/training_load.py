@@ -9,21 +9,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypedDict, cast
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts.models import (
+from coaching_service.training.workouts.models import CircuitExercise, DatedItem, ItemChange, WorkItem
+from coaching_service.training.workouts.set_models import CustomerSet, PlannedSet
+from coaching_service.training.workouts.totals_models import (
     Best,
     BlockBest,
     BlockExerciseTotals,
     BlockTotals,
-    CircuitExercise,
-    CustomerSet,
-    DatedItem,
     ExerciseTotals,
-    ItemChange,
     ItemTally,
-    PlannedSet,
     RecordType,
     Totals,
-    WorkItem,
 )
 
 DERIVED_FIELDS = ("exerciseIds", "doneExerciseIds", "tally", "isPendingForm")

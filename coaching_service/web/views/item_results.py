@@ -7,15 +7,8 @@ from datetime import datetime
 from typing import Any, TypedDict
 
 from coaching_service.training.workouts import items
-from coaching_service.training.workouts.models import (
-    CircuitItem,
-    CustomerSet,
-    ExerciseItem,
-    FormItem,
-    MetricsItem,
-    PlannedSet,
-    WorkItem,
-)
+from coaching_service.training.workouts.models import CircuitItem, ExerciseItem, FormItem, MetricsItem, WorkItem
+from coaching_service.training.workouts.set_models import CustomerSet, PlannedSet
 from coaching_service.web.views.item_descriptions import EFFORT_FIELDS, describe_set, format_number
 
 _NOT_COMPLETED = "not completed"

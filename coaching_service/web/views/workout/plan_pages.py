@@ -15,7 +15,8 @@ from coaching_service.core.validation import TEXT_LENGTH, Input, Integer, ListOf
 from coaching_service.training.workouts import item_service, items
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.item_schemas import ITEM_CHANGE, NewReminderFields, NewTaskFields
-from coaching_service.training.workouts.models import Block, CircuitItem, PlannedSet, WorkItem
+from coaching_service.training.workouts.models import Block, CircuitItem, WorkItem
+from coaching_service.training.workouts.set_models import PlannedSet
 from coaching_service.training.workouts.set_schemas import MAX_SETS
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.item_descriptions import describe_item, describe_sets

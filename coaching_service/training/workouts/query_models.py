@@ -1,0 +1,93 @@
+"""Results of the queries over scheduled and completed blocks."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.customers.models import Customer
+from coaching_service.training.workouts.models import ItemForm, WorkItem
+from coaching_service.training.workouts.totals_models import Totals
+
+
+class PendingItem(TypedDict):
+    """A scheduled form that is not answered: the fields of its item."""
+
+    _id: ObjectId
+    form: ItemForm
+
+
+class PendingForm(TypedDict):
+    """A scheduled form that is not answered, in the block `_id`, with the active client as `client`."""
+
+    _id: ObjectId
+    customerId: ObjectId
+    date: str
+    items: PendingItem
+    client: Customer
+
+
+class ScheduledBlock(TypedDict):
+    """A scheduled block with the number of its items and of those completed."""
+
+    _id: ObjectId
+    customerId: ObjectId
+    date: str
+    name: str
+    isRest: bool
+    totalItems: int
+    completedItems: int
+
+
+class ExerciseSession(TypedDict):
+    """A block with the items that contain a certain exercise."""
+
+    _id: ObjectId
+    date: str
+    items: list[WorkItem]
+
+
+class LastSession(TypedDict):
+    """The latest session of the exercise `_id` before a date: its block with only the items that contain it."""
+
+    _id: ObjectId
+    session: ExerciseSession
+
+
+class DoneExercise(TypedDict):
+    """An exercise (`_id`) that a client did: in how many sessions, and the date of the latest."""
+
+    _id: ObjectId
+    lastDate: str
+    sessions: int
+
+
+class Session(Totals):
+    """A training session: a block with a working set, or with a completed item of a type without sets."""
+
+    date: str
+    sessionRpe: float | None
+    durationMinutes: float | None
+
+
+class ExerciseSum(Totals):
+    """The totals of an exercise (`_id`) over a period."""
+
+    _id: ObjectId
+
+
+class AssignedBlocks(TypedDict):
+    """The blocks of one assignment of a program (`_id`): their number, how many are completed, and their dates."""
+
+    _id: ObjectId
+    blocks: int
+    completedBlocks: int
+    firstDate: str
+    lastDate: str
+
+
+class ProgramDays(TypedDict):
+    """On how many days a program (`_id`) has a workout."""
+
+    _id: ObjectId
+    days: int
