@@ -1,71 +1,19 @@
-"""Migrations: applied once and in order, resumable, and tested with data as the previous release stored it."""
+"""The steps of migrations, with data as the previous release stored it; how they run: test_migration_runs.py."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
-from datetime import datetime
-from pathlib import Path
 from typing import Any
 
-import pytest
-
-from coaching_service import features, runtime
+from coaching_service import features
 from coaching_service.core.database import migrations
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.documents import declared_collections
-from coaching_service.core.database.indexes import ensure_indexes
-from coaching_service.core.database.migrations import Step, find_pending, migrate
+from coaching_service.core.database.migrations import migrate
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.settings import Settings
-from tests.application.test_command_line import type_in
+from tests.support.release_0_1_0 import CREATED
 
 NAMES = [step.name for step in migrations.STEPS]
-CREATED = datetime.fromisoformat("2026-11-21T12:00:00")
-
-
-def customer_of_release_0_1_0(name: str) -> dict[str, Any]:
-    """A client as release 0.1.0 stored it."""
-    return {
-        "_id": ObjectId(),
-        "companyId": ObjectId(),
-        "name": name,
-        "surname": None,
-        "email": f"{name.lower()}@example.com",
-        "customerRoleData": {
-            "isArchived": False,
-            "groups": [],
-            "assignedTo": None,
-            "customerType": "REAL",
-            "complianceRate7d": None,
-            "complianceRate30d": None,
-            "complianceRate90d": None,
-            "complianceDate": None,
-            "lastWorkoutDate": None,
-            "firstLoginDate": None,
-        },
-        "createdAt": CREATED,
-        "updatedAt": CREATED,
-        "version": 3,
-    }
-
-
-def mail_of_release_0_1_0() -> dict[str, Any]:
-    """Queued mail as release 0.1.0 stored it."""
-    return {
-        "_id": ObjectId(),
-        "companyId": ObjectId(),
-        "about": None,
-        "kind": "send_mail",
-        "arguments": {"to": "ana@example.com", "subject": "Welcome", "text": "token=secret-token", "tries": 0},
-        "runAfter": CREATED,
-        "attempts": 0,
-        "lease": None,
-        "createdAt": CREATED,
-    }
-
-
 SQUAT, PRESS = ObjectId(), ObjectId()
 
 
@@ -84,26 +32,6 @@ def item_of_release_0_1_0(item_type: str, *trained: ObjectId) -> dict[str, Any]:
         "doneExerciseIds": [SQUAT] if item_type == "EXERCISE" else [],
         "tally": {"sets": len(trained), "exercises": [{"exerciseId": each, "sets": 1} for each in trained]},
     }
-
-
-@pytest.fixture(scope="module")
-async def own_services(settings: Settings) -> AsyncIterator[Services]:
-    """Services on a database of their own."""
-    own = settings.model_copy(update={"mongodb_database": f"{settings.mongodb_database}_migrations"})
-    async with runtime.open_services(own) as services:
-        yield services
-        await services.db.client.drop_database(own.mongodb_database)
-
-
-@pytest.fixture
-async def old_database(own_services: Services) -> Services:
-    """A database as release 0.1.0 left it."""
-    db = own_services.db
-    await db.client.drop_database(db.name)
-    await ensure_indexes(db, {name: each.indexes for name, each in declared_collections().items()})
-    await db["customers"].insert_many([customer_of_release_0_1_0(name) for name in ("Ana", "Bo")])
-    await db["jobs"].insert_one(mail_of_release_0_1_0())
-    return own_services
 
 
 async def test_steps_bring_old_documents_to_the_current_shape(old_database: Services, settings: Settings) -> None:
@@ -359,63 +287,3 @@ async def test_stored_links_to_pictures_of_exercises_become_files(old_database: 
     }
     assert await db["exercises"].find_one({"_id": exercise["_id"]}) == {**exercise, "media": [upload, other]}
     assert await db["exercises"].find_one({"_id": stranger["_id"]}) == stranger, "a file of another company"
-
-
-async def test_steps_are_applied_once(old_database: Services) -> None:
-    db = old_database.db
-    await migrate(db, old_database.vault)
-    await db["customers"].update_one({"name": "Ana"}, {"$set": {"customerRoleData.lastTrainedDate": "2026-11-22"}})
-    before = await db["customers"].find({}).to_list(None)
-    assert await migrate(db, old_database.vault) == []
-    for step in migrations.STEPS:
-        await step.apply(db, old_database.vault)
-    assert await db["customers"].find({}).to_list(None) == before
-
-
-async def test_interrupted_migration_continues_with_the_same_step(old_database: Services) -> None:
-    db = old_database.db
-    runs: list[int] = []
-
-    def step(number: int, *, fails: bool = False) -> Step:
-        async def apply(*_: object) -> None:
-            runs.append(number)
-            if fails and runs.count(number) == 1:
-                raise ZeroDivisionError
-
-        return Step(number, f"step {number}", apply)
-
-    steps = [step(103), step(101), step(102, fails=True)]
-    with pytest.raises(ZeroDivisionError):
-        await migrate(db, old_database.vault, steps)
-    assert [pending.number for pending in await find_pending(db, steps)] == [102, 103]
-    assert await migrate(db, old_database.vault, steps) == ["step 102", "step 103"]
-    assert runs == [101, 102, 102, 103]
-
-
-async def test_new_database_needs_no_migration(own_services: Services) -> None:
-    db = own_services.db
-    await db.client.drop_database(db.name)
-    await runtime.make_indexes(own_services)
-    assert await find_pending(db) == []
-
-
-async def test_existing_database_is_not_taken_for_a_new_one(old_database: Services) -> None:
-    await runtime.make_indexes(old_database)
-    assert await find_pending(old_database.db) == list(migrations.STEPS)
-
-
-def test_numbers_of_steps_are_consecutive() -> None:
-    assert [step.number for step in migrations.STEPS] == list(range(1, len(migrations.STEPS) + 1))
-    modules = {file.stem for file in Path(migrations.__file__).parent.glob("step_*.py")}
-    assert modules == {f"step_{step.number:04}_{step.name}" for step in migrations.STEPS}
-
-
-async def test_command_applies_pending_steps(old_database: Services, settings: Settings) -> None:
-    environment = {
-        "MONGODB_URI": str(settings.mongodb_uri),
-        "MONGODB_DATABASE": old_database.db.name,
-        "SECRET_KEYS": ",".join(settings.secret_keys),
-    }
-    first = await asyncio.to_thread(type_in, "migrate", **environment)
-    assert first.ok() == f"Applied: {', '.join(NAMES)}\n"
-    assert (await asyncio.to_thread(type_in, "migrate", **environment)).ok() == "No migration is pending\n"
