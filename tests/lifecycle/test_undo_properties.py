@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.support.client import CoachClient
-from tests.support.undoable import OPERATIONS, Company
+from tests.support.undoable_operations import OPERATIONS, Company
 
 EXAMPLES = int(os.environ.get("UNDO_EXAMPLES", "6"))
 MAX_OPERATIONS = 25
