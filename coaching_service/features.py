@@ -31,7 +31,8 @@ from coaching_service.people.own_profile import routes as own_profile
 from coaching_service.people.sessions import routes as sessions
 from coaching_service.people.sessions import service as sessions_service
 from coaching_service.people.team import routes as team
-from coaching_service.progress.compliance import renewal as compliance_renewal
+from coaching_service.progress.attention import renewal as figures_renewal
+from coaching_service.progress.attention import routes as attention
 from coaching_service.progress.compliance import routes as compliance
 from coaching_service.progress.compliance import tools as compliance_tools
 from coaching_service.progress.conversation import attachments as conversation_attachments
@@ -109,6 +110,7 @@ ROUTES: tuple[Routes, ...] = (
     workload.routes,
     compliance.routes,
     compliance.company_routes,
+    attention.routes,
     progress_photos.routes,
     nutrition_plans.routes,
     files.routes,
@@ -166,6 +168,7 @@ TAGS = (
     ("Files", "The files that the `...Url` fields link to."),
     ("Export", "All data of a client in one ZIP file."),
     ("Compliance", "How much of the scheduled training clients have completed."),
+    ("Attention", "Which clients need a coach, and why."),
 )
 
 STEPS: Steps = {
@@ -176,9 +179,10 @@ STEPS: Steps = {
     account_service.ERASE: erasure.erase_company,
     conversation_notifications.SEND: conversation_notifications.send_scheduled_mail,
     conversation_attachments.DISCARD: conversation_attachments.discard_unsent,
-    compliance_renewal.RENEW: compliance_renewal.renew_batch,
+    figures_renewal.RENEW: figures_renewal.renew_batch,
+    figures_renewal.MARK_ALL_DUE: figures_renewal.mark_all_due,
     orphans.COLLECT: orphans.collect_step,
     retention.REMOVE_OLD_PATCHES: retention.remove_old_patches,
 }
 # Jobs that are repeated indefinitely: the queue always has one of each.
-STANDING_JOBS = (compliance_renewal.RENEW, orphans.COLLECT, retention.REMOVE_OLD_PATCHES)
+STANDING_JOBS = (figures_renewal.RENEW, orphans.COLLECT, retention.REMOVE_OLD_PATCHES)

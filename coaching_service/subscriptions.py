@@ -6,6 +6,7 @@ from coaching_service.core.changes.undo import DocumentsRestored
 from coaching_service.core.events import EventBus
 from coaching_service.core.idempotency import ResponseReplayed
 from coaching_service.lifecycle.erasure import service as erasure
+from coaching_service.people.account.events import FigureSettingsChanged
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.customer_access import service as customer_access
@@ -14,6 +15,8 @@ from coaching_service.people.customers.events import CustomerCreated, CustomersD
 from coaching_service.people.identities.events import IdentityDisplaced
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.team.events import CoachRemoved, SignInEmailChanged
+from coaching_service.progress.attention import renewal
+from coaching_service.progress.attention import service as attention
 from coaching_service.progress.compliance import service as compliance
 from coaching_service.progress.conversation import notifications as message_mail
 from coaching_service.progress.conversation import service as conversation
@@ -44,7 +47,13 @@ def assemble() -> EventBus:
     events.subscribe(CompletedWorkChanged, personal_records.update_records, compliance.mark_figures_due)
     events.subscribe(RecordedItemsRescheduled, metrics.move_values, form_responses.move_responses)
     events.subscribe(ScheduleChanged, compliance.mark_figures_due)
-    events.subscribe(DocumentsRestored, follow_restored_workouts, customers.count_restored_customers)
+    events.subscribe(FigureSettingsChanged, renewal.queue_renewal_of_all)
+    events.subscribe(
+        DocumentsRestored,
+        follow_restored_workouts,
+        customers.count_restored_customers,
+        attention.mark_restored_due,
+    )
     events.subscribe(ItemLogged, compliance.update_stored_figures)
     events.subscribe(MessageCreated, message_mail.schedule_mail)
     events.subscribe(MessagesRead, message_mail.cancel_mail)

@@ -11,7 +11,11 @@ def local_date(moment: datetime, timezone: str) -> date:
     return moment.replace(tzinfo=UTC).astimezone(ZoneInfo(timezone)).date()
 
 
+def midnight(day: date, timezone: str) -> datetime:
+    """The time at which `day` begins in `timezone`: UTC without a time zone, as it is stored."""
+    return datetime.combine(day, time.min, ZoneInfo(timezone)).astimezone(UTC).replace(tzinfo=None)
+
+
 def next_midnight(day: date, timezone: str) -> datetime:
     """The time at which the day after `day` begins in `timezone`: UTC without a time zone, as it is stored."""
-    next_day = datetime.combine(day + timedelta(days=1), time.min, ZoneInfo(timezone))
-    return next_day.astimezone(UTC).replace(tzinfo=None)
+    return midnight(day + timedelta(days=1), timezone)

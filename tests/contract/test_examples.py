@@ -16,6 +16,9 @@ import coaching_service.core.http
 from coaching_service import features
 from coaching_service.core.http.openapi import response_examples
 from coaching_service.core.http.routes import Route, routes_of
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs.queue import Job
+from coaching_service.progress.attention.renewal import renew_batch
 from tests.conftest import PASSWORD, NewCompany
 from tests.contract.recorded import Examples
 from tests.contract.test_declared import call, fill_path
@@ -34,6 +37,8 @@ async def test_the_response_examples_are_real_responses(new_company: NewCompany,
     world = await make_world(coach)
     await train(coach, world)
     responses = await _sign_in_responses(anonymous, coach) | await _override_responses(coach)
+    await renew_batch(coach.ctx.services, Job(ObjectId(), {}, 1))
+    responses["listAttention"] = (await coach.get("/coach/attention")).ok()
     responses["listCompliance"] = (await coach.get("/coach/compliance", **{"from": MONDAY, "to": MONDAY})).ok()
     (await coach.get(f"/coach/changes/{world['changeId']}")).ok()  # once it is numbered, the lists are not empty
     for route in in_order(routes_of(features.ROUTES)):

@@ -7,7 +7,7 @@ from typing import Any
 from coaching_service import features
 from coaching_service.core.database import migrations
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.migrations import migrate
+from coaching_service.core.database.migrations import migrate, step_0012_attention
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.settings import Settings
@@ -68,6 +68,23 @@ async def test_sessions_follow_the_rule_of_working_sets(old_database: Services) 
     assert done_ids == {"warm-up only": [[]], "working set": [[SQUAT]], "circuit": [[PRESS]], "task": [[], []]}
     due = await db["customers"].count_documents({"figuresUntil": {"$lte": CREATED}})
     assert due == 2, "the figures of every client are computed again"
+
+
+async def test_companies_get_the_settings_of_attention_and_their_clients_are_due(old_database: Services) -> None:
+    """Contract 11: the settings have defaults; why clients need attention is computed by the renewal of figures."""
+    db = old_database.db
+    computed = {"score": 0, "reasons": [], "dismissed": []}
+    own = {"inactiveDays": 10, "complianceBelow": 50, "horizonDays": 1}
+    await db["companies"].insert_many([{"_id": 1, "companyId": 1}, {"_id": 2, "companyId": 2, "attention": own}])
+    await db["customers"].update_many({}, {"$set": {"figuresUntil": CREATED}})
+    await db["customers"].update_one({"name": "Bo"}, {"$set": {"attention": computed, "figuresUntil": CREATED}})
+
+    await step_0012_attention.apply(db, old_database.vault)
+
+    companies = await db["companies"].find({}).sort("_id", 1).to_list(None)
+    assert [each["attention"]["inactiveDays"] for each in companies] == [7, 10]
+    due = await db["customers"].find({"figuresUntil": {"$lt": CREATED}}).to_list(None)
+    assert [customer["name"] for customer in due] == ["Ana"]
 
 
 async def test_forms_without_an_answer_are_marked(old_database: Services) -> None:

@@ -63,6 +63,7 @@ def test_every_declared_event_has_a_subscriber() -> None:
             "CustomerCreated",
             "CustomersDeleted",
             "DocumentsRestored",
+            "FigureSettingsChanged",
             "IdentityDisplaced",
             "ItemLogged",
             "MessageCreated",

@@ -9,7 +9,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.store import customers as customer_documents
-from coaching_service.progress.compliance.renewal import renew_batch
+from coaching_service.progress.attention.renewal import renew_batch
 from tests.contract.test_queries import assert_efficient, profiling
 from tests.support.client import MONDAY, SUNDAY, TUESDAY, CoachClient
 from tests.support.training import Json, block_with, employee_key, log, task

@@ -12,8 +12,8 @@ from coaching_service import features
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain
-from coaching_service.progress.compliance import renewal
-from coaching_service.progress.compliance.renewal import RENEW, renew_batch
+from coaching_service.progress.attention import renewal
+from coaching_service.progress.attention.renewal import RENEW, renew_batch
 from tests.conftest import PASSWORD
 from tests.support.client import MONDAY, SUNDAY, TUESDAY, CoachClient
 from tests.support.results import WARM_UP, WORK, clear_log, completed_sets, read_compliance, read_progress, train

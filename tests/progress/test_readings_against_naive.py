@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job
-from coaching_service.progress.compliance.renewal import renew_batch
+from coaching_service.progress.attention.renewal import renew_batch
 from tests.conftest import NewCompany
 from tests.support import naive
 from tests.support.client import CoachClient

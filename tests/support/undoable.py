@@ -33,6 +33,7 @@ _DERIVED = {
     "complianceRate90d",
     "complianceDate",
     "lastTrainedDate",
+    "attention",
 }
 Operation = Callable[["Company", random.Random], Awaitable[Reply | None]]
 OPERATIONS: dict[str, Operation] = {}

@@ -14,6 +14,29 @@ class AccountNotifications(TypedDict):
     messages: bool
 
 
+class AttentionSettings(TypedDict):
+    """When clients need attention.
+
+    After `inactiveDays` days without a session, below `complianceBelow` percent of compliance in 30 days, and without a
+    workout in the next `horizonDays` days.
+    """
+
+    inactiveDays: int
+    complianceBelow: int
+    horizonDays: int
+
+
+DEFAULT_ATTENTION: AttentionSettings = {"inactiveDays": 7, "complianceBelow": 60, "horizonDays": 3}
+
+
+class AttentionSettingsChange(TypedDict, total=False):
+    """The settings of AttentionSettings to change."""
+
+    inactiveDays: int
+    complianceBelow: int
+    horizonDays: int
+
+
 class Account(Stored):
     """A stored company. `timezone` is an IANA name; `keepsLoads` (private): loads are stored in `loadUnit`."""
 
@@ -21,6 +44,7 @@ class Account(Stored):
     timezone: str
     loadUnit: Literal["kg", "lb"]
     notifications: AccountNotifications
+    attention: AttentionSettings
     keepsLoads: NotRequired[bool]
 
 
@@ -31,6 +55,7 @@ class AccountChange(TypedDict, total=False):
     timezone: str
     loadUnit: Literal["kg", "lb"]
     notifications: AccountNotifications
+    attention: AttentionSettingsChange
     version: int
 
 

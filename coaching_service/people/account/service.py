@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from coaching_service.core.auth.principal import Company
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import version_conflict
@@ -9,10 +11,12 @@ from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, Forbidden, NotFound
 from coaching_service.core.jobs import queue
 from coaching_service.people.account import store
+from coaching_service.people.account.events import FigureSettingsChanged
 from coaching_service.people.account.models import Account, AccountChange
 from coaching_service.people.identities import service as identities
 
 ERASE = "erase_company"
+_FIGURE_SETTINGS = ("timezone", "attention")
 
 
 async def create(ctx: Context) -> Account:
@@ -43,7 +47,8 @@ async def update(ctx: Context, change: AccountChange) -> Account:
 
     Raises Conflict if it has changed since `change["version"]`, or if `loadUnit` changes once any load is stored.
     """
-    fields = {name: value for name, value in change.items() if name != "version"}
+    fields: dict[str, object] = {name: value for name, value in change.items() if name not in ("version", "attention")}
+    fields |= {f"attention.{name}": value for name, value in change.get("attention", {}).items()}
     version = change.get("version")
     current = await read(ctx)
     if not fields:
@@ -51,10 +56,20 @@ async def update(ctx: Context, change: AccountChange) -> Account:
             raise version_conflict()
         return current
     changes_unit = change.get("loadUnit", current["loadUnit"]) != current["loadUnit"]
-    account = await store.update(ctx, fields, version, only_without_loads=changes_unit)
+    account = await _store(ctx, fields, version, only_without_loads=changes_unit)
     if account is None:
         await read(ctx)
         raise Conflict("loadUnit can no longer change: loads are stored in it", code="LOAD_UNIT_LOCKED")
+    return account
+
+
+@transactional
+async def _store(
+    ctx: Context, fields: Mapping[str, object], version: int | None, *, only_without_loads: bool
+) -> Account | None:
+    account = await store.update(ctx, fields, version, only_without_loads=only_without_loads)
+    if account is not None and any(name.partition(".")[0] in _FIGURE_SETTINGS for name in fields):
+        await ctx.publish(FigureSettingsChanged())
     return account
 
 

@@ -8,7 +8,7 @@ from coaching_service.core.auth.principal import Company
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
-from coaching_service.people.account.models import Account
+from coaching_service.people.account.models import DEFAULT_ATTENTION, Account
 
 companies = Documents[Account]("companies", (Index(()),), private=("companyId", "keepsLoads"))
 
@@ -16,9 +16,8 @@ companies = Documents[Account]("companies", (Index(()),), private=("companyId", 
 async def insert(ctx: Context, company: Company) -> Account:
     """Store the caller's new company."""
     fields = {"companyName": company.name, "timezone": company.timezone, "loadUnit": company.load_unit}
-    return await companies.insert(
-        ctx, {"_id": company.id, **fields, "notifications": {"messages": True}, "keepsLoads": False}
-    )
+    settings = {"notifications": {"messages": True}, "attention": DEFAULT_ATTENTION}
+    return await companies.insert(ctx, {"_id": company.id, **fields, **settings, "keepsLoads": False})
 
 
 async def find_own(ctx: Context) -> Account | None:

@@ -8,9 +8,10 @@ from typing import Any, Literal, cast
 
 from coaching_service.core.cursors import CursorPage, Position
 from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import PipelineStage
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service, store
-from coaching_service.people.customers.models import Customer, CustomerRate
+from coaching_service.people.customers.models import Attention, Customer, CustomerRate, ReasonType
 
 RateOrder = Literal["percentage", "name"]
 RateDays = Literal[7, 30, 90]
@@ -55,16 +56,64 @@ async def list_clients_by_name(
     return position.page(clients, limit, lambda customer: customer)
 
 
+async def list_attention(
+    ctx: Context,
+    *,
+    reasons: Sequence[ReasonType] = (),
+    groups: list[str] | None = None,
+    trainers: list[ObjectId | None] | None = None,
+    limit: int,
+    after: str | None = None,
+) -> CursorPage[Customer]:
+    """Return part of the active clients in the coach's scope that need attention, highest score first.
+
+    For any of `reasons`, in any of `groups`, of any of `trainers` (None among them: clients without a trainer). Each
+    has the fields of the attention list. Raises InvalidFields if `after` is not a cursor of this list with the same
+    filters.
+    """
+    where, _ = service.build_list_filter(ctx, archived=False, groups=groups, trainers=trainers)
+    if reasons:
+        where[store.REASON] = {"$in": sorted(set(reasons))}
+    filters = {"reason": sorted(set(reasons)), "groups": groups, "assignedTo": trainers}
+    position = Position(ctx, "attention", filters, store.BY_ATTENTION, after)
+    clients = await store.find_by_attention(ctx, where, position.condition(), limit=limit + 1)
+    return position.page(clients, limit, lambda customer: customer)
+
+
+async def read_for_attention(ctx: Context, customer_id: ObjectId) -> Customer:
+    """Return the fields of the attention list of a client. Raises NotFound, Forbidden as customers.get_visible."""
+    return await service.get_visible(ctx, customer_id, store.ATTENTION_FIELDS)
+
+
+async def read_states(ctx: Context, ids: Sequence[ObjectId], *stages: PipelineStage) -> list[Any]:
+    """Return `createdAt` and `attention` of clients, with what pipeline stages of other features add."""
+    return await store.find_states(ctx, ids, *stages)
+
+
 async def store_figures(
-    ctx: Context, figures: Mapping[ObjectId, Mapping[str, object]], valid_until: Mapping[ObjectId, datetime]
+    ctx: Context,
+    figures: Mapping[ObjectId, Mapping[str, object]],
+    valid_until: Mapping[ObjectId, datetime],
+    attention: Mapping[ObjectId, Attention] | None = None,
 ) -> None:
-    """Store figures (fields of customerRoleData) of clients, and until when they are valid (UTC), by client."""
-    await store.set_figures(ctx, figures, valid_until)
+    """Store figures (fields of customerRoleData) of clients, and until when they are valid (UTC), by client.
+
+    `attention`: why they need attention; without it, what is stored stays.
+    """
+    await store.set_figures(ctx, figures, valid_until, attention or {})
 
 
 async def mark_due(ctx: Context, customer_ids: Sequence[ObjectId]) -> None:
     """Mark the figures of clients as no longer valid, in the caller's transaction."""
     await store.mark_figures_due(ctx, customer_ids)
+
+
+async def mark_all_due(services: Services, company_id: ObjectId, last: ObjectId | None, limit: int) -> ObjectId | None:
+    """Mark the figures of a company's next `limit` clients after the client `last` as no longer valid.
+
+    Returns the last of them; None if there are none.
+    """
+    return await store.mark_figures_due_after(services, company_id, last, limit)
 
 
 async def list_due(services: Services, limit: int) -> list[Customer]:

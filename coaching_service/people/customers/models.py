@@ -37,6 +37,45 @@ class CustomerRoleData(TypedDict):
     firstLoginDate: datetime | None
 
 
+ReasonType = Literal[
+    "health_note",
+    "erasure_requested",
+    "unread_message",
+    "check_in_to_review",
+    "check_in_overdue",
+    "missed_workout",
+    "inactive",
+    "low_compliance",
+    "nothing_scheduled",
+    "program_ending",
+    "personal_record",
+]
+
+
+class Reason(TypedDict):
+    """Why a client needs attention: since when (UTC), and the number of occurrences, 1 for a state."""
+
+    type: ReasonType
+    since: datetime
+    count: int
+
+
+class Attention(TypedDict):
+    """Why a client needs attention, most important first; `dismissed` are the reasons that do not count in `score`."""
+
+    score: int
+    reasons: list[Reason]
+    dismissed: list[Reason]
+
+
+class DatedCount(TypedDict):
+    """How many of something a client (`_id`) has, and the time (UTC) of the newest."""
+
+    _id: ObjectId
+    count: int
+    newest: datetime
+
+
 class _ProfileFields(TypedDict):
     name: str
     surname: str | None
@@ -71,8 +110,9 @@ class Customer(_Profile):
 
     `lastActivityDate` is the time of the client's own latest action. The fields that may be missing are private:
     `sortName`, `sortSurname`, `search` and `suf` serve sorting and searching; `firstAccessHash` is the hash of an
-    unused first-access token; the derived figures are valid until `figuresUntil`; `scheduleChanges` is a counter that
-    makes concurrent changes of one client's schedule conflict; `notifications` is absent until the client changes it.
+    unused first-access token; the derived figures are valid until `figuresUntil`; `attention` is absent until it is
+    first computed with them; `scheduleChanges` is a counter that makes concurrent changes of one client's schedule
+    conflict; `notifications` is absent until the client changes it.
     """
 
     profilePhoto: ProfilePhoto | None
@@ -82,6 +122,7 @@ class Customer(_Profile):
     suf: NotRequired[list[str]]
     firstAccessHash: NotRequired[str]
     figuresUntil: NotRequired[datetime]
+    attention: NotRequired[Attention]
     scheduleChanges: NotRequired[int]
     notifications: NotRequired[Notifications]
 

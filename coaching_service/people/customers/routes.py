@@ -8,15 +8,14 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
-from coaching_service.core.errors import Conflict, NotFound, invalid_field
+from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.http.routes import MultipartBody, Routes, list_of
-from coaching_service.core.ids import ObjectId, parse_id
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.pagination import Page, page_of
 from coaching_service.core.validation import patch_of
 from coaching_service.people.customers import models, service
 from coaching_service.people.customers.schemas import (
-    NO_TRAINER,
     CreatedCustomer,
     Customer,
     CustomerDetails,
@@ -26,6 +25,7 @@ from coaching_service.people.customers.schemas import (
     NewCustomer,
     ProfilePhotoFields,
 )
+from coaching_service.people.customers.trainer_filter import parse_trainers
 
 routes = Routes("/coach/customers", tag="Customers")
 
@@ -43,21 +43,8 @@ async def list_customers(ctx: Context, query: dict[str, Any]) -> Page[models.Cus
         size=query["pageSize"],
         contains=query.get("contains", ""),
         groups=query.get("groups"),
-        trainers=_trainers(query.get("assignedTo")),
+        trainers=parse_trainers(query.get("assignedTo")),
     )
-
-
-def _trainers(values: list[str] | None) -> list[ObjectId | None] | None:
-    if values is None:
-        return None
-    return [None if value == NO_TRAINER else _identifier(value) for value in values]
-
-
-def _identifier(value: str) -> ObjectId:
-    if (identifier := parse_id(value)) is None:
-        message = "must be an identifier of 24 hexadecimal characters, or none"
-        raise invalid_field("assignedTo", message, code="INVALID_ID")
-    return identifier
 
 
 @routes.post(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from coaching_service.core.auth.secrets import token_hash
@@ -283,10 +283,23 @@ async def update(ctx: Context, customer_id: ObjectId, change: CustomerChange) ->
             fields |= search_fields(merged["name"], merged["surname"], merged["email"])
         return fields
 
-    customer = await store.rewrite(ctx, customer_id, changed_fields, change.get("version"))
+    return to_response(ctx, await _rewrite(ctx, customer_id, changed_fields, change))
+
+
+@transactional
+async def _rewrite(
+    ctx: Context,
+    customer_id: ObjectId,
+    mutate: Callable[[Customer], Mapping[str, object]],
+    change: CustomerChange | OwnDetails,
+) -> Customer:
+    """Set the fields that `mutate` returns, and return the client; its derived figures follow its time zone."""
+    customer = await store.rewrite(ctx, customer_id, mutate, change.get("version"))
     if customer is None:
         raise NotFound("customer")
-    return to_response(ctx, customer)
+    if "timezone" in change:
+        await store.mark_figures_due(ctx, [customer_id])
+    return customer
 
 
 @transactional
@@ -296,8 +309,7 @@ async def update_own(ctx: Context, change: OwnDetails) -> None:
     Raises NotFound if the client has been deleted, Conflict if it has changed since `change["version"]`.
     """
     fields = {name: value for name, value in change.items() if name != "version"}
-    if await store.rewrite(ctx, ctx.caller.id, lambda _: fields, change.get("version")) is None:
-        raise NotFound("customer")
+    await _rewrite(ctx, ctx.caller.id, lambda _: fields, change)
 
 
 @transactional

@@ -13,13 +13,18 @@ from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import counters
-from coaching_service.people.customers.models import Customer, GroupCount, NewCustomerDocument, ProfilePhoto
+from coaching_service.people.customers.models import Attention, Customer, GroupCount, NewCustomerDocument, ProfilePhoto
 from coaching_service.people.customers.search import search_page
 
 ARCHIVED = "customerRoleData.isArchived"
 GROUPS = "customerRoleData.groups"
 TRAINER = "customerRoleData.assignedTo"
 ORDER = ("sortName", "sortSurname", "_id")
+SCORE = "attention.score"
+REASON = "attention.reasons.type"
+ATTENTION_FIELDS = ("name", "surname", "profilePhoto", "customerRoleData", "attention")
+BY_ATTENTION = (f"-{SCORE}", "_id")
+_NEEDS_ATTENTION = ((SCORE, {"$gt": 0}),)
 # The periods, in days up to the client's today, for which compliance rates are stored.
 RATE_DAYS = (7, 30, 90)
 
@@ -48,6 +53,11 @@ customers = Documents[Customer](
         Index((GROUPS,)),
         Index(("_id",)),
         *(Index((ARCHIVED, rate_field(days), *ORDER)) for days in RATE_DAYS),
+        Index((ARCHIVED, *BY_ATTENTION)),
+        *(
+            Index((ARCHIVED, field, *BY_ATTENTION), partial_filter=_NEEDS_ATTENTION)
+            for field in (TRAINER, REASON, GROUPS)
+        ),
     ),
     private=(
         "sortName",
@@ -57,6 +67,7 @@ customers = Documents[Customer](
         "firstAccessHash",
         "scheduleChanges",
         "figuresUntil",
+        "attention",
         "notifications",
     ),
     client_field="_id",
@@ -71,6 +82,8 @@ customers = Documents[Customer](
 BY_ORDER, BY_SUFFIX, BY_GROUP, BY_TRAINER = (index.name for index in customers.indexes[:4])
 BY_ID = customers.indexes[5].name
 BY_RATE = {days: customers.indexes[6 + number].name for number, days in enumerate(RATE_DAYS)}
+_BY_SCORE = customers.indexes[9].name
+_BY_SCORE_OF = {field: customers.indexes[10 + number].name for number, field in enumerate((TRAINER, REASON, GROUPS))}
 
 
 # --- one client ------------------------------------------------------------------------------------------------------
@@ -211,6 +224,18 @@ async def find_by_name(
     return await customers.find(ctx, where, sort=ORDER, limit=limit, fields=fields, hint=hint)
 
 
+async def find_by_attention(ctx: Context, where: Filter, condition: Filter, *, limit: int) -> list[Customer]:
+    """Return at most `limit` clients of `where` that need attention, highest score first.
+
+    `condition` is that of a cursor. Each client has the fields of the attention list.
+    """
+    score = {SCORE: {"$gt": 0} | condition.get(SCORE, {})}
+    hint = next((index for field, index in _BY_SCORE_OF.items() if field in where), _BY_SCORE)
+    return await customers.find(
+        ctx, where | condition | score, sort=BY_ATTENTION, limit=limit, fields=ATTENTION_FIELDS, hint=hint
+    )
+
+
 def lookup_stage(customer_id: ObjectId, fields: Sequence[str]) -> PipelineStage:
     """Return the pipeline stage that adds `fields` of a client of the document's company as `client`, a list."""
     return {
@@ -305,12 +330,17 @@ async def extend_last_workout_date(ctx: Context, customer_id: ObjectId, day: str
 
 
 async def set_figures(
-    ctx: Context, figures: Mapping[ObjectId, Mapping[str, object]], valid_until: Mapping[ObjectId, datetime]
+    ctx: Context,
+    figures: Mapping[ObjectId, Mapping[str, object]],
+    valid_until: Mapping[ObjectId, datetime],
+    attention: Mapping[ObjectId, Attention],
 ) -> None:
-    """Set the derived figures of clients, and until when they are valid."""
+    """Set the derived figures of clients, until when they are valid, and why they need attention, where it is given."""
     changes: list[tuple[Filter, Document]] = []
     for customer_id, values in figures.items():
         fields = {f"customerRoleData.{name}": value for name, value in values.items()}
+        if customer_id in attention:
+            fields["attention"] = attention[customer_id]
         changes.append(({"_id": customer_id}, {"$set": {**fields, "figuresUntil": valid_until[customer_id]}}))
     await customers.set_derived_each(ctx, changes)
 
@@ -318,6 +348,29 @@ async def set_figures(
 async def mark_figures_due(ctx: Context, ids: Sequence[ObjectId]) -> None:
     """Make the derived figures of clients invalid from now on."""
     await customers.set_derived(ctx, {"_id": {"$in": list(ids)}}, {"$set": {"figuresUntil": now()}})
+
+
+async def mark_figures_due_after(
+    services: Services, company_id: ObjectId, last: ObjectId | None, limit: int
+) -> ObjectId | None:
+    """Make the derived figures of the next `limit` clients of a company after `last` invalid, by identifier.
+
+    Returns the identifier of the last of them; None if there are none.
+    """
+    where: Filter = {"companyId": company_id} | ({} if last is None else {"_id": {"$gt": last}})
+    collection = customers.across_companies(services)
+    cursor = collection.find(where, {"_id": 1}, limit=limit, hint=BY_ID).sort("_id", 1)
+    ids: list[ObjectId] = [client["_id"] async for client in cursor]
+    if not ids:
+        return None
+    await collection.update_many({"companyId": company_id, "_id": {"$in": ids}}, {"$set": {"figuresUntil": now()}})
+    return ids[-1]
+
+
+async def find_states(ctx: Context, ids: Sequence[ObjectId], *stages: PipelineStage) -> list[Any]:
+    """Return `createdAt` and `attention` of those of `ids` that are the company's clients, with what `stages` add."""
+    project = {"$project": {"createdAt": 1, "attention": 1}}
+    return await customers.aggregate(ctx, {"_id": {"$in": list(ids)}}, project, *stages, hint=BY_ID)
 
 
 async def list_with_due_figures(services: Services, limit: int) -> list[Customer]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.dates import next_midnight
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import derived_figures
@@ -19,7 +19,13 @@ from coaching_service.progress.compliance.calculation import (
     group_by_date,
     percentage,
 )
-from coaching_service.progress.compliance.models import ClientFigures, ClientTimezone, Compliance, ComplianceRates
+from coaching_service.progress.compliance.models import (
+    ClientFigures,
+    ClientTimezone,
+    Compliance,
+    ComplianceRates,
+    DayCompliance,
+)
 from coaching_service.progress.logs.events import ItemLogged
 from coaching_service.training.workouts import queries
 from coaching_service.training.workouts.events import CompletedWorkChanged, ScheduleChanged
@@ -60,29 +66,42 @@ async def read_compliance(
 async def compute_figures(ctx: Context, clients: Sequence[ClientTimezone]) -> dict[ObjectId, ClientFigures]:
     """Return, by client, the compliance rates for the 7, 30 and 90 days up to their today and the last trained date."""
     today_of = {client["_id"]: ctx.caller.today(client["timezone"]) for client in clients}
-    if not today_of:
-        return {}
-    start, end = _first_of_days(min(today_of.values()), LONGEST_RATE_DAYS), max(today_of.values())
-    blocks, *last_trained_dates = await gather_reads(
-        ctx,
-        _list_blocks(ctx, list(today_of), start, end),
-        *(queries.find_last_session_date(ctx, client) for client in today_of),
+    days_of, *last_trained_dates = await gather_reads(
+        ctx, load_days(ctx, today_of), *(queries.find_last_session_date(ctx, client) for client in today_of)
     )
-    blocks_of: dict[ObjectId, list[ScheduledBlock]] = {client: [] for client in today_of}
-    for block in blocks:
-        blocks_of[block["customerId"]].append(block)
     return {
-        client: {**_rates(blocks_of[client], today), "lastTrainedDate": last_trained_date}
+        client: {**compute_rates(days_of[client], today), "lastTrainedDate": last_trained_date}
         for (client, today), last_trained_date in zip(today_of.items(), last_trained_dates, strict=True)
     }
+
+
+async def load_days(
+    ctx: Context, today_of: Mapping[ObjectId, date], days_ahead: int = 0
+) -> dict[ObjectId, list[DayCompliance]]:
+    """Return, by client, the days on which anything is scheduled, in order.
+
+    From 90 days before the client's today, which is in `today_of`, to at least `days_ahead` days after it.
+    """
+    days_of: dict[ObjectId, list[DayCompliance]] = {}
+    if today_of:
+        start = _first_of_days(min(today_of.values()), LONGEST_RATE_DAYS)
+        end = date.fromordinal(min(date.max.toordinal(), max(today_of.values()).toordinal() + days_ahead))
+        blocks = await _list_blocks(ctx, list(today_of), start, end)
+        blocks_of: dict[ObjectId, list[ScheduledBlock]] = {client: [] for client in today_of}
+        for block in blocks:
+            blocks_of[block["customerId"]].append(block)
+        for client, blocks_of_client in blocks_of.items():
+            by_date = group_by_date(blocks_of_client)
+            days_of[client] = [describe_day(day, blocks_of_day) for day, blocks_of_day in by_date.items()]
+    return days_of
 
 
 async def _list_blocks(ctx: Context, customer_ids: Sequence[ObjectId], start: date, end: date) -> list[ScheduledBlock]:
     return await queries.find_scheduled_blocks(ctx, customer_ids, str(start), str(end))
 
 
-def _rates(blocks: Sequence[ScheduledBlock], today: date) -> ComplianceRates:
-    days = [describe_day(day, blocks_of_day) for day, blocks_of_day in group_by_date(blocks).items()]
+def compute_rates(days: Sequence[DayCompliance], today: date) -> ComplianceRates:
+    """Return the compliance rates for the 7, 30 and 90 days up to `today`, of which `days` are."""
 
     def rate(length: int) -> float | None:
         first = str(_first_of_days(today, length))
@@ -103,18 +122,11 @@ def _first_of_days(end: date, days: int) -> date:
     return date.fromordinal(max(1, end.toordinal() - days + 1))
 
 
-async def store_figures(ctx: Context, clients: Sequence[ClientTimezone]) -> None:
-    """Compute the figures of clients and store them for the lists; they are valid until the client's next midnight."""
-    figures = await compute_figures(ctx, clients)
-    timezones = {client["_id"]: client["timezone"] or ctx.caller.company.timezone for client in clients}
-    valid_until = {client: next_midnight(ctx.caller.today(zone), zone) for client, zone in timezones.items()}
-    await derived_figures.store_figures(ctx, figures, valid_until)
-
-
 async def update_stored_figures(ctx: Context, event: ItemLogged) -> None:
-    """Update the figures stored with the client of a log."""
+    """Update the figures stored with the client of a log; they stay due, for those that only the renewal computes."""
     customer = await customers.get_visible(ctx, event.customer_id, (*customers.SCOPE_FIELDS, "timezone"))
-    await store_figures(ctx, [{"_id": event.customer_id, "timezone": customer["timezone"]}])
+    figures = await compute_figures(ctx, [{"_id": event.customer_id, "timezone": customer["timezone"]}])
+    await derived_figures.store_figures(ctx, figures, dict.fromkeys(figures, now()))
 
 
 async def mark_figures_due(ctx: Context, event: ScheduleChanged | CompletedWorkChanged) -> None:

@@ -15,8 +15,10 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import Forbidden, NotFound
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.events import CustomersDeleted
+from coaching_service.people.customers.models import DatedCount
 from coaching_service.progress.conversation import attachments, store
 from coaching_service.progress.conversation.events import MessageCreated, MessagesRead
 from coaching_service.progress.conversation.models import (
@@ -103,6 +105,11 @@ async def read_conversation(ctx: Context, customer_id: ObjectId) -> Conversation
     }
 
 
+async def count_unread(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[DatedCount]:
+    """Return how many messages of clients the company has not read, for those who have any. Access is not checked."""
+    return await store.count_unread(ctx, customer_ids)
+
+
 def _last_message(
     ctx: Context, conversation: StoredConversation, messages: Mapping[ObjectId, StoredMessage]
 ) -> Message | None:
@@ -155,6 +162,7 @@ async def _send(
         },
     )
     await store.add_to_conversation(ctx, message, unread_by)
+    await _mark_attention_due(ctx, customer_id, unread_by)
     await ctx.publish(MessageCreated(customer_id, message["_id"], unread_by))
     return message
 
@@ -191,6 +199,7 @@ async def delete(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> N
     if conversation is not None and (side := stored.get("unreadBy")) is not None:
         remaining = conversation["unread"][side] - 1
         await store.set_unread(ctx, customer_id, side, remaining)
+        await _mark_attention_due(ctx, customer_id, side)
         if not remaining:
             await ctx.publish(MessagesRead(customer_id, side))
 
@@ -206,6 +215,7 @@ async def mark_read(ctx: Context, customer_id: ObjectId) -> Conversation:
     if ctx.caller.impersonated_by is None and await store.mark_read(ctx, customer_id, side):
         await customers.record_activity(ctx, customer_id)
         await store.set_unread(ctx, customer_id, side, 0)
+        await _mark_attention_due(ctx, customer_id, side)
         await ctx.publish(MessagesRead(customer_id, side))
     return await read_conversation(ctx, customer_id)
 
@@ -216,6 +226,12 @@ async def remove_conversations(ctx: Context, event: CustomersDeleted) -> None:
 
 
 # --- rules -----------------------------------------------------------------------------------------------------------
+
+
+async def _mark_attention_due(ctx: Context, customer_id: ObjectId, side: Side) -> None:
+    """Have it renewed why the client needs attention: the company's unread messages are a reason, the client's not."""
+    if side == "company":
+        await derived_figures.mark_due(ctx, [customer_id])
 
 
 def _own_side(ctx: Context) -> Side:

@@ -11,6 +11,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter, now
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.customers.models import DatedCount
 from coaching_service.progress.conversation.models import (
     AttachedFile,
     MailState,
@@ -99,6 +100,13 @@ async def mark_read(ctx: Context, customer_id: ObjectId, side: Side) -> int:
     """Mark every message that a side has not read as read now; returns how many."""
     change = {"$set": {"readAt": now()}, "$unset": {"unreadBy": ""}}
     return await messages.set_derived(ctx, {"customerId": customer_id, "unreadBy": side}, change)
+
+
+async def count_unread(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[DatedCount]:
+    """Return how many messages of clients the company has not read, for those who have any."""
+    where: Filter = {"customerId": {"$in": list(customer_ids)}, "unreadBy": "company"}
+    group = {"_id": "$customerId", "count": {"$sum": 1}, "newest": {"$max": "$createdAt"}}
+    return await messages.aggregate(ctx, where, {"$group": group}, hint=_BY_UNREAD)
 
 
 async def find_oldest_unread_time(ctx: Context, customer_id: ObjectId, side: Side) -> datetime | None:

@@ -12,7 +12,9 @@ from coaching_service.core.database.transactions import gather_reads, transactio
 from coaching_service.core.errors import FieldError, InvalidFields, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.forms.models import Question
+from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.models import DatedCount
 from coaching_service.progress.form_responses import store
 from coaching_service.progress.form_responses.answers import find_error, is_blank
 from coaching_service.progress.form_responses.models import FormResponse, ReceivedResponse, ReviewFields
@@ -159,6 +161,11 @@ async def list_received(
     return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
 
 
+async def count_not_reviewed(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[DatedCount]:
+    """Return how many responses of clients no coach has reviewed, for those who have any. Access is not checked."""
+    return await store.count_not_reviewed(ctx, customer_ids)
+
+
 @transactional
 async def set_reviewed(ctx: Context, response_id: ObjectId, *, reviewed: bool) -> ReceivedResponse:
     """Mark a response as reviewed by the caller, or as not reviewed; repeating changes nothing.
@@ -177,6 +184,7 @@ async def set_reviewed(ctx: Context, response_id: ObjectId, *, reviewed: bool) -
         response = await store.set_review(ctx, response, review)
         if response is None:
             raise NotFound("form response")
+        await derived_figures.mark_due(ctx, [customer["_id"]])
         if reviewed:
             data = {"responseId": response_id}
             ctx.changes.events.append(LoggedEvent("form.reviewed", customer["_id"], data, response_id))

@@ -10,6 +10,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter
 from coaching_service.core.database.recording import History
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.customers.models import DatedCount
 from coaching_service.progress.form_responses.models import FormResponse, ResponseFields, ReviewFields, StoredResponse
 
 INBOX_ORDER = ("-date", "-_id")
@@ -22,10 +23,12 @@ responses = Documents[StoredResponse](
         Index((*INBOX_ORDER, "customerId")),
         Index((*INBOX_ORDER, "customerId", "formId"), partial_filter=(("reviewedAt", {"$eq": None}),)),
         Index(("formId", *INBOX_ORDER)),
+        Index(("customerId", "updatedAt"), partial_filter=(("reviewedAt", {"$eq": None}),)),
     ),
     client_field="customerId",
     history=History("form_response"),
 )
+_NOT_REVIEWED = responses.indexes[5].name
 _RETURNED_FIELDS = (
     "formId",
     "formName",
@@ -84,6 +87,13 @@ async def find_inbox(
     if customer_ids is not None:
         where = {**where, "customerId": {"$in": list(customer_ids)}}
     return await responses.find(ctx, where, sort=INBOX_ORDER, limit=limit)
+
+
+async def count_not_reviewed(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[DatedCount]:
+    """Return how many responses of clients no coach has reviewed, for those who have any."""
+    where: Filter = {"customerId": {"$in": list(customer_ids)}, "reviewedAt": None}
+    group = {"_id": "$customerId", "count": {"$sum": 1}, "newest": {"$max": "$updatedAt"}}
+    return await responses.aggregate(ctx, where, {"$group": group}, hint=_NOT_REVIEWED)
 
 
 async def delete(ctx: Context, customer_id: ObjectId, item_id: ObjectId) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from html import unescape
 
 import nh3
@@ -12,7 +13,9 @@ from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.activity import service as activity
+from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.models import DatedCount
 from coaching_service.progress.notes import store
 from coaching_service.progress.notes.models import NewNote, Note, NoteAuthor, NoteChange
 
@@ -42,6 +45,8 @@ async def create(ctx: Context, customer_id: ObjectId, new: NewNote) -> Note:
     await customers.get_visible(ctx, customer_id)
     author: NoteAuthor = {"_id": ctx.caller.id, "name": ctx.caller.name}
     note = await store.insert(ctx, customer_id, author, {**new, "content": sanitise(new["content"])})
+    if note["isHealth"]:
+        await derived_figures.mark_due(ctx, [customer_id])
     await activity.record_event(ctx, "note_added", customer_id, note["_id"], **_feed_data(note))
     return note
 
@@ -59,6 +64,8 @@ async def update(ctx: Context, customer_id: ObjectId, note_id: ObjectId, change:
     note = await store.update(ctx, customer_id, note_id, fields, version)
     if note is None:
         raise NotFound("note")
+    if "isHealth" in fields:
+        await derived_figures.mark_due(ctx, [customer_id])
     await activity.correct_event(ctx, "note_added", customer_id, note_id, **_feed_data(note))
     return note
 
@@ -67,9 +74,17 @@ async def update(ctx: Context, customer_id: ObjectId, note_id: ObjectId, change:
 async def delete(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> None:
     """Delete a note and its entry in the activity feed. Raises NotFound if the client has no such note."""
     await customers.get_visible(ctx, customer_id)
-    if not await store.delete(ctx, customer_id, note_id):
+    note = await store.delete(ctx, customer_id, note_id)
+    if note is None:
         raise NotFound("note")
+    if note["isHealth"]:
+        await derived_figures.mark_due(ctx, [customer_id])
     await activity.remove_events(ctx, customer_id, note_id, "note_added")
+
+
+async def count_health_notes(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[DatedCount]:
+    """Return how many notes with the health flag clients have, for those who have any. Access is not checked."""
+    return await store.count_health_notes(ctx, customer_ids)
 
 
 def sanitise(html: str) -> str:

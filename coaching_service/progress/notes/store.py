@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.documents import Documents, Filter
 from coaching_service.core.database.recording import History
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.customers.models import DatedCount
 from coaching_service.progress.notes.models import NewNote, Note, NoteAuthor, NoteChange
 
 notes = Documents[Note](
-    "notes", (Index(("customerId", "-createdAt", "-_id")),), client_field="customerId", history=History("note")
+    "notes",
+    (
+        Index(("customerId", "-createdAt", "-_id")),
+        Index(("customerId", "createdAt"), partial_filter=(("isHealth", {"$eq": True}),)),
+    ),
+    client_field="customerId",
+    history=History("note"),
 )
+_HEALTH_NOTES = notes.indexes[1].name
 
 
 async def list_notes(ctx: Context, customer_id: ObjectId) -> list[Note]:
@@ -36,6 +46,13 @@ async def update(
     return await notes.rewrite(ctx, where, lambda _: fields, version=version)
 
 
-async def delete(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> bool:
-    """Delete a note; returns whether it existed."""
-    return await notes.delete(ctx, {"customerId": customer_id, "_id": note_id}) is not None
+async def delete(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> Note | None:
+    """Delete a note; returns it, or None if the client has no such note."""
+    return await notes.delete(ctx, {"customerId": customer_id, "_id": note_id})
+
+
+async def count_health_notes(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[DatedCount]:
+    """Return how many notes with the health flag clients have, for those who have any."""
+    where: Filter = {"customerId": {"$in": list(customer_ids)}, "isHealth": True}
+    group = {"_id": "$customerId", "count": {"$sum": 1}, "newest": {"$max": "$createdAt"}}
+    return await notes.aggregate(ctx, where, {"$group": group}, hint=_HEALTH_NOTES)

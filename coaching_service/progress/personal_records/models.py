@@ -65,6 +65,14 @@ class RecordChange(RecordFields):
     version: NotRequired[int | None]
 
 
+class DailyRecords(TypedDict):
+    """How many records a client achieved on a date."""
+
+    customerId: ObjectId
+    date: str
+    count: int
+
+
 class RecordEvent(TypedDict):
     """What the activity feed shows of a record."""
 

@@ -12,9 +12,11 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.account import service as account
 from coaching_service.people.activity import service as activity
+from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.personal_records import store
 from coaching_service.progress.personal_records.models import (
+    DailyRecords,
     LoggedRecord,
     NewRecord,
     PersonalRecord,
@@ -65,6 +67,7 @@ async def create(ctx: Context, customer_id: ObjectId, record: NewRecord) -> Pers
     await customers.lock(ctx, customer_id)
     named = await _add_name(ctx, await store.insert(ctx, customer_id, record, unit))
     await _update_estimate(ctx, customer_id, record["exerciseId"])
+    await derived_figures.mark_due(ctx, [customer_id])
     await activity.record_event(ctx, _EVENT, customer_id, named["_id"], **_feed_data(named))
     return named
 
@@ -84,6 +87,7 @@ async def update(ctx: Context, customer_id: ObjectId, record_id: ObjectId, chang
     if updated is None:
         raise NotFound("personal record")
     await _update_estimate(ctx, customer_id, record["exerciseId"])
+    await derived_figures.mark_due(ctx, [customer_id])
     named = await _add_name(ctx, updated)
     await activity.correct_event(ctx, _EVENT, customer_id, record_id, **_feed_data(named))
     return named
@@ -100,7 +104,13 @@ async def delete(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> No
     await customers.lock(ctx, customer_id)
     await store.delete(ctx, customer_id, record_id)
     await _update_estimate(ctx, customer_id, record["exerciseId"])
+    await derived_figures.mark_due(ctx, [customer_id])
     await activity.remove_events(ctx, customer_id, record_id, _EVENT)
+
+
+async def count_by_date(ctx: Context, customer_ids: Sequence[ObjectId], first: str, last: str) -> list[DailyRecords]:
+    """Return how many records clients achieved on each date from `first` to `last`, by date. Access is not checked."""
+    return await store.count_by_date(ctx, customer_ids, first, last)
 
 
 async def update_records(ctx: Context, event: CompletedWorkChanged) -> None:

@@ -7,19 +7,35 @@ from typing import cast
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Documents, Filter
+from coaching_service.core.database.documents import Documents, Filter, PipelineStage
 from coaching_service.core.database.recording import History
 from coaching_service.core.ids import ObjectId
-from coaching_service.progress.personal_records.models import LoggedRecord, NewRecord, RecordFields, StoredRecord
+from coaching_service.progress.personal_records.models import (
+    DailyRecords,
+    LoggedRecord,
+    NewRecord,
+    RecordFields,
+    StoredRecord,
+)
 from coaching_service.training.workouts.totals_models import Best, RecordType
 
 records = Documents[StoredRecord](
     "personalRecords",
-    (Index(("customerId", "exerciseId", "type", "-date", "_id")),),
+    (Index(("customerId", "exerciseId", "type", "-date", "_id")), Index(("customerId", "date"))),
     private=("companyId", "customerId"),
     client_field="customerId",
     history=History("personal_record", undo="derived"),
 )
+_BY_DATE = records.indexes[1].name
+
+
+async def count_by_date(ctx: Context, customer_ids: Sequence[ObjectId], first: str, last: str) -> list[DailyRecords]:
+    """Return how many records clients achieved on each date from `first` to `last` on which they achieved any."""
+    where: Filter = {"customerId": {"$in": list(customer_ids)}, "date": {"$gte": first, "$lte": last}}
+    group = {"_id": {"customerId": "$customerId", "date": "$date"}, "count": {"$sum": 1}}
+    fields = {"_id": 0, "customerId": "$_id.customerId", "date": "$_id.date", "count": 1}
+    stages: list[PipelineStage] = [{"$group": group}, {"$sort": {"_id.date": 1}}, {"$project": fields}]
+    return await records.aggregate(ctx, where, *stages, hint=_BY_DATE)
 
 
 async def list_records(ctx: Context, customer_id: ObjectId) -> list[StoredRecord]:

@@ -29,6 +29,19 @@ class StoredAssignment(AssignmentContent, Stored):
     """A stored assignment."""
 
 
+class _Dated(TypedDict):
+    date: str
+
+
+class AssignmentsEnd(TypedDict):
+    """The latest `endDate` of the `assignments` of a client (`_id`), and the last block that is left, if any."""
+
+    _id: ObjectId
+    endDate: str
+    assignments: list[ObjectId]
+    lastBlock: list[_Dated]
+
+
 class CalendarConflict(TypedDict):
     """A block that was on the calendar on a day to which a program is assigned."""
 

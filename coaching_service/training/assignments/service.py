@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.activity import service as activity
+from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.training.assignments import store
 from coaching_service.training.assignments.models import AssignmentResult, ClientProgram, Status, StoredAssignment
@@ -92,6 +93,7 @@ async def _store_assignment(ctx: Context, dated: DatedProgram, customer_id: Obje
             "endedDate": None,
         },
     )
+    await derived_figures.mark_due(ctx, [customer_id])
     await activity.record_event(
         *(ctx, "program_assigned", customer_id, assignment_id),
         programId=program["_id"],
@@ -150,6 +152,7 @@ async def end(ctx: Context, customer_id: ObjectId, assignment_id: ObjectId, *, r
         raise NotFound("program assignment")
     if assignment["endedDate"] is None:
         await store.set_ended(ctx, customer_id, assignment_id, today)
+        await derived_figures.mark_due(ctx, [customer_id])
     if not remove_upcoming:
         return 0
     owner = ClientCalendar(customer_id)
@@ -158,6 +161,15 @@ async def end(ctx: Context, customer_id: ObjectId, assignment_id: ObjectId, *, r
     removed = [block["_id"] for block in upcoming if has_nothing_done(block)]
     await block_batches.write(ctx, owner, Batch(removed=removed), [])
     return len(removed)
+
+
+async def find_last_dates(ctx: Context, customer_ids: Sequence[ObjectId]) -> dict[ObjectId, str]:
+    """Return, by client, the last date of the programs that are assigned and have not been ended by a coach.
+
+    It is the date of the last block that is left of them, as coaches may have moved or removed blocks.
+    """
+    ends = await store.find_ends(ctx, customer_ids, queries.last_assigned_block_stage(ctx))
+    return {end["_id"]: end["lastBlock"][0]["date"] if end["lastBlock"] else end["endDate"] for end in ends}
 
 
 async def _today(ctx: Context, customer_id: ObjectId) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.documents import Documents, Filter, PipelineStage
 from coaching_service.core.database.recording import History
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.assignments.models import AssignmentContent, StoredAssignment
+from coaching_service.training.assignments.models import AssignmentContent, AssignmentsEnd, StoredAssignment
 
 assignments = Documents[StoredAssignment](
     "programAssignments",
@@ -15,6 +17,7 @@ assignments = Documents[StoredAssignment](
     client_field="customerId",
     history=History("program_assignment"),
 )
+_BY_CLIENT = assignments.indexes[0].name
 
 
 async def insert(ctx: Context, assignment_id: ObjectId, assignment: AssignmentContent) -> None:
@@ -30,6 +33,13 @@ async def find_all(ctx: Context, customer_id: ObjectId) -> list[StoredAssignment
 async def find_one(ctx: Context, customer_id: ObjectId, assignment_id: ObjectId) -> StoredAssignment | None:
     """Return a client's assignment, or None."""
     return await assignments.find_one(ctx, {"customerId": customer_id, "_id": assignment_id})
+
+
+async def find_ends(ctx: Context, customer_ids: Sequence[ObjectId], *stages: PipelineStage) -> list[AssignmentsEnd]:
+    """Return the latest `endDate` of the assignments of clients that have not been ended, with what `stages` add."""
+    condition: Filter = {"customerId": {"$in": list(customer_ids)}, "endedDate": None}
+    group = {"_id": "$customerId", "endDate": {"$max": "$endDate"}, "assignments": {"$push": "$_id"}}
+    return await assignments.aggregate(ctx, condition, {"$group": group}, *stages, hint=_BY_CLIENT)
 
 
 async def set_ended(ctx: Context, customer_id: ObjectId, assignment_id: ObjectId, day: str) -> None:

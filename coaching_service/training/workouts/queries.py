@@ -18,6 +18,7 @@ from coaching_service.training.workouts.query_models import (
     ExerciseSum,
     LastSession,
     PendingForm,
+    PendingForms,
     ScheduledBlock,
     Session,
 )
@@ -199,6 +200,71 @@ async def find_last_session_date(ctx: Context, customer_id: ObjectId) -> str | N
     condition: Filter = {"customerId": customer_id, "date": {"$gt": ""}} | _IS_SESSION
     sessions = await blocks.find(ctx, condition, sort=("-date",), limit=1, fields=("date",), hint=_BY_DATE)
     return sessions[0]["date"] if sessions else None
+
+
+def last_session_stage(ctx: Context) -> Stage:
+    """Return the pipeline stage that adds the date of the latest session of a client, by `_id`.
+
+    It is added as `lastSession`: a list of one block with its `date`, or empty.
+    """
+    condition = blocks.read_filter(ctx, {"date": {"$gt": ""}} | _IS_SESSION)
+    pipeline: list[Stage] = [
+        {"$match": condition},
+        {"$sort": {"date": -1}},
+        {"$limit": 1},
+        {"$project": {"_id": 0, "date": 1}},
+    ]
+    return {
+        "$lookup": {
+            "from": blocks.name,
+            "localField": "_id",
+            "foreignField": "customerId",
+            "pipeline": pipeline,
+            "as": "lastSession",
+        }
+    }
+
+
+def last_assigned_block_stage(ctx: Context) -> Stage:
+    """Return the pipeline stage that adds the last date of the blocks of a client's assignments.
+
+    The document has the client as `_id` and the `assignments`. It is added as `lastBlock`: a list of one block with its
+    `date`, or empty.
+    """
+    of_assignments = {"$expr": {"$in": ["$assignmentId", "$$assignments"]}}
+    pipeline: list[Stage] = [
+        {"$match": blocks.read_filter(ctx, {"date": {"$gt": ""}} | of_assignments)},
+        {"$sort": {"date": -1}},
+        {"$limit": 1},
+        {"$project": {"_id": 0, "date": 1}},
+    ]
+    return {
+        "$lookup": {
+            "from": blocks.name,
+            "localField": "_id",
+            "foreignField": "customerId",
+            "let": {"assignments": "$assignments"},
+            "pipeline": pipeline,
+            "as": "lastBlock",
+        }
+    }
+
+
+async def count_pending_forms(
+    ctx: Context, customer_ids: Sequence[ObjectId], first: str, last: str
+) -> list[PendingForms]:
+    """Return how many forms without an answer clients have on each date from `first` to `last`, by date."""
+    pending = {"$filter": {"input": "$items", "cond": {"$eq": ["$$this.isPendingForm", True]}}}
+    condition: Filter = {
+        "customerId": {"$in": list(customer_ids)},
+        "date": {"$gte": first, "$lte": last},
+        "items.isPendingForm": True,
+    }
+    stages: list[Stage] = [
+        {"$sort": {"customerId": 1, "date": 1}},
+        {"$project": {"_id": 0, "customerId": 1, "date": 1, "count": {"$size": pending}}},
+    ]
+    return await blocks.aggregate(ctx, condition, *stages, hint=_BY_DATE)
 
 
 async def find_scheduled_blocks(

@@ -27,6 +27,14 @@ class PendingForm(TypedDict):
     client: Customer
 
 
+class PendingForms(TypedDict):
+    """The number of forms without an answer in a block of a client on a date."""
+
+    customerId: ObjectId
+    date: str
+    count: int
+
+
 class ScheduledBlock(TypedDict):
     """A scheduled block with the number of its items and of those completed."""
 

@@ -66,7 +66,17 @@ _HIDDEN = frozenset(
         *("clientTexts", "done", "doneExerciseIds", "exerciseIds", "position", "tally", "variables"),
         *("complianceDate", "complianceRate7d", "complianceRate30d", "complianceRate90d", "customerType", "role"),
         *("digest", "firstLoginDate", "lastActivityDate", "lastTrainedDate", "lastWorkoutDate", "author"),
-        *("figuresUntil", "scheduleChanges", "search", "sortName", "sortSurname", "suf", "unreadBy", "source"),
+        *(
+            "figuresUntil",
+            "attention",
+            "scheduleChanges",
+            "search",
+            "sortName",
+            "sortSurname",
+            "suf",
+            "unreadBy",
+            "source",
+        ),
     }
 )
 _UNITS = {"durationMinutes": "min", "seconds": "s", "meters": "m"}

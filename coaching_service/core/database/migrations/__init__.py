@@ -30,6 +30,7 @@ from coaching_service.core.database.migrations import (
     step_0009_exercise_uploads,
     step_0010_change_log,
     step_0011_pending_forms,
+    step_0012_attention,
 )
 
 COLLECTION = "migrations"
@@ -59,6 +60,7 @@ STEPS = (
     Step(9, "exercise_uploads", step_0009_exercise_uploads.apply),
     Step(10, "change_log", step_0010_change_log.apply),
     Step(11, "pending_forms", step_0011_pending_forms.apply),
+    Step(12, "attention", step_0012_attention.apply),
 )
 
 

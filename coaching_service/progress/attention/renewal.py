@@ -1,4 +1,4 @@
-"""The background job that renews the figures stored with clients: after a change of schedule, and once a local day."""
+"""The background jobs that renew the figures stored with clients: after a change, and once a local day."""
 
 from __future__ import annotations
 
@@ -10,19 +10,23 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
+from coaching_service.people.account.events import FigureSettingsChanged
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.team import service as team
-from coaching_service.progress.compliance import service as compliance
+from coaching_service.progress.attention import service as attention
 from coaching_service.progress.compliance.models import ClientTimezone
 
 RENEW = "renew_compliance"
+MARK_ALL_DUE = "mark_all_figures_due"
 _BATCH = 200
+_MARKED_BATCH = 1_000
 # The contract promises new figures within 10 seconds of a change.
 _PAUSE = timedelta(seconds=4)
 # Clients whose renewal fails are postponed, so that they do not block the others.
 _POSTPONEMENT = timedelta(hours=1)
-log = structlog.get_logger("coaching_service.compliance")
+log = structlog.get_logger("coaching_service.attention")
 
 
 async def renew_batch(services: Services, _: Job) -> RunAgain:
@@ -46,10 +50,23 @@ async def renew_batch(services: Services, _: Job) -> RunAgain:
 async def _renew(services: Services, company_id: ObjectId, clients: list[ClientTimezone]) -> bool:
     try:
         ctx = Context(services, await team.load_owner(services, company_id), interface="system")
-        await in_transaction(ctx, lambda tx: compliance.store_figures(tx, clients))
+        await in_transaction(ctx, lambda tx: attention.store_figures(tx, clients))
     except NotFound:  # the company is being erased
         return False
     except Exception:
         log.exception("figures of clients not renewed", company=str(company_id), clients=len(clients))
         return False
     return True
+
+
+async def queue_renewal_of_all(ctx: Context, _: FigureSettingsChanged) -> None:
+    """Have the figures of all clients of the company renewed, after a change of what they are computed with."""
+    await queue.enqueue(ctx, MARK_ALL_DUE, {"last": None})
+
+
+async def mark_all_due(services: Services, job: Job) -> RunAgain | None:
+    """Mark the figures of the next 1,000 clients of the job's company as due, so that `renew_batch` renews them."""
+    if job.company_id is None:
+        raise RuntimeError("the job names no company")
+    last = await derived_figures.mark_all_due(services, job.company_id, job.arguments["last"], _MARKED_BATCH)
+    return None if last is None else RunAgain(progress={"last": last})

@@ -1,0 +1,12 @@
+"""Domain events about the company."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from coaching_service.core.events import DomainEvent
+
+
+@dataclass(frozen=True)
+class FigureSettingsChanged(DomainEvent):
+    """The company's time zone, or its settings of attention, changed: figures stored with its clients follow them."""

@@ -1,0 +1,1 @@
+"""Which clients need a coach, and why."""

@@ -1,0 +1,139 @@
+"""The clients that need attention: found when their figures are renewed, listed, and dismissed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from coaching_service.core.changes.undo import DocumentsRestored
+from coaching_service.core.cursors import CursorPage
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import transactional
+from coaching_service.core.dates import next_midnight
+from coaching_service.core.errors import Conflict
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.links import file_url
+from coaching_service.people.account import service as account
+from coaching_service.people.customers import derived_figures
+from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.models import Attention, Customer, ReasonType
+from coaching_service.progress.attention import store
+from coaching_service.progress.attention.loading import LoadedClient, load_clients
+from coaching_service.progress.attention.models import (
+    AttentionCustomer,
+    AttentionEntry,
+    DismissalFields,
+    NewDismissal,
+)
+from coaching_service.progress.attention.reasons import find_reasons, summarize
+from coaching_service.progress.compliance.models import ClientFigures, ClientTimezone
+
+_NOTHING: Attention = {"score": 0, "reasons": [], "dismissed": []}
+
+
+# --- the list --------------------------------------------------------------------------------------------------------
+
+
+async def list_attention(
+    ctx: Context,
+    *,
+    reasons: Sequence[ReasonType] = (),
+    groups: list[str] | None = None,
+    trainers: list[ObjectId | None] | None = None,
+    limit: int,
+    after: str | None = None,
+) -> CursorPage[AttentionEntry]:
+    """Return part of the active clients in the coach's scope that need attention, highest score first.
+
+    With `reasons`: clients with one of them, all of whose reasons are listed; in any of `groups`, of any of `trainers`
+    (None among them: clients without a trainer). Raises InvalidFields if `after` is not a cursor of this list with the
+    same filters.
+    """
+    part = await derived_figures.list_attention(
+        ctx, reasons=reasons, groups=groups, trainers=trainers, limit=limit, after=after
+    )
+    docs = [_present(ctx, client) for client in part["docs"]]
+    return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
+
+
+def _present(ctx: Context, customer: Customer) -> AttentionEntry:
+    photo, role = customer["profilePhoto"], customer["customerRoleData"]
+    attention = customer.get("attention", _NOTHING)
+    shown: AttentionCustomer = {
+        "_id": customer["_id"],
+        "name": customer["name"],
+        "surname": customer["surname"],
+        "profilePhotoUrl": file_url(ctx.services, photo["fileId"]) if photo else None,
+        "groups": role["groups"],
+        "assignedTo": role["assignedTo"],
+        "lastTrainedDate": role["lastTrainedDate"],
+        "complianceRate7d": role["complianceRate7d"],
+    }
+    return {"customer": shown, "score": attention["score"], "reasons": attention["reasons"]}
+
+
+@transactional
+async def dismiss(ctx: Context, customer_id: ObjectId, dismissal: NewDismissal) -> AttentionEntry:
+    """Dismiss a reason of a client for the whole company, and return the client with the reasons that are left.
+
+    Until the date `until`, local to the client, on which it counts again; without one, or if this is earlier, until
+    something new happens: until the `since` of the reason is later. A date that is not in the future ends an earlier
+    dismissal. The reasons are computed again first. Raises Conflict if the reason does not apply to the client,
+    NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
+    """
+    customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
+    await customers.lock(ctx, customer_id)
+    settings = (await account.read(ctx))["attention"]
+    timezones = _timezones(ctx, [{"_id": customer_id, "timezone": customer["timezone"]}])
+    loaded = (await load_clients(ctx, timezones, settings))[customer_id]
+    reason_type, reasons = dismissal["reason"], find_reasons(loaded.state, settings)
+    since = next((reason["since"] for reason in reasons if reason["type"] == reason_type), None)
+    if since is None:
+        raise Conflict("The client does not need attention for this reason", code="REASON_NOT_PRESENT")
+    fields: DismissalFields = {"until": dismissal.get("until"), "since": since}
+    await store.set_dismissal(ctx, customer_id, reason_type, fields)
+    dismissed = replace(loaded, dismissals={**loaded.dismissals, reason_type: fields})
+    await _store(
+        ctx, {customer_id: dismissed}, {customer_id: summarize(reasons, dismissed.dismissals, loaded.state.today)}
+    )
+    return _present(ctx, await derived_figures.read_for_attention(ctx, customer_id))
+
+
+# --- renewal ---------------------------------------------------------------------------------------------------------
+
+
+async def store_figures(ctx: Context, clients: Sequence[ClientTimezone]) -> None:
+    """Compute the figures of clients and why they need attention, and store both for the lists.
+
+    They are valid until the client's next midnight. The number of queries does not depend on the number of clients.
+    """
+    settings = (await account.read(ctx))["attention"]
+    loaded = await load_clients(ctx, _timezones(ctx, clients), settings)
+    attention = {
+        client: summarize(find_reasons(each.state, settings), each.dismissals, each.state.today)
+        for client, each in loaded.items()
+    }
+    await _store(ctx, loaded, attention)
+
+
+async def _store(
+    ctx: Context, loaded: Mapping[ObjectId, LoadedClient], attention: Mapping[ObjectId, Attention]
+) -> None:
+    figures: dict[ObjectId, ClientFigures] = {}
+    valid_until: dict[ObjectId, datetime] = {}
+    for client, each in loaded.items():
+        figures[client] = each.figures
+        valid_until[client] = next_midnight(each.state.today, each.state.timezone)
+    await derived_figures.store_figures(ctx, figures, valid_until, attention)
+
+
+def _timezones(ctx: Context, clients: Sequence[ClientTimezone]) -> dict[ObjectId, str]:
+    return {client["_id"]: client["timezone"] or ctx.caller.company.timezone for client in clients}
+
+
+async def mark_restored_due(ctx: Context, event: DocumentsRestored) -> None:
+    """Have the figures and reasons of the clients renewed whose documents an undo has restored."""
+    documents = [document.after or document.before or {} for document in event.documents]
+    if client_ids := {document["customerId"] for document in documents if document.get("customerId")}:
+        await derived_figures.mark_due(ctx, sorted(client_ids))
