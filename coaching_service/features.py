@@ -33,6 +33,8 @@ from coaching_service.people.sessions import service as sessions_service
 from coaching_service.people.team import routes as team
 from coaching_service.progress.attention import renewal as figures_renewal
 from coaching_service.progress.attention import routes as attention
+from coaching_service.progress.check_ins import routes as check_ins
+from coaching_service.progress.check_ins import scheduling as check_in_scheduling
 from coaching_service.progress.compliance import routes as compliance
 from coaching_service.progress.compliance import tools as compliance_tools
 from coaching_service.progress.conversation import attachments as conversation_attachments
@@ -97,6 +99,7 @@ ROUTES: tuple[Routes, ...] = (
     form_responses.routes,
     form_responses.inbox_routes,
     form_requests.routes,
+    check_ins.routes,
     notes.routes,
     conversation.routes,
     conversation.inbox_routes,
@@ -155,6 +158,7 @@ TAGS = (
     ("Metric sets", "The metrics that the company measures, and their units."),
     ("Metrics", "The metric sets assigned to a client, and the recorded values."),
     ("Form responses", "The answers of clients to forms."),
+    ("Check-ins", "Forms, metric sets and tasks that are scheduled for a client again and again."),
     ("Notes", "Notes of coaches about a client."),
     ("Messages", "The conversation of a client with the coaches, and comments on workouts."),
     ("Activity", "The activity feed of a client, newest first."),
@@ -181,8 +185,14 @@ STEPS: Steps = {
     conversation_attachments.DISCARD: conversation_attachments.discard_unsent,
     figures_renewal.RENEW: figures_renewal.renew_batch,
     figures_renewal.MARK_ALL_DUE: figures_renewal.mark_all_due,
+    check_in_scheduling.SCHEDULE: check_in_scheduling.schedule_batch,
     orphans.COLLECT: orphans.collect_step,
     retention.REMOVE_OLD_PATCHES: retention.remove_old_patches,
 }
 # Jobs that are repeated indefinitely: the queue always has one of each.
-STANDING_JOBS = (figures_renewal.RENEW, orphans.COLLECT, retention.REMOVE_OLD_PATCHES)
+STANDING_JOBS = (
+    figures_renewal.RENEW,
+    check_in_scheduling.SCHEDULE,
+    orphans.COLLECT,
+    retention.REMOVE_OLD_PATCHES,
+)

@@ -17,6 +17,7 @@ from coaching_service.people.sessions import service as sessions
 from coaching_service.people.team.events import CoachRemoved, SignInEmailChanged
 from coaching_service.progress.attention import renewal
 from coaching_service.progress.attention import service as attention
+from coaching_service.progress.check_ins import service as check_ins
 from coaching_service.progress.compliance import service as compliance
 from coaching_service.progress.conversation import notifications as message_mail
 from coaching_service.progress.conversation import service as conversation
@@ -53,6 +54,7 @@ def assemble() -> EventBus:
         follow_restored_workouts,
         customers.count_restored_customers,
         attention.mark_restored_due,
+        check_ins.follow_restored_check_ins,
     )
     events.subscribe(ItemLogged, compliance.update_stored_figures)
     events.subscribe(MessageCreated, message_mail.schedule_mail)

@@ -73,6 +73,8 @@ async def make_world(coach: CoachClient) -> World:
     template = (await coach.post("/coach/workout-templates", {"name": "Short"})).ok(201)
     asked = {"type": "FORM", "form": {"formId": form["_id"]}}
     check_in = (await coach.post(path, asked)).ok(201)
+    weekly = {"formId": form["_id"], "weekday": 7, "startDate": "2026-03-02"}
+    recurring = (await coach.post(f"{client}/check-ins", weekly)).ok(201)
     answers = [{"questionId": form["questions"][0]["_id"], "value": "Yes"}]
     (await coach.put(f"{path}/{check_in['_id']}/log", {"isCompleted": True, "answers": answers})).ok()
     response = (await coach.get("/coach/form-responses", customerId=customer["_id"])).ok()["docs"][0]
@@ -87,6 +89,7 @@ async def make_world(coach: CoachClient) -> World:
         "changeId": changed.headers["X-Change-Id"],
         "messageId": message["_id"],
         "messageId/messageId": own_message["_id"],
+        "checkInId": recurring["_id"],
         "responseId": response["_id"],
         "templateId": template["_id"],
         "employeeId": employee["_id"],

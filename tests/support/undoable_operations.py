@@ -321,6 +321,19 @@ async def change_record(company: Company, chance: random.Random) -> Reply | None
     return await company.coach.patch(path, {"value": value})
 
 
+@operation
+async def change_check_in(company: Company, chance: random.Random) -> Reply | None:
+    client, check_in = await company.pick(chance, "customers"), await company.pick(chance, "checkIns")
+    if check_in is not None and chance.random() < 0.5:
+        return await company.coach.delete(client_path({"_id": check_in["customerId"]}, "check-ins", check_in["_id"]))
+    form, metric_set = await company.pick(chance, "forms"), await company.pick(chance, "metricSets", deletedAt=None)
+    contents: list[Json] = [{"taskFields": {"title": "Walk"}}]
+    contents += [{"formId": form["_id"]}] if form else []
+    contents += [{"metricsSetId": metric_set["_id"]}] if metric_set else []
+    body = {"everyDays": chance.randint(3, 9), "startDate": DATES[0], **chance.choice(contents)}
+    return await company.coach.post(client_path(client, "check-ins"), body)
+
+
 # --- libraries -------------------------------------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from coaching_service.core.ids import ObjectId
 from tests.support.client import MONDAY, SUNDAY, TUESDAY, UNKNOWN, CoachClient, Reply
 from tests.support.schedules import EVER, batch, loads, operate, plan_of, without_identity
 from tests.support.training import (
@@ -413,8 +414,9 @@ async def test_blocks_of_check_ins_are_ignored(coach: CoachClient) -> None:
     names = [("Check-in", MONDAY), ("Legs", TUESDAY), ("Check-in", NEXT_MONDAY)]
     await batch(coach, ana, *({"name": name, "date": day, "items": items} for name, day in names))
     blocks = coach.ctx.db["workoutBlocks"]
-    await blocks.update_many({"companyId": coach.ctx.company_id, "name": "Check-in"}, {"$set": {"checkInId": "x"}})
-    coach.checks = False  # the field is not part of a response yet
+    await blocks.update_many(
+        {"companyId": coach.ctx.company_id, "name": "Check-in"}, {"$set": {"checkInId": ObjectId()}}
+    )
 
     body = {**WEEK, "targetDate": NEXT_MONDAY}
     assert [b["name"] for b in (await operate(coach, ana, "copy", **body, onConflict="replace"))["created"]] == ["Legs"]

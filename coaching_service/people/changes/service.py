@@ -29,6 +29,7 @@ _NAMES = {
     "hidden_day": ("hidden day", "hidden days"),
     "metrics_set": ("metric set", "metric sets"),
     "metrics_assignment": ("metric set of a client", "metric sets of clients"),
+    "check_in": ("recurring check-in", "recurring check-ins"),
     "metric_value": ("metric value", "metric values"),
     "form_response": ("form response", "form responses"),
     "personal_record": ("personal record", "personal records"),

@@ -122,6 +122,9 @@ async def _update_item_activity(ctx: Context, customer_id: ObjectId, block: Stor
 
 
 async def _update_block_activity(ctx: Context, customer_id: ObjectId, block: StoredBlock) -> None:
+    """Record whether a workout is completed; an answered check-in is no completed workout."""
+    if block.get("checkInId") is not None:
+        return
     if workouts.is_completed(block):
         await activity.record_event(ctx, "workout_completed", customer_id, block["_id"], **_block_data(block))
     else:

@@ -42,6 +42,8 @@ from coaching_service.training.workouts.models import (
 from coaching_service.training.workouts.schedule_owners import ScheduleOwner
 
 MAX_BLOCKS = 500
+# Blocks of check-ins do not count in MAX_BLOCKS, but are read to know the order of a day.
+_MAX_READ = 10 * MAX_BLOCKS
 
 T = TypeVar("T")
 
@@ -222,7 +224,7 @@ async def read_regular_blocks(ctx: Context, owner: ScheduleOwner, first: Day, la
     Raises InvalidFields if there are more than 500.
     """
     blocks = await block_batches.read_between(ctx, owner, first, last, MAX_BLOCKS + 1)
-    return regular_blocks(_require_few(blocks, "endDate" if owner.day_field == "date" else "endDay"))
+    return _require_few(blocks, "endDate" if owner.day_field == "date" else "endDay")
 
 
 async def read_target_days(
@@ -230,10 +232,13 @@ async def read_target_days(
 ) -> list[DayBlock]:
     """Return the blocks on the days that an operation writes to, of an owner whose access has been checked, in order.
 
-    Raises InvalidFields, naming `field`, if there are more than 500; by default the field of the target day.
+    Raises InvalidFields, naming `field`, if there are more than 500 without check-ins; by default the field of the
+    target day.
     """
-    days = await block_batches.read_days(ctx, owner, {"$gte": first, "$lte": last}, MAX_BLOCKS + 1)
-    return _require_few(days, field or ("targetDate" if owner.day_field == "date" else "targetDay"))
+    days = await block_batches.read_days(ctx, owner, {"$gte": first, "$lte": last}, _MAX_READ)
+    counted = regular_blocks(days) if len(days) < _MAX_READ else days
+    _require_few(counted, field or ("targetDate" if owner.day_field == "date" else "targetDay"))
+    return days
 
 
 def plan_block(

@@ -16,6 +16,7 @@ from coaching_service.core.database.transactions import transactional
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.training.workouts import items, store
+from coaching_service.training.workouts.done_work import regular_blocks
 from coaching_service.training.workouts.models import (
     Block,
     BlockPlan,
@@ -46,7 +47,10 @@ class Batch:
 
 
 async def read_between(ctx: Context, owner: ScheduleOwner, first: Day, last: Day, limit: int) -> list[StoredBlock]:
-    """Return at most `limit` blocks from `first` to `last` of an owner whose access has been checked, in order."""
+    """Return at most `limit` blocks from `first` to `last` of an owner whose access has been checked, in order.
+
+    Those of recurring check-ins are left out.
+    """
     return await store.find_first_between(ctx, owner.block_filter, owner.day_field, first, last, limit)
 
 
@@ -68,6 +72,12 @@ async def read_assigned_days(
     """Return the blocks of an assignment on days that satisfy a filter; the owner's access has been checked."""
     assigned = owner.block_filter | {"programId": program_id, "assignmentId": assignment_id}
     return await store.find_days(ctx, assigned, owner.day_field, days, hint=store.BY_PROGRAM)
+
+
+async def read_check_in_days(ctx: Context, owner: ScheduleOwner, check_in_id: ObjectId, days: Filter) -> list[DayBlock]:
+    """Return the blocks of a check-in on days that satisfy a filter; the owner's access has been checked."""
+    of_check_in = owner.block_filter | {"checkInId": check_in_id}
+    return await store.find_days(ctx, of_check_in, owner.day_field, days)
 
 
 async def create_block(
@@ -143,7 +153,8 @@ async def write(
     if created and not batch.is_copy:
         await exercises.count_uses(ctx, items.exercise_ids(item for block in created for item in block["items"]))
     if created or batch.removed:
-        dates = [block["date"] for block in created if block["date"] is not None]
+        regular = regular_blocks(created)
+        dates = [block["date"] for block in regular if block["date"] is not None]
         await owner.after_schedule_change(ctx, added_until=None if batch.removed else max(dates, default=None))
     return created, changed
 

@@ -37,8 +37,8 @@ async def add_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, detai
     """Add an item to the end of a block.
 
     Coaches often add items at the same time: within this process one waits for the other, as their transactions would
-    conflict. Raises NotFound for the block or a document the item refers to, Forbidden, and InvalidFields if the block
-    is full.
+    conflict. Raises NotFound for the block or a document the item refers to, Forbidden, InvalidFields if the block is
+    full, and Conflict if it belongs to a recurring check-in.
     """
     await owner.require_access(ctx)
     resolved, linked = await references.resolve(ctx, details)
@@ -56,8 +56,10 @@ async def _append(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item: 
     await fix_load_unit(ctx, [item])
     block = await store.push_item(ctx, owner.block_filter, block_id, item)
     if block is None:
-        if await store.find_one(ctx, owner.block_filter, block_id) is None:
+        existing = await store.find_one(ctx, owner.block_filter, block_id)
+        if existing is None:
             raise block_not_found()
+        _require_regular(existing)
         raise _block_is_full()
     await exercises.count_uses(ctx, items.exercise_ids([item]))
     await owner.after_schedule_change(ctx, added_until=block["date"])
@@ -109,8 +111,8 @@ async def move_item(
     """Move an item within its block or to another block of the owner, and return the target block.
 
     A target index past the end means the end. Raises LegacyFailure if `source` or `target` is missing, NotFound if a
-    block or the item does not exist, Conflict if the item is no longer in the source block or the target block has
-    changed since `version`, InvalidFields if the target block is full.
+    block or the item does not exist, Conflict if the item is no longer in the source block, the target block has
+    changed since `version` or is another block and belongs to a recurring check-in, InvalidFields if it is full.
     """
     await owner.require_access(ctx)
     if source is None or target is None:
@@ -120,6 +122,8 @@ async def move_item(
     target_block = block if target["wblockId"] == block["_id"] else await _read_block(ctx, owner, target["wblockId"])
     if version not in (None, target_block["version"]):
         raise version_conflict()
+    if target_block is not block:
+        _require_regular(target_block)
     others = _without(target_block, item)
     if len(others) >= items.MAX_ITEMS:
         raise _block_is_full()
@@ -191,6 +195,13 @@ def _replace(block: StoredBlock, changed: WorkItem) -> list[WorkItem]:
 
 def _without(block: StoredBlock, removed: WorkItem) -> list[WorkItem]:
     return [item for item in block["items"] if item["_id"] != removed["_id"]]
+
+
+def _require_regular(block: StoredBlock) -> None:
+    """Raise Conflict if a block belongs to a recurring check-in: it holds nothing else."""
+    if block.get("checkInId") is not None:
+        message = "The workout block belongs to a recurring check-in and takes no other items; use another block"
+        raise Conflict(message, code="CHECK_IN_BLOCK")
 
 
 def _block_is_full() -> InvalidFields:

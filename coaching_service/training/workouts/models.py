@@ -230,7 +230,10 @@ class MoveTarget(TypedDict):
 
 
 class BlockContent(TypedDict):
-    """The content of a block: of a client (`date`), of a program (`day`), or of a client from a program (both)."""
+    """The content of a block: of a client (`date`), of a program (`day`), or of a client from a program (both).
+
+    `checkInId` is the recurring check-in that scheduled it, if any (missing in blocks that are older than check-ins).
+    """
 
     customerId: ObjectId | None
     programId: ObjectId | None
@@ -244,6 +247,7 @@ class BlockContent(TypedDict):
     comment: str | None
     clientTexts: NotRequired[list[str]]
     items: list[WorkItem]
+    checkInId: NotRequired[ObjectId | None]
 
 
 class StoredBlock(BlockContent, Stored):
@@ -326,6 +330,7 @@ class BlockPlan(TypedDict):
     day: NotRequired[int | None]
     programId: NotRequired[ObjectId | None]
     assignmentId: NotRequired[ObjectId | None]
+    checkInId: NotRequired[ObjectId | None]
 
 
 class ScheduleChange(TypedDict):

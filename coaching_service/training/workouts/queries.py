@@ -33,7 +33,8 @@ _BY_DATE, _BY_PROGRAM, _BY_DONE_EXERCISE, _BY_EXERCISE, _BY_ITEM, _BY_PENDING_FO
 )
 # The fields of an item that training load is computed from.
 _LOAD_FIELDS = ("_id", "type", "exerciseId", "exerciseSets", "circuitExercises", "customerSets")
-_IS_SESSION: Filter = {"done": {"$ne": None}}
+_IS_REGULAR: Filter = {"checkInId": None}
+_IS_SESSION: Filter = {"done": {"$ne": None}} | _IS_REGULAR
 
 
 async def find_exercise_sessions(
@@ -270,13 +271,16 @@ async def count_pending_forms(
 async def find_scheduled_blocks(
     ctx: Context, customer_ids: Sequence[ObjectId], first: str, last: str
 ) -> list[ScheduledBlock]:
-    """Return the blocks of clients from the date `first` to `last`, by client and date, in order."""
+    """Return the blocks of clients from the date `first` to `last`, by client and date, in order.
+
+    Those of recurring check-ins are left out.
+    """
     completed = {"$size": {"$filter": {"input": "$items", "cond": "$$this.isCompleted"}}}
     fields = dict.fromkeys(("customerId", "date", "name", "isRest"), 1)
     condition: Filter = {"customerId": {"$in": list(customer_ids)}, "date": {"$gte": first, "$lte": last}}
     return await blocks.aggregate(
         ctx,
-        condition,
+        condition | _IS_REGULAR,
         {"$sort": {"customerId": 1, "date": 1, "position": 1, "_id": 1}},
         {"$project": {**fields, "totalItems": {"$size": "$items"}, "completedItems": completed}},
         hint=_BY_DATE,

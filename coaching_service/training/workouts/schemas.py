@@ -319,6 +319,13 @@ class WorkoutBlock(Output):
         allow_none=True,
         metadata={"description": "The assignment of a program that the block came from; null otherwise."},
     )
+    checkInId = Identifier(
+        allow_none=True,
+        metadata={
+            "description": "The recurring check-in that scheduled it; null otherwise. Compliance, sessions and "
+            "operations on the schedule ignore blocks of check-ins."
+        },
+    )
     items = fields.List(item_response())
     createdAt = DateTime()
     updatedAt = DateTime()

@@ -67,7 +67,8 @@ async def read(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> Block:
 async def create(ctx: Context, owner: ScheduleOwner, block: BlockInput) -> Block:
     """Create an empty block. Raises NotFound, Forbidden for the owner."""
     await owner.require_access(ctx)
-    return await add_block(ctx, owner, {**block, "items": [], "programId": None, "assignmentId": None})
+    plan: BlockPlan = {**block, "items": [], "programId": None, "assignmentId": None, "checkInId": None}
+    return await add_block(ctx, owner, plan)
 
 
 @transactional
@@ -294,6 +295,7 @@ async def present_blocks(ctx: Context, blocks: Sequence[StoredBlock], orders: Se
         {
             **block,
             "assignmentId": block.get("assignmentId"),  # missing in blocks that are older than assignments
+            "checkInId": block.get("checkInId"),
             "order": order,
             "isCompleted": is_completed(block),
             "items": items.present_items(block["items"], block["version"], references, load_unit),
@@ -322,6 +324,7 @@ def new_block(owner: ScheduleOwner, plan: BlockPlan) -> BlockContent:
         "sessionRpe": None,
         "comment": None,
         "items": [items.create_item(item) for item in plan["items"]],
+        "checkInId": plan.get("checkInId"),
     }
     return cast("BlockContent", {**content, **owner.block_filter})  # the filter has the identifier of the owner
 

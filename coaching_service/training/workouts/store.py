@@ -66,8 +66,11 @@ async def find_between(
 async def find_first_between(
     ctx: Context, owner: Filter, day_field: str, first: str | int, last: str | int, limit: int
 ) -> list[StoredBlock]:
-    """Return at most `limit` of the owner's blocks whose `day_field` is from `first` to `last`, in order."""
-    condition = owner | {day_field: {"$gte": first, "$lte": last}}
+    """Return at most `limit` of the owner's blocks whose `day_field` is from `first` to `last`, in order.
+
+    Those of recurring check-ins are left out.
+    """
+    condition = owner | {day_field: {"$gte": first, "$lte": last}, "checkInId": None}
     return await blocks.find(ctx, condition, sort=(day_field, "position", "_id"), limit=limit)
 
 
@@ -128,8 +131,9 @@ async def find_ids_of_day(ctx: Context, owner: Filter, day_field: str, day: str 
 
 
 async def find_last_date(ctx: Context, owner: Filter) -> str | None:
-    """Return the last date on which the owner has a block."""
-    last = await blocks.find(ctx, owner | {"date": {"$gt": ""}}, sort=("-date",), limit=1, fields=("date",))
+    """Return the last date on which the owner has a block that is not of a recurring check-in."""
+    condition = owner | {"date": {"$gt": ""}, "checkInId": None}
+    last = await blocks.find(ctx, condition, sort=("-date",), limit=1, fields=("date",))
     return last[0]["date"] if last else None
 
 
@@ -224,11 +228,11 @@ async def count_program_workout_days(ctx: Context, program_ids: Sequence[ObjectI
 
 
 async def push_item(ctx: Context, owner: Filter, block_id: ObjectId, item: WorkItem) -> StoredBlock | None:
-    """Append a new item, of which nothing is done, to a block that has room for it.
+    """Append a new item, of which nothing is done, to a block that has room for it and is not of a check-in.
 
     Returns only `version`, `date` and the `_id` of each item of the block, or None if there is no such block with room.
     """
-    has_room = {f"items.{MAX_ITEMS - 1}": {"$exists": False}}
+    has_room = {f"items.{MAX_ITEMS - 1}": {"$exists": False}, "checkInId": None}
     push = {"$push": {"items": item}}
     return await blocks.update(ctx, owner | {"_id": block_id} | has_room, push, fields=("version", "date", "items._id"))
 

@@ -34,6 +34,7 @@ _LABELS = {
     "deletedAt": "Deleted",
     "durationMinutes": "Duration",
     "endDate": "Last day",
+    "everyDays": "Days from one to the next",
     "endedDate": "Ended on",
     "exerciseId": "Exercise",
     "exerciseInstructions": "Instructions",

@@ -60,6 +60,8 @@ _NOUNS = {
     "workout block": "workout",
     "program block": "program workout",
     "metrics": "metric",
+    "check ins": "check-ins",
+    "check in": "check-in",
     "wblock": "workout",
     "witem": "workout item",
     "customers": "clients",

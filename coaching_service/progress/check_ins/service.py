@@ -1,0 +1,176 @@
+"""Recurring check-ins of clients: blocks of their own on the calendar, four weeks ahead."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from coaching_service.core.changes.undo import DocumentsRestored
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import transactional
+from coaching_service.core.dates import next_midnight
+from coaching_service.core.errors import NotFound
+from coaching_service.core.ids import ObjectId
+from coaching_service.library.forms import service as forms
+from coaching_service.library.metric_sets import service as metric_sets
+from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.models import Customer
+from coaching_service.progress.check_ins import store
+from coaching_service.progress.check_ins.models import CheckIn, CheckInInput, StoredCheckIn
+from coaching_service.progress.check_ins.recurrence import SchedulePlan, plan_schedule
+from coaching_service.training.workouts import block_batches
+from coaching_service.training.workouts.block_batches import Batch
+from coaching_service.training.workouts.done_work import has_nothing_done
+from coaching_service.training.workouts.models import BlockPlan, ItemForm, ItemInput
+from coaching_service.training.workouts.schedule_owners import ClientCalendar
+
+_CUSTOMER_FIELDS = (*customers.SCOPE_FIELDS, "timezone", "customerRoleData.isArchived")
+
+
+async def list_check_ins(ctx: Context, customer_id: ObjectId) -> list[CheckIn]:
+    """Return the recurring check-ins of a client, oldest first.
+
+    Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
+    """
+    await customers.get_visible(ctx, customer_id)
+    return [_present(check_in) for check_in in await store.find_all(ctx, customer_id)]
+
+
+@transactional
+async def create(ctx: Context, customer_id: ObjectId, new: CheckInInput) -> CheckIn:
+    """Add a recurring check-in and schedule it four weeks ahead, from the client's today on.
+
+    Nothing is scheduled for an archived client until the client is restored. Raises NotFound for an unknown form or
+    metric set, and what `list_check_ins` raises.
+    """
+    customer = await customers.get_visible(ctx, customer_id, _CUSTOMER_FIELDS)
+    name, item = await _load_item(ctx, new)
+    check_in_id, today = ObjectId(), ctx.caller.today(customer["timezone"])
+    timezone = _timezone(ctx, customer)
+    plan = SchedulePlan([], None, next_midnight(today, timezone))
+    if not customer["customerRoleData"]["isArchived"]:
+        plan = plan_schedule(new, None, today, timezone)
+    stored = await store.insert(
+        ctx,
+        {
+            **new,
+            "_id": check_in_id,
+            "customerId": customer_id,
+            "name": name,
+            "scheduledUntil": plan.scheduled_until,
+            "dueAt": plan.due_at,
+        },
+    )
+    await _add_blocks(ctx, customer_id, check_in_id, name, item, plan.dates)
+    return _present(stored)
+
+
+@transactional
+async def schedule(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> None:
+    """Schedule the dates of a check-in that are not scheduled yet, four weeks ahead.
+
+    What has been scheduled is stored with the check-in in the same transaction, so that repeating adds nothing. For an
+    archived client, or while the form or metric set is deleted, nothing is added and it is tried again the next day.
+    """
+    check_in = await store.find_one(ctx, customer_id, check_in_id)
+    if check_in is None:  # deleted meanwhile
+        return
+    try:
+        customer = await customers.get_visible(ctx, customer_id, _CUSTOMER_FIELDS)
+    except NotFound:  # the client is being erased
+        await store.set_due(ctx, customer_id, check_in_id, None)
+        return
+    today, timezone = ctx.caller.today(customer["timezone"]), _timezone(ctx, customer)
+    item = None if customer["customerRoleData"]["isArchived"] else await _find_item(ctx, check_in)
+    if item is None:
+        await store.set_due(ctx, customer_id, check_in_id, next_midnight(today, timezone))
+        return
+    plan = plan_schedule(check_in, check_in["scheduledUntil"], today, timezone)
+    await store.set_scheduled(ctx, customer_id, check_in_id, item[0], plan.scheduled_until, plan.due_at)
+    await _add_blocks(ctx, customer_id, check_in_id, *item, plan.dates)
+
+
+@transactional
+async def remove(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> None:
+    """Delete a check-in with its blocks from the client's today on of which nothing is done; the others stay.
+
+    Raises NotFound if the client has no such check-in, and what `list_check_ins` raises.
+    """
+    customer = await customers.get_visible(ctx, customer_id, _CUSTOMER_FIELDS)
+    if not await store.delete(ctx, customer_id, check_in_id):
+        raise NotFound("check-in")
+    await _remove_upcoming(ctx, customer_id, check_in_id, ctx.caller.today(customer["timezone"]))
+
+
+async def follow_restored_check_ins(ctx: Context, event: DocumentsRestored) -> None:
+    """Remove what has been scheduled for check-ins since they were added, when an undo removes them."""
+    for document in event.of_kind("check_in"):
+        if document.before is not None and document.after is None:
+            customer_id, check_in_id = document.before["customerId"], document.before["_id"]
+            customer = await customers.get_visible(ctx, customer_id, _CUSTOMER_FIELDS)
+            await _remove_upcoming(ctx, customer_id, check_in_id, ctx.caller.today(customer["timezone"]))
+
+
+def _timezone(ctx: Context, customer: Customer) -> str:
+    return customer["timezone"] or ctx.caller.company.timezone
+
+
+async def _load_item(ctx: Context, check_in: CheckInInput) -> tuple[str, ItemInput]:
+    """Return the name of a check-in and the item that its blocks hold. Raises NotFound for the form or metric set."""
+    if check_in["formId"] is not None:
+        form = await forms.read(ctx, check_in["formId"])
+        copy: ItemForm = {"formId": form["_id"], "name": form["name"], "questions": form["questions"]}
+        return form["name"], {"type": "FORM", "form": copy}
+    if check_in["metricsSetId"] is not None:
+        metric_set = await metric_sets.read(ctx, check_in["metricsSetId"])
+        return metric_set["name"], {"type": "METRICS", "metricsFields": {"metricsSetId": metric_set["_id"]}}
+    if check_in["taskFields"] is not None:
+        return check_in["taskFields"]["title"], {"type": "TASK", "taskFields": check_in["taskFields"]}
+    raise ValueError("a check-in has a form, a metric set or a task")
+
+
+async def _find_item(ctx: Context, check_in: StoredCheckIn) -> tuple[str, ItemInput] | None:
+    """Return what `_load_item` returns; None if the form or metric set has been deleted."""
+    try:
+        return await _load_item(ctx, check_in)
+    except NotFound:
+        return None
+
+
+async def _add_blocks(
+    ctx: Context, customer_id: ObjectId, check_in_id: ObjectId, name: str, item: ItemInput, dates: list[str]
+) -> None:
+    """Add a block with the item of a check-in on each of the dates."""
+    if not dates:
+        return
+    calendar = ClientCalendar(customer_id)
+    plans: list[BlockPlan] = [
+        {"name": name, "isRest": False, "items": [item], "date": day, "checkInId": check_in_id} for day in dates
+    ]
+    days = await block_batches.read_days(ctx, calendar, {"$in": dates})
+    await block_batches.write(ctx, calendar, Batch(created=plans), days)
+
+
+async def _remove_upcoming(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId, today: date) -> None:
+    """Remove the blocks of a check-in from `today` on of which nothing is done."""
+    calendar = ClientCalendar(customer_id)
+    upcoming = await block_batches.read_check_in_days(ctx, calendar, check_in_id, {"$gte": str(today)})
+    removed = [block["_id"] for block in upcoming if has_nothing_done(block)]
+    await block_batches.write(ctx, calendar, Batch(removed=removed), [])
+
+
+def _present(check_in: StoredCheckIn) -> CheckIn:
+    return {
+        "_id": check_in["_id"],
+        "customerId": check_in["customerId"],
+        "name": check_in["name"],
+        "formId": check_in["formId"],
+        "metricsSetId": check_in["metricsSetId"],
+        "taskFields": check_in["taskFields"],
+        "weekday": check_in["weekday"],
+        "everyDays": check_in["everyDays"],
+        "startDate": check_in["startDate"],
+        "until": check_in["until"],
+        "createdAt": check_in["createdAt"],
+        "updatedAt": check_in["updatedAt"],
+        "version": check_in["version"],
+    }

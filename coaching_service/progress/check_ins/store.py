@@ -1,0 +1,78 @@
+"""Recurring check-ins in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import Documents, now
+from coaching_service.core.database.recording import History
+from coaching_service.core.ids import ObjectId
+from coaching_service.progress.check_ins.models import DueCheckIn, NewCheckInDocument, StoredCheckIn
+
+check_ins = Documents[StoredCheckIn](
+    "checkIns",
+    (Index(("customerId", "_id")),),
+    private=("companyId", "scheduledUntil", "dueAt"),
+    client_field="customerId",
+    history=History("check_in"),
+    global_indexes=(Index(("dueAt",)),),
+    cross_company_reason="a job schedules the check-ins of all companies",
+)
+_FIELDS = (
+    *("customerId", "name", "formId", "metricsSetId", "taskFields", "weekday", "everyDays", "startDate", "until"),
+    *("createdAt", "updatedAt", "version", "scheduledUntil", "dueAt"),
+)
+
+
+async def insert(ctx: Context, check_in: NewCheckInDocument) -> StoredCheckIn:
+    """Store a new check-in."""
+    return await check_ins.insert(ctx, check_in)
+
+
+async def find_all(ctx: Context, customer_id: ObjectId) -> list[StoredCheckIn]:
+    """Return the check-ins of a client, oldest first."""
+    return await check_ins.find(ctx, {"customerId": customer_id}, sort=("_id",), fields=_FIELDS)
+
+
+async def find_one(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> StoredCheckIn | None:
+    """Return a check-in of a client, or None."""
+    return await check_ins.find_one(ctx, {"customerId": customer_id, "_id": check_in_id}, _FIELDS)
+
+
+async def set_scheduled(
+    ctx: Context, customer_id: ObjectId, check_in_id: ObjectId, name: str, until: str | None, due_at: datetime | None
+) -> None:
+    """Store up to which date a check-in is scheduled, under which name, and when its next date has to be."""
+    fields = {"name": name, "scheduledUntil": until, "dueAt": due_at}
+    await check_ins.set_derived(ctx, {"customerId": customer_id, "_id": check_in_id}, {"$set": fields})
+
+
+async def set_due(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId, due_at: datetime | None) -> None:
+    """Store when a check-in has to be scheduled again; None: not at all."""
+    where = {"customerId": customer_id, "_id": check_in_id}
+    await check_ins.set_derived(ctx, where, {"$set": {"dueAt": due_at}})
+
+
+async def delete(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> bool:
+    """Delete a check-in; returns whether it existed."""
+    return await check_ins.delete(ctx, {"customerId": customer_id, "_id": check_in_id}) is not None
+
+
+async def list_due(services: Services, limit: int) -> list[DueCheckIn]:
+    """Return at most `limit` check-ins of any company that have to be scheduled, longest due first."""
+    fields = {"companyId": 1, "customerId": 1}
+    collection = check_ins.across_companies(services)
+    due: list[Any] = (
+        await collection.find({"dueAt": {"$lte": now()}}, fields, limit=limit).sort("dueAt", 1).to_list(None)
+    )
+    return due
+
+
+async def postpone(services: Services, company_id: ObjectId, ids: Sequence[ObjectId], delay: timedelta) -> None:
+    """Schedule a company's check-ins no earlier than `delay` from now on."""
+    where = {"companyId": company_id, "_id": {"$in": list(ids)}}
+    await check_ins.across_companies(services).update_many(where, {"$set": {"dueAt": now() + delay}})
