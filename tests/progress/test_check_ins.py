@@ -244,8 +244,8 @@ async def test_ending_removes_future_unanswered_ones_and_keeps_the_rest(coach: C
     path = client_path(ana, "check-ins", ended["_id"])
     (await coach.delete(path)).ok(204)
 
-    kept = [(block["_id"], block["checkInId"]) for block in await coach.calendar(ana, *EVER)]
-    assert kept == [
+    remaining = [(block["_id"], block["checkInId"]) for block in await coach.calendar(ana, *EVER)]
+    assert remaining == [
         (forms[0]["_id"], ended["_id"]),
         (habit["_id"], other["_id"]),
         (forms[2]["_id"], ended["_id"]),
