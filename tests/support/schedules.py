@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.client import CoachClient
-from tests.support.training import Json, client_path
+from tests.support.client import MONDAY, SUNDAY, CoachClient, Reply
+from tests.support.training import Json, circuit_of, client_path, exercise_of, one_of_each, task
 
 EVER = ("0001-01-01", "9999-12-31")
+WEDNESDAY, THURSDAY, NEXT_MONDAY, NEXT_SUNDAY = "2026-03-04", "2026-03-05", "2026-03-09", "2026-03-15"
+WEEK = {"startDate": MONDAY, "endDate": SUNDAY}
+HEAVIER = {"load": {"add": 2.5}}
 _IDENTITY = ("_id", "createdAt", "updatedAt", "version", "changeId", "dryRun", "assignmentId")
 
 
@@ -48,6 +51,26 @@ async def batch(coach: CoachClient, customer: Json, *blocks: Json, **options: An
 
 async def operate(coach: CoachClient, customer: Json, operation: str, **body: Any) -> Json:
     """Carry out `copy`, `adjust`, `replace-exercise` or `clear` on a client's calendar."""
-    reply = await coach.post(client_path(customer, "schedule", operation), body)
+    reply = await post(coach, customer, operation, **body)
     result: Json = reply.ok(201 if operation == "copy" and not body.get("dryRun") else 200)
     return result
+
+
+async def post(coach: CoachClient, customer: Json, operation: str, **body: Any) -> Reply:
+    """Send an operation on a client's calendar."""
+    return await coach.post(client_path(customer, "schedule", operation), body)
+
+
+async def week_of(coach: CoachClient, customer: Json) -> list[Json]:
+    """A week with two workouts, of which one has every type of item, and a rest day."""
+    squat = await coach.create_exercise("Back squat")
+    created = await batch(
+        coach,
+        customer,
+        {"name": "Legs", "date": MONDAY, "items": [exercise_of(squat, supersetId="A"), circuit_of(squat)]},
+        {"name": "Mobility", "date": MONDAY, "items": [task("Stretch")]},
+        {"name": "Rest", "date": WEDNESDAY, "isRest": True},
+        {"name": "All", "date": "2026-03-06", "items": await one_of_each(coach)},
+    )
+    blocks: list[Json] = created["created"]
+    return blocks
