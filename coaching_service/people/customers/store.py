@@ -22,7 +22,7 @@ TRAINER = "customerRoleData.assignedTo"
 ORDER = ("sortName", "sortSurname", "_id")
 SCORE = "attention.score"
 REASON = "attention.reasons.type"
-ATTENTION_FIELDS = ("name", "surname", "profilePhoto", "customerRoleData", "attention")
+ATTENTION_FIELDS = ("name", "surname", "timezone", "profilePhoto", "customerRoleData", "attention")
 BY_ATTENTION = (f"-{SCORE}", "_id")
 _NEEDS_ATTENTION = ((SCORE, {"$gt": 0}),)
 # The periods, in days up to the client's today, for which compliance rates are stored.

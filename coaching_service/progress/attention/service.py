@@ -53,11 +53,12 @@ async def list_attention(
     part = await derived_figures.list_attention(
         ctx, reasons=reasons, groups=groups, trainers=trainers, limit=limit, after=after
     )
-    docs = [_present(ctx, client) for client in part["docs"]]
+    docs = [present(ctx, client) for client in part["docs"]]
     return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
 
 
-def _present(ctx: Context, customer: Customer) -> AttentionEntry:
+def present(ctx: Context, customer: Customer) -> AttentionEntry:
+    """Return a client with the fields of the attention list as an entry of it."""
     photo, role = customer["profilePhoto"], customer["customerRoleData"]
     attention = customer.get("attention", _NOTHING)
     shown: AttentionCustomer = {
@@ -97,7 +98,7 @@ async def dismiss(ctx: Context, customer_id: ObjectId, dismissal: NewDismissal) 
     await _store(
         ctx, {customer_id: dismissed}, {customer_id: summarize(reasons, dismissed.dismissals, loaded.state.today)}
     )
-    return _present(ctx, await derived_figures.read_for_attention(ctx, customer_id))
+    return present(ctx, await derived_figures.read_for_attention(ctx, customer_id))
 
 
 # --- renewal ---------------------------------------------------------------------------------------------------------

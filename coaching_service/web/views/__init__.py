@@ -4,6 +4,7 @@ from coaching_service.web.pages import Page
 from coaching_service.web.views import (
     api_keys,
     assistants,
+    attention,
     bulk,
     consent,
     customer_calendar,
@@ -31,6 +32,7 @@ from coaching_service.web.views import (
 MODULES = (
     sign_in,
     home,
+    attention,
     customers,
     bulk,
     customer_calendar,

@@ -10,7 +10,7 @@ from coaching_service.web.pages import Pages, Redirect
 pages = Pages("/app")
 
 _START_PAGES = (
-    (CUSTOMERS.VIEW, "/app/customers"),
+    (CUSTOMERS.VIEW, "/app/attention"),
     (EXERCISES.VIEW, "/app/exercises"),
     (PROGRAMS.VIEW, "/app/programs"),
 )

@@ -104,7 +104,7 @@ async def sign_in(page: Page, coach: CoachClient) -> None:
     await page.get_by_label("Email").fill(str(coach.ctx.caller.email))
     await page.get_by_label("Password").fill(PASSWORD)
     await page.get_by_role("button", name="Sign in").click()
-    await page.wait_for_url("**/app/customers")
+    await page.wait_for_url("**/app/attention")
 
 
 @pytest.fixture

@@ -8,6 +8,9 @@ from datetime import timedelta
 import aiohttp
 from PIL import Image
 
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs.queue import Job, RunAgain
+from coaching_service.progress.attention.renewal import renew_batch
 from tests.support.client import CoachClient
 from tests.support.declared_world import World, make_world
 
@@ -24,7 +27,18 @@ async def populate(coach: CoachClient) -> World:
     await _weeks(coach, world)
     await _photos(coach, world)
     await _measurements(coach, world)
+    await _attention(coach, world)
     return world
+
+
+async def _attention(coach: CoachClient, world: World) -> None:
+    """A health note and a message of the client who trains, and the stored reasons of all clients."""
+    path = f"/coach/customers/{world['customerId']}"
+    (await coach.post(f"{path}/notes", {"content": "Knee pain when squatting", "isHealth": True})).ok(201)
+    client = await coach.as_client({"_id": world["customerId"]})
+    (await client.post("/customer/messages", {"text": "My knee still hurts"})).ok(201)
+    while await renew_batch(coach.ctx.services, Job(ObjectId(), {}, 1)) == RunAgain():
+        pass
 
 
 async def _weeks(coach: CoachClient, world: World) -> None:

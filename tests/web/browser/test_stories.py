@@ -5,15 +5,20 @@ from __future__ import annotations
 import secrets
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
 from aiohttp.test_utils import TestServer
 from playwright.async_api import Page, Route, expect
 
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.people.sessions import service as sessions
+from coaching_service.progress.attention.renewal import renew_batch
 from tests.conftest import PASSWORD
 from tests.support.client import MONDAY, TUESDAY, CoachClient
 from tests.support.mcp_client import McpHttpClient
 from tests.support.oauth_flow import CALLBACK, register
 from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
+from tests.web.browser.test_every_page import LOOKS
 
 
 async def test_sign_up_then_create_use_and_delete_an_api_key(open_page: OpenPage, anonymous: CoachClient) -> None:
@@ -214,3 +219,38 @@ async def test_interrupted_form_can_be_sent_again(page: Page, coach: CoachClient
 
     await expect(page.get_by_role("status")).to_contain_text("Ana added.")
     assert await coach.names() == ["Ana"]
+
+
+@pytest.mark.parametrize("look", LOOKS)
+async def test_coach_starts_with_the_clients_who_need_attention(
+    open_page: OpenPage, coach: CoachClient, look: str
+) -> None:
+    ana = await coach.create_customer("Ana", surname="Ruiz", groups=["Strength"])
+    bo = await coach.create_customer("Wilhelmina-Theodora", surname="Featherstonehaugh-Cholmondeley")
+    for customer, text in ((ana, "Knee pain"), (bo, "Back pain"), (bo, "Shoulder pain")):
+        (await coach.post(f"/coach/customers/{customer['_id']}/notes", {"content": text, "isHealth": True})).ok(201)
+    client = await coach.as_client(ana)
+    (await client.post("/customer/messages", {"text": "Hello"})).ok(201)
+    while await renew_batch(coach.ctx.services, Job(ObjectId(), {}, 1)) == RunAgain():
+        pass
+    page = await open_page(**LOOKS[look])
+    await sign_in(page, coach)
+    await expect(page.get_by_role("heading", name="Attention")).to_be_visible()
+    await expect(page.get_by_role("listitem").filter(has_text="Ana Ruiz").first).to_contain_text("1 unread message")
+    await picture(page, look, "attention-story")
+    assert await serious(page) == []
+
+    await page.get_by_role("button", name="Dismiss “1 health note” of Ana Ruiz").click()
+    await expect(page.get_by_role("status")).to_have_text("Dismissed until something new happens.")
+    await expect(page.get_by_text("1 health note")).to_have_count(0)
+    await picture(page, look, "attention-story-dismissed")
+    await page.get_by_role("link", name="1 unread message").click()
+    await expect(page.get_by_text("Hello")).to_be_visible()
+
+
+async def test_new_company_starts_with_adding_a_client(page: Page) -> None:
+    await page.goto("/app/attention")
+    await picture(page, "light", "attention-empty")
+    assert await serious(page) == []
+    await page.get_by_role("link", name="Add client").click()
+    await expect(page.get_by_label("First name", exact=True)).to_be_visible()

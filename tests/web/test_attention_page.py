@@ -1,0 +1,93 @@
+"""The start page of the web application: the clients who need a coach."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs.queue import Job, RunAgain
+from coaching_service.progress.attention.renewal import renew_batch
+from tests.support.client import CoachClient
+from tests.support.training import block_with, client_path, log, task
+from tests.support.visitor import Visitor
+from tests.web.conftest import Colleague
+
+ATTENTION = "/app/attention"
+
+
+async def renew(coach: CoachClient) -> None:
+    """Renew the stored reasons."""
+    while await renew_batch(coach.ctx.services, Job(ObjectId(), {}, 1)) == RunAgain():
+        pass
+
+
+async def test_each_reason_links_to_the_page_where_it_is_dealt_with(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana", surname="Ruiz")
+    client = await coach.as_client(ana)
+    (await client.post("/customer/messages", {"text": "Hello"})).ok(201)
+    (await coach.post(client_path(ana, "notes"), {"content": "Knee", "isHealth": True})).ok(201)
+    missed = str(coach.ctx.caller.today() - timedelta(days=2))
+    await block_with(coach, ana, task(), date=missed)
+    await renew(coach)
+
+    page = (await owner_page.get("/app")).ok()
+
+    assert page.path == ATTENTION, "it is the start page"
+    page.says(
+        "Ana Ruiz", "1 health note", "1 unread message", "1 missed workout", "Low compliance", "Nothing scheduled"
+    )
+    path = f"/app/customers/{ana['_id']}"
+    assert {f"{path}/notes", f"{path}/messages", f"{path}?week={missed}", f"{path}/progress", path} <= set(page.links)
+    for link in page.links:
+        if link.startswith(path):
+            (await owner_page.get(link)).ok()
+
+
+async def test_dismissed_reason_leaves_the_list_and_can_be_undone(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    await renew(coach)
+    page = (await owner_page.get(ATTENTION)).ok().says("Ana", "Nothing scheduled")
+    action = f"{ATTENTION}/{ana['_id']}/dismiss"
+
+    page = await owner_page.submit(page, action)
+
+    page.ok().says("Dismissed until something new happens.", "No client needs you now", "Undo")
+    assert (await coach.get("/coach/attention")).ok()["docs"] == []
+    undo = next(form for form in page.forms if form.action.endswith("/undo"))
+    (await owner_page.submit(page, undo.action)).ok()
+    await renew(coach)
+    page = (await owner_page.get(ATTENTION)).says("Nothing scheduled")
+    today = coach.ctx.caller.today()
+    for day in (today, today - timedelta(days=9)):
+        await block_with(coach, ana, task(), date=str(day))
+    await renew(coach)
+    (await owner_page.submit(page, action)).ok().says("This reason no longer applies.", "Low compliance")
+
+
+async def test_list_is_read_in_parts(coach: CoachClient, owner_page: Visitor) -> None:
+    for number in range(21):
+        await coach.create_customer(f"Client {number:02}")
+    await renew(coach)
+    page = (await owner_page.get(ATTENTION)).says("Client 19", "Next")
+    assert "Client 20" not in page.text
+    (following,) = [link for link in page.links if "after=" in link]
+    (await owner_page.get(following)).says("Client 20")
+    assert (await owner_page.get(f"{ATTENTION}?after=other")).path == ATTENTION
+
+
+async def test_page_without_entries_says_why(coach: CoachClient, owner_page: Visitor, colleague: Colleague) -> None:
+    (await owner_page.get(ATTENTION)).ok().says("Add your first client")
+    eli = await colleague("customers.view", scope="assigned")
+    (await eli.get("/app")).ok().says("No clients yet")
+    ana = await coach.create_customer("Ana")
+    block = await block_with(coach, ana, task(), date=str(coach.ctx.caller.today()))
+    (await log(coach, block, block["items"][0])).ok()
+    await renew(coach)
+    (await owner_page.get(ATTENTION)).says("No client needs you now")
+
+
+async def test_coach_who_only_views_cannot_dismiss(coach: CoachClient, colleague: Colleague) -> None:
+    await coach.create_customer("Ana")
+    await renew(coach)
+    page = (await (await colleague("customers.view")).get(ATTENTION)).ok().says("Ana", "Nothing scheduled")
+    assert "Dismiss" not in page.text
