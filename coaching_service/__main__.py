@@ -37,6 +37,7 @@ from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.sessions.schemas import NewPassword
 from coaching_service.people.team import service as team
+from coaching_service.people.webhooks import service as webhooks
 from coaching_service.settings import Settings, SettingsError, describe_settings
 
 T = TypeVar("T")
@@ -306,7 +307,7 @@ def gc_files(dry_run: bool, data: Path | None) -> None:
 @main.command("rotate-secrets")
 @_data
 def rotate_secrets(data: Path | None) -> None:
-    """Re-encrypt every API key with the newest of SECRET_KEYS.
+    """Re-encrypt every API key and every secret of a webhook with the newest of SECRET_KEYS.
 
     \b
     To replace the master key while the service runs:
@@ -319,9 +320,10 @@ def rotate_secrets(data: Path | None) -> None:
     async def work(services: Services) -> None:
         total = changed = 0
         with _console.status("Rotating ...") as status:
-            async for is_new in api_keys.rotate_master_key(services):
-                total, changed = total + 1, changed + is_new
-                status.update(f"Rotating ... {total} keys")
+            for rotation in (api_keys.rotate_master_key(services), webhooks.rotate_master_key(services)):
+                async for is_new in rotation:
+                    total, changed = total + 1, changed + is_new
+                    status.update(f"Rotating ... {total} keys")
         click.echo(f"{total} keys, {changed} of them re-encrypted")
 
     _with_services(_settings(data), work)

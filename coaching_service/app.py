@@ -27,6 +27,7 @@ from coaching_service.core.mcp.tools import tools_of
 from coaching_service.mcp.endpoint import McpEndpoint
 from coaching_service.mcp.server import make_server
 from coaching_service.oauth.endpoints import Endpoints
+from coaching_service.people.webhooks.dispatcher import delivering
 from coaching_service.settings import Settings
 
 SERVICES = web.AppKey("services", Services)
@@ -104,7 +105,7 @@ def _with_time_limit(authenticate_request: Authenticate, seconds: float) -> Auth
 
 
 def _background(services: Services, availability: Availability) -> Callable[[web.Application], AsyncIterator[None]]:
-    """Numbers changes and runs jobs once the service is ready: not before stored documents have their current shape."""
+    """Numbers changes, sends webhooks and runs jobs once stored documents have their current shape."""
 
     async def run(_: web.Application) -> AsyncIterator[None]:
         dedicated = {mail.SEND: mail.CONNECTIONS}
@@ -112,6 +113,7 @@ def _background(services: Services, availability: Availability) -> Callable[[web
             aborting_abandoned_transactions(services),
             sequencing(services, start=availability.ready),
             signalling(services),
+            delivering(services, start=availability.ready),
             queue.working(services, features.STEPS, features.STANDING_JOBS, dedicated, start=availability.ready),
         ):
             yield

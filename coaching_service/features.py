@@ -31,6 +31,7 @@ from coaching_service.people.own_profile import routes as own_profile
 from coaching_service.people.sessions import routes as sessions
 from coaching_service.people.sessions import service as sessions_service
 from coaching_service.people.team import routes as team
+from coaching_service.people.webhooks import routes as webhooks
 from coaching_service.progress.attention import renewal as figures_renewal
 from coaching_service.progress.attention import routes as attention
 from coaching_service.progress.check_ins import routes as check_ins
@@ -107,6 +108,7 @@ ROUTES: tuple[Routes, ...] = (
     activity.routes,
     activity.company_routes,
     changes.routes,
+    webhooks.routes,
     exercise_history.routes,
     personal_records.routes,
     volume.routes,
@@ -163,6 +165,7 @@ TAGS = (
     ("Messages", "The conversation of a client with the coaches, and comments on workouts."),
     ("Activity", "The activity feed of a client, newest first."),
     ("Changes", "What was changed, by whom and through what; undo; events for other systems."),
+    ("Webhooks", "The events of the company, sent to its own systems."),
     ("Exercise history", "The sessions of one exercise, newest first."),
     ("Personal records", "The personal records of a client: entered by hand, or from logs."),
     ("Volume", "Training volume by muscle group."),

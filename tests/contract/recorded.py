@@ -16,6 +16,7 @@ _FIXED = {
     "firstAccessToken": "1f0c0ffe-0000-4000-8000-00000000abcd",
     "key": "cs_ak_EXAMPLE",
     "lastFour": "MPLE",
+    "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
     "complianceDate": "2026-03-02",
     "companyName": "Riverside Strength",
 }

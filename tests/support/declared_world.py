@@ -78,7 +78,13 @@ async def make_world(coach: CoachClient) -> World:
     answers = [{"questionId": form["questions"][0]["_id"], "value": "Yes"}]
     (await coach.put(f"{path}/{check_in['_id']}/log", {"isCompleted": True, "answers": answers})).ok()
     response = (await coach.get("/coach/form-responses", customerId=customer["_id"])).ok()["docs"][0]
+    for surplus in (await coach.get("/coach/webhooks")).ok()[1:]:  # of earlier calls: their number is limited
+        (await coach.delete(f"/coach/webhooks/{surplus['_id']}")).ok(204)
+    hook = (await coach.post("/coach/webhooks", {"url": "https://hooks.invalid/", "types": ["form.deleted"]})).ok(201)
+    delivery = (await coach.post(f"/coach/webhooks/{hook['_id']}/test")).ok(201)
     return {
+        "webhookId": hook["_id"],
+        "deliveryId": delivery["_id"],
         "assignmentId": assignment["assignmentId"],
         "metricId": metric_set["metrics"][0]["_id"],
         "recordId": record["_id"],

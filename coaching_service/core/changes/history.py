@@ -46,6 +46,11 @@ async def find_position_at(ctx: Context, time: datetime) -> int:
     return await store.find_position_at(ctx, time)
 
 
+async def find_last_number(ctx: Context) -> int:
+    """Return the number of the last event of the company; 0 if there is none."""
+    return await store.find_last_number(ctx)
+
+
 async def load_patch(ctx: Context, change: StoredChange) -> dict[ObjectId, DocumentPatch]:
     """Return the values of the documents of a change before and after, by document; empty if they are not stored."""
     patches: Sequence[DocumentPatch] = await store.find_patch(ctx, change["_id"])

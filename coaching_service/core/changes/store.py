@@ -138,10 +138,11 @@ async def find_position_at(ctx: Context, time: datetime) -> int:
     """Return the number before the first numbered change of `time` or later; 0 if there is none."""
     where = {"createdAt": {"$gte": time}, "lastSeq": {"$gt": 0}}
     first = await changes.find(ctx, where, sort=("createdAt",), limit=1, fields=("seq",))
-    return first[0]["seq"] - 1 if first else await _last_number(ctx)
+    return first[0]["seq"] - 1 if first else await find_last_number(ctx)
 
 
-async def _last_number(ctx: Context) -> int:
+async def find_last_number(ctx: Context) -> int:
+    """Return the last number of the company; 0 if nothing is numbered."""
     last = await changes.find(ctx, {"lastSeq": {"$gt": 0}}, sort=("-lastSeq",), limit=1, fields=("lastSeq",))
     return last[0]["lastSeq"] if last else 0
 

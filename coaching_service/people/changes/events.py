@@ -43,9 +43,25 @@ async def list_events(
     async with ctx.services.number_signals.listen(ctx.company_id) as listener:
         while True:
             listener.event.clear()
-            page, position = await _read(ctx, position, limit, types, customer_id)
+            page, position = await read_events(ctx, position, limit, types, customer_id)
             if page["docs"] or page["hasMore"] or not await _wait_for_changes(ctx, listener, deadline):
                 return page
+
+
+async def find_event(ctx: Context, event_id: str) -> Event | None:
+    """Return the event with this `id`; None if it is gone, or the caller may not see it."""
+    change_id, _, number = event_id.partition(".")
+    change = await history.find_one(ctx, ObjectId(change_id))
+    if change is None or "seq" not in change:
+        return None
+    position = change["seq"] + int(number) - 1
+    events = _events_of(change, position, await load_visibility(ctx), ())
+    return next((event for event in events if event["id"] == event_id), None)
+
+
+async def find_first_available(ctx: Context) -> int:
+    """Return the number before the first event that is available."""
+    return await history.find_position_at(ctx, now() - RETENTION)
 
 
 async def _wait_for_changes(ctx: Context, listener: Listener, deadline: float) -> bool:
@@ -59,10 +75,14 @@ async def _wait_for_changes(ctx: Context, listener: Listener, deadline: float) -
     return False
 
 
-async def _read(
-    ctx: Context, position: int, limit: int, types: Collection[EventType], customer_id: ObjectId | None
+async def read_events(
+    ctx: Context, position: int, limit: int, types: Collection[EventType] = (), customer_id: ObjectId | None = None
 ) -> tuple[EventPage, int]:
-    """Read events after a position; a bounded number of changes, so a rare type may take several requests."""
+    """Return at most `limit` events after a number, and the number to continue from.
+
+    It reads a bounded number of changes: a rare type may take several calls. Raises CursorExpired if the first of them
+    is older than 30 days.
+    """
     visibility = await load_visibility(ctx)
     events: list[Event] = []
     has_more = True

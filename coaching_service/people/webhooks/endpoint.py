@@ -1,0 +1,107 @@
+"""Sending the deliveries of one webhook: first attempts in the order of the events, and apart from them the others."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import now
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.signals import Listener
+from coaching_service.people.team import service as team
+from coaching_service.people.webhooks import store
+from coaching_service.people.webhooks.attempts import attempt
+from coaching_service.people.webhooks.models import Delivery
+from coaching_service.people.webhooks.pace import AttemptSlots, Lane, Pace
+from coaching_service.people.webhooks.planning import plan_deliveries
+
+_BATCH = 100
+_CHECK_SECONDS = 30.0  # between two looks at the database if nothing is signalled
+_OVERLAP_SECONDS = 0.25  # after which the next first attempt no longer waits for the response to the one before
+_OWNER_SECONDS = 5.0
+
+
+class Endpoint:
+    """The deliveries of one active webhook, sent by this process as long as it has the lease."""
+
+    def __init__(self, services: Services, company_id: ObjectId, webhook_id: ObjectId, slots: AttemptSlots) -> None:
+        self._services, self._company_id, self._webhook_id = services, company_id, webhook_id
+        self._pace = Pace(slots)
+        self._first, self._further = Lane(self._pace, 8, 2), Lane(self._pace, 4, 1)
+        self._running_further: set[ObjectId] = set()
+        self._due_changed = asyncio.Event()
+        self._next_due: datetime | None = None
+        self._owner: Context | None = None
+        self._owner_loaded = 0.0
+
+    def look_again(self) -> None:
+        """Look for attempts that have become due."""
+        self._due_changed.set()
+
+    async def run(self) -> None:
+        """Work until cancelled. Raises NotFound if the webhook is no longer active, or the company is deleted."""
+        async with (
+            self._services.number_signals.listen(self._company_id) as listener,
+            asyncio.TaskGroup() as tasks,
+        ):
+            tasks.create_task(self._send_new(tasks, listener))
+            tasks.create_task(self._send_due(tasks))
+
+    async def _load_context(self) -> Context:
+        """The context of the owner, who sees all events; loaded again every few seconds: the account may be deleted."""
+        clock = asyncio.get_running_loop().time()
+        if self._owner is None or clock - self._owner_loaded > _OWNER_SECONDS:
+            owner = await team.load_owner(self._services, self._company_id)
+            self._owner = Context(self._services, owner, operation="webhooks", interface="system")
+            self._owner_loaded = clock
+        return self._owner
+
+    async def _send_new(self, tasks: asyncio.TaskGroup, listener: Listener) -> None:
+        """Send the first attempts, in the order of the numbers of the events."""
+        after = -1
+        while True:
+            listener.event.clear()
+            ctx = await self._load_context()
+            queued = await store.list_queued(ctx, self._webhook_id, after, _BATCH)
+            for delivery in queued:
+                after = delivery["seq"]
+                await self._start(tasks, self._first, delivery)
+            if not queued and not await plan_deliveries(ctx, self._webhook_id):
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_CHECK_SECONDS):
+                        await listener.event.wait()
+
+    async def _send_due(self, tasks: asyncio.TaskGroup) -> None:
+        """Send the attempts whose time has come: retries, tests, and those that users have asked for."""
+        while True:
+            self._due_changed.clear()
+            self._next_due = None
+            ctx, at = await self._load_context(), now()
+            due = await store.list_due(ctx, self._webhook_id, at, _BATCH, without=self._running_further)
+            for delivery in due:
+                self._running_further.add(delivery["_id"])
+                await self._start(tasks, self._further, delivery)
+            if not due:
+                check_at = at + timedelta(seconds=_CHECK_SECONDS)
+                self._next_due = min(await store.find_next_due(ctx, self._webhook_id, at) or check_at, check_at)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout((self._next_due - now()).total_seconds()):
+                        await self._due_changed.wait()
+
+    async def _start(self, tasks: asyncio.TaskGroup, lane: Lane, delivery: Delivery) -> None:
+        """Start an attempt when the lane has room; returns when it has ended, or after a short time."""
+        await lane.enter()
+        task = tasks.create_task(self._attempt(lane, delivery))
+        await asyncio.wait({task}, timeout=_OVERLAP_SECONDS)
+
+    async def _attempt(self, lane: Lane, delivery: Delivery) -> None:
+        try:
+            async with self._pace.attempting():
+                next_attempt = await attempt(await self._load_context(), delivery)
+        finally:
+            lane.leave()
+            self._running_further.discard(delivery["_id"])
+        if next_attempt is not None and (self._next_due is None or next_attempt < self._next_due):
+            self._due_changed.set()

@@ -1,0 +1,105 @@
+"""Webhooks over REST: the owner, by session or unrestricted key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.core.auth.access import owner
+from coaching_service.core.cursors import CursorPage, cursor_page_of
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import Conflict
+from coaching_service.core.http.routes import Routes, list_of
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import patch_of
+from coaching_service.people.webhooks import deliveries, models, service
+from coaching_service.people.webhooks.schemas import Delivery, DeliveryQuery, NewWebhook, Webhook, WebhookWithSecret
+
+_PATHS = {"webhookId": "The identifier of the webhook.", "deliveryId": "The identifier of the delivery."}
+routes = Routes("/coach/webhooks", tag="Webhooks", path_descriptions=_PATHS)
+_EXAMPLE = {
+    "url": "https://crm.example.com/hooks/coaching",
+    "types": ["workout.completed", "form.submitted"],
+    "description": "Our CRM",
+}
+
+
+@routes.get("", access=owner(), returns=list_of(Webhook))
+async def list_webhooks(ctx: Context) -> list[models.Webhook]:
+    """List the webhooks of the company, oldest first."""
+    return await service.list_webhooks(ctx)
+
+
+@routes.post("", access=owner(), body=NewWebhook(), returns=WebhookWithSecret, errors=(Conflict,), example=_EXAMPLE)
+async def create_webhook(ctx: Context, body: models.NewWebhook) -> models.WebhookWithSecret:
+    """Create a webhook.
+
+    It receives the events from now on, each as `GET /coach/events` returns it, signed as Standard Webhooks describes
+    it with the `secret` of this response. A company has at most 20.
+    """
+    return await service.create(ctx, body)
+
+
+@routes.get("/{webhookId}", access=owner(), returns=Webhook)
+async def get_webhook(ctx: Context, webhook_id: ObjectId) -> models.Webhook:
+    """Read a webhook."""
+    return await service.read(ctx, webhook_id)
+
+
+@routes.patch(
+    "/{webhookId}",
+    access=owner(),
+    body=patch_of(NewWebhook, name="WebhookChange"),
+    returns=Webhook,
+    example={"description": "Our new CRM", "version": 0},
+)
+async def update_webhook(ctx: Context, webhook_id: ObjectId, body: models.WebhookChange) -> models.Webhook:
+    """Change a webhook.
+
+    One that becomes active again receives the events from then on.
+    """
+    return await service.update(ctx, webhook_id, body)
+
+
+@routes.delete("/{webhookId}", access=owner())
+async def delete_webhook(ctx: Context, webhook_id: ObjectId) -> None:
+    """Delete a webhook."""
+    await service.delete(ctx, webhook_id)
+
+
+@routes.post("/{webhookId}/test", access=owner(), returns=Delivery, errors=(Conflict,))
+async def send_webhook_test(ctx: Context, webhook_id: ObjectId) -> models.Delivery:
+    """Send a test event of the type `webhook.test`, once.
+
+    The response is the delivery before its attempt: read it again for the result.
+    """
+    return await deliveries.send_test(ctx, webhook_id)
+
+
+@routes.post("/{webhookId}/rotate-secret", access=owner(), status=200, returns=WebhookWithSecret)
+async def rotate_webhook_secret(ctx: Context, webhook_id: ObjectId) -> models.WebhookWithSecret:
+    """Replace the secret of a webhook.
+
+    For 24 hours messages have two signatures, with the new and the previous secret.
+    """
+    return await service.rotate_secret(ctx, webhook_id)
+
+
+@routes.get("/{webhookId}/deliveries", access=owner(), query=DeliveryQuery(), returns=cursor_page_of(Delivery))
+async def list_webhook_deliveries(
+    ctx: Context, webhook_id: ObjectId, query: dict[str, Any]
+) -> CursorPage[models.Delivery]:
+    """List the deliveries of a webhook of the last 30 days, newest first."""
+    return await deliveries.list_deliveries(
+        ctx, webhook_id, limit=query["limit"], after=query["after"], status=query["status"]
+    )
+
+
+@routes.post(
+    "/{webhookId}/deliveries/{deliveryId}/redeliver", access=owner(), status=200, returns=Delivery, errors=(Conflict,)
+)
+async def redeliver_webhook_event(ctx: Context, webhook_id: ObjectId, delivery_id: ObjectId) -> models.Delivery:
+    """Send a delivery again, with the same `webhook-id`.
+
+    The response is the delivery before the new attempt.
+    """
+    return await deliveries.redeliver(ctx, webhook_id, delivery_id)

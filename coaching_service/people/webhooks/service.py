@@ -1,0 +1,156 @@
+"""The webhooks of a company, which its owner manages."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import cast
+
+from coaching_service.core import audit
+from coaching_service.core.changes import history
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import now
+from coaching_service.core.database.transactions import transactional
+from coaching_service.core.errors import Conflict, NotFound, invalid_field
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation_messages import Message
+from coaching_service.people.webhooks import signatures, store
+from coaching_service.people.webhooks.models import (
+    NewWebhook,
+    StoredSecret,
+    Webhook,
+    WebhookChange,
+    WebhookWithSecret,
+)
+
+MAX_WEBHOOKS = 20
+ROTATION = timedelta(hours=24)
+_URL_MESSAGES = {
+    message.code: message
+    for message in (
+        Message("must be an absolute address with the name of a host", "URL_INVALID"),
+        Message("must begin with https://", "URL_NOT_HTTPS"),
+        Message("must not contain a user name or password", "URL_WITH_CREDENTIALS"),
+        Message("must have the name of a public host, not a network address or localhost", "ADDRESS_NOT_ALLOWED"),
+    )
+}
+
+
+async def list_webhooks(ctx: Context) -> list[Webhook]:
+    """Return the webhooks of the company, oldest first."""
+    return await store.list_webhooks(ctx)
+
+
+async def read(ctx: Context, webhook_id: ObjectId) -> Webhook:
+    """Return a webhook. Raises NotFound."""
+    if (webhook := await store.find_webhook(ctx, webhook_id)) is None:
+        raise NotFound("webhook")
+    return webhook
+
+
+@transactional
+async def create(ctx: Context, details: NewWebhook) -> WebhookWithSecret:
+    """Create a webhook for the events from now on, and return it with its secret.
+
+    Raises InvalidFields for an address to which nothing is sent, Conflict if the company has 20 webhooks.
+    """
+    _validate_url(ctx, details["url"])
+    free = set(range(MAX_WEBHOOKS)) - await store.list_slots(ctx)
+    if not free:
+        raise Conflict("A company has at most 20 webhooks; delete one first", code="TOO_MANY_WEBHOOKS")
+    webhook_id, secret = ObjectId(), signatures.new_secret()
+    webhook = await store.insert_webhook(
+        ctx,
+        {
+            "_id": webhook_id,
+            **details,
+            "failingSince": None,
+            "disabledAt": None,
+            "previousSecretUntil": None,
+            "secrets": [_new_stored_secret(ctx, webhook_id, secret)],
+            "position": await history.find_last_number(ctx),
+            "slot": min(free),
+            "requested": 0,
+        },
+    )
+    await audit.record(ctx, "webhook.created", webhookId=webhook_id)
+    return _with_secret(webhook, secret)
+
+
+@transactional
+async def update(ctx: Context, webhook_id: ObjectId, change: WebhookChange) -> Webhook:
+    """Change a webhook and return it.
+
+    One that becomes active receives the events from then on; deliveries that had failed before are tried again. Raises
+    NotFound, InvalidFields for an address to which nothing is sent, Conflict if it has changed since `version`.
+    """
+    if "url" in change:
+        _validate_url(ctx, change["url"])
+    webhook = await read(ctx, webhook_id)
+    derived: dict[str, object] = {}
+    if change.get("isActive") and not webhook["isActive"]:
+        derived = {"disabledAt": None, "failingSince": None, "position": await history.find_last_number(ctx)}
+    elif change.get("url", webhook["url"]) != webhook["url"]:
+        derived = {"failingSince": None}
+    updated = await store.update_webhook(ctx, webhook_id, change, derived)
+    if updated is None:
+        raise NotFound("webhook")
+    await audit.record(ctx, "webhook.changed", webhookId=webhook_id)
+    return updated
+
+
+@transactional
+async def rotate_secret(ctx: Context, webhook_id: ObjectId) -> WebhookWithSecret:
+    """Create a new secret of a webhook, and return it; the previous one also signs for 24 hours. Raises NotFound."""
+    previous = await store.find_with_secrets(ctx, webhook_id)
+    if previous is None:
+        raise NotFound("webhook")
+    secret, until = signatures.new_secret(), now() + ROTATION
+    previous_secret: StoredSecret = {**previous["secrets"][0], "expiresAt": until}
+    secrets = [_new_stored_secret(ctx, webhook_id, secret), previous_secret]
+    webhook = await store.set_secrets(ctx, webhook_id, {"secrets": secrets, "previousSecretUntil": until})
+    if webhook is None:
+        raise NotFound("webhook")
+    await audit.record(ctx, "webhook.secretRotated", webhookId=webhook_id)
+    return _with_secret(webhook, secret)
+
+
+@transactional
+async def delete(ctx: Context, webhook_id: ObjectId) -> None:
+    """Delete a webhook: nothing is sent to it any more. Its deliveries expire. Raises NotFound."""
+    if not await store.delete_webhook(ctx, webhook_id):
+        raise NotFound("webhook")
+    await audit.record(ctx, "webhook.deleted", webhookId=webhook_id)
+
+
+def _validate_url(ctx: Context, url: str) -> None:
+    if (problem := ctx.services.outbound.find_problem(url)) is not None:
+        raise invalid_field("url", _URL_MESSAGES[problem.code], code=problem.code)
+
+
+def _new_stored_secret(ctx: Context, webhook_id: ObjectId, secret: str) -> StoredSecret:
+    return {"sealed": signatures.seal_secret(ctx.services.vault, webhook_id, secret), "expiresAt": None}
+
+
+def _with_secret(webhook: Webhook, secret: str) -> WebhookWithSecret:
+    return cast("WebhookWithSecret", {**webhook, "secret": secret})
+
+
+async def rotate_master_key(services: Services) -> AsyncIterator[bool]:
+    """Encrypt every secret with the newest master key; yields for each webhook whether it changed.
+
+    It can be interrupted and run again: secrets are read with every master key meanwhile.
+    """
+    vault = services.vault
+    for webhook in await store.list_sealed(services):
+        stored, webhook_id = webhook["secrets"], webhook["_id"]
+        if all(vault.is_current(each["sealed"]) for each in stored):
+            yield False
+            continue
+        opened = [(signatures.open_secret(vault, webhook_id, each["sealed"]), each["expiresAt"]) for each in stored]
+        sealed = [
+            {"sealed": signatures.seal_secret(vault, webhook_id, secret), "expiresAt": expires_at}
+            for secret, expires_at in opened
+        ]
+        await store.reseal(services, webhook, sealed)
+        yield True
