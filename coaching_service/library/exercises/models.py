@@ -165,8 +165,8 @@ class ExerciseFields(ExerciseDetails, total=False):
     media: list[StoredMedia]
 
 
-class ExerciseContent(TypedDict):
-    """The content of a stored exercise."""
+class RequiredDetails(TypedDict):
+    """The fields of `ExerciseDetails` as every complete exercise has them."""
 
     name: str
     aliases: list[str]
@@ -175,24 +175,21 @@ class ExerciseContent(TypedDict):
     defaultInstructions: str | None
     videoLink: str | None
     tags: list[str]
-    muscleGroups: list[TrainedMuscle]
     equipment: str | None
+
+
+class ExerciseContent(RequiredDetails):
+    """The content of a stored exercise."""
+
+    muscleGroups: list[TrainedMuscle]
     media: list[StoredMedia]
     libraryId: ObjectId
 
 
-class ExerciseInput(TypedDict):
+class ExerciseInput(RequiredDetails):
     """An exercise to create."""
 
-    name: str
-    aliases: list[str]
-    type: ExerciseType
-    level: Level | None
-    defaultInstructions: str | None
-    videoLink: str | None
-    tags: list[str]
     muscleGroups: list[MuscleInput]
-    equipment: str | None
     media: list[MediaInput]
 
 
@@ -211,22 +208,14 @@ class StoredExercise(ExerciseContent):
     translations: NotRequired[Translations]
 
 
-class Exercise(Movement):
+class Exercise(RequiredDetails, Movement):
     """An exercise as the company sees it: a shared one with the company's override.
 
     `version` and `updatedAt` change with the exercise and with the override.
     """
 
     _id: ObjectId
-    name: str
-    aliases: list[str]
-    type: ExerciseType
-    level: Level | None
-    defaultInstructions: str | None
-    videoLink: str | None
-    tags: list[str]
     muscleGroups: list[TrainedMuscle]
-    equipment: str | None
     media: list[Media]
     image: str | None
     thumbnail: str | None
