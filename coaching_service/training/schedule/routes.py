@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+from marshmallow import Schema
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
-from coaching_service.core.http.routes import Routes
+from coaching_service.core.http.routes import Handler, Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.programs import models as program_models
 from coaching_service.training.programs.schemas import Program
@@ -28,6 +31,13 @@ _ITEM = {
 }
 _WEEK = {"startDate": "2026-03-02", "endDate": "2026-03-08"}
 _PROGRESSION = {"load": {"add": 2.5}}
+
+
+def _declare_change(
+    path: str, body: Schema, returns: type[Schema], *, example: dict[str, Any]
+) -> Callable[[Handler], Handler]:
+    """Declare an operation that changes a client's calendar and creates nothing."""
+    return routes.post(path, access=coach(CUSTOMERS.EDIT), status=200, body=body, returns=returns, example=example)
 
 
 @routes.post(
@@ -70,12 +80,10 @@ async def copy_schedule(ctx: Context, customer_id: ObjectId, body: dict[str, Any
     return await service.copy_days(ctx, ClientCalendar(customer_id), request, dry_run=body["dryRun"])
 
 
-@routes.post(
+@_declare_change(
     "/schedule/adjust",
-    access=coach(CUSTOMERS.EDIT),
-    status=200,
-    body=schemas.ScheduleAdjustment(),
-    returns=schemas.AdjustedSchedule,
+    schemas.ScheduleAdjustment(),
+    schemas.AdjustedSchedule,
     example={**_WEEK, "progression": _PROGRESSION},
 )
 async def adjust_schedule(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> models.AdjustedSchedule:
@@ -87,12 +95,10 @@ async def adjust_schedule(ctx: Context, customer_id: ObjectId, body: dict[str, A
     return await service.adjust(ctx, ClientCalendar(customer_id), *days, body["progression"], dry_run=body["dryRun"])
 
 
-@routes.post(
+@_declare_change(
     "/schedule/replace-exercise",
-    access=coach(CUSTOMERS.EDIT),
-    status=200,
-    body=schemas.ExerciseReplacement(),
-    returns=schemas.AdjustedSchedule,
+    schemas.ExerciseReplacement(),
+    schemas.AdjustedSchedule,
     example={"exerciseId": _EXERCISE, "withExerciseId": "66f0c0ffee0000000000abce", "startDate": "2026-03-02"},
 )
 async def replace_scheduled_exercise(
@@ -113,12 +119,10 @@ async def replace_scheduled_exercise(
     )
 
 
-@routes.post(
+@_declare_change(
     "/schedule/clear",
-    access=coach(CUSTOMERS.EDIT),
-    status=200,
-    body=schemas.ScheduleClearing(),
-    returns=schemas.ClearedSchedule,
+    schemas.ScheduleClearing(),
+    schemas.ClearedSchedule,
     example={**_WEEK, "dryRun": True},
 )
 async def clear_schedule(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> models.ClearedSchedule:
