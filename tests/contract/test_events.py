@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
-import structlog
 from marshmallow import ValidationError
-from structlog.testing import capture_logs
 
 from coaching_service import features
 from coaching_service.core.errors import ServiceError
@@ -18,6 +15,7 @@ from tests.contract.test_declared import call, client_for, fill_path, identifier
 from tests.contract.test_policy import assert_same, in_order
 from tests.support.client import CoachClient, Reply
 from tests.support.declared_world import World, make_world
+from tests.support.logs import recorded_logs
 
 # What no event and no line of the process log may contain, with the spelling that is searched by.
 MARKERS = ("Zanzibar", "zanzibar")
@@ -110,16 +108,6 @@ async def _requests(coach: CoachClient, world: World) -> dict[str, tuple[str, An
         "replaceExerciseOverride": (override, {"aliases": ["Mine"]}),
         "deleteExerciseOverride": (override, None),
     }
-
-
-@contextmanager
-def recorded_logs() -> Iterator[list[Any]]:
-    """The log entries of every level."""
-    before = structlog.get_config()
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(0))
-    with capture_logs() as entries:
-        yield entries
-    structlog.configure(**before)
 
 
 def _mark(route: Route, body: Any) -> Any:
