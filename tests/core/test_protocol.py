@@ -6,17 +6,15 @@ import asyncio
 import json
 import re
 import resource
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
-import structlog
 from aiohttp import web
-from structlog.testing import capture_logs
 
 from coaching_service.core.http.connections import ConnectionLimits, raise_descriptor_limit
 from coaching_service.core.http.server import Runner
+from tests.support.logs import recorded_logs
 
 KEY = "cs_ak_very-secret-indeed"
 
@@ -43,16 +41,6 @@ async def listening(limits: ConnectionLimits) -> AsyncIterator[int]:
 
 async def _hello(_: web.Request) -> web.Response:
     return web.Response(text="hello")
-
-
-@contextmanager
-def recorded_logs() -> Iterator[list[Any]]:
-    """The log entries of every level: the suite as a whole logs almost nothing."""
-    before = structlog.get_config()
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(0))
-    with capture_logs() as logs:
-        yield logs
-    structlog.configure(**before)
 
 
 async def exchange(port: int, text: bytes) -> tuple[bytes, bytes]:

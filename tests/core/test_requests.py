@@ -8,12 +8,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-import structlog
-from structlog.testing import capture_logs
 
 from tests.conftest import AsServed
 from tests.core.test_uploads import form, picture
 from tests.support.client import UNKNOWN, CoachClient
+from tests.support.logs import recorded_logs
 
 
 @pytest.mark.parametrize("identifier", ["%7B", "%7D", "a%7Db", "%7Bid%7D"])
@@ -111,9 +110,7 @@ async def test_undecodable_body_is_one_log_line(
 ) -> None:
     """Also where the body is not read: nothing else about the request is logged."""
     url = urlsplit(str(as_served.make_url("/")))
-    before = structlog.get_config()
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(0))
-    with capture_logs() as logs:
+    with recorded_logs() as logs:
         async with asyncio.timeout(60):
             reader, writer = await asyncio.open_connection(url.hostname, url.port)
             head = (
@@ -124,7 +121,6 @@ async def test_undecodable_body_is_one_log_line(
             writer.write(head.encode() + body)
             response = await reader.read()
             writer.close()
-    structlog.configure(**before)
     assert int(response.split()[1]) == status
     if status == 400:
         assert json.loads(response.partition(b"\r\n\r\n")[2])["code"] == "MALFORMED_BODY"
