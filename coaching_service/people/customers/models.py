@@ -76,13 +76,18 @@ class DatedCount(TypedDict):
     newest: datetime
 
 
-class _ProfileFields(TypedDict):
+class ContactDetails(TypedDict):
+    """Who a client is, and how to reach them; `timezone` None: the company's."""
+
     name: str
     surname: str | None
     email: str | None
     phone: str | None
     birthday: str | None
     timezone: str | None
+
+
+class _ProfileFields(ContactDetails):
     role: Literal["CUSTOMER"]
     lastActivityDate: datetime | None
     customerRoleData: CustomerRoleData

@@ -106,8 +106,8 @@ class CustomerRoleData(Output):
     firstLoginDate = DateTime(allow_none=True)
 
 
-class Customer(Output):
-    """A client."""
+class ContactDetails(Output):
+    """Who a client is, and how to reach them."""
 
     _id = Identifier()
     name = fields.String()
@@ -116,6 +116,11 @@ class Customer(Output):
     phone = fields.String(allow_none=True)
     birthday = Date(allow_none=True)
     timezone = fields.String(allow_none=True, metadata={"description": "IANA name; null: the company's time zone."})
+
+
+class Customer(ContactDetails):
+    """A client."""
+
     role = Choice("CUSTOMER")
     companyId = Identifier()
     profilePhotoUrl = fields.Url(allow_none=True)

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TypedDict
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.customers.models import Notifications
+from coaching_service.people.customers.models import ContactDetails, Notifications
 
 
-class OwnProfile(TypedDict):
+class OwnProfile(ContactDetails):
     """What a client sees of their own record."""
 
     _id: ObjectId
-    name: str
-    surname: str | None
-    email: str | None
-    phone: str | None
-    birthday: str | None
-    timezone: str | None
     notifications: Notifications
     createdAt: datetime
     updatedAt: datetime

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from marshmallow import fields
 
-from coaching_service.core.validation import Boolean, Date, DateTime, Identifier, Input, Output, Text, Timezone
-from coaching_service.people.customers.schemas import Birthday
+from coaching_service.core.validation import Boolean, DateTime, Input, Output, Text, Timezone
+from coaching_service.people.customers.schemas import Birthday, ContactDetails
 
 _MESSAGES = {"description": "Whether to send mail about unread messages of the coaches."}
 _NOTIFICATIONS = {"description": "Which mails the client gets."}
@@ -32,16 +32,9 @@ class OwnDetails(Input):
     notifications = fields.Nested(OwnNotificationsInput, metadata=_NOTIFICATIONS)
 
 
-class OwnProfile(Output):
+class OwnProfile(ContactDetails):
     """A client's own record."""
 
-    _id = Identifier()
-    name = fields.String()
-    surname = fields.String(allow_none=True)
-    email = fields.String(allow_none=True, metadata={"format": "email"})
-    phone = fields.String(allow_none=True)
-    birthday = Date(allow_none=True)
-    timezone = fields.String(allow_none=True, metadata={"description": "IANA name; null: the company's time zone."})
     notifications = fields.Nested(OwnNotifications, metadata=_NOTIFICATIONS)
     createdAt = DateTime()
     updatedAt = DateTime()
