@@ -208,22 +208,7 @@ def last_session_stage(ctx: Context) -> Stage:
 
     It is added as `lastSession`: a list of one block with its `date`, or empty.
     """
-    condition = blocks.read_filter(ctx, {"date": {"$gt": ""}} | _IS_SESSION)
-    pipeline: list[Stage] = [
-        {"$match": condition},
-        {"$sort": {"date": -1}},
-        {"$limit": 1},
-        {"$project": {"_id": 0, "date": 1}},
-    ]
-    return {
-        "$lookup": {
-            "from": blocks.name,
-            "localField": "_id",
-            "foreignField": "customerId",
-            "pipeline": pipeline,
-            "as": "lastSession",
-        }
-    }
+    return _last_date_stage(ctx, _IS_SESSION, "lastSession", {})
 
 
 def last_assigned_block_stage(ctx: Context) -> Stage:
@@ -233,8 +218,13 @@ def last_assigned_block_stage(ctx: Context) -> Stage:
     `date`, or empty.
     """
     of_assignments = {"$expr": {"$in": ["$assignmentId", "$$assignments"]}}
+    return _last_date_stage(ctx, of_assignments, "lastBlock", {"assignments": "$assignments"})
+
+
+def _last_date_stage(ctx: Context, condition: Filter, name: str, variables: dict[str, str]) -> Stage:
+    """Return the stage that adds the last date of the blocks of a client that meet a condition on `variables`."""
     pipeline: list[Stage] = [
-        {"$match": blocks.read_filter(ctx, {"date": {"$gt": ""}} | of_assignments)},
+        {"$match": blocks.read_filter(ctx, {"date": {"$gt": ""}} | condition)},
         {"$sort": {"date": -1}},
         {"$limit": 1},
         {"$project": {"_id": 0, "date": 1}},
@@ -244,9 +234,9 @@ def last_assigned_block_stage(ctx: Context) -> Stage:
             "from": blocks.name,
             "localField": "_id",
             "foreignField": "customerId",
-            "let": {"assignments": "$assignments"},
+            "let": variables,
             "pipeline": pipeline,
-            "as": "lastBlock",
+            "as": name,
         }
     }
 
