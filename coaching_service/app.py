@@ -17,12 +17,12 @@ from coaching_service.core.database.abandoned import aborting_abandoned_transact
 from coaching_service.core.database.context import Services
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.http.availability import Availability, RequestSlots
-from coaching_service.core.http.handlers import Authenticate, HandlerDependencies, UploadLimits, mount
+from coaching_service.core.http.handlers import Authenticate, HandlerDependencies, mount
 from coaching_service.core.http.interruption import end_interruption
 from coaching_service.core.http.middleware import HttpMetrics, request_middleware
 from coaching_service.core.http.operator_endpoints import OperatorEndpoints
 from coaching_service.core.http.routes import routes_of
-from coaching_service.core.jobs import mail, queue
+from coaching_service.core.jobs import queue
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.mcp.endpoint import McpEndpoint
 from coaching_service.mcp.server import make_server
@@ -54,9 +54,7 @@ def create_app(settings: Settings, services: Services, availability: Availabilit
         asyncio.Semaphore(_DOWNLOAD_CONCURRENCY),
         settings.max_body_bytes,
         settings.trusted_proxies,
-        UploadLimits(
-            settings.max_photo_bytes, settings.max_plan_bytes, settings.max_photo_pixels, settings.max_attachment_bytes
-        ),
+        services.upload_limits,
     )
     routes = routes_of(features.ROUTES)
     mount(app, routes, dependencies)
@@ -108,13 +106,14 @@ def _background(services: Services, availability: Availability) -> Callable[[web
     """Numbers changes, sends webhooks and runs jobs once stored documents have their current shape."""
 
     async def run(_: web.Application) -> AsyncIterator[None]:
-        dedicated = {mail.SEND: mail.CONNECTIONS}
         async with (
             aborting_abandoned_transactions(services),
             sequencing(services, start=availability.ready),
             signalling(services),
             delivering(services, start=availability.ready),
-            queue.working(services, features.STEPS, features.STANDING_JOBS, dedicated, start=availability.ready),
+            queue.working(
+                services, features.STEPS, features.STANDING_JOBS, features.DEDICATED_JOBS, start=availability.ready
+            ),
         ):
             yield
 

@@ -7,6 +7,10 @@ from coaching_service.core.http.routes import Routes
 from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.queue import Steps
 from coaching_service.core.mcp.tools import Tools
+from coaching_service.integrations.background_jobs import routes as background_jobs
+from coaching_service.integrations.company_export import routes as company_export
+from coaching_service.integrations.company_import import routes as company_import
+from coaching_service.integrations.company_import import service as company_import_service
 from coaching_service.library.exercises import routes as exercises
 from coaching_service.library.exercises import tools as exercises_tools
 from coaching_service.library.forms import routes as forms
@@ -120,6 +124,9 @@ ROUTES: tuple[Routes, ...] = (
     nutrition_plans.routes,
     files.routes,
     export.routes,
+    company_export.routes,
+    company_import.routes,
+    background_jobs.routes,
 )
 
 TOOLS: tuple[Tools, ...] = (
@@ -173,7 +180,7 @@ TAGS = (
     ("Progress photos", "Photos of a client from the front, back and side, by date."),
     ("Nutrition plans", "The versions of a client's nutrition plan."),
     ("Files", "The files that the `...Url` fields link to."),
-    ("Export", "All data of a client in one ZIP file."),
+    ("Export", "All data of a client, or of the company, in one ZIP file; and what reads it."),
     ("Compliance", "How much of the scheduled training clients have completed."),
     ("Attention", "Which clients need a coach, and why."),
 )
@@ -191,7 +198,10 @@ STEPS: Steps = {
     check_in_scheduling.SCHEDULE: check_in_scheduling.schedule_batch,
     orphans.COLLECT: orphans.collect_step,
     retention.REMOVE_OLD_PATCHES: retention.remove_old_patches,
+    company_import_service.IMPORT: company_import_service.run_step,
 }
+# Kinds of jobs that run independently of all others, and how many of them one process runs at the same time.
+DEDICATED_JOBS = {mail.SEND: mail.CONNECTIONS, company_import_service.IMPORT: 1}
 # Jobs that are repeated indefinitely: the queue always has one of each.
 STANDING_JOBS = (
     figures_renewal.RENEW,

@@ -17,6 +17,7 @@ from coaching_service.core.auth.secrets import Vault, new_master_key, parse_mast
 from coaching_service.core.database.connection import Deadlines
 from coaching_service.core.database.context import MailSender
 from coaching_service.core.jobs.mail import FolderMailSender, SmtpMailSender
+from coaching_service.core.media import UploadLimits
 from coaching_service.core.outbound.client import Relaxations
 
 _MAX_DELAY_SECONDS = 604_800
@@ -115,6 +116,9 @@ class Settings(BaseSettings):
     max_attachment_bytes: Size = Field(
         default=100_000_000,
         description="Largest attachment of a message, and picture or video of an exercise, in bytes.",
+    )
+    max_import_bytes: Annotated[int, Field(ge=1, le=1 << 36)] = Field(
+        default=1_000_000_000, description="Largest export or spreadsheet to import, in bytes."
     )
     max_photo_pixels: Size = Field(
         default=40_000_000, description="Largest picture, in pixels once decoded, all frames of an animation together."
@@ -277,6 +281,16 @@ class Settings(BaseSettings):
                 "put it back, or set SECRET_KEYS"
             )
         return self.model_copy(update={"secret_keys": (_read_or_create_key(file),)})
+
+    def upload_limits(self) -> UploadLimits:
+        """The limits of uploaded files."""
+        return UploadLimits(
+            self.max_photo_bytes,
+            self.max_plan_bytes,
+            self.max_photo_pixels,
+            self.max_attachment_bytes,
+            self.max_import_bytes,
+        )
 
     def mail_sender(self) -> MailSender:
         """The mail sender: the SMTP server of the settings, or a folder of files where none is set."""

@@ -8,6 +8,7 @@ from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.models import Stored
+from coaching_service.core.database.portable import NotExported
 from coaching_service.core.ids import ObjectId
 
 
@@ -22,7 +23,12 @@ class AuditEntry(Stored):
     about: NotRequired[ObjectId | None]
 
 
-_entries = Documents[AuditEntry]("audit", (Index(("createdAt",)), Index(("about",))), client_field="about")
+_entries = Documents[AuditEntry](
+    "audit",
+    (Index(("createdAt",)), Index(("about",))),
+    client_field="about",
+    transfer=NotExported("the audit log of this company"),
+)
 
 
 async def record(ctx: Context, action: str, **facts: Any) -> None:

@@ -19,6 +19,7 @@ from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import AlreadyClaimed, Document, Documents
 from coaching_service.core.database.models import Stored
+from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import BadRequest, Conflict
 from coaching_service.core.events import DomainEvent
@@ -46,6 +47,7 @@ _replays = Documents[StoredReplay](
     client_field="about",
     secret=True,
     expire=("createdAt", int(RETENTION.total_seconds())),
+    transfer=NotExported("stored responses of this company, kept for a day"),
 )
 _AGE: Document = {"$subtract": ["$$NOW", "$createdAt"]}
 _RETAINED: Document = {"$expr": {"$lte": [_AGE, round(RETENTION.total_seconds() * 1000)]}}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.video import (
@@ -30,16 +31,29 @@ from coaching_service.core.video import (
 )
 
 JPEG, PNG, WEBP, GIF, PDF = "image/jpeg", "image/png", "image/webp", "image/gif", "application/pdf"
+ZIP, CSV = "application/zip", "text/csv"
 IMAGE_TYPES = (JPEG, PNG, WEBP)
 # Pictures, also moving ones, and videos. Where GIF is accepted, pictures keep all their frames.
 MEDIA_TYPES = (*IMAGE_TYPES, GIF, *VIDEO_TYPES)
-_EXTENSIONS = {JPEG: ".jpg", PNG: ".png", WEBP: ".webp", GIF: ".gif", PDF: ".pdf", MP4: ".mp4", WEBM: ".webm"}
+_EXTENSIONS = {
+    JPEG: ".jpg",
+    PNG: ".png",
+    WEBP: ".webp",
+    GIF: ".gif",
+    PDF: ".pdf",
+    MP4: ".mp4",
+    WEBM: ".webm",
+    ZIP: ".zip",
+    CSV: ".csv",
+}
 
 _FORMATS = {"JPEG": JPEG, "PNG": PNG, "WEBP": WEBP, "GIF": GIF}
 _WORKER = Path(__file__).with_name("image_worker.py")
 _WORKER_SECONDS = 60.0
 _MAX_REPLY_BYTES = 4096
 _SNIFFED_BYTES = 1024
+_ZIP_START = (b"PK\x03\x04", b"PK\x05\x06")
+_NOT_IN_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 
 
 class InvalidFile(Exception):
@@ -48,6 +62,34 @@ class InvalidFile(Exception):
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)
         self.message, self.code = message, code
+
+
+SizeLimit = Literal["photo", "plan", "attachment", "import"]
+
+
+@dataclass(frozen=True)
+class UploadLimits:
+    """Size limits of uploaded files.
+
+    Bytes of a photo, of a plan, of an attachment (a file of a message, or a picture or video of an exercise) and of an
+    import; pixels of a picture.
+    """
+
+    photo_bytes: int = 15_000_000
+    plan_bytes: int = 25_000_000
+    photo_pixels: int = 40_000_000
+    attachment_bytes: int = 100_000_000
+    import_bytes: int = 1_000_000_000
+
+    def max_bytes(self, size_limit: SizeLimit) -> int:
+        """Returns the maximum size of a file of that kind, in bytes."""
+        limits = {
+            "photo": self.photo_bytes,
+            "plan": self.plan_bytes,
+            "attachment": self.attachment_bytes,
+            "import": self.import_bytes,
+        }
+        return limits[size_limit]
 
 
 def file_extension(content_type: str) -> str:
@@ -160,6 +202,14 @@ async def validate_file(
     head = file.read(_SNIFFED_BYTES)
     if PDF in content_types and head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"%PDF-"):
         return _validate_pdf(file)
+    if ZIP in content_types and head.startswith(_ZIP_START):
+        file.seek(0)
+        return ValidatedFile(ZIP, file)
+    if CSV in content_types and head and not _NOT_IN_TEXT.search(head):
+        file.seek(0)
+        return ValidatedFile(CSV, file)
+    if not set(content_types) & {*IMAGE_TYPES, GIF, *VIDEO_TYPES, PDF}:
+        raise _unsupported(content_types)
     if is_video(head) and set(VIDEO_TYPES) & set(content_types):
         return await asyncio.to_thread(_validate_video, file, content_types)
     return await images.rewrite(file, content_types, max_pixels)

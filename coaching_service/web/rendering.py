@@ -10,7 +10,7 @@ import jinja2
 from aiohttp import web
 
 from coaching_service.core.auth.secrets import new_token
-from coaching_service.core.http.handlers import UploadLimits
+from coaching_service.core.media import UploadLimits
 from coaching_service.core.validation import TIMEZONES
 from coaching_service.web import static_files
 from coaching_service.web.browser_sessions import BrowserSession, is_secure

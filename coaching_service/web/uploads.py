@@ -15,10 +15,9 @@ from multidict import MultiDict
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import invalid_field
-from coaching_service.core.http.handlers import UploadLimits
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.http.uploads import Upload, attach_file, read_upload, store_upload
-from coaching_service.core.media import GIF, PDF
+from coaching_service.core.media import GIF, PDF, UploadLimits
 from coaching_service.core.video import MP4
 from coaching_service.web.browser_sessions import CSRF_FIELD
 from coaching_service.web.form_idempotency import SUBMISSION_FIELD
@@ -35,7 +34,7 @@ async def read_submission(page: Page, request: web.Request, limits: UploadLimits
     if page.upload is None or request.content_type == "application/x-www-form-urlencoded":
         return await read_form(request), Upload()
     extra_fields = {*field_names(page.schema), CSRF_FIELD, SUBMISSION_FIELD}
-    max_bytes = limits.max_bytes(page.upload) if limits else 0
+    max_bytes = limits.max_bytes(page.upload.size_limit) if limits else 0
     upload = await read_upload(request, page.upload, max_bytes, extra_fields=extra_fields, drain_oversized=True)
     return MultiDict(upload.texts), upload
 
@@ -64,7 +63,7 @@ async def with_file(
         yield page
         return
     if upload.too_large:
-        max_size = file_size(limits.max_bytes(page.upload))
+        max_size = file_size(limits.max_bytes(page.upload.size_limit))
         raise invalid_field(page.upload.file_field, f"must not be larger than {max_size}", code="FILE_TOO_LARGE")
     if upload.file is None:
         raise invalid_field(page.upload.file_field, "must be chosen", code="REQUIRED")

@@ -15,12 +15,14 @@ from coaching_service import features
 from coaching_service.core.auth.permissions import ALL_PERMISSIONS
 from coaching_service.core.http.request_parsing import validate_body
 from coaching_service.core.http.routes import Route, routes_of
+from coaching_service.core.media import CSV
 from tests.conftest import NewCompany
 from tests.support.client import UNKNOWN, CoachClient, document
 from tests.support.declared_world import World, make_world, small_picture
 from tests.support.training import employee_key
 
 ROUTES = routes_of(features.ROUTES)
+PICTURE = ("small.png", small_picture())
 SNAPSHOT = Path(__file__).parent / "openapi.json"
 each_route = pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
 
@@ -83,7 +85,8 @@ async def call(client: CoachClient, route: Route, path: str, own: World, headers
     body: dict[str, Any] = {}
     if route.multipart is not None:
         body["data"] = aiohttp.FormData(route.example, default_to_multipart=True)
-        body["data"].add_field(route.multipart.file_field, small_picture(), filename="small.png")
+        name, content = ("clients.csv", b"name\nAna\n") if CSV in route.multipart.content_types else PICTURE
+        body["data"].add_field(route.multipart.file_field, content, filename=name)
     elif route.body is not None:
         body["json"] = put_identifiers(route.example, identifiers)
     return await client.send(route.method, path, params=query, headers=headers, **body)

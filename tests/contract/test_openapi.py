@@ -18,8 +18,8 @@ from tests.support.client import document
 ROUTES = routes_of(features.ROUTES)
 VERBS = (
     "adjust|apply|archive|assign|bulk|clear|copy|create|delete|dismiss|disconnect|download|end|export|get|"
-    "impersonate|invite|list|log|mark|move|record|redeliver|refresh|replace|request|reset|resolve|reveal|rotate|send|set|"
-    "shift|sign|unarchive|unassign|undo|update|upload|use"
+    "impersonate|import|invite|list|log|mark|move|record|redeliver|refresh|replace|request|reset|resolve|reveal|rotate|"
+    "send|set|shift|sign|unarchive|unassign|undo|update|upload|use"
 )
 each_route = pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation_id)
 

@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 from marshmallow import ValidationError
 
 from coaching_service.core.errors import BadRequest
-from coaching_service.progress.notes.service import sanitise
+from coaching_service.progress.notes.html import sanitise
 from coaching_service.training.workouts.service import shift_date
 from coaching_service.training.workouts.set_schemas import PlannedSets, present_set
 from tests.support.client import MONDAY, SUNDAY, TUESDAY, CoachClient

@@ -8,6 +8,8 @@ import secrets
 import aiohttp
 from PIL import Image
 
+from coaching_service.core.jobs import queue
+from coaching_service.integrations.company_import import service as company_import
 from tests.support.assistants import authorize_assistant
 from tests.support.client import CoachClient
 
@@ -82,9 +84,14 @@ async def make_world(coach: CoachClient) -> World:
         (await coach.delete(f"/coach/webhooks/{surplus['_id']}")).ok(204)
     hook = (await coach.post("/coach/webhooks", {"url": "https://hooks.invalid/", "types": ["form.deleted"]})).ok(201)
     delivery = (await coach.post(f"/coach/webhooks/{hook['_id']}/test")).ok(201)
+    spreadsheet = _form(file=b"name\nAna\n", dryRun="true")
+    job = (await coach.send("POST", "/coach/import", data=spreadsheet)).ok(202)
+    while (await coach.get(f"/coach/jobs/{job['_id']}")).ok()["status"] in ("queued", "running"):
+        await queue.run_due(coach.ctx.services, {company_import.IMPORT: company_import.run_step})
     return {
         "webhookId": hook["_id"],
         "deliveryId": delivery["_id"],
+        "jobId": job["_id"],
         "assignmentId": assignment["assignmentId"],
         "metricId": metric_set["metrics"][0]["_id"],
         "recordId": record["_id"],

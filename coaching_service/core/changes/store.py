@@ -18,6 +18,7 @@ from coaching_service.core.changes.models import (
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents, Filter, PipelineStage, now
+from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.events import EventType
 from coaching_service.core.ids import ObjectId
@@ -42,6 +43,7 @@ changes = Documents[StoredChange](
         Index(("patchUntil",), partial_filter=(("patchUntil", {"$exists": True}),)),
     ),
     cross_company_reason="the sequencer numbers the changes of all companies, and a job removes old patches",
+    transfer=NotExported("the history of this company: what is imported begins a history of its own"),
 )
 parts = Documents[StoredPart](
     "changeParts",
@@ -49,6 +51,7 @@ parts = Documents[StoredPart](
     client_field="customerId",
     secret=True,
     expire=("patchUntil", 0),
+    transfer=NotExported("part of the change log"),
 )
 
 _SUMMARY = tuple(name for name in StoredChange.__annotations__ if name not in ("patch", "feed", "companyId"))

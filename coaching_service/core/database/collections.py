@@ -11,6 +11,7 @@ from pymongo import ASCENDING, DESCENDING
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Collection, Context, Services
+from coaching_service.core.database.portable import NotExported, Portable
 from coaching_service.core.database.recording import History
 
 Document = dict[str, Any]
@@ -50,6 +51,7 @@ class ReadableCollection(Generic[D]):
     `history` says how the change log records the collection; without it, changes are not recorded.
     `expire` is a date field and the seconds after which MongoDB deletes a document by itself.
     `cross_company_reason` says why the few collections that have one are also read across companies.
+    `transfer` says how the collection is exported with its company, or why not.
     """
 
     name: str
@@ -62,6 +64,7 @@ class ReadableCollection(Generic[D]):
     expire: tuple[str, int] | None = None
     global_indexes: tuple[Index, ...] = ()
     cross_company_reason: str = ""
+    transfer: Portable | NotExported | None = None
 
     def __post_init__(self) -> None:
         prefixed = tuple(replace(index, fields=("companyId", *index.fields)) for index in self.indexes)
@@ -149,6 +152,23 @@ class ReadableCollection(Generic[D]):
             .sort(order_by(sort))
         )
         async for document in cursor.hint(hint) if hint else cursor:
+            yield cast("D", document)
+
+    async def stream_own(
+        self, ctx: Context, fields: Sequence[str] | None = None, where: Filter | None = None
+    ) -> AsyncIterator[D]:
+        """Iterate over the company's own documents, private fields included, in bounded memory.
+
+        With `fields`, only those and `_id`. Those of one client follow each other.
+        """
+        cursor = self._in(ctx).find(
+            within_company(ctx.company_id, where or {}),
+            None if fields is None else dict.fromkeys(fields, 1),
+            batch_size=200,
+            session=ctx.session,
+            hint=self.by_client or self.by_company,
+        )
+        async for document in cursor:
             yield cast("D", document)
 
     async def count(

@@ -17,7 +17,7 @@ from coaching_service.core.database.recording import ChangeRecorder, Interface
 from coaching_service.core.events import DomainEvent, EventBus
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.locks import KeyedLocks
-from coaching_service.core.media import ImageProcessor
+from coaching_service.core.media import ImageProcessor, UploadLimits
 from coaching_service.core.outbound.client import OutboundClient
 from coaching_service.core.signals import CompanySignals
 
@@ -54,9 +54,10 @@ class Services:
     """What the process offers to every request, made once at start.
 
     `events` has the subscribers of domain events; `change_log` records what transactions change; `base_url` is the
-    public address without a trailing slash; `registration`: companies may sign up by themselves; `image_processor`
-    decodes uploaded images; `sign_in_lock` is held while a password is verified; `job_available` notifies the
-    background worker; `file_write_slots` limits how many files are written to GridFS at the same time; `number_signals`
+    public address without a trailing slash; `registration`: companies may sign up by themselves; `upload_limits`
+    limits the size of files; `image_processor` decodes uploaded images; `sign_in_lock` is held while a password is
+    verified; `job_available` notifies the background worker; `file_write_slots` limits how many files are written to
+    GridFS at the same time; `number_signals`
     notifies the requests that wait for new changes; `schedule_locks` serialise writes to the schedule of one owner;
     `database_response_seconds`: how long a request waits at most while the database does not respond; `outbound` sends
     requests to addresses that users enter; `webhook_retry_seconds`: the delays after which a delivery is tried again.
@@ -69,6 +70,7 @@ class Services:
     mail_sender: MailSender
     change_log: ChangeLog
     registration: bool = True
+    upload_limits: UploadLimits = field(default_factory=UploadLimits)
     image_processor: ImageProcessor = field(default_factory=ImageProcessor)
     schedule_locks: KeyedLocks = field(default_factory=KeyedLocks)
     number_signals: CompanySignals = field(default_factory=CompanySignals)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from pymongo import ReturnDocument, UpdateOne
-from pymongo.errors import DuplicateKeyError, OperationFailure
+from pymongo.errors import BulkWriteError, DuplicateKeyError, OperationFailure
 from pymongo.write_concern import WriteConcern
 
 from coaching_service.core.database.collections import (
@@ -31,6 +31,7 @@ from coaching_service.core.ids import ObjectId
 __all__ = [
     "AlreadyClaimed",
     "Document",
+    "DocumentExists",
     "Documents",
     "Filter",
     "Ownership",
@@ -41,6 +42,7 @@ __all__ = [
 ]
 
 _REWRITES = 50
+_DUPLICATE_KEY = 11000
 _NOT_DURABLE = WriteConcern(w=1, j=False)
 
 
@@ -104,6 +106,24 @@ class Documents(RecordedCollection[D]):
         if recorded:
             self._record_created(ctx, stored)
         return [self.without_private(cast("D", document)) for document in stored]
+
+    async def import_many(self, ctx: Context, documents: Sequence[Mapping[str, Any]]) -> None:
+        """Store new documents in the caller's transaction that have been exported: each has its `createdAt`.
+
+        Raises DocumentExists if one of them is there, or another with the same unique fields; the transaction is over.
+        """
+        stored = [
+            {**self.with_metadata(ctx, document), "createdAt": document["createdAt"]}
+            | ({"version": document["version"]} if "version" in document else {})
+            for document in documents
+        ]
+        try:
+            await self._in(ctx).insert_many(stored, session=ctx.session)
+        except BulkWriteError as error:
+            if all(each["code"] == _DUPLICATE_KEY for each in (error.details or {}).get("writeErrors", [{"code": 0}])):
+                raise DocumentExists from None
+            raise
+        self._record_created(ctx, stored)
 
     def preview_many(self, ctx: Context, documents: Sequence[Mapping[str, Any]]) -> list[D]:
         """Return what `insert_many` would return, and store nothing."""
@@ -355,6 +375,15 @@ class Documents(RecordedCollection[D]):
 def declared_collections() -> dict[str, Documents[Any]]:
     """The collections that the imported features declare, by name."""
     return {name: collection for name, collection in registry.items() if isinstance(collection, Documents)}
+
+
+class DocumentExists(Conflict):
+    """A document with the same identifier, or the same unique fields, exists."""
+
+    default_code = "ALREADY_EXISTS"
+
+    def __init__(self) -> None:
+        super().__init__("Such a record exists already")
 
 
 class AlreadyClaimed(Exception):

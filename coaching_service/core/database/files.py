@@ -19,6 +19,7 @@ from bson import Binary
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, now
+from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.ids import ObjectId
@@ -31,12 +32,14 @@ files = Documents[Document](
     (Index(("customerId", "_id")),),
     global_indexes=(Index(("uploadDate",), partial_filter=(("pending", True),)),),
     cross_company_reason="a signed link has a file and no company; orphans are collected for all companies",
+    transfer=NotExported("the files that records refer to are exported under files/"),
 )
 _BY_CLIENT = files.indexes[0].name
 chunks = Documents[Document](
     "fs.chunks",
     global_indexes=(Index(("files_id", "n"), unique=True),),
     cross_company_reason="a chunk belongs to a file, which belongs to a company",
+    transfer=NotExported("the bytes of files are exported under files/"),
 )
 _ATTACHED: Filter = {"pending": {"$ne": True}}
 

@@ -10,6 +10,7 @@ from pymongo.errors import DuplicateKeyError
 
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.portable import NotExported
 
 LEASE = timedelta(seconds=10)
 
@@ -22,7 +23,12 @@ class Lease(TypedDict):
     expiresAt: datetime
 
 
-_leases = Documents[Lease]("leases", secret=True, cross_company_reason="one process does the work of all companies")
+_leases = Documents[Lease](
+    "leases",
+    secret=True,
+    cross_company_reason="one process does the work of all companies",
+    transfer=NotExported("state of the service"),
+)
 
 
 async def acquire(services: Services, name: str, holder: str) -> bool:

@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, closing, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -34,30 +34,12 @@ from coaching_service.core.http.routes import MultipartBody, RequestClass, Route
 from coaching_service.core.http.uploads import attach_file, read_upload, store_upload
 from coaching_service.core.idempotency import Claim, StoredResponse, run_in_steps, run_once
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.media import UploadLimits
 
 Authenticate = Callable[[Services, web.Request], Awaitable[Principal]]
 AiohttpHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _JSON = "application/json; charset=utf-8"
-
-
-@dataclass(frozen=True)
-class UploadLimits:
-    """Size limits of uploaded files.
-
-    Bytes of a photo, of a plan, and of an attachment: a file of a message, or a picture or video of an exercise; pixels
-    of a picture.
-    """
-
-    photo_bytes: int = 15_000_000
-    plan_bytes: int = 25_000_000
-    photo_pixels: int = 40_000_000
-    attachment_bytes: int = 100_000_000
-
-    def max_bytes(self, body: MultipartBody) -> int:
-        """Returns the maximum size of the file in `body`, in bytes."""
-        limits = {"photo": self.photo_bytes, "plan": self.plan_bytes, "attachment": self.attachment_bytes}
-        return limits[body.size_limit]
 
 
 @dataclass(frozen=True)
@@ -76,7 +58,7 @@ class HandlerDependencies:
     download_semaphore: asyncio.Semaphore
     body_limit: int
     proxies: int = 0
-    limits: UploadLimits = UploadLimits()
+    limits: UploadLimits = field(default_factory=UploadLimits)
 
     def limiter(self, request_class: RequestClass, waited: float = 0.0) -> AbstractAsyncContextManager[None]:
         """Returns the context to run a request of this class in, which has waited for `waited` seconds before."""
@@ -173,7 +155,7 @@ async def _handle_upload(
 ) -> web.StreamResponse:
     """Store the file first, then call the handler, whose transaction attaches the file to its record."""
     limits = dependencies.limits
-    with closing(await read_upload(request, multipart, limits.max_bytes(multipart))) as upload:
+    with closing(await read_upload(request, multipart, limits.max_bytes(multipart.size_limit))) as upload:
         arguments["body"] = validate_body(multipart.schema, upload.texts)
         customer_id = _customer_id(route, ctx, arguments)
         async with store_upload(ctx, upload, multipart, customer_id, limits.photo_pixels) as file:

@@ -53,7 +53,12 @@ _RETRY = {
     "POST": "Do not blindly retry.",
 }
 _RETRY_WITH_KEY = "Send an Idempotency-Key; with it a retry is executed once."
-_SUCCESS = {200: "The request succeeded.", 201: "The new document.", 204: "Deleted; no body."}
+_SUCCESS = {
+    200: "The request succeeded.",
+    201: "The new document.",
+    202: "The work has been queued.",
+    204: "Deleted; no body.",
+}
 _CREDENTIAL_ERRORS: tuple[type[errors.ServiceError], ...] = (errors.Unauthorized,)
 
 

@@ -12,6 +12,7 @@ from marshmallow import Schema
 
 from coaching_service.core.auth.access import Access
 from coaching_service.core.errors import ServiceError
+from coaching_service.core.media import SizeLimit
 from coaching_service.core.text import camel_case, snake_case
 from coaching_service.core.variants import ChangeByStoredType, Variant
 
@@ -39,7 +40,7 @@ class MultipartBody:
     file_field: str
     content_types: tuple[str, ...]
     schema: Schema
-    size_limit: Literal["photo", "plan", "attachment"] = "photo"
+    size_limit: SizeLimit = "photo"
     file_required: bool = False
 
     @property

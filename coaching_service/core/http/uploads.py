@@ -8,8 +8,8 @@ import tempfile
 import unicodedata
 import warnings
 from collections.abc import AsyncIterator, Callable, Collection
-from contextlib import asynccontextmanager, closing
-from dataclasses import dataclass, field, replace
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import IO, Any
 from urllib.parse import unquote
@@ -19,6 +19,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.file_storage import storing
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import (
@@ -31,7 +32,7 @@ from coaching_service.core.errors import (
 )
 from coaching_service.core.http.routes import Handler, MultipartBody
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.media import JPEG, InvalidFile, ValidatedFile, validate_file
+from coaching_service.core.media import InvalidFile
 
 UPLOAD_SECONDS = 600.0
 _MAX_TEXT_BYTES = 10_000
@@ -235,30 +236,17 @@ async def store_upload(
     if upload.file is None:
         yield None
         return
-    ids: list[ObjectId] = []
     try:
-        with closing(await _validate(ctx, upload.file, multipart, max_pixels)) as valid:
-            content_type = valid.content_type
-            file = await files.store(
-                ctx, valid.file, name=upload.name, content_type=content_type, customer_id=customer_id
-            )
-            ids += file.ids
-            if valid.thumbnail is not None:
-                name = f"thumbnail of {upload.name}"
-                thumbnail = await files.store(
-                    ctx, valid.thumbnail, name=name, content_type=JPEG, customer_id=customer_id
-                )
-                ids += thumbnail.ids
-                file = replace(file, thumbnail_id=thumbnail.id)
-        upload.close()
-        yield file
-    finally:
-        await files.release(ctx.services, ids)
-
-
-async def _validate(ctx: Context, file: IO[bytes], multipart: MultipartBody, max_pixels: int) -> ValidatedFile:
-    try:
-        return await validate_file(ctx.services.image_processor, file, multipart.content_types, max_pixels)
+        async with storing(
+            ctx,
+            upload.file,
+            name=upload.name,
+            content_types=multipart.content_types,
+            customer_id=customer_id,
+            max_pixels=max_pixels,
+        ) as file:
+            upload.close()
+            yield file
     except InvalidFile as error:
         raise invalid_field(multipart.file_field, error.message, code=error.code) from None
 

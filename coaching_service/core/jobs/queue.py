@@ -22,6 +22,7 @@ from coaching_service.core.background import running_in_background
 from coaching_service.core.database.connection import Index, as_service_error
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents
+from coaching_service.core.database.portable import NotExported
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.ids import ObjectId, stable_id
 
@@ -60,6 +61,7 @@ _jobs = Documents[StoredJob](
     secret=True,
     global_indexes=(Index(("kind", "runAfter")),),
     cross_company_reason="workers claim the next job of any company",
+    transfer=NotExported("work in progress"),
 )
 
 

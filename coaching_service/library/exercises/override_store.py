@@ -8,8 +8,12 @@ from typing import Any
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.portable import TEMPLATES, FileRule, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.media import MEDIA_TYPES
+from coaching_service.core.validation import TEXT_LENGTH, Text
+from coaching_service.library.exercises.media_checks import MEDIA_CHECKS
 from coaching_service.library.exercises.models import Override, OverrideFields
 
 
@@ -22,6 +26,13 @@ overrides = Documents[Override](
     "exerciseOverrides",
     (Index(("exerciseId",), unique=True),),
     history=History("exercise_override", _event, ("exerciseId",)),
+    transfer=Portable(
+        Override,
+        TEMPLATES,
+        checks={"aliases": Text(), "defaultInstructions": Text(max_length=TEXT_LENGTH), **MEDIA_CHECKS},
+        references={"exerciseId": "exercises"},
+        files=FileRule(MEDIA_TYPES, "attachment"),
+    ),
 )
 _BY_EXERCISE = overrides.indexes[0].name
 _NOTHING: OverrideFields = {"videoLink": None, "defaultInstructions": None, "aliases": [], "media": []}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any, cast
 
 from pymongo import UpdateOne
@@ -10,11 +11,17 @@ from pymongo import UpdateOne
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents, Filter, Ownership, now
+from coaching_service.core.database.portable import LIBRARY, FileRule, NotExported, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.errors import invalid_field
 from coaching_service.core.events import EventType
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.text import normalize
+from coaching_service.core.validation import TEXT_LENGTH, Text
+from coaching_service.library.exercises import muscles
+from coaching_service.library.exercises.media_checks import MEDIA_CHECKS
 from coaching_service.library.exercises.models import (
     ExerciseContent,
     ExerciseFields,
@@ -35,6 +42,15 @@ def _event(action: Action, known: Mapping[str, Any], paths: Collection[str]) -> 
     return {"type": event_type, "data": {"exerciseId": known["_id"]}}
 
 
+def _complete_imported(exercise: dict[str, Any]) -> dict[str, Any]:
+    """Return an imported exercise of a company with its private fields. Raises InvalidFields for unknown muscles."""
+    for muscle in exercise["muscleGroups"]:
+        if muscle["_id"] not in muscles.NAME_OF:
+            raise invalid_field("muscleGroups._id", "is not the identifier of a muscle group", code="NOT_FOUND")
+        muscle["name"] = muscles.NAME_OF[muscle["_id"]]
+    return {**exercise, **_search_fields(exercise)}
+
+
 exercises = Documents[StoredExercise](
     "exercises",
     (
@@ -45,8 +61,27 @@ exercises = Documents[StoredExercise](
     shared=True,
     history=History("exercise", _event, ("deletedAt",)),
     cross_company_reason="the shared library belongs to no company and is published by the operator",
+    transfer=Portable(
+        StoredExercise,
+        LIBRARY,
+        extra={"deletedAt": datetime | None},
+        checks={
+            "name": Text(),
+            "aliases": Text(),
+            "tags": Text(max_length=100),
+            "equipment": Text(),
+            "defaultInstructions": Text(max_length=TEXT_LENGTH, allow_blank=True),
+            **MEDIA_CHECKS,
+        },
+        files=FileRule(MEDIA_TYPES, "attachment"),
+        complete=_complete_imported,
+    ),
 )
-exercise_uses = Documents[ExerciseUse]("exerciseUses", (Index(("exerciseId",), unique=True),))
+exercise_uses = Documents[ExerciseUse](
+    "exerciseUses",
+    (Index(("exerciseId",), unique=True),),
+    transfer=NotExported("counts that only order search results"),
+)
 _BY_NAME, _BY_TYPE = exercises.indexes[0].name, exercises.indexes[1].name
 _NAME_FIELDS = ("name", "defaultInstructions")
 
@@ -99,6 +134,12 @@ async def find_names(ctx: Context, ids: Sequence[ObjectId]) -> list[ExerciseName
     """Return the names of exercises, deleted ones included."""
     names = await exercises.find(ctx, {"_id": {"$in": list(ids)}}, fields=_NAME_FIELDS, hint="_id_")
     return cast("list[ExerciseName]", names)
+
+
+async def find_shared_ids(ctx: Context) -> list[ObjectId]:
+    """Return the identifiers of the shared exercises, deleted ones included."""
+    shared = await exercises.find(ctx, {}, fields=("_id",), ownership="shared", hint=_BY_NAME)
+    return [exercise["_id"] for exercise in shared]
 
 
 async def find_muscles(ctx: Context, ids: Sequence[ObjectId]) -> list[ExerciseMuscles]:

@@ -8,9 +8,11 @@ from typing import Any
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.portable import LIBRARY, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
+from coaching_service.core.validation import Text
 from coaching_service.library.forms.models import Form, FormFields, Question
 
 
@@ -23,6 +25,12 @@ forms = Documents[Form](
     (Index(("sortName", "_id")), Index(("_id",))),
     private=("companyId", "sortName"),
     history=History("form", _event),
+    transfer=Portable(
+        Form,
+        LIBRARY,
+        checks={"name": Text(), "questions.label": Text(max_length=1000), "questions.options": Text(max_length=1000)},
+        complete=lambda form: {**form, "sortName": normalize(form["name"])},
+    ),
 )
 
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, now
+from coaching_service.core.database.portable import LIBRARY, Portable
 from coaching_service.core.database.recording import Action, EventData, History
+from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
+from coaching_service.core.validation import Text
 from coaching_service.library.metric_sets.models import MetricSetFields, StoredMetric, StoredMetricSet
+from coaching_service.library.metric_sets.units import UNITS
 
 
 def _event(_: Action, known: Mapping[str, Any], paths: Collection[str]) -> EventData | None:
@@ -20,11 +25,25 @@ def _event(_: Action, known: Mapping[str, Any], paths: Collection[str]) -> Event
     return {"type": "metrics_set.deleted", "data": {"metricsSetId": known["_id"]}}
 
 
+def _complete_imported(metric_set: dict[str, Any]) -> dict[str, Any]:
+    """Return an imported set with its private fields. Raises InvalidFields for unknown units."""
+    if any(metric["metricUnitId"] not in UNITS for metric in metric_set["metrics"]):
+        raise invalid_field("metrics.metricUnitId", "is not the identifier of a unit", code="NOT_FOUND")
+    return {**metric_set, "sortName": normalize(metric_set["name"])}
+
+
 metric_sets = Documents[StoredMetricSet](
     "metricSets",
     (Index(("deletedAt", "sortName", "_id")), Index(("deletedAt", "assignAutomatically")), Index(("_id",))),
     private=("companyId", "sortName", "deletedAt"),
     history=History("metrics_set", _event, ("deletedAt",)),
+    transfer=Portable(
+        StoredMetricSet,
+        LIBRARY,
+        extra={"deletedAt": datetime | None},
+        checks={"name": Text(), "metrics.name": Text()},
+        complete=_complete_imported,
+    ),
 )
 
 

@@ -83,6 +83,11 @@ async def lock_load_unit(ctx: Context) -> None:
         raise Conflict("The company's unit of load has just been changed; try again", code="LOAD_UNIT_CHANGED")
 
 
+async def lock_stored_unit(ctx: Context) -> None:
+    """Fix the company's unit of load as it is stored now, in the caller's transaction."""
+    await store.lock_load_unit(ctx, (await read(ctx))["loadUnit"])
+
+
 async def erase(ctx: Context, password: str) -> None:
     """Delete the company: its users are locked out at once, its data is erased in the background.
 

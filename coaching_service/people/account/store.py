@@ -8,9 +8,15 @@ from coaching_service.core.auth.principal import Company
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.portable import NotExported
 from coaching_service.people.account.models import DEFAULT_ATTENTION, Account
 
-companies = Documents[Account]("companies", (Index(()),), private=("companyId", "keepsLoads"))
+companies = Documents[Account](
+    "companies",
+    (Index(()),),
+    private=("companyId", "keepsLoads"),
+    transfer=NotExported("exported as account.json"),
+)
 
 
 async def insert(ctx: Context, company: Company) -> Account:

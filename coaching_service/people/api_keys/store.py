@@ -9,6 +9,7 @@ from typing import Any
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, now
+from coaching_service.core.database.portable import NotExported
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.api_keys.models import ApiKey, ApiKeyWithCoach
 
@@ -20,6 +21,7 @@ keys = Documents[ApiKey](
     private=("companyId", "hash", "sealed"),
     global_indexes=(Index(("hash",), unique=True),),
     cross_company_reason="a key is found by its hash before its company is known",
+    transfer=NotExported("API keys"),
 )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, now
+from coaching_service.core.database.portable import NotExported
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.assistants.models import AuthorizationCode, Grant, GrantWithCoach, StoredGrant
 
@@ -32,6 +33,7 @@ grants = Documents[StoredGrant](
         Index(("expiresAt",), expire_after=0),
     ),
     cross_company_reason="a grant is found by the hash of its code or token before its company is known",
+    transfer=NotExported("tokens"),
 )
 
 

@@ -176,6 +176,11 @@ async def list_assigned_ids(ctx: Context) -> list[ObjectId]:
     return await store.find_ids_of_trainer(ctx, ctx.caller.id)
 
 
+async def has_any(ctx: Context) -> bool:
+    """Return whether the company has a client, archived or not."""
+    return await store.has_any(ctx)
+
+
 async def list_groups(ctx: Context) -> list[GroupCount]:
     """Return the groups of the clients in the coach's scope with the number of clients in each, by name."""
     where: Filter = {store.TRAINER: ctx.caller.id} if ctx.caller.customers_scope == "assigned" else {}

@@ -9,12 +9,15 @@ from typing import Any
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, PipelineStage, now
+from coaching_service.core.database.portable import CLIENTS, FileRule, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.media import IMAGE_TYPES
+from coaching_service.core.validation import Date, Email, Text, Timezone
 from coaching_service.people.customers import counters
 from coaching_service.people.customers.models import Attention, Customer, GroupCount, NewCustomerDocument, ProfilePhoto
-from coaching_service.people.customers.search import search_page
+from coaching_service.people.customers.search import search_fields, search_page
 
 ARCHIVED = "customerRoleData.isArchived"
 GROUPS = "customerRoleData.groups"
@@ -27,6 +30,8 @@ BY_ATTENTION = (f"-{SCORE}", "_id")
 _NEEDS_ATTENTION = ((SCORE, {"$gt": 0}),)
 # The periods, in days up to the client's today, for which compliance rates are stored.
 RATE_DAYS = (7, 30, 90)
+# Figures that are computed again for a client whose stored ones are due.
+_RENEWED_FIGURES = ("complianceRate7d", "complianceRate30d", "complianceRate90d", "complianceDate")
 
 
 def rate_field(days: int) -> str:
@@ -77,6 +82,41 @@ customers = Documents[Customer](
         Index((ARCHIVED, "figuresUntil")),
     ),
     cross_company_reason="first-access tokens are found by hash, and outdated figures by their time, in any company",
+    transfer=Portable(
+        Customer,
+        CLIENTS,
+        computed=(
+            "sortName",
+            "sortSurname",
+            "search",
+            "suf",
+            "firstAccessHash",
+            "figuresUntil",
+            "scheduleChanges",
+            "attention",
+            *(f"customerRoleData.{name}" for name in _RENEWED_FIGURES),
+        ),
+        checks={
+            "name": Text(),
+            "surname": Text(allow_blank=True),
+            "email": Email(),
+            "phone": Text(max_length=50, allow_blank=True),
+            "birthday": Date(),
+            "timezone": Timezone(),
+            "customerRoleData.groups": Text(max_length=100),
+            "customerRoleData.lastWorkoutDate": Date(),
+            "customerRoleData.lastTrainedDate": Date(),
+        },
+        optional_references={TRAINER: "coaches"},
+        files=FileRule(IMAGE_TYPES, "photo"),
+        complete=lambda customer: {
+            **customer,
+            **search_fields(customer["name"], customer["surname"], customer["email"]),
+            "customerRoleData": {**customer["customerRoleData"], **dict.fromkeys(_RENEWED_FIGURES)},
+            "figuresUntil": now(),
+        },
+        after=lambda ctx, documents: counters.count(ctx, documents, 1),
+    ),
 )
 # The names that these indexes have once the collection has prefixed them with the company.
 BY_ORDER, BY_SUFFIX, BY_GROUP, BY_TRAINER = (index.name for index in customers.indexes[:4])
@@ -269,6 +309,11 @@ async def insert_samples(ctx: Context, new: Sequence[NewCustomerDocument]) -> No
     """Store new clients and count them, in the caller's transaction, without an entry in the change log."""
     await customers.insert_many(ctx, new, recorded=False)
     await counters.count(ctx, new, 1)
+
+
+async def has_any(ctx: Context) -> bool:
+    """Return whether the company has a client."""
+    return bool(await customers.find(ctx, {}, limit=1, fields=("_id",), hint=BY_ID))
 
 
 async def find_ids_of_trainer(ctx: Context, coach_id: ObjectId) -> list[ObjectId]:

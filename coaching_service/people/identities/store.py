@@ -10,6 +10,7 @@ from pymongo.errors import DuplicateKeyError
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents, now
+from coaching_service.core.database.portable import NotExported
 from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.identities.models import PasswordReset, StoredIdentity, SubjectKind
@@ -23,6 +24,7 @@ identities = Documents[StoredIdentity](
     secret=True,
     global_indexes=(Index(("address",), unique=True),),
     cross_company_reason="an identity is found by e-mail address before its company is known",
+    transfer=NotExported("passwords and sign-in addresses"),
 )
 resets = Documents[PasswordReset](
     "passwordResets",
@@ -32,6 +34,7 @@ resets = Documents[PasswordReset](
     expire=("createdAt", int(RESET_LIFETIME.total_seconds())),
     global_indexes=(Index(("tokenHash",), unique=True),),
     cross_company_reason="a reset is found by the hash of its token before its company is known",
+    transfer=NotExported("tokens"),
 )
 
 

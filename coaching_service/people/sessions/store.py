@@ -11,6 +11,7 @@ from typing import Any
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, now
+from coaching_service.core.database.portable import NotExported
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.sessions.models import NewSession, Session, SessionWithSubject
 
@@ -29,6 +30,7 @@ sessions = Documents[Session](
         Index(("expiresAt",), expire_after=0),
     ),
     cross_company_reason="a session is found by the hash of its token before its company is known",
+    transfer=NotExported("tokens"),
 )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents, Filter, now
+from coaching_service.core.database.portable import NotExported
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.webhooks.models import ActiveWebhook, AttemptResult, Delivery, Webhook, WebhookChange
 
@@ -23,6 +24,7 @@ webhooks = Documents[Webhook](
     private=("companyId", "secrets", "position", "slot", "requested"),
     global_indexes=(Index(("isActive",)),),
     cross_company_reason=_REASON,
+    transfer=NotExported("secrets, and addresses that expect the events of this company"),
 )
 deliveries = Documents[Delivery](
     "webhookDeliveries",
@@ -37,6 +39,7 @@ deliveries = Documents[Delivery](
     client_field="customerId",
     secret=True,
     expire=("createdAt", RETENTION_SECONDS),
+    transfer=NotExported("deliveries of webhooks"),
 )
 LIST_ORDER = ("-createdAt", "-_id")
 

@@ -9,9 +9,21 @@ from typing import Any
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents, now
+from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import History
+from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Date, Integer, Text
 from coaching_service.progress.check_ins.models import DueCheckIn, NewCheckInDocument, StoredCheckIn
+
+
+def _complete_imported(check_in: dict[str, Any]) -> dict[str, Any]:
+    """Return an imported check-in. Raises InvalidFields unless it has one recurrence and one content."""
+    for names in (("weekday", "everyDays"), ("formId", "metricsSetId", "taskFields")):
+        if sum(check_in[name] is not None for name in names) != 1:
+            raise invalid_field(names[0], f"or one of {', '.join(names[1:])} must be set, and only one")
+    return check_in
+
 
 check_ins = Documents[StoredCheckIn](
     "checkIns",
@@ -21,6 +33,20 @@ check_ins = Documents[StoredCheckIn](
     history=History("check_in"),
     global_indexes=(Index(("dueAt",)),),
     cross_company_reason="a job schedules the check-ins of all companies",
+    transfer=Portable(
+        StoredCheckIn,
+        RECORDS,
+        checks={
+            "name": Text(),
+            "weekday": Integer(minimum=1, maximum=7),
+            "everyDays": Integer(minimum=1, maximum=366),
+            "startDate": Date(),
+            "until": Date(),
+            "scheduledUntil": Date(),
+        },
+        references={"customerId": "customers"},
+        complete=_complete_imported,
+    ),
 )
 _FIELDS = (
     *("customerId", "name", "formId", "metricsSetId", "taskFields", "weekday", "everyDays", "startDate", "until"),

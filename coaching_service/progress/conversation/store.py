@@ -9,8 +9,12 @@ from typing import Any
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter, now
+from coaching_service.core.database.portable import CONVERSATIONS, RECORDS, FileRule, NotExported, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.media import IMAGE_TYPES, PDF
+from coaching_service.core.validation import Text
+from coaching_service.core.video import VIDEO_TYPES
 from coaching_service.people.customers.models import DatedCount
 from coaching_service.progress.conversation.models import (
     AttachedFile,
@@ -24,6 +28,7 @@ from coaching_service.progress.conversation.models import (
 MESSAGE_ORDER = ("-createdAt", "-_id")
 CONVERSATION_ORDER = ("-lastMessageAt", "-_id")
 _SIDES: tuple[Side, Side] = ("client", "company")
+_NO_MAIL: MailState = {"jobId": None, "sentAt": None}
 
 
 def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData | None:
@@ -40,14 +45,31 @@ messages = Documents[StoredMessage](
     private=("companyId", "unreadBy"),
     client_field="customerId",
     history=History("message", _event, undo="never"),
+    transfer=Portable(
+        StoredMessage,
+        RECORDS,
+        checks={"text": Text(max_length=5_000)},
+        references={"customerId": "customers"},
+        files=FileRule((*IMAGE_TYPES, *VIDEO_TYPES, PDF), "attachment"),
+    ),
 )
 conversations = Documents[StoredConversation](
     "conversations",
     (Index(("customerId",), unique=True), Index(("isUnread", *CONVERSATION_ORDER))),
     client_field="customerId",
+    transfer=Portable(
+        StoredConversation,
+        CONVERSATIONS,
+        computed=("mail",),
+        references={"customerId": "customers", "lastMessageId": "messages"},
+        complete=lambda conversation: {**conversation, "mail": {side: dict(_NO_MAIL) for side in _SIDES}},
+    ),
 )
 pending_attachments = Documents[PendingAttachment](
-    "pendingAttachments", (Index(("customerId", "uploadedBy", "_id")),), client_field="customerId"
+    "pendingAttachments",
+    (Index(("customerId", "uploadedBy", "_id")),),
+    client_field="customerId",
+    transfer=NotExported("attachments that no message has"),
 )
 _BY_UNREAD = messages.indexes[2].name
 

@@ -8,8 +8,10 @@ from typing import cast
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter
+from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import History
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Date, Text
 from coaching_service.people.customers.models import DatedCount
 from coaching_service.progress.form_responses.models import FormResponse, ResponseFields, ReviewFields, StoredResponse
 
@@ -27,6 +29,12 @@ responses = Documents[StoredResponse](
     ),
     client_field="customerId",
     history=History("form_response"),
+    transfer=Portable(
+        StoredResponse,
+        RECORDS,
+        checks={"formName": Text(), "date": Date()},
+        references={"customerId": "customers"},
+    ),
 )
 _NOT_REVIEWED = responses.indexes[5].name
 _RETURNED_FIELDS = (

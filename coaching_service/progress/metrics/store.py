@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, now
+from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import History
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Date
 from coaching_service.progress.metrics.models import MetricHistoryEntry, MetricRange, StoredAssignment, StoredEntry
 
 assignments = Documents[StoredAssignment](
@@ -16,6 +18,7 @@ assignments = Documents[StoredAssignment](
     (Index(("customerId", "metricsSetId"), unique=True), Index(("customerId", "unassignedAt", "createdAt"))),
     client_field="customerId",
     history=History("metrics_assignment"),
+    transfer=Portable(StoredAssignment, RECORDS, references={"customerId": "customers", "metricsSetId": "metricSets"}),
 )
 entries = Documents[StoredEntry](
     "metricEntries",
@@ -25,6 +28,12 @@ entries = Documents[StoredEntry](
     ),
     client_field="customerId",
     history=History("metric_value"),
+    transfer=Portable(
+        StoredEntry,
+        RECORDS,
+        checks={"date": Date()},
+        references={"customerId": "customers", "metricsSetId": "metricSets"},
+    ),
 )
 
 

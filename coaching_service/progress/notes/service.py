@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from html import unescape
-
-import nh3
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import NotFound, invalid_field
+from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import DatedCount
 from coaching_service.progress.notes import store
+from coaching_service.progress.notes.html import plain_text, sanitise
 from coaching_service.progress.notes.models import NewNote, Note, NoteAuthor, NoteChange
 
 _FEED_TEXT_LENGTH = 200
-_BLOCK_TAG = re.compile(r"<(?!/?(a|b|code|em|i|s|span|strong|sub|sup|u)\b)")  # every other tag separates words
-_ALLOWED_TAGS = {
-    *("p", "br", "div", "span", "b", "strong", "i", "em", "u", "s", "sub", "sup", "code", "pre", "blockquote", "hr"),
-    *("h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td", "a"),
-}
 
 
 async def list_notes(ctx: Context, customer_id: ObjectId) -> list[Note]:
@@ -87,25 +79,6 @@ async def count_health_notes(ctx: Context, customer_ids: Sequence[ObjectId]) -> 
     return await store.count_health_notes(ctx, customer_ids)
 
 
-def sanitise(html: str) -> str:
-    """Return `html` without anything a browser would run or load. Raises InvalidFields if no text is left."""
-    clean = nh3.clean(
-        html,
-        tags=_ALLOWED_TAGS,
-        attributes={"a": {"href"}},
-        url_schemes={"http", "https", "mailto", "tel"},
-        link_rel="noopener noreferrer nofollow",
-    ).strip()
-    if not _plain_text(clean):
-        raise invalid_field("content", "should not be empty", code="EMPTY")
-    return clean
-
-
 def _feed_data(note: Note) -> dict[str, ObjectId | str]:
     """What the activity feed shows of a note: its identifier and the beginning of its text."""
-    return {"noteId": note["_id"], "text": _plain_text(note["content"])[:_FEED_TEXT_LENGTH]}
-
-
-def _plain_text(clean_html: str) -> str:
-    """The text of sanitised HTML in one line."""
-    return " ".join(unescape(nh3.clean(_BLOCK_TAG.sub(" <", clean_html), tags=set())).split())
+    return {"noteId": note["_id"], "text": plain_text(note["content"])[:_FEED_TEXT_LENGTH]}

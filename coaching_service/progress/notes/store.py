@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter
+from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import History
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers.models import DatedCount
+from coaching_service.progress.notes.html import sanitise
 from coaching_service.progress.notes.models import NewNote, Note, NoteAuthor, NoteChange
 
 notes = Documents[Note](
@@ -20,6 +22,12 @@ notes = Documents[Note](
     ),
     client_field="customerId",
     history=History("note"),
+    transfer=Portable(
+        Note,
+        RECORDS,
+        references={"customerId": "customers"},
+        complete=lambda note: {**note, "content": sanitise(note["content"])},
+    ),
 )
 _HEALTH_NOTES = notes.indexes[1].name
 

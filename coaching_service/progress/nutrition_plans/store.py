@@ -5,9 +5,12 @@ from __future__ import annotations
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.portable import RECORDS, FileRule, Portable
 from coaching_service.core.database.recording import History
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.media import IMAGE_TYPES, PDF
+from coaching_service.core.validation import Text
 from coaching_service.progress.nutrition_plans.models import NewPlan, PlanCounter, StoredPlan
 
 plans = Documents[StoredPlan](
@@ -15,8 +18,20 @@ plans = Documents[StoredPlan](
     (Index(("customerId", "-number"), unique=True),),
     client_field="customerId",
     history=History("nutrition_plan", undo="never"),
+    transfer=Portable(
+        StoredPlan,
+        RECORDS,
+        checks={"fileName": Text(max_length=250, allow_blank=True)},
+        references={"customerId": "customers"},
+        files=FileRule((PDF, *IMAGE_TYPES), "plan"),
+    ),
 )
-counters = Documents[PlanCounter]("planCounters", (Index(("customerId",), unique=True),), client_field="customerId")
+counters = Documents[PlanCounter](
+    "planCounters",
+    (Index(("customerId",), unique=True),),
+    client_field="customerId",
+    transfer=Portable(PlanCounter, RECORDS, references={"customerId": "customers"}, keeps_version=True),
+)
 
 
 async def find_page(ctx: Context, customer_id: ObjectId, *, skip: int, limit: int) -> tuple[list[StoredPlan], int]:

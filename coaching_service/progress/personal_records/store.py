@@ -8,8 +8,10 @@ from typing import cast
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter, PipelineStage
+from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import History
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Choice, Date
 from coaching_service.progress.personal_records.models import (
     DailyRecords,
     LoggedRecord,
@@ -25,6 +27,12 @@ records = Documents[StoredRecord](
     private=("companyId", "customerId"),
     client_field="customerId",
     history=History("personal_record", undo="derived"),
+    transfer=Portable(
+        StoredRecord,
+        RECORDS,
+        checks={"date": Date(), "unit": Choice("kg", "lb", "count")},
+        references={"customerId": "customers", "exerciseId": "exercises"},
+    ),
 )
 _BY_DATE = records.indexes[1].name
 

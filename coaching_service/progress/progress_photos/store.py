@@ -7,9 +7,12 @@ from collections.abc import Mapping
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.portable import RECORDS, FileRule, Portable
 from coaching_service.core.database.recording import History
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.media import IMAGE_TYPES
+from coaching_service.core.validation import Date
 from coaching_service.progress.progress_photos.models import StoredPhoto, StoredPhotos
 
 SIDES = {"1": "front", "2": "back", "3": "side"}
@@ -19,6 +22,13 @@ photos = Documents[StoredPhotos](
     (Index(("customerId", "-date"), unique=True),),
     client_field="customerId",
     history=History("progress_photo", undo="never"),
+    transfer=Portable(
+        StoredPhotos,
+        RECORDS,
+        checks={"date": Date()},
+        references={"customerId": "customers"},
+        files=FileRule(IMAGE_TYPES, "photo"),
+    ),
 )
 
 

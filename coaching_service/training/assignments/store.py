@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter, PipelineStage
+from coaching_service.core.database.portable import TRAINING, Portable
 from coaching_service.core.database.recording import History
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Date, Text
 from coaching_service.training.assignments.models import AssignmentContent, AssignmentsEnd, StoredAssignment
 
 assignments = Documents[StoredAssignment](
@@ -16,6 +18,12 @@ assignments = Documents[StoredAssignment](
     (Index(("customerId", "-startDate", "-_id")),),
     client_field="customerId",
     history=History("program_assignment"),
+    transfer=Portable(
+        StoredAssignment,
+        TRAINING,
+        checks={"programName": Text(), "startDate": Date(), "endDate": Date(), "endedDate": Date()},
+        references={"customerId": "customers"},
+    ),
 )
 _BY_CLIENT = assignments.indexes[0].name
 

@@ -8,11 +8,13 @@ from typing import Any, cast
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter
+from coaching_service.core.database.portable import LIBRARY, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.events import EventType
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import keyword_filter, normalize, search_fields_of
+from coaching_service.core.validation import TEXT_LENGTH, Text
 from coaching_service.training.programs.models import ProgramFields, ProgramInput, ProgramName, StoredProgram
 
 _EVENT_TYPES: dict[Action, EventType] = {
@@ -31,6 +33,12 @@ programs = Documents[StoredProgram](
     (Index(("isArchived", "sortName", "_id")), Index(("isArchived", "suf")), Index(("_id",))),
     private=("companyId", "sortName", "search", "suf", "scheduleChanges"),
     history=History("program", _event),
+    transfer=Portable(
+        StoredProgram,
+        LIBRARY,
+        checks={"name": Text(), "description": Text(max_length=TEXT_LENGTH, allow_blank=True), "tags": Text()},
+        complete=lambda program: {**program, **_search_fields(program)},
+    ),
 )
 _BY_NAME, _BY_SUFFIX = programs.indexes[0].name, programs.indexes[1].name
 

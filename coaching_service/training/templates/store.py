@@ -8,10 +8,13 @@ from typing import Any
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter
+from coaching_service.core.database.portable import TEMPLATES, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import keyword_filter, normalize, search_fields_of
+from coaching_service.core.validation import Text
 from coaching_service.training.templates.models import Template, TemplateContent, TemplateFields
+from coaching_service.training.workouts.portability import COMPUTED_ITEM_FIELDS, ITEM_REFERENCES, complete_items
 
 
 def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData | None:
@@ -23,6 +26,14 @@ templates = Documents[Template](
     (Index(("sortName", "_id")), Index(("suf",)), Index(("tags", "sortName", "_id")), Index(("_id",))),
     private=("companyId", "sortName", "search", "suf"),
     history=History("template", _event),
+    transfer=Portable(
+        Template,
+        TEMPLATES,
+        computed=COMPUTED_ITEM_FIELDS,
+        checks={"name": Text(), "type": Text(), "tags": Text()},
+        references=ITEM_REFERENCES,
+        complete=lambda template: {**complete_items(template), **_search_fields(template)},
+    ),
 )
 
 

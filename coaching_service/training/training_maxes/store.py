@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter
+from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import History
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.training_maxes.models import MaxSource, StoredTrainingMax
@@ -19,6 +20,7 @@ training_maxes = Documents[StoredTrainingMax](
     (Index(("customerId", "exerciseId", "source"), unique=True),),
     client_field="customerId",
     history=History("training_max", undo="derived"),
+    transfer=Portable(StoredTrainingMax, RECORDS, references={"customerId": "customers", "exerciseId": "exercises"}),
 )
 _SET: MaxSource = "coach"
 _ESTIMATED: MaxSource = "records"

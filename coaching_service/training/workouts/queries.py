@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from coaching_service.core.database.context import Context
@@ -10,7 +10,7 @@ from coaching_service.core.database.documents import Filter
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers
-from coaching_service.training.workouts.models import DatedItem
+from coaching_service.training.workouts.models import DatedItem, StoredBlock
 from coaching_service.training.workouts.query_models import (
     AssignedBlocks,
     DoneExercise,
@@ -305,3 +305,9 @@ async def find_pending_forms(
 
 def _between(customer_id: ObjectId, first: str, last: str) -> Filter:
     return {"customerId": customer_id, "date": {"$gte": first, "$lte": last}}
+
+
+def iterate_logged_blocks(ctx: Context) -> AsyncIterator[StoredBlock]:
+    """Iterate over the blocks of all clients that have logged sets: those of a client follow each other, by date."""
+    where: Filter = {"customerId": {"$ne": None}, "items.customerSets.0": {"$exists": True}}
+    return blocks.stream_own(ctx, ("customerId", "date", "name", "comment", "items"), where)

@@ -9,12 +9,15 @@ from typing import Any, cast
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter, version_conflict
+from coaching_service.core.database.portable import TRAINING, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.events import EventType
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import TEXT_LENGTH, Date, Text
 from coaching_service.training.workouts.done_work import SESSION_FIELDS
 from coaching_service.training.workouts.items import MAX_ITEMS, RECORDED_FIELDS
 from coaching_service.training.workouts.models import BlockContent, BlockFields, DayBlock, StoredBlock, WorkItem
+from coaching_service.training.workouts.portability import COMPUTED_ITEM_FIELDS, ITEM_REFERENCES, complete_block
 from coaching_service.training.workouts.query_models import ProgramDays
 from coaching_service.training.workouts.training_load import summarize_block
 
@@ -45,6 +48,15 @@ blocks = Documents[StoredBlock](
     private=("companyId", "position", "done", "clientTexts"),
     client_field="customerId",
     history=History("workout", _event, ("customerId", "programId", "date"), omit=("done",)),
+    transfer=Portable(
+        StoredBlock,
+        TRAINING,
+        extra={"position": int},
+        computed=COMPUTED_ITEM_FIELDS,
+        checks={"name": Text(), "date": Date(), "comment": Text(max_length=TEXT_LENGTH, allow_blank=True)},
+        references={"customerId": "customers", **ITEM_REFERENCES},
+        complete=complete_block,
+    ),
 )
 
 BY_PROGRAM = blocks.indexes[1].name

@@ -17,6 +17,7 @@ from coaching_service.core.changes.numbering.models import ChangeCounter, NewCha
 from coaching_service.core.database.connection import UNAUTHORIZED, Index, is_unavailable
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
 
@@ -29,13 +30,17 @@ _CHANGES = "changes"
 _PENDING_INDEX = [("pending", pymongo.ASCENDING)]
 
 _state = Documents[SequencerState](
-    "sequencer", secret=True, cross_company_reason="one process numbers the changes of all companies"
+    "sequencer",
+    secret=True,
+    cross_company_reason="one process numbers the changes of all companies",
+    transfer=NotExported("state of the service"),
 )
 _counters = Documents[ChangeCounter](
     "changeCounters",
     (Index(()),),
     secret=True,
     cross_company_reason="the sequencer counts the changes of all companies",
+    transfer=NotExported("numbers of the change log"),
 )
 
 

@@ -1,0 +1,238 @@
+"""Reading JSON into the type of a stored document: identifiers, times, and no fields that the type does not have.
+
+The TypedDict of a stored document is the only description that an import needs of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from types import UnionType
+from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
+
+from coaching_service.core.errors import InvalidFields, invalid_field
+from coaching_service.core.ids import ObjectId, parse_id
+
+MAX_TEXT = 50_000
+MAX_ENTRIES = 1_000
+MAX_NUMBER = 1e12
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}", re.ASCII)
+
+# Returns the identifier to store in place of one that was read at a path.
+MapId = Callable[[ObjectId, str], ObjectId]
+# Converts a JSON value; raises InvalidFields, with the path of the value, if it does not have the type.
+Converter = Callable[[Any, str, MapId], Any]
+
+
+def fields_of(model: Any) -> dict[str, Any]:
+    """The fields of a TypedDict with their types, `NotRequired` included."""
+    return get_type_hints(model, include_extras=True)
+
+
+@cache
+def converter_of(hint: Any) -> Converter:
+    """The function that converts JSON to `hint`: a TypedDict, a type of JSON, ObjectId, datetime, or made of these.
+
+    A field of a TypedDict that may be None and is absent becomes None; fields that it does not have are left out.
+    Raises TypeError for other types.
+    """
+    if hint in _SCALARS:
+        return _SCALARS[hint]
+    if is_typeddict(hint):
+        return _typed_dict(hint)
+    if (make := _GENERIC.get(get_origin(hint))) is None:
+        raise TypeError(f"{hint} cannot be read from JSON")
+    return make(get_args(hint))
+
+
+def _error(path: str, message: str, code: str) -> InvalidFields:
+    return invalid_field(path or "record", message, code=code)
+
+
+# --- single values ---------------------------------------------------------------------------------------------------
+
+
+def _convert_text(value: Any, path: str, _: MapId) -> str:
+    if not isinstance(value, str):
+        raise _error(path, "must be a string", "NOT_A_STRING")
+    if len(value) > MAX_TEXT:
+        raise _error(path, f"must not be longer than {MAX_TEXT} characters", "TOO_LONG")
+    if _CONTROL.search(value):
+        raise _error(path, "must not contain control characters", "CONTROL_CHARACTERS")
+    return value
+
+
+def _convert_number(value: Any, path: str, _: MapId) -> float:
+    # A comparison with NaN is false.
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= MAX_NUMBER:
+        raise _error(path, "must be a number", "NOT_A_NUMBER")
+    return value
+
+
+def _convert_integer(value: Any, path: str, _: MapId) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 2**53:
+        raise _error(path, "must be an integer", "NOT_AN_INTEGER")
+    return value
+
+
+def _convert_boolean(value: Any, path: str, _: MapId) -> bool:
+    if not isinstance(value, bool):
+        raise _error(path, "must be a boolean", "NOT_A_BOOLEAN")
+    return value
+
+
+def _convert_identifier(value: Any, path: str, map_id: MapId) -> ObjectId:
+    if (identifier := parse_id(value)) is None:
+        raise _error(path, "must be an identifier of 24 hexadecimal characters", "INVALID_ID")
+    return map_id(identifier, path)
+
+
+def _convert_time(value: Any, path: str, _: MapId) -> datetime:
+    try:
+        time = datetime.fromisoformat(value)
+        utc = time.astimezone(UTC) if time.tzinfo else time
+    except (TypeError, ValueError, OverflowError):
+        raise _error(path, "must be a time such as 2026-03-02T08:30:00Z", "INVALID_TIME") from None
+    return utc.replace(tzinfo=None, microsecond=utc.microsecond // 1000 * 1000)
+
+
+def _convert_none(value: Any, path: str, _: MapId) -> None:
+    if value is not None:
+        raise _error(path, "must be null", "NOT_NULL")
+
+
+def _convert_any(value: Any, path: str, map_id: MapId) -> Any:
+    """A value that may be anything simple: the answer to a question."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int | float):
+        return _convert_number(value, path, map_id)
+    if isinstance(value, list):
+        return _list(_convert_text)(value, path, map_id)
+    return _convert_text(value, path, map_id)
+
+
+_SCALARS: dict[Any, Converter] = {
+    str: _convert_text,
+    float: _convert_number,
+    int: _convert_integer,
+    bool: _convert_boolean,
+    ObjectId: _convert_identifier,
+    datetime: _convert_time,
+    type(None): _convert_none,
+    None: _convert_none,
+    Any: _convert_any,
+}
+
+
+def _literal(choices: tuple[Any, ...]) -> Converter:
+    def convert(value: Any, path: str, _: MapId) -> Any:
+        if not isinstance(value, str | int) or value not in choices:
+            raise _error(path, f"must be one of: {', '.join(map(str, choices))}", "INVALID_CHOICE")
+        return value
+
+    return convert
+
+
+# --- nested values ---------------------------------------------------------------------------------------------------
+
+
+def _list(convert_entry: Converter) -> Converter:
+    def convert(value: Any, path: str, map_id: MapId) -> list[Any]:
+        if not isinstance(value, list):
+            raise _error(path, "must be an array", "NOT_AN_ARRAY")
+        if len(value) > MAX_ENTRIES:
+            raise _error(path, f"must not hold more than {MAX_ENTRIES} entries", "TOO_MANY")
+        return [convert_entry(entry, f"{path}.{number}", map_id) for number, entry in enumerate(value)]
+
+    return convert
+
+
+def _mapping(key_hint: Any, convert_value: Converter) -> Converter:
+    choices = get_args(key_hint) if get_origin(key_hint) is Literal else None
+
+    def convert(value: Any, path: str, map_id: MapId) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise _error(path, "must be an object", "NOT_AN_OBJECT")
+        for key in value:
+            if not _NAME.fullmatch(key) or (choices is not None and key not in choices):
+                raise _error(path, "has a field that is not known", "UNKNOWN_FIELD")
+        return {key: convert_value(entry, f"{path}.{key}", map_id) for key, entry in value.items()}
+
+    return convert
+
+
+def _typed_dict(model: Any) -> Converter:
+    fields: list[tuple[str, Converter, bool, bool]] = []
+    for name, hint in fields_of(model).items():
+        required = name in model.__required_keys__ and get_origin(hint) is not NotRequired
+        optional = type(None) in get_args(hint)
+        fields.append((name, converter_of(hint), required, optional))
+
+    def convert(value: Any, path: str, map_id: MapId) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise _error(path, "must be an object", "NOT_AN_OBJECT")
+        converted: dict[str, Any] = {}
+        for name, convert_field, required, optional in fields:
+            field_path = f"{path}.{name}" if path else name
+            if name in value:
+                converted[name] = convert_field(value[name], field_path, map_id)
+            elif required and optional:
+                converted[name] = None
+            elif required:
+                raise _error(field_path, "is required", "REQUIRED")
+        return converted
+
+    return convert
+
+
+def _union(members: tuple[Any, ...]) -> Converter:
+    """A value of the first member that fits; of several TypedDicts the one that has the `type` of the value."""
+    tagged = [member for member in members if is_typeddict(member)]
+    if len(tagged) > 1:
+        return _tagged_union(tagged)
+    converters = [converter_of(member) for member in members]
+    nullable = type(None) in members
+
+    def convert(value: Any, path: str, map_id: MapId) -> Any:
+        if value is None and nullable:
+            return None
+        error: InvalidFields | None = None
+        for convert_member in converters:
+            if convert_member is _convert_none:
+                continue
+            try:
+                return convert_member(value, path, map_id)
+            except InvalidFields as failure:
+                error = error or failure
+        raise error or _error(path, "must be null", "NOT_NULL")
+
+    return convert
+
+
+def _tagged_union(members: Sequence[Any]) -> Converter:
+    by_type = {get_args(fields_of(member)["type"])[0]: converter_of(member) for member in members}
+
+    def convert(value: Any, path: str, map_id: MapId) -> Any:
+        tag = value.get("type") if isinstance(value, dict) else None
+        if not isinstance(tag, str) or tag not in by_type:
+            raise _error(f"{path}.type", f"must be one of: {', '.join(by_type)}", "INVALID_CHOICE")
+        return by_type[tag](value, path, map_id)
+
+    return convert
+
+
+_GENERIC: dict[Any, Callable[[tuple[Any, ...]], Converter]] = {
+    Literal: _literal,
+    NotRequired: lambda arguments: converter_of(arguments[0]),
+    Union: _union,
+    UnionType: _union,
+    list: lambda arguments: _list(converter_of(arguments[0])),
+    Sequence: lambda arguments: _list(converter_of(arguments[0])),
+    tuple: lambda arguments: _list(converter_of(arguments[0])),
+    dict: lambda arguments: _mapping(arguments[0], converter_of(arguments[1])),
+    Mapping: lambda arguments: _mapping(arguments[0], converter_of(arguments[1])),
+}

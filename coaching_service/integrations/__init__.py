@@ -1,0 +1,1 @@
+"""What connects a company with other systems: export, import, sandbox."""

@@ -1,0 +1,65 @@
+"""Background jobs of a company as they are stored and returned."""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired, TypedDict
+
+from coaching_service.core.database.models import Stored
+from coaching_service.core.ids import ObjectId
+
+JobKind = Literal["import"]
+JobStatus = Literal["queued", "running", "done", "failed"]
+
+
+class JobError(TypedDict):
+    """A problem: where (`entry`, such as `records/notes.jsonl:12`), which field, and what is wrong with it."""
+
+    entry: str
+    field: str | None
+    message: str
+
+
+class ImportResult(TypedDict):
+    """What an import stored, or with `dryRun` would have stored: records by collection; `failed` were left out."""
+
+    dryRun: bool
+    imported: dict[str, int]
+    failed: int
+
+
+class ImportWork(TypedDict):
+    """What the next step of an import needs.
+
+    `entry` and `record` are the position in the file; identifiers are mapped with `seed`. `isStarted` once the whole
+    file has been checked and its records have been counted.
+    """
+
+    fileId: ObjectId
+    fileName: str
+    contentType: str
+    isDryRun: bool
+    seed: str
+    entry: int
+    record: int
+    isStarted: bool
+    imported: dict[str, int]
+    failed: int
+
+
+class NewJob(TypedDict):
+    """A job to store."""
+
+    kind: JobKind
+    work: ImportWork
+
+
+class StoredCompanyJob(Stored):
+    """A background job. `done` and `total` count records; `work` (private) is what its next step needs."""
+
+    kind: JobKind
+    status: JobStatus
+    done: int
+    total: int
+    result: ImportResult | None
+    errors: list[JobError]
+    work: NotRequired[ImportWork]

@@ -1,0 +1,23 @@
+"""Background jobs over REST."""
+
+from __future__ import annotations
+
+from coaching_service.core.auth.access import owner
+from coaching_service.core.database.context import Context
+from coaching_service.core.http.routes import Routes
+from coaching_service.core.ids import ObjectId
+from coaching_service.integrations.background_jobs import models, service
+from coaching_service.integrations.background_jobs.schemas import BackgroundJob
+
+routes = Routes(
+    "/coach/jobs", tag="Export", path_descriptions={"jobId": "The job, as the operation that began it returned it."}
+)
+
+
+@routes.get("/{jobId}", access=owner(), returns=BackgroundJob)
+async def get_job(ctx: Context, job_id: ObjectId) -> models.StoredCompanyJob:
+    """Read the progress of a job.
+
+    Jobs are removed 30 days after they began.
+    """
+    return await service.read(ctx, job_id)

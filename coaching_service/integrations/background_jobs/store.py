@@ -1,0 +1,75 @@
+"""Background jobs of companies in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.portable import NotExported
+from coaching_service.core.ids import ObjectId
+from coaching_service.integrations.background_jobs.models import JobError, NewJob, StoredCompanyJob
+
+MAX_ERRORS = 100
+RETENTION = timedelta(days=30)
+
+jobs = Documents[StoredCompanyJob](
+    "companyJobs",
+    (Index(("_id",)), Index(("kind", "status", "-createdAt"))),
+    private=("companyId", "work"),
+    expire=("createdAt", int(RETENTION.total_seconds())),
+    transfer=NotExported("work in progress"),
+)
+
+
+async def insert(ctx: Context, job: NewJob) -> StoredCompanyJob:
+    """Store a new job."""
+    return await jobs.insert(ctx, {**job, "status": "queued", "done": 0, "total": 0, "result": None, "errors": []})
+
+
+async def find_one(ctx: Context, job_id: ObjectId) -> StoredCompanyJob | None:
+    """Return a job, or None."""
+    return await jobs.find_one(ctx, {"_id": job_id})
+
+
+async def find_with_work(ctx: Context, job_id: ObjectId) -> StoredCompanyJob | None:
+    """Return a job with its private field `work`, or None."""
+    return await jobs.find_one(ctx, {"_id": job_id}, ("kind", "status", "done", "total", "result", "errors", "work"))
+
+
+async def find_latest(ctx: Context, kind: str, limit: int) -> list[StoredCompanyJob]:
+    """Return the latest jobs of a kind with the private field `work`, newest first."""
+    fields = ("kind", "status", "done", "total", "result", "errors", "work", "createdAt")
+    states = {"$in": ["queued", "running", "done", "failed"]}
+    return await jobs.find(ctx, {"kind": kind, "status": states}, sort=("-createdAt",), limit=limit, fields=fields)
+
+
+async def has_unfinished(ctx: Context, kind: str) -> bool:
+    """Return whether a job of a kind is queued or running."""
+    where = {"kind": kind, "status": {"$in": ["queued", "running"]}}
+    return await jobs.find_one(ctx, where, ("_id",)) is not None
+
+
+async def update(
+    ctx: Context,
+    job_id: ObjectId,
+    position: tuple[int, int],
+    fields: Mapping[str, Any],
+    *,
+    done: int = 0,
+    errors: Sequence[JobError] = (),
+) -> bool:
+    """Set fields of a running job, count `done` records more and add errors; returns whether it was at `position`."""
+    where = {
+        "_id": job_id,
+        "work.entry": position[0],
+        "work.record": position[1],
+        "status": {"$in": ["queued", "running"]},
+    }
+    change: dict[str, Any] = {"$set": dict(fields), "$inc": {"done": done}}
+    if errors:
+        change["$push"] = {"errors": {"$each": list(errors), "$slice": MAX_ERRORS}}
+    return await jobs.update(ctx, where, change, fields=("_id",)) is not None

@@ -1,0 +1,1 @@
+"""Export of a whole company: a ZIP archive, or the logged sets as CSV."""

@@ -1,0 +1,117 @@
+"""Exporting a company as a ZIP archive that is streamed in bounded memory, whatever its size.
+
+What is exported of each collection is declared with the collection. Records are exported one after another while others
+may write: each is as it was when it was read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from coaching_service.core.database import files
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Documents, now
+from coaching_service.core.database.portable import Portable, file_holders
+from coaching_service.core.http.downloads import Download
+from coaching_service.core.http.responses import to_json
+from coaching_service.core.ids import ObjectId
+from coaching_service.integrations.company_export import workout_rows
+from coaching_service.integrations.company_export.format import (
+    ACCOUNT,
+    COACHES,
+    FORMAT,
+    HEADER,
+    VERSION,
+    file_entry,
+    portable_collections,
+    records_entry,
+)
+from coaching_service.lifecycle.export.archive import Archive
+from coaching_service.people.account import service as account
+from coaching_service.people.team import service as team
+
+_COACH_FIELDS = ("_id", "name", "email", "role", "permissions", "customersScope", "createdAt")
+
+
+async def export_archive(ctx: Context) -> Download:
+    """Return the export of the caller's company as a ZIP archive."""
+    company = await account.read(ctx)
+    name = f"company-{company['_id']}-{now():%Y-%m-%d}.zip"
+
+    def read_all(_start: int, _end: int) -> AsyncIterator[bytes]:
+        return _zip(ctx)
+
+    return Download("application/zip", name, read_all)
+
+
+async def export_workouts(ctx: Context) -> Download:
+    """Return the logged sets of all clients as CSV, one row for each."""
+    company = await account.read(ctx)
+    name = f"workouts-{company['_id']}-{now():%Y-%m-%d}.csv"
+
+    def read_all(_start: int, _end: int) -> AsyncIterator[bytes]:
+        return workout_rows.iterate(ctx)
+
+    return Download("text/csv; charset=utf-8", name, read_all)
+
+
+async def _zip(ctx: Context) -> AsyncIterator[bytes]:
+    archive = Archive()
+    header = {"format": FORMAT, "version": VERSION, "companyId": ctx.company_id, "exportedAt": now()}
+    async for output in archive.add(HEADER, _single(header)):
+        yield output
+    async for output in archive.add(ACCOUNT, _single(await _account(ctx))):
+        yield output
+    async for output in archive.add_records(COACHES, _coaches(ctx)):
+        yield output
+    for name, collection, portable in portable_collections():
+        async for output in archive.add_records(records_entry(name), _records(ctx, collection, portable)):
+            yield output
+    for _, collection, portable in portable_collections():
+        if portable.files is not None:
+            async for output in _files(ctx, archive, collection):
+                yield output
+    yield archive.close(header)
+
+
+async def _single(content: Mapping[str, Any]) -> AsyncIterator[bytes]:
+    yield to_json(content)
+
+
+async def _account(ctx: Context) -> dict[str, Any]:
+    company = await account.read(ctx)
+    return {
+        "_id": company["_id"],
+        "companyName": company["companyName"],
+        "timezone": company["timezone"],
+        "loadUnit": company["loadUnit"],
+        "hasStoredLoads": ctx.caller.company.has_stored_loads,
+        "notifications": company["notifications"],
+        "attention": company["attention"],
+    }
+
+
+async def _coaches(ctx: Context) -> AsyncIterator[Mapping[str, Any]]:
+    for coach in await team.list_coaches(ctx):
+        yield {name: value for name, value in coach.items() if name in _COACH_FIELDS}
+
+
+async def _records(
+    ctx: Context, collection: Documents[dict[str, object]], portable: Portable
+) -> AsyncIterator[Mapping[str, Any]]:
+    async for document in collection.stream_own(ctx, portable.exported_fields):
+        yield portable.to_export(document)
+
+
+async def _files(ctx: Context, archive: Archive, collection: Documents[dict[str, object]]) -> AsyncIterator[bytes]:
+    """Yield the files that the documents of a collection refer to, without thumbnails."""
+    async for document in collection.stream_own(ctx, None):
+        for holder in file_holders(document):
+            file_id: ObjectId = holder["fileId"]
+            if (file := await files.find(ctx.services, file_id)) is None:  # replaced since the document was read
+                continue
+            content = files.read(ctx.services, file, 0, file["length"])
+            name = file_entry(file_id, file["filename"], file["contentType"])
+            async for output in archive.add(name, content, compressed=True):
+                yield output

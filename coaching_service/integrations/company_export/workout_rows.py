@@ -1,0 +1,115 @@
+"""Logged sets as CSV, in the columns of Hevy's export, with the client before them (docs/export-format.md)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from typing import Any
+
+from coaching_service.core.csv_rows import write_rows
+from coaching_service.core.database.context import Context
+from coaching_service.core.ids import ObjectId
+from coaching_service.library.exercises import service as exercises
+from coaching_service.library.exercises.models import ExerciseName
+from coaching_service.people.customers import service as customers
+from coaching_service.training.workouts import queries
+from coaching_service.training.workouts.models import StoredBlock, WorkItem
+from coaching_service.training.workouts.set_models import CustomerSet, PlannedSet
+
+_BATCH = 200
+_COLUMNS = (
+    "client_id",
+    "client_name",
+    "title",
+    "start_time",
+    "end_time",
+    "description",
+    "exercise_title",
+    "superset_id",
+    "exercise_notes",
+    "set_index",
+    "set_type",
+    "{weight}",
+    "reps",
+    "distance_km",
+    "duration_seconds",
+    "rpe",
+    "rir",
+    "is_completed",
+)
+_WEIGHT = {"kg": "weight_kg", "lb": "weight_lbs"}
+_SET_TYPES = {"drop": "dropset", "failure": "failure"}
+
+
+async def iterate(ctx: Context) -> AsyncIterator[bytes]:
+    """Yield the CSV in chunks: the columns, then a row for each logged set of every client."""
+    weight = _WEIGHT[ctx.caller.company.load_unit]
+    yield write_rows([[column.format(weight=weight) for column in _COLUMNS]])
+    batch: list[StoredBlock] = []
+    async for block in queries.iterate_logged_blocks(ctx):
+        batch.append(block)
+        if len(batch) == _BATCH:
+            yield await _rows_of(ctx, batch)
+            batch = []
+    if batch:
+        yield await _rows_of(ctx, batch)
+
+
+async def _rows_of(ctx: Context, blocks: Sequence[StoredBlock]) -> bytes:
+    customer_ids = {block["customerId"] for block in blocks if block["customerId"]}
+    names = await customers.find_references(ctx, list(customer_ids))
+    exercise_ids = {each for block in blocks for item in block["items"] for each in item.get("exerciseIds", ())}
+    exercise_names = await exercises.load_names(ctx, exercise_ids)
+    rows: list[list[object]] = []
+    for block in blocks:
+        customer = names.get(block["customerId"]) if block["customerId"] else None
+        if customer is not None:  # not erased in the meantime
+            client = [str(customer["_id"]), customer["name"]]
+            rows += [[*client, *row] for row in _rows_of_block(block, exercise_names)]
+    return write_rows(rows)
+
+
+def _rows_of_block(block: StoredBlock, names: Mapping[ObjectId, ExerciseName]) -> Iterator[list[object]]:
+    for item in block["items"]:
+        if item["type"] != "EXERCISE" and item["type"] != "CIRCUIT":
+            continue
+        group = item["supersetId"] if item["type"] == "EXERCISE" else str(item["_id"])
+        indexes: dict[ObjectId, int] = {}
+        for done in item["customerSets"]:
+            exercise_id = done["exerciseId"] or (item["exerciseId"] if item["type"] == "EXERCISE" else None)
+            if exercise_id is None:
+                continue
+            index = indexes[exercise_id] = indexes.get(exercise_id, -1) + 1
+            meters = done["meters"]
+            yield [
+                block["name"],
+                block["date"],
+                None,
+                block["comment"],
+                names[exercise_id]["name"] if exercise_id in names else None,
+                group,
+                item["comment"],
+                index,
+                _set_type(item, exercise_id, done),
+                done["load"],
+                done["reps"],
+                None if meters is None else meters / 1000,
+                done["seconds"],
+                done["rpe"],
+                done["rir"],
+                "true" if done["isCompleted"] else "false",
+            ]
+
+
+def _set_type(item: WorkItem, exercise_id: ObjectId, done: CustomerSet) -> str:
+    """The type of a set in Hevy's words, from the planned set of the same index."""
+    for planned in _planned_sets(item, exercise_id):
+        if planned["index"] == done["index"]:
+            return "warmup" if planned["isWarmup"] else _SET_TYPES.get(planned.get("setKind", "normal"), "normal")
+    return "normal"
+
+
+def _planned_sets(item: WorkItem, exercise_id: ObjectId) -> list[PlannedSet]:
+    if item["type"] == "EXERCISE":
+        return item["exerciseSets"]
+    entries: list[Any] = item["circuitExercises"] if item["type"] == "CIRCUIT" else []
+    return [planned for entry in entries if entry["exerciseId"] == exercise_id for planned in entry["sets"]]

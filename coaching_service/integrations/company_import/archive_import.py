@@ -1,0 +1,142 @@
+"""Importing an export: first the whole file is checked, then its collections are stored one after another."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import IO, Any
+
+import orjson
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import Conflict, InvalidFields
+from coaching_service.core.ids import ObjectId, parse_id
+from coaching_service.integrations.background_jobs.models import JobError
+from coaching_service.integrations.company_export.format import (
+    ACCOUNT,
+    COACHES,
+    portable_collections,
+    records_entry,
+)
+from coaching_service.integrations.company_import.account_settings import apply_account, read_account
+from coaching_service.integrations.company_import.archive_reader import ArchiveReader, InvalidArchive
+from coaching_service.integrations.company_import.identifiers import IdMap
+from coaching_service.integrations.company_import.progress import Outcome, Progress
+from coaching_service.integrations.company_import.records import RecordImport, find_upcoming
+from coaching_service.integrations.company_import.references import ReferenceCheck
+from coaching_service.library.exercises import muscles
+from coaching_service.library.exercises import service as exercises
+from coaching_service.library.metric_sets.units import UNITS
+from coaching_service.people.team import service as team
+
+_MAX_COACHES = 10_000
+_REFERRED_TO = ("customers", "exercises", "metricSets", "programs")
+
+
+class ArchiveImport:
+    """An import of an export."""
+
+    def __init__(
+        self,
+        progress: Progress,
+        reader: ArchiveReader,
+        map_id: IdMap,
+        references: ReferenceCheck,
+        problems: list[JobError],
+    ) -> None:
+        self._progress, self._reader, self._map_id, self._references = progress, reader, map_id, references
+        self._problems = problems
+        self._current: tuple[int, RecordImport] | None = None
+        self._collections = list(portable_collections())
+
+    @classmethod
+    async def open(cls, progress: Progress, file: IO[bytes]) -> ArchiveImport:
+        """Read the directory of an export. Raises InvalidArchive."""
+        reader = await asyncio.to_thread(ArchiveReader, file)
+        fixed, problems = await _find_fixed_ids(progress.ctx, reader)
+        map_id = IdMap(progress.work["seed"], fixed)
+        upcoming = (
+            await asyncio.to_thread(find_upcoming, reader, _REFERRED_TO, map_id) if progress.work["isDryRun"] else {}
+        )
+        return cls(progress, reader, map_id, ReferenceCheck(progress.ctx, upcoming), problems)
+
+    async def start(self) -> None:
+        """Check the whole file, count its records, and take over the settings of the account.
+
+        Raises InvalidArchive, also if its loads are in another unit than those of the company.
+        """
+        known = {name for name, *_ in self._collections}
+        for name in self._reader.collections:
+            if name not in known:
+                self._report(records_entry(name), "is not a collection of this version")
+        total = await asyncio.to_thread(self._count)
+        settings = read_account(self._reader)
+        is_dry_run = self._progress.work["isDryRun"]
+
+        async def write(tx: Context) -> None:
+            await apply_account(tx, settings, is_dry_run=is_dry_run)
+
+        try:
+            await self._progress.start(total, write, self._problems)
+        except (Conflict, InvalidFields) as error:
+            raise InvalidArchive(str(error.message), ACCOUNT) from None
+
+    def _report(self, entry: str, message: str) -> None:
+        self._problems.append({"entry": entry, "field": None, "message": message})
+
+    def _count(self) -> int:
+        entries = [records_entry(name) for name, *_ in self._collections]
+        return sum(self._reader.count_lines(entry) for entry in entries if self._reader.has(entry))
+
+    async def run_batch(self) -> bool:
+        """Import the next records; returns False if there are none left. Raises InvalidArchive, Overtaken."""
+        while (number := self._progress.position[0]) < len(self._collections):
+            name, collection, portable = self._collections[number]
+            if self._reader.has(records_entry(name)):
+                if self._current is None or self._current[0] != number:
+                    batch = RecordImport(
+                        self._progress, self._reader, name, collection, portable, self._map_id, self._references
+                    )
+                    self._current = (number, batch)
+                if await self._current[1].run_batch():
+                    return True
+            await self._progress.advance((number + 1, 0), 0, Outcome())
+        return False
+
+
+async def _find_fixed_ids(ctx: Context, reader: ArchiveReader) -> tuple[dict[ObjectId, ObjectId], list[JobError]]:
+    """Return the identifiers that are not mapped to new ones, with what they are mapped to; and coaches not found.
+
+    Muscles, units and shared exercises are the same everywhere. The owner of the export becomes the owner of the
+    company, other coaches become those with the same e-mail address.
+    """
+    shared = await exercises.list_shared_ids(ctx)
+    fixed = {identifier: identifier for identifier in (*muscles.NAME_OF, *UNITS, *shared)}
+    account = reader.read_object(ACCOUNT)
+    if (company_id := parse_id(account.get("_id"))) is not None:
+        fixed[company_id] = ctx.company_id
+    own = {coach["email"].casefold(): coach["_id"] for coach in await team.list_coaches(ctx)}
+    problems: list[JobError] = []
+    for number, coach in enumerate(await asyncio.to_thread(_read_coaches, reader), 1):
+        coach_id, email = parse_id(coach.get("_id")), coach.get("email")
+        target = ctx.caller.id if coach.get("role") == "OWNER" else own.get(str(email).casefold())
+        if coach_id is not None and target is not None:
+            fixed[coach_id] = target
+        else:
+            message = "is not the e-mail address of a coach of the company: clients of this coach have no trainer"
+            problems.append({"entry": f"{COACHES}:{number}", "field": "email", "message": message})
+    return fixed, problems
+
+
+def _read_coaches(reader: ArchiveReader) -> list[dict[str, Any]]:
+    if not reader.has(COACHES):
+        return []
+    coaches: list[dict[str, Any]] = []
+    for line, text in reader.lines(COACHES):
+        try:
+            coach = orjson.loads(text)
+        except orjson.JSONDecodeError:
+            coach = None
+        if not isinstance(coach, dict) or line >= _MAX_COACHES:
+            raise InvalidArchive("is not a list of coaches", COACHES)
+        coaches.append(coach)
+    return coaches

@@ -1,0 +1,187 @@
+"""Reading an export that came from outside: with limits on entries, bytes and how much they inflate."""
+
+from __future__ import annotations
+
+import re
+import struct
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+import orjson
+
+from coaching_service.core.ids import ObjectId, parse_id
+from coaching_service.integrations.company_export.format import FORMAT, HEADER, VERSION, collection_of, file_of
+
+MAX_ENTRIES = 200_000
+MAX_RATIO = 100
+MAX_RECORD_BYTES = 4_000_000
+_RATIO_FROM = 1_000_000  # bytes that an entry, or the whole archive, may have whatever its ratio
+_MAX_DIRECTORY_BYTES = 64_000_000
+_MAX_OBJECT_BYTES = 10_000_000
+_CHUNK_BYTES = 64 * 1024
+_END, _END64_LOCATOR = b"PK\x05\x06", b"PK\x06\x07"
+_MAX_COMMENT = 65_535
+_ENCRYPTED = 0x1
+_FILE_NAME = re.compile(r"[^\x00-\x1f\x7f/\\]{1,250}")
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    struct.error,
+    NotImplementedError,
+    RuntimeError,
+    OSError,
+    ValueError,
+    IndexError,
+    OverflowError,
+)
+
+
+class InvalidArchive(Exception):
+    """The file is not an export that can be imported; nothing more of it is read."""
+
+    def __init__(self, message: str, entry: str = "") -> None:
+        super().__init__(message)
+        self.message, self.entry = message, entry
+
+
+class ArchiveReader:
+    """An export in a local file."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        """Read the directory. Raises InvalidArchive."""
+        _check_directory(file)
+        with _reading("the archive"):
+            self._zip = zipfile.ZipFile(file)
+        file.seek(0, 2)
+        self._max_bytes = _RATIO_FROM + MAX_RATIO * file.tell()
+        self._inflated = 0
+        self._entries: dict[str, zipfile.ZipInfo] = {}
+        self._files: dict[ObjectId, tuple[str, zipfile.ZipInfo]] = {}
+        for info in self._zip.infolist():
+            if (file_name := file_of(info.filename)) is not None:
+                if (file_id := parse_id(file_name[0])) is not None and _FILE_NAME.fullmatch(file_name[1]):
+                    self._files[file_id] = (file_name[1], info)
+            else:
+                self._entries[info.filename] = info
+        header = self.read_object(HEADER)
+        if header.get("format") != FORMAT:
+            raise InvalidArchive("is not an export of a company", HEADER)
+        if header.get("version") != VERSION:
+            raise InvalidArchive(f"has another version of the format than {VERSION}", HEADER)
+
+    @property
+    def collections(self) -> list[str]:
+        """The collections that have records."""
+        return [name for entry in self._entries if (name := collection_of(entry)) is not None]
+
+    def has(self, entry: str) -> bool:
+        """Whether there is an entry of that name."""
+        return entry in self._entries
+
+    def read_object(self, entry: str) -> dict[str, Any]:
+        """Return the JSON object of an entry. Raises InvalidArchive if it is missing or something else."""
+        if (info := self._entries.get(entry)) is None:
+            raise InvalidArchive("is missing", entry)
+        content = bytearray()
+        for chunk in self._inflate(info):
+            content += chunk
+            if len(content) > _MAX_OBJECT_BYTES:
+                raise InvalidArchive(f"is larger than {_MAX_OBJECT_BYTES} bytes", entry)
+        try:
+            value = orjson.loads(content)
+        except orjson.JSONDecodeError:
+            value = None
+        if not isinstance(value, dict):
+            raise InvalidArchive("is not a JSON object", entry)
+        return value
+
+    def lines(self, entry: str, start: int = 0) -> Iterator[tuple[int, bytes]]:
+        """Yield the lines of an entry that are not empty with their numbers from 0, beginning with line `start`.
+
+        Raises InvalidArchive, also for a line that is too long.
+        """
+        number, rest = 0, b""
+        for chunk in self._inflate(self._entries[entry]):
+            *lines, rest = (rest + chunk).split(b"\n")
+            if len(rest) > MAX_RECORD_BYTES:
+                raise InvalidArchive(f"has a record that is larger than {MAX_RECORD_BYTES} bytes", entry)
+            for line in lines:
+                if number >= start and line.strip():
+                    yield number, line
+                number += 1
+        if rest.strip() and number >= start:
+            yield number, rest
+
+    def count_lines(self, entry: str) -> int:
+        """Return the number of lines of an entry, after reading all of it. Raises what `lines` raises."""
+        return sum(1 for _ in self.lines(entry))
+
+    @contextmanager
+    def open_file(self, file_id: ObjectId, max_bytes: int) -> Iterator[tuple[str, IO[bytes]] | None]:
+        """Yield the name and a temporary copy of a file; None if the archive does not have it, or it is too large.
+
+        Raises InvalidArchive.
+        """
+        entry = self._files.get(file_id)
+        if entry is None or entry[1].file_size > max_bytes:
+            yield None
+            return
+        name, info = entry
+        # Unbuffered, because the image worker shares the file position.
+        with tempfile.TemporaryFile(buffering=0, prefix="coaching-import-") as file:
+            for chunk in self._inflate(info):
+                file.write(chunk)
+            file.seek(0)
+            yield name, file
+
+    def reset_limit(self) -> None:
+        """Begin to count the inflated bytes again, before the archive is read once more."""
+        self._inflated = 0
+
+    def _inflate(self, info: zipfile.ZipInfo) -> Iterator[bytes]:
+        if info.flag_bits & _ENCRYPTED or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise InvalidArchive("is encrypted or compressed in another way than by deflate", info.filename)
+        size, limit = 0, _RATIO_FROM + MAX_RATIO * info.compress_size
+        with _reading(info.filename), self._zip.open(info) as source:
+            while chunk := source.read(_CHUNK_BYTES):
+                size += len(chunk)
+                self._inflated += len(chunk)
+                if size > limit or self._inflated > self._max_bytes:
+                    raise InvalidArchive(f"inflates to more than {MAX_RATIO} times its size", info.filename)
+                yield chunk
+
+
+@contextmanager
+def _reading(entry: str) -> Iterator[None]:
+    try:
+        yield
+    except _DAMAGED:
+        raise InvalidArchive("is damaged", entry) from None
+
+
+def _check_directory(file: IO[bytes]) -> None:
+    """Raise InvalidArchive if the directory is missing or too large, before it is read into memory."""
+    file.seek(0, 2)
+    size = file.tell()
+    start = max(0, size - _MAX_COMMENT - 22 - 20)
+    file.seek(start)
+    tail = file.read()
+    end = tail.rfind(_END)
+    if end < 0 or len(tail) < end + 22:
+        raise InvalidArchive("is not a whole ZIP archive")
+    entries, directory_bytes = struct.unpack("<HI", tail[end + 10 : end + 16])
+    locator = tail[end - 20 : end] if end >= 20 else b""
+    if locator.startswith(_END64_LOCATOR):
+        file.seek(min(size, struct.unpack("<Q", locator[8:16])[0]))
+        record = file.read(56)
+        if len(record) < 56:
+            raise InvalidArchive("is not a whole ZIP archive")
+        entries, directory_bytes = struct.unpack("<QQ", record[32:48])
+    if entries > MAX_ENTRIES or directory_bytes > _MAX_DIRECTORY_BYTES:
+        raise InvalidArchive(f"has more than {MAX_ENTRIES} entries")
+    file.seek(0)

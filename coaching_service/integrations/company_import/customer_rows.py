@@ -1,0 +1,137 @@
+"""The rows of a CSV file of clients: columns by their heading, each row validated like a request."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import IO, Any, cast
+
+from marshmallow import ValidationError
+
+from coaching_service.core.csv_rows import restore
+from coaching_service.core.text import normalize
+from coaching_service.core.validation_messages import field_errors
+from coaching_service.integrations.company_import.archive_reader import InvalidArchive
+from coaching_service.people.customers.models import CustomerDetails
+from coaching_service.people.customers.schemas import CustomerDetails as CustomerSchema
+
+MAX_ROWS = 50_000
+MAX_BYTES = 50_000_000
+_DELIMITERS = (",", ";", "\t")
+_NOT_LETTERS = re.compile(r"[^a-z]+")
+_SEPARATORS = re.compile(r"[;|]")
+# The headings of each column, without spaces, signs and accents.
+_HEADINGS = {
+    "name": ("name", "firstname", "givenname", "nombre"),
+    "surname": ("surname", "lastname", "familyname", "apellido", "apellidos"),
+    "email": ("email", "emailaddress", "mail", "correo", "correoelectronico"),
+    "phone": ("phone", "phonenumber", "telephone", "mobile", "telefono", "movil"),
+    "birthday": ("birthday", "birthdate", "dateofbirth", "dob", "fechadenacimiento"),
+    "timezone": ("timezone", "zonahoraria"),
+    "groups": ("groups", "group", "tags", "grupos", "grupo"),
+}
+_COLUMN_OF = {heading: column for column, headings in _HEADINGS.items() for heading in headings}
+_SCHEMA = CustomerSchema()
+
+Key = tuple[str, str, str]
+
+
+@dataclass
+class CustomerRow:
+    """A line of the file: the client to create, or its problems by field."""
+
+    line: int
+    details: CustomerDetails | None = None
+    problems: list[tuple[str | None, str]] = field(default_factory=list)
+
+    def reject(self, field_path: str | None, message: str) -> None:
+        """Leave the row out."""
+        self.details = None
+        self.problems.append((field_path, message))
+
+
+@dataclass(frozen=True)
+class CustomerFile:
+    """A CSV file of clients; `ignored` are headings that are not known."""
+
+    rows: list[CustomerRow]
+    ignored: list[str]
+
+
+def read_customers(file: IO[bytes]) -> CustomerFile:
+    """Return the rows of a CSV file. Raises InvalidArchive if it is none, too long, or has no column for names."""
+    content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise InvalidArchive(f"must not be larger than {MAX_BYTES} bytes")
+    text = _decode(content)
+    first_line = text.partition("\n")[0]
+    delimiter = max(_DELIMITERS, key=first_line.count)
+    try:
+        lines = list(_read_lines(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)))
+    except csv.Error as error:
+        raise InvalidArchive(f"is not a CSV file: {error}") from None
+    if not lines:
+        raise InvalidArchive("has no headings")
+    headings = lines[0][1]
+    columns = [_COLUMN_OF.get(_NOT_LETTERS.sub("", normalize(heading))) for heading in headings]
+    if "name" not in columns:
+        raise InvalidArchive(f"has no column with the heading name; it has: {', '.join(headings)}"[:500], "line 1")
+    rows = [_read_row(number, columns, cells) for number, cells in lines[1:]]
+    _reject_duplicates(rows)
+    ignored = [heading for heading, column in zip(headings, columns, strict=True) if column is None and heading]
+    return CustomerFile(rows, ignored)
+
+
+def key_of(details: CustomerDetails) -> Key:
+    """What two rows of the same client have in common."""
+    return normalize(details["name"]), normalize(details.get("surname") or ""), normalize(details.get("email") or "")
+
+
+def _decode(content: bytes) -> str:
+    """UTF-8, or the encoding in which spreadsheets on Windows save CSV files."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("cp1252", "replace")
+
+
+def _read_lines(reader: Any) -> Iterator[tuple[int, list[str]]]:
+    """Yield the lines that are not empty, each with its number from 1."""
+    count = 0
+    for cells in reader:
+        if any(cell.strip() for cell in cells):
+            count += 1
+            if count > MAX_ROWS + 1:
+                raise InvalidArchive(f"must not have more than {MAX_ROWS} rows")
+            yield reader.line_num, cells
+
+
+def _read_row(line: int, columns: Sequence[str | None], cells: Sequence[str]) -> CustomerRow:
+    row = CustomerRow(line)
+    sent: dict[str, Any] = {}
+    for column, cell in zip(columns, cells, strict=False):
+        value = restore(cell.strip())
+        if column == "groups":
+            sent[column] = [group for each in _SEPARATORS.split(value) if (group := each.strip())]
+        elif column is not None and (value or column == "name"):
+            sent[column] = value
+    if len(cells) > len(columns):
+        row.reject(None, f"has {len(cells)} cells for {len(columns)} columns")
+    try:
+        details = cast("CustomerDetails", _SCHEMA.load(sent))
+    except ValidationError as error:
+        for each in field_errors(error):
+            row.reject(each["field"], each["message"])
+    else:
+        row.details = None if row.problems else details
+    return row
+
+
+def _reject_duplicates(rows: Sequence[CustomerRow]) -> None:
+    lines: dict[Key, int] = {}
+    for row in rows:
+        if row.details is not None and (first := lines.setdefault(key_of(row.details), row.line)) != row.line:
+            row.reject(None, f"is the same client as in line {first}")

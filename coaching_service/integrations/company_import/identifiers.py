@@ -1,0 +1,37 @@
+"""New identifiers for the records of an import: the same for the same import, so that it can continue anywhere."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+from coaching_service.core.database.portable import FILE_FIELDS
+from coaching_service.core.ids import ObjectId
+
+_TIME_BYTES = 4
+
+
+class IdMap:
+    """Maps the identifiers of an export to those that the import stores.
+
+    The new ones are derived from the old ones with the secret `seed` of the import, which is stored with its job; they
+    keep the time of creation, so that records which are ordered by identifier stay in order. `fixed` are those of what
+    exists already: the company, its coaches, and what all companies share.
+    """
+
+    def __init__(self, seed: str, fixed: Mapping[ObjectId, ObjectId]) -> None:
+        self._seed, self._fixed = seed.encode(), fixed
+
+    def __call__(self, identifier: ObjectId, path: str) -> ObjectId:
+        """The identifier to store in place of one that was read at a path."""
+        if path == "_id":
+            return self.derive(identifier)
+        if path.rpartition(".")[2] in FILE_FIELDS:  # replaced when the file is stored
+            return identifier
+        fixed = self._fixed.get(identifier)
+        return self.derive(identifier) if fixed is None else fixed
+
+    def derive(self, identifier: ObjectId) -> ObjectId:
+        """The new identifier of a record."""
+        digest = hashlib.sha256(self._seed + identifier.binary).digest()
+        return ObjectId(identifier.binary[:_TIME_BYTES] + digest[: 12 - _TIME_BYTES])

@@ -1,0 +1,189 @@
+"""Storing the records of an export in batches, each in one transaction with the progress of the import."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import orjson
+
+from coaching_service.core.database import files
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import DocumentExists, Documents
+from coaching_service.core.database.files import StoredFile
+from coaching_service.core.database.portable import Portable, file_holders
+from coaching_service.core.errors import InvalidFields
+from coaching_service.core.ids import ObjectId, parse_id
+from coaching_service.integrations.background_jobs.models import JobError
+from coaching_service.integrations.company_export.format import records_entry
+from coaching_service.integrations.company_import.archive_reader import ArchiveReader
+from coaching_service.integrations.company_import.archived_files import check_files, store_files
+from coaching_service.integrations.company_import.identifiers import IdMap
+from coaching_service.integrations.company_import.progress import Outcome, Progress
+from coaching_service.integrations.company_import.references import ReferenceCheck
+
+BATCH = 200
+_FILES = 4  # of one transaction: storing them takes time, and the lease of the job is a minute
+
+
+@dataclass
+class _Record:
+    """A line of an entry: the document to store, unless it is not valid, and its problems by field."""
+
+    line: int
+    document: dict[str, Any] | None = None
+    files: list[StoredFile] = field(default_factory=list)
+    problems: list[tuple[str | None, str]] = field(default_factory=list)
+
+    def reject(self, field_path: str | None, message: str) -> None:
+        """Leave the record out."""
+        self.document = None
+        self.problems.append((field_path, message))
+
+
+class RecordImport:
+    """Imports one entry with records, from the position of the import."""
+
+    def __init__(
+        self,
+        progress: Progress,
+        reader: ArchiveReader,
+        name: str,
+        collection: Documents[Any],
+        portable: Portable,
+        map_id: IdMap,
+        references: ReferenceCheck,
+    ) -> None:
+        self._progress, self._reader, self._name = progress, reader, name
+        self._collection, self._portable, self._map_id, self._references = collection, portable, map_id, references
+        self._entry = records_entry(name)
+        self._lines: Iterator[tuple[int, bytes]] = reader.lines(self._entry, progress.position[1])
+
+    async def run_batch(self) -> bool:
+        """Import the next records; returns False if there are none left. Raises InvalidArchive, Overtaken."""
+        records = await asyncio.to_thread(self._read)
+        if not records:
+            return False
+        documents = [record.document for record in records if record.document is not None]
+        await self._references.load(self._portable, documents)
+        for record in records:
+            self._check_references(record)
+        for part in _parts(records, self._portable):
+            await self._store(part)
+        return True
+
+    def _read(self) -> list[_Record]:
+        """Read and validate the next records."""
+        records = []
+        for line, text in islice(self._lines, BATCH):
+            records.append(record := _Record(line))
+            try:
+                record.document = self._portable.from_export(orjson.loads(text), self._map_id)
+            except orjson.JSONDecodeError:
+                record.reject(None, "is not JSON")
+            except InvalidFields as error:
+                record.reject(error.errors[0]["field"], error.errors[0]["message"])
+        return records
+
+    def _check_references(self, record: _Record) -> None:
+        if record.document is None:
+            return
+        skipped = ("messages",) if self._progress.work["isDryRun"] else ()
+        path = self._references.find_missing(self._portable, record.document, skipped)
+        if path is not None:
+            record.reject(path, "refers to a record that was not imported")
+
+    async def _store(self, records: Sequence[_Record]) -> None:
+        async with AsyncExitStack() as stack:
+            for record in records:
+                await self._store_files(record, stack)
+            try:
+                await self._commit(records)
+            except DocumentExists:  # its transaction is over: find out which record it was
+                for record in records:
+                    await self._store_alone(record)
+
+    async def _store_alone(self, record: _Record) -> None:
+        try:
+            await self._commit([record])
+        except DocumentExists as error:
+            record.reject(None, str(error.message))
+            await self._commit([record])
+
+    async def _store_files(self, record: _Record, stack: AsyncExitStack) -> None:
+        if record.document is None or (rule := self._portable.files) is None:
+            return
+        ctx = self._progress.ctx
+        if self._progress.work["isDryRun"]:
+            problems = await check_files(ctx, self._reader, rule, record.document)
+        else:
+            client_field = self._collection.client_field
+            customer_id: ObjectId | None = record.document[client_field] if client_field else None
+            record.files, problems = await store_files(ctx, self._reader, rule, record.document, customer_id, stack)
+        record.problems += [("fileId", problem) for problem in problems]
+        if "fileId" in self._portable.exported_fields and "fileId" not in record.document:
+            record.document = None
+
+    async def _commit(self, records: Sequence[_Record]) -> None:
+        documents = [record.document for record in records if record.document is not None]
+        errors: list[JobError] = [
+            {"entry": f"{self._entry}:{record.line + 1}", "field": field_path, "message": message}
+            for record in records
+            for field_path, message in record.problems
+        ]
+        outcome = Outcome({self._name: len(documents)}, errors, len(records) - len(documents))
+        position = (self._progress.position[0], records[-1].line + 1)
+
+        async def write(tx: Context) -> None:
+            if documents and not self._progress.work["isDryRun"]:
+                await self._collection.import_many(tx, documents)
+                if self._portable.after is not None:
+                    await self._portable.after(tx, documents)
+                for record in records:
+                    for file in record.files if record.document is not None else ():
+                        await files.attach(tx, file)
+
+        await self._progress.advance(position, len(records), outcome, write)
+
+
+def _parts(records: Sequence[_Record], portable: Portable) -> Iterator[Sequence[_Record]]:
+    """Divide records into parts of few files."""
+    if portable.files is None:
+        yield records
+        return
+    part: list[_Record] = []
+    count = 0
+    for record in records:
+        own = len(list(file_holders(record.document)))
+        if part and count + own > _FILES:
+            yield part
+            part, count = [], 0
+        part.append(record)
+        count += own
+    if part:
+        yield part
+
+
+def find_upcoming(reader: ArchiveReader, names: Sequence[str], map_id: IdMap) -> Mapping[str, set[ObjectId]]:
+    """Return the new identifiers of the records of collections, by collection. Raises InvalidArchive."""
+    upcoming: dict[str, set[ObjectId]] = {}
+    for name in names:
+        ids = upcoming[name] = set()
+        if reader.has(records_entry(name)):
+            for _, text in reader.lines(records_entry(name)):
+                ids |= _identifier(text, map_id)
+    reader.reset_limit()
+    return upcoming
+
+
+def _identifier(text: bytes, map_id: IdMap) -> set[ObjectId]:
+    try:
+        record = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return set()
+    identifier = parse_id(record.get("_id")) if isinstance(record, dict) else None
+    return set() if identifier is None else {map_id.derive(identifier)}

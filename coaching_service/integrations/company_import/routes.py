@@ -1,0 +1,38 @@
+"""Imports over REST."""
+
+from __future__ import annotations
+
+from coaching_service.core.auth.access import owner
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.files import StoredFile
+from coaching_service.core.errors import Conflict
+from coaching_service.core.http.routes import MultipartBody, Routes
+from coaching_service.core.media import CSV, ZIP
+from coaching_service.integrations.background_jobs import models
+from coaching_service.integrations.background_jobs.schemas import BackgroundJob
+from coaching_service.integrations.company_import import service
+from coaching_service.integrations.company_import.schemas import ImportFields
+
+routes = Routes("/coach/import", tag="Export")
+
+
+@routes.post(
+    "",
+    access=owner(),
+    multipart=MultipartBody("file", (ZIP, CSV), ImportFields(), size_limit="import", file_required=True),
+    returns=BackgroundJob,
+    status=202,
+    idempotent=True,
+    errors=(Conflict,),
+    request_class="bulk",
+    example={"dryRun": "true"},
+)
+async def import_company(ctx: Context, body: dict[str, bool], file: StoredFile | None) -> models.StoredCompanyJob:
+    """Import an export of a company, or a CSV file of clients.
+
+    It begins after the response: GET /coach/jobs/{jobId} returns its progress, and its problems with the line of each.
+    Records get new identifiers and belong to the caller's company. Texts are validated and files are checked as they
+    are when they are sent one by one; records that are not valid are left out. Nothing is mailed, and an import cannot
+    be undone. With `dryRun` everything is checked and nothing is stored.
+    """
+    return await service.begin(ctx, file, dry_run=body["dryRun"])

@@ -1,0 +1,144 @@
+"""Imports: an export, or a CSV file of clients, becomes records of the caller's company, in the background.
+
+Each batch of records is stored in one transaction with the position of the import, so that an import that was
+interrupted continues with the first record that is not stored. Nothing is sent: no mail, no invitation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import IO, Protocol
+
+from coaching_service.core.auth.secrets import new_token
+from coaching_service.core.database import files
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.files import StoredFile
+from coaching_service.core.database.transactions import transactional
+from coaching_service.core.errors import NotFound, invalid_field
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs import queue
+from coaching_service.core.jobs.queue import Job, RunAgain
+from coaching_service.core.media import ZIP
+from coaching_service.integrations.background_jobs import service as background_jobs
+from coaching_service.integrations.background_jobs.models import StoredCompanyJob
+from coaching_service.integrations.background_jobs.service import Overtaken
+from coaching_service.integrations.company_import.archive_import import ArchiveImport
+from coaching_service.integrations.company_import.archive_reader import InvalidArchive
+from coaching_service.integrations.company_import.customer_import import CustomerImport
+from coaching_service.integrations.company_import.progress import Progress
+from coaching_service.people.team import service as team
+
+IMPORT = "import_company"
+OPERATION = "importCompany"
+_STEP_SECONDS = 15.0
+_MAX_ATTEMPTS = 8
+
+
+class _Import(Protocol):
+    async def start(self) -> None:
+        """Check the whole file."""
+
+    async def run_batch(self) -> bool:
+        """Import the next records; returns False if there are none left."""
+
+
+@transactional
+async def begin(ctx: Context, file: StoredFile | None, *, dry_run: bool) -> StoredCompanyJob:
+    """Queue the import of a file, which the caller attaches, and return its job.
+
+    Raises InvalidFields without a file, Conflict while another import of the company is not finished.
+    """
+    if file is None:
+        raise invalid_field("file", "is required", code="REQUIRED")
+    job = await background_jobs.create(
+        ctx,
+        {
+            "kind": "import",
+            "work": {
+                "fileId": file.id,
+                "fileName": file.name,
+                "contentType": file.content_type,
+                "isDryRun": dry_run,
+                "seed": new_token(),
+                "entry": 0,
+                "record": 0,
+                "isStarted": False,
+                "imported": {},
+                "failed": 0,
+            },
+        },
+    )
+    await queue.enqueue(ctx, IMPORT, {"jobId": job["_id"]})
+    return job
+
+
+async def run_step(services: Services, job: Job) -> RunAgain | None:
+    """Continue an import for about 15 seconds."""
+    try:
+        owner = await team.load_owner(services, job.company_id or ObjectId())
+    except NotFound:  # the company has been deleted
+        return None
+    ctx = Context(services, operation=OPERATION).acting_as(owner)
+    stored = await background_jobs.find_unfinished(ctx, job.arguments["jobId"])
+    if stored is None:
+        return None
+    progress = Progress(ctx, stored)
+    if job.attempts > _MAX_ATTEMPTS:
+        await _end(progress, InvalidArchive("could not be imported: its import was interrupted again and again"))
+        return None
+    try:
+        async with _open_file(ctx, progress.work["fileId"]) as file:
+            return await _continue(progress, file)
+    except Overtaken:
+        return None
+    except InvalidArchive as error:
+        await _end(progress, error)
+        return None
+
+
+async def _continue(progress: Progress, file: IO[bytes]) -> RunAgain | None:
+    deadline = time.monotonic() + _STEP_SECONDS
+    current = await _open_import(progress, file)
+    if not progress.work["isStarted"]:
+        await current.start()
+        return RunAgain()  # the owner's company may have other settings now
+    while await current.run_batch():
+        if time.monotonic() > deadline:
+            return RunAgain()
+    await _end(progress, None)
+    return None
+
+
+async def _open_import(progress: Progress, file: IO[bytes]) -> _Import:
+    if progress.work["contentType"] == ZIP:
+        return await ArchiveImport.open(progress, file)
+    return await CustomerImport.open(progress, file)
+
+
+async def _end(progress: Progress, error: InvalidArchive | None) -> None:
+    """Store the result or the error, and delete the file."""
+
+    async def write(tx: Context) -> None:
+        await files.discard(tx, [progress.work["fileId"]])
+
+    if error is None:
+        await progress.finish(write)
+    else:
+        entry = error.entry or progress.work["fileName"]
+        await progress.fail({"entry": entry, "field": None, "message": error.message}, write)
+
+
+@asynccontextmanager
+async def _open_file(ctx: Context, file_id: ObjectId) -> AsyncIterator[IO[bytes]]:
+    """A temporary copy of a stored file. Raises InvalidArchive if it is gone."""
+    if (stored := await files.find(ctx.services, file_id)) is None:
+        raise InvalidArchive("is gone")
+    with tempfile.TemporaryFile(prefix="coaching-import-") as file:
+        async for chunk in files.read(ctx.services, stored, 0, stored["length"]):
+            await asyncio.to_thread(file.write, chunk)
+        file.seek(0)
+        yield file

@@ -1,0 +1,255 @@
+"""Export of a company, and its import into another one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from datetime import datetime
+from typing import Any
+
+import aiohttp
+import pytest
+
+from coaching_service.core.auth.permissions import ALL_PERMISSIONS
+from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.portable import NotExported
+from coaching_service.integrations.company_export.format import portable_collections
+from coaching_service.integrations.company_import.progress import Progress
+from tests.conftest import NewCompany
+from tests.contract.test_examples import train
+from tests.support.client import CoachClient
+from tests.support.declared_world import World, make_world, small_picture
+from tests.support.training import employee_key
+from tests.support.transfer import Entries, export, import_file, make_zip, records, run, send
+
+_ID = re.compile(r"\b[0-9a-f]{24}\b")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.]+Z")
+
+
+async def test_an_export_that_is_imported_and_exported_again_is_equal(
+    services_with_demo: CoachClient, new_company: NewCompany
+) -> None:
+    first = await export(services_with_demo)
+    target = await new_company()
+
+    job = await import_file(target, make_zip(first))
+    assert (job["status"], job["result"]["failed"]) == ("done", 0)
+    assert [error["entry"] for error in job["errors"]] == ["coaches.jsonl:2"], "an employee whom the target lacks"
+    second = await export(target)
+
+    colleague = json.loads(first["coaches.jsonl"].splitlines()[1])["_id"]
+    assert job["done"] == job["total"] == sum(job["result"]["imported"].values())
+    for name in first:
+        if name.startswith("records/"):
+            assert normal(first, name, colleague) == normal(second, name), name
+    assert count_files(first) == count_files(second) > 40
+    assert {**json.loads(first["account.json"]), "_id": ""} == {**json.loads(second["account.json"]), "_id": ""}
+
+
+def normal(entries: Entries, name: str, absent_coach: str = "") -> list[Any]:
+    """The records of an entry in any order, with one identifier and one time in place of all.
+
+    Clients of `absent_coach` have no trainer.
+    """
+    text = entries[name].decode().replace(f'"assignedTo":"{absent_coach}"', '"assignedTo":null')
+    text = re.sub(r'"lastTrainedDate":("[0-9-]+"|null)', '"lastTrainedDate":null', text)  # renewed by a job
+    text = _TIME.sub("TIME", _ID.sub("ID", text))
+    lines = [json.loads(line) for line in text.splitlines()]
+    return sorted((json.dumps(line, sort_keys=True) for line in lines), key=str)
+
+
+def count_files(entries: Entries) -> int:
+    return sum(name.startswith("files/") for name in entries)
+
+
+async def test_data_of_every_kind_is_the_same_after_an_import(coach: CoachClient, new_company: NewCompany) -> None:
+    world = await make_world(coach)
+    await train(coach, world)
+    await _add_details(coach, world)
+    first = await export(coach)
+    target = await new_company()
+
+    job = await import_file(target, make_zip(first))
+    second = await export(target)
+
+    assert (job["status"], job["result"]["failed"]) == ("done", 0)
+    empty = {name for name, *_ in portable_collections() if not records(first, name)}
+    assert empty == set(), "the test covers every collection"
+    for name, *_ in portable_collections():
+        assert normal(first, f"records/{name}.jsonl") == normal(second, f"records/{name}.jsonl"), name
+    assert count_files(first) == count_files(second) > 0
+    await _read_everything(target)
+
+
+async def _add_details(coach: CoachClient, world: World) -> None:
+    """What `make_world` does not create."""
+    client = f"/coach/customers/{world['customerId']}"
+    shared = (await coach.get("/exercises/unified", pageSize=1, pageNum=1, keywords="back squat", type="public")).ok()
+    override = {"videoLink": "https://video.example.com/squat", "aliases": ["Box squat"]}
+    (await coach.put(f"/exercises/{shared['docs'][0]['_id']}/override", override)).ok()
+    (await coach.put(f"{client}/training-maxes/{world['exerciseId']}", {"value": 100})).ok()
+    (await coach.put(f"/coach/attention/{world['customerId']}", {"reason": "nothing_scheduled"})).ok()
+    hidden = {"startDate": "2026-03-02", "endDate": "2026-03-03", "isVisible": False}
+    (await coach.put(f"{client}/visibility", hidden)).ok()
+    value = {"metricId": world["metricId"], "date": "2026-03-02", "value": 70.5}
+    (await coach.post(f"{client}/metrics-sets/{world['metricsSetId']}/entries", value)).ok(201)
+    photo = aiohttp.FormData(default_to_multipart=True)
+    photo.add_field("profilePhotoFile", small_picture(), filename="me.png")
+    (await coach.send("PUT", f"{client}/profile-photo", data=photo)).ok()
+
+
+async def _read_everything(coach: CoachClient) -> None:
+    """Everything that was imported can be read over REST."""
+    (customer, *_) = (await coach.customers())["docs"]
+    client = f"/coach/customers/{customer['_id']}"
+    assert customer["profilePhotoUrl"]
+    assert await coach.calendar(customer)
+    for path in ("notes", "metrics-sets", "personal-records", "messages", "training-maxes", "programs"):
+        assert (await coach.get(f"{client}/{path}")).ok(), path
+    for path in ("progress-photos", "plan-versions"):
+        assert (await coach.get(f"{client}/{path}", pageSize=10, pageNum=1)).ok()["docs"], path
+    for path in ("/coach/programs?archived=false", "/exercises?"):
+        assert (await coach.get(f"{path}&pageSize=10&pageNum=1")).ok()["docs"], path
+    for path in ("/coach/forms", "/coach/metrics-sets", "/coach/workout-templates", "/coach/conversations"):
+        assert (await coach.get(path)).ok(), path
+    (photo, *_) = (await coach.get(f"{client}/progress-photos", pageSize=10, pageNum=1)).ok()["docs"]
+    assert photo
+
+
+def test_every_collection_declares_how_it_is_exported() -> None:
+    """Add `transfer=Portable(...)`, or `NotExported(reason)`, to the declaration of a new collection."""
+    undeclared = [name for name, each in declared_collections().items() if each.transfer is None]
+    assert undeclared == []
+    of_clients = {
+        name
+        for name, each in declared_collections().items()
+        if each.client_field and not each.secret and isinstance(each.transfer, NotExported)
+    }
+    assert of_clients == {"audit", "changes", "pendingAttachments"}, "data of clients that is not exported"
+
+
+async def test_every_stored_field_is_exported_or_computed_again(coach: CoachClient) -> None:
+    """A new field of a stored document belongs to its TypedDict, or to `extra` or `computed` of its declaration."""
+    world = await make_world(coach)
+    await train(coach, world)
+    await _add_details(coach, world)
+    for name, collection, portable in portable_collections():
+        async for document in collection.stream_own(coach.ctx):
+            lost = set(document) - set(portable.exported_fields) - set(portable.computed) - _DERIVED - _METADATA
+            assert lost == set(), f"{name}: {lost}"
+
+
+# Fields that are computed when a document is imported, and counters that only make transactions conflict.
+_DERIVED = {"sortName", "search", "searchNames", "searchAliases", "suf", "done", "scheduleChanges"}
+_METADATA = {"companyId", "updatedAt", "version"}
+
+
+async def test_an_export_has_no_secrets_and_no_data_of_others(coach: CoachClient, other_company: CoachClient) -> None:
+    await make_world(coach)
+    stranger = await other_company.create_customer("Stranger")
+    entries = await export(coach)
+    text = b"".join(entries.values())
+
+    assert str(coach.key).encode() not in text
+    for word in (b"hash", b"sealed", b"assword", b"token", b"cs_ak_", stranger["_id"].encode(), b"Stranger"):
+        assert word not in text, word
+    manifest = json.loads(entries["manifest.json"])
+    assert (manifest["format"], manifest["version"]) == ("coaching-service-company", 1)
+    for entry in manifest["entries"]:
+        assert hashlib.sha256(entries[entry["name"]]).hexdigest() == entry["sha256"]
+        assert len(entries[entry["name"]]) == entry["bytes"]
+    assert {entry["name"] for entry in manifest["entries"]} == entries.keys() - {"manifest.json"}
+
+
+async def test_only_the_owner_may_export_import_and_read_jobs(coach: CoachClient, other_company: CoachClient) -> None:
+    employee = coach.with_key(await employee_key(coach, *sorted(ALL_PERMISSIONS), scope="all"))
+    job = await import_file(coach, make_zip(await export(coach)))
+
+    (await employee.get("/coach/export")).refused(403)
+    (await send(employee, b"PK\x03\x04")).refused(403)
+    (await employee.get(f"/coach/jobs/{job['_id']}")).refused(403)
+    (await other_company.get(f"/coach/jobs/{job['_id']}")).refused(404)
+
+
+async def test_a_dry_run_reports_the_same_and_stores_nothing(coach: CoachClient, new_company: NewCompany) -> None:
+    await make_world(coach)
+    content = make_zip(await export(coach))
+    target = await new_company()
+
+    preview = await import_file(target, content, dry_run=True)
+    assert (await target.customers())["totalDocs"] == 0
+    assert await target.ctx.db["fs.files"].count_documents({"companyId": target.ctx.company_id}) == 0
+    imported = await import_file(target, content)
+
+    assert preview["status"] == imported["status"] == "done"
+    assert preview["result"] == {**imported["result"], "dryRun": True}
+    assert preview["errors"] == imported["errors"]
+
+
+async def test_an_import_that_is_interrupted_continues_without_doubling(
+    coach: CoachClient, new_company: NewCompany, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(30):
+        customer = await coach.create_customer(f"Client {number:02}")
+        await coach.schedule(customer)
+    content = make_zip(await export(coach))
+    target = await new_company()
+    monkeypatch.setattr("coaching_service.integrations.company_import.records.BATCH", 7)
+    job = (await send(target, content)).ok(202)
+    (await send(target, content)).refused(409, "not finished")
+    steps = Interrupted(target)
+
+    while job["status"] in ("queued", "running"):
+        await steps.run()
+        job = (await target.get(f"/coach/jobs/{job['_id']}")).ok()
+
+    assert steps.interruptions > 5
+    assert job["result"]["imported"] == {"customers": 30, "workoutBlocks": 30}
+    names = await target.names(pageSize=50)
+    assert names == [f"Client {number:02}" for number in range(30)]
+    blocks = await target.ctx.db["workoutBlocks"].count_documents({"companyId": target.ctx.company_id})
+    assert blocks == 30
+    assert (await target.customers(pageSize=1))["totalDocs"] == 30
+
+
+class Interrupted:
+    """Runs steps of imports that fail in every second transaction, before or after its commit."""
+
+    def __init__(self, coach: CoachClient) -> None:
+        self.coach, self.interruptions, self._transactions = coach, 0, 0
+
+    async def run(self) -> None:
+        """Run one step until it fails or ends; the job is due again at once."""
+        original = Progress._commit
+
+        async def commit(progress: Progress, *arguments: Any) -> None:
+            self._transactions += 1
+            if self._transactions % 4 == 0:
+                self.interruptions += 1
+                raise ConnectionError("killed before the commit")
+            await original(progress, *arguments)
+            if self._transactions % 4 == 2:
+                self.interruptions += 1
+                raise ConnectionError("killed after the commit")
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Progress, "_commit", commit)
+            await run(self.coach)
+        due = {"$set": {"runAfter": datetime(2020, 1, 1), "attempts": 0}}  # noqa: DTZ001 - as it is stored
+        await self.coach.ctx.db["jobs"].update_many({"kind": "import_company"}, due)
+
+
+async def test_imports_are_in_the_history_and_send_nothing(coach: CoachClient, new_company: NewCompany) -> None:
+    await coach.create_customer("Ana", email="ana@example.com", sendInvitation=False)
+    target = await new_company()
+    job = await import_file(target, make_zip(await export(coach)))
+    assert job["status"] == "done"
+
+    change = await target.ctx.db["changes"].find_one({"companyId": target.ctx.company_id})
+    assert change is not None
+    assert (change["operation"], change["undoable"], change["actor"]["type"]) == ("importCompany", False, "coach")
+    of_target = {"companyId": target.ctx.company_id}
+    assert await target.ctx.db["jobs"].count_documents({**of_target, "kind": "send_mail"}) == 0
+    files = await target.ctx.db["fs.files"].count_documents({"companyId": target.ctx.company_id})
+    assert files == 0, "the uploaded archive is deleted"

@@ -1,0 +1,233 @@
+"""Imports of files that are damaged, too large when inflated, or made to harm."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import zipfile
+from typing import Any
+
+import pytest
+
+from coaching_service.integrations.company_import import archive_reader
+from tests.conftest import NewCompany
+from tests.support.client import UNKNOWN, CoachClient
+from tests.support.declared_world import make_world
+from tests.support.training import block_with, exercise_of
+from tests.support.transfer import Entries, export, import_file, make_zip, records, send, with_records
+
+
+@pytest.fixture
+async def entries(coach: CoachClient) -> Entries:
+    """The export of a company with a document of each kind."""
+    await make_world(coach)
+    return await export(coach)
+
+
+@pytest.fixture
+async def target(new_company: NewCompany) -> CoachClient:
+    """An empty company."""
+    return await new_company()
+
+
+async def failure(target: CoachClient, content: bytes) -> dict[str, Any]:
+    """The error of an import that fails."""
+    job = await import_file(target, content)
+    assert job["status"] == "failed"
+    error: dict[str, Any] = job["errors"][-1]
+    return error
+
+
+async def problems(target: CoachClient, entries: Entries) -> list[tuple[str, str | None]]:
+    """Where the problems of an import are that goes on to its end."""
+    job = await import_file(target, make_zip(entries))
+    assert job["status"] == "done"
+    return [(error["entry"], error["field"]) for error in job["errors"] if error["entry"] != "coaches.jsonl:2"]
+
+
+async def test_a_file_that_is_neither_zip_nor_csv_is_refused(target: CoachClient) -> None:
+    error = (await send(target, b"\x89PNG\r\n\x1a\n" + bytes(100))).refused(400)
+    assert error["errors"][0]["code"] == "UNSUPPORTED_FILE_TYPE"
+    assert (await target.send("POST", "/coach/import")).refused(400)["errors"][0]["code"] == "REQUIRED"
+
+
+async def test_a_damaged_archive_stores_nothing(target: CoachClient, entries: Entries) -> None:
+    content = make_zip(entries)
+    middle = len(content) // 2
+    for damaged in (
+        content[:middle],
+        content[:middle] + b"\0" * 400 + content[middle + 400 :],
+        b"PK\x03\x04" + bytes(9),
+    ):
+        await failure(target, damaged)
+    assert (await target.customers())["totalDocs"] == 0
+
+
+async def test_an_archive_that_is_no_export_or_of_another_version_is_refused(
+    target: CoachClient, entries: Entries
+) -> None:
+    assert (await failure(target, make_zip({"hello.txt": b"Hello"})))["entry"] == "export.json"
+    newer = json.dumps({**json.loads(entries["export.json"]), "version": 2}).encode()
+    assert "version" in (await failure(target, make_zip({**entries, "export.json": newer})))["message"]
+    broken = json.dumps({**json.loads(entries["account.json"]), "timezone": "Mars"}).encode()
+    assert (await failure(target, make_zip({**entries, "account.json": broken})))["entry"] == "account.json"
+
+
+async def test_an_entry_that_inflates_too_much_is_refused(
+    target: CoachClient, entries: Entries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bomb = {**entries, "records/notes.jsonl": b"\n" * 50_000_000}
+    error = await failure(target, make_zip(bomb))
+    assert (error["entry"], "100 times" in error["message"]) == ("records/notes.jsonl", True)
+    monkeypatch.setattr(archive_reader, "MAX_RECORD_BYTES", 1_000)
+    long_line = {**entries, "records/notes.jsonl": json.dumps({"content": "a b" * 1_000}).encode()}
+    assert "larger than" in (await failure(target, make_zip(long_line)))["message"]
+    assert (await target.customers())["totalDocs"] == 0
+
+
+async def test_overlapping_entries_count_together(target: CoachClient, entries: Entries) -> None:
+    """Many entries of the directory may refer to the same bytes."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in ("export.json", "account.json"):
+            archive.writestr(name, entries[name])
+        archive.writestr("records/notes.jsonl", b"\n" * 3_000_000)
+        (info,) = [each for each in archive.infolist() if each.filename.startswith("records/")]
+        for collection in ("messages", "programs", "forms", "customers", "exercises", "planVersions"):
+            copy = zipfile.ZipInfo(f"records/{collection}.jsonl")
+            for field in ("header_offset", "compress_size", "file_size", "CRC", "compress_type", "flag_bits"):
+                setattr(copy, field, getattr(info, field))
+            archive.filelist.append(copy)
+    await failure(target, out.getvalue())
+
+
+@pytest.mark.parametrize("entries_of_directory", [200_001, 65_535])
+async def test_a_directory_with_too_many_entries_is_not_read(target: CoachClient, entries_of_directory: int) -> None:
+    count = min(entries_of_directory, 65_535)
+    end64 = struct.pack("<IQHHIIQQQQ", 0x06064B50, 44, 45, 45, 0, 0, *[entries_of_directory * 4] * 2, 1 << 30, 0)
+    locator = struct.pack("<IIQI", 0x07064B50, 0, 4, 1)
+    end = struct.pack("<IHHHHIIH", 0x06054B50, 0, 0, count, count, 0xFFFFFFFF, 0, 0)
+    error = await failure(target, b"PK\x03\x04" + end64 + locator + end)
+    assert "entries" in error["message"]
+
+
+async def test_records_that_are_not_valid_are_left_out_with_a_reason(target: CoachClient, entries: Entries) -> None:
+    (note,) = [each for each in records(entries, "notes") if "Hello" in each["content"]]
+    changed = with_records(
+        entries,
+        "notes",
+        {**note, "content": '<b onclick="x()">Kept</b><script>alert(1)</script>'},
+        {**note, "_id": "0" * 24, "content": ["no text"]},
+        {**note, "_id": "1" * 24, "customerId": UNKNOWN},
+        {**note, "_id": "2" * 24, "author": {"$gt": ""}},
+        {**note, "_id": "3" * 24, "isPinned": {"$ne": None}},
+        note,
+    )
+    changed["records/notes.jsonl"] += b"{not JSON\n"
+
+    assert await problems(target, changed) == [
+        ("records/notes.jsonl:2", "content"),
+        ("records/notes.jsonl:3", "customerId"),
+        ("records/notes.jsonl:4", "author._id"),
+        ("records/notes.jsonl:5", "isPinned"),
+        ("records/notes.jsonl:6", None),
+        ("records/notes.jsonl:7", None),
+    ]
+    (customer,) = (await target.customers())["docs"]
+    (stored,) = (await target.get(f"/coach/customers/{customer['_id']}/notes")).ok()
+    assert stored["content"] == "<b>Kept</b>"
+
+
+@pytest.mark.parametrize(
+    ("collection", "change"),
+    [
+        ("exercises", {"videoLink": "javascript:alert(1)"}),
+        ("exercises", {"name": "Squat\u0000"}),
+        ("exercises", {"muscleGroups": [{"_id": UNKNOWN, "name": "Chest", "role": "primary"}]}),
+        ("metricSets", {"metrics": [{"_id": UNKNOWN, "name": "A", "metricUnitId": UNKNOWN, "isArchived": False}]}),
+        ("customers", {"timezone": "Mars"}),
+        ("customers", {"email": "no address"}),
+        ("customers", {"birthday": "2026-02-30"}),
+        ("workoutBlocks", {"date": "2026-02-30"}),
+        ("workoutBlocks", {"position": "first"}),
+        ("workoutBlocks", {"position": 1e400}),
+        ("workoutBlocks", {"items": [{"type": "DANCE"}]}),
+        ("personalRecords", {"unit": "<b>"}),
+        ("messages", {"author": {"type": "robot", "_id": None, "name": "R"}}),
+    ],
+)
+async def test_values_that_a_request_could_not_have_stored_are_left_out(
+    target: CoachClient, entries: Entries, collection: str, change: dict[str, Any]
+) -> None:
+    (first, *_) = records(entries, collection)
+    job = await import_file(target, make_zip(with_records(entries, collection, {**first, **change})))
+
+    assert job["status"] == "done"
+    assert f"records/{collection}.jsonl:1" in [error["entry"] for error in job["errors"]]
+    assert await target.ctx.db[collection].count_documents({"companyId": target.ctx.company_id}) == 0
+
+
+async def test_files_are_checked_again(target: CoachClient, entries: Entries) -> None:
+    (plan,) = [name for name in entries if name.startswith("files/") and name.endswith(".pdf")]
+    scripts = {**entries, plan: b"<script>alert(1)</script>"}
+    assert ("records/planVersions.jsonl:1", "fileId") in await problems(target, scripts)
+    missing = {name: content for name, content in entries.items() if name != plan}
+    assert ("records/planVersions.jsonl:1", "fileId") in await problems(target, missing)
+    assert await target.ctx.db["planVersions"].count_documents({"companyId": target.ctx.company_id}) == 0
+
+
+async def test_records_cannot_refer_to_another_company(
+    coach: CoachClient, target: CoachClient, other_company: CoachClient
+) -> None:
+    """Every identifier is a new one, those of another company's documents included."""
+    squat, customer = await other_company.create_exercise("Secret"), await other_company.create_customer("Stranger")
+    own = await coach.create_customer()
+    await block_with(coach, own, exercise_of(await coach.create_exercise("Squat")))
+    entries = await export(coach)
+    (block,) = records(entries, "workoutBlocks")
+    item = {**block["items"][0], "exerciseId": squat["_id"]}
+    job = await import_file(
+        target,
+        make_zip(
+            with_records(
+                entries,
+                "workoutBlocks",
+                {**block, "items": [item]},
+                {**block, "_id": UNKNOWN, "customerId": customer["_id"]},
+                {**block, "companyId": str(other_company.ctx.company_id), "_id": "1" * 24},
+            )
+        ),
+    )
+
+    assert [error["field"] for error in job["errors"]] == ["items.exerciseId", "customerId"]
+    assert job["result"]["imported"]["workoutBlocks"] == 1
+    (imported,) = (await target.customers())["docs"]
+    assert len(await target.calendar(imported)) == 1
+    assert await other_company.calendar(customer) == []
+
+
+async def test_a_company_with_loads_refuses_those_in_another_unit(coach: CoachClient, new_company: NewCompany) -> None:
+    pounds = await new_company(load_unit="lb")
+    for company in (coach, pounds):
+        customer = await company.create_customer()
+        await block_with(company, customer, exercise_of(await company.create_exercise("Squat")))
+    before = (await pounds.get("/coach/account")).ok()
+
+    error = await failure(pounds, make_zip(await export(coach)))
+
+    assert (error["entry"], "has loads in kg" in error["message"]) == ("account.json", True)
+    assert (await pounds.get("/coach/account")).ok() == before
+
+
+async def test_an_import_adds_to_a_company_that_has_clients(coach: CoachClient, new_company: NewCompany) -> None:
+    target = await new_company(timezone="Europe/Madrid")
+    await target.create_customer("First")
+    await coach.create_customer("Second")
+    content = make_zip(await export(coach))
+
+    await import_file(target, content)
+    await import_file(target, content)
+
+    assert await target.names() == ["First", "Second", "Second"]
+    assert (await target.get("/coach/account")).ok()["timezone"] == "Europe/Madrid"

@@ -1,0 +1,77 @@
+"""Exports and imports of a company over REST."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from typing import Any
+
+import aiohttp
+
+from coaching_service import features
+from coaching_service.core.jobs import queue
+from coaching_service.integrations.company_import import service as company_import
+from tests.support.client import CoachClient, Reply
+
+Entries = dict[str, bytes]
+
+
+async def export(coach: CoachClient) -> Entries:
+    """The entries of the company's export, by name."""
+    reply = await coach.get("/coach/export")
+    assert reply.status == 200
+    return read_zip(reply.raw)
+
+
+def read_zip(content: bytes) -> Entries:
+    """The entries of a ZIP archive, by name."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        assert archive.testzip() is None
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def make_zip(entries: Entries) -> bytes:
+    """A ZIP archive of these entries."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in entries.items():
+            archive.writestr(name, content)
+    return out.getvalue()
+
+
+def records(entries: Entries, collection: str) -> list[dict[str, Any]]:
+    """The records of a collection in an export."""
+    return [json.loads(line) for line in entries[f"records/{collection}.jsonl"].splitlines()]
+
+
+def with_records(entries: Entries, collection: str, *changed: dict[str, Any]) -> Entries:
+    """An export with other records of a collection."""
+    lines = b"".join(json.dumps(record).encode() + b"\n" for record in changed)
+    return {**entries, f"records/{collection}.jsonl": lines}
+
+
+async def send(coach: CoachClient, content: bytes, *, dry_run: bool = False, name: str = "export.zip") -> Reply:
+    """Upload a file to import."""
+    form = aiohttp.FormData(default_to_multipart=True)
+    form.add_field("file", content, filename=name)
+    if dry_run:
+        form.add_field("dryRun", "true")
+    return await coach.send("POST", "/coach/import", data=form)
+
+
+async def run(coach: CoachClient) -> None:
+    """Run all steps of imports that are due."""
+    await queue.run_due(coach.ctx.services, {company_import.IMPORT: features.STEPS[company_import.IMPORT]})
+
+
+async def import_file(
+    coach: CoachClient, content: bytes, *, dry_run: bool = False, name: str = "export.zip"
+) -> dict[str, Any]:
+    """Import a file; returns its job once it has ended."""
+    job = (await send(coach, content, dry_run=dry_run, name=name)).ok(202)
+    while job["status"] in ("queued", "running"):
+        await run(coach)
+        job = (await coach.get(f"/coach/jobs/{job['_id']}")).ok()
+    ended: dict[str, Any] = job
+    return ended
