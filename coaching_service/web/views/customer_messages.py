@@ -1,4 +1,4 @@
-"""The conversation with a client, and the inbox of all conversations."""
+"""The conversation with a client."""
 
 from __future__ import annotations
 
@@ -25,35 +25,15 @@ from coaching_service.web.views.customer_layout import customer_path, load_heade
 pages = Pages("/app")
 _MESSAGES = "/customers/{customerId}/messages"
 _PAGE_SIZE = 30
-_INBOX = "/app/inbox"
 
 
-class _Part(Input):
+class PartQuery(Input):
     """A part of a list: `after` is the cursor of the one before."""
 
     after = fields.String(load_default=None)
 
 
-class _InboxQuery(_Part):
-    """With `all` also the conversations in which everything has been read."""
-
-    all = fields.Boolean(load_default=False)
-
-
-@pages.get("/inbox", access=coach(CUSTOMERS.VIEW), query=_InboxQuery(), template="messages/inbox.html")
-async def inbox_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | Redirect:
-    """The conversations with unread messages, or all of them."""
-    try:
-        page = await conversation.list_conversations(
-            ctx, unread=None if query["all"] else True, limit=_PAGE_SIZE, after=query["after"]
-        )
-    except InvalidFields:  # the cursor is of another list
-        return Redirect(_INBOX)
-    following = {"after": page["nextCursor"]} | ({"all": "true"} if query["all"] else {})
-    return {"page": page, "shows_all": query["all"], "next_url": f"{_INBOX}?{urlencode(following)}"}
-
-
-@pages.get(_MESSAGES, access=coach(CUSTOMERS.VIEW), query=_Part(), template="messages/conversation.html")
+@pages.get(_MESSAGES, access=coach(CUSTOMERS.VIEW), query=PartQuery(), template="messages/conversation.html")
 async def messages_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> dict[str, Any] | Redirect:
     """The messages of a client, newest first, with forms to write and to mark them as read."""
     path = messages_path(customer_id)

@@ -1,0 +1,111 @@
+"""The recurring check-ins of a client: add one, see them, and end one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from marshmallow import fields
+
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS, FORMS, METRICS
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import invalid_field
+from coaching_service.core.ids import ObjectId, parse_id
+from coaching_service.core.validation import Choice, Date, Input, Text
+from coaching_service.library.forms import service as forms
+from coaching_service.library.metric_sets import service as metric_sets
+from coaching_service.progress.check_ins import service as check_ins
+from coaching_service.progress.check_ins.models import CheckInInput, Recurrence
+from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.views.customer_layout import customer_path, load_header
+
+pages = Pages("/app/customers/{customerId}/check-ins")
+_TASK = "task"
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+# The rhythms of the form: a weekday by its number, or a number of days.
+_RHYTHMS = (
+    *((f"weekday-{number}", f"Every {name}") for number, name in enumerate(_WEEKDAYS, start=1)),
+    ("days-1", "Every day"),
+    *((f"days-{days}", f"Every {days} days") for days in (2, 3, 14, 28)),
+)
+
+
+class _CheckInForm(Input):
+    """`content` is `task`, or `form-` or `metrics-` with an identifier; `title` is that of a task."""
+
+    content = fields.String(required=True)
+    title = Text(allow_blank=True, load_default="")
+    rhythm = Choice(*(value for value, _ in _RHYTHMS), required=True)
+    startDate = Date(required=True)
+    until = Date(allow_none=True, load_default=None)
+
+
+@pages.get("", access=coach(CUSTOMERS.VIEW), template="customer/check_ins.html")
+async def check_ins_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
+    """The recurring check-ins of a client, with a form to add one."""
+    customer = await load_header(ctx, customer_id)
+    listed = await check_ins.list_check_ins(ctx, customer_id)
+    return {
+        "customer": customer,
+        "check_ins": [{**check_in, "rhythm": describe_rhythm(check_in)} for check_in in listed],
+        "contents": await _content_options(ctx),
+        "rhythms": _RHYTHMS,
+        "today": ctx.caller.today(customer["timezone"]),
+    }
+
+
+async def _content_options(ctx: Context) -> list[tuple[str, str]]:
+    """What a check-in can be, as far as the coach may see it."""
+    options = [(_TASK, "Task or habit")]
+    if FORMS.VIEW in ctx.caller.permissions:
+        options += [(f"form-{form['_id']}", f"Form: {form['name']}") for form in await forms.list_all(ctx)]
+    if METRICS.VIEW in ctx.caller.permissions:
+        sets = await metric_sets.list_all(ctx)
+        options += [(f"metrics-{metric_set['_id']}", f"Metrics: {metric_set['name']}") for metric_set in sets]
+    return options
+
+
+def describe_rhythm(recurrence: Recurrence) -> str:
+    """Describe how often a check-in takes place, such as `Every Sunday`."""
+    if recurrence["weekday"] is not None:
+        return f"Every {_WEEKDAYS[recurrence['weekday'] - 1]}"
+    return "Every day" if recurrence["everyDays"] == 1 else f"Every {recurrence['everyDays']} days"
+
+
+@pages.post("", access=coach(CUSTOMERS.EDIT), form=_CheckInForm(), on=check_ins_page)
+async def add_check_in(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
+    """Add a recurring check-in."""
+    check_in = await check_ins.create(ctx, customer_id, _to_check_in(form))
+    return Redirect(_path(customer_id), f"{check_in['name']} is scheduled four weeks ahead.")
+
+
+def _to_check_in(form: dict[str, Any]) -> CheckInInput:
+    kind, _, identifier = form["content"].partition("-")
+    content_id = parse_id(identifier)
+    if kind not in (_TASK, "form", "metrics") or (kind != _TASK and content_id is None):
+        raise invalid_field("content", "must be chosen")
+    if kind == _TASK and not form["title"]:
+        raise invalid_field("title", "should not be empty")
+    if form["until"] is not None and form["until"] < form["startDate"]:
+        raise invalid_field("until", "must not be before the first day")
+    rhythm, _, number = form["rhythm"].partition("-")
+    return {
+        "formId": content_id if kind == "form" else None,
+        "metricsSetId": content_id if kind == "metrics" else None,
+        "taskFields": {"title": form["title"], "description": None} if kind == _TASK else None,
+        "weekday": int(number) if rhythm == "weekday" else None,
+        "everyDays": int(number) if rhythm == "days" else None,
+        "startDate": form["startDate"],
+        "until": form["until"],
+    }
+
+
+@pages.post("/{checkInId}/end", access=coach(CUSTOMERS.EDIT), on=check_ins_page)
+async def end_check_in(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> Redirect:
+    """End a recurring check-in."""
+    await check_ins.remove(ctx, customer_id, check_in_id)
+    return Redirect(_path(customer_id), "Check-in ended.")
+
+
+def _path(customer_id: ObjectId) -> str:
+    return customer_path(customer_id, "/check-ins")

@@ -1,0 +1,64 @@
+"""The inbox: unread messages, responses to review, and forms that clients have not answered."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from marshmallow import fields
+
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS, FORMS
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.errors import InvalidFields
+from coaching_service.core.ids import ObjectId
+from coaching_service.progress.conversation import service as conversation
+from coaching_service.progress.form_requests import service as form_requests
+from coaching_service.progress.form_responses import service as form_responses
+from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.views.customer_messages import PartQuery
+
+pages = Pages("/app/inbox")
+_PATH = "/app/inbox"
+_CONVERSATIONS, _FORMS = 30, 20
+
+
+class _InboxQuery(PartQuery):
+    """With `all` also the conversations in which everything has been read."""
+
+    all = fields.Boolean(load_default=False)
+
+
+@pages.get("", access=coach(CUSTOMERS.VIEW), query=_InboxQuery(), template="messages/inbox.html")
+async def inbox_page(ctx: Context, query: dict[str, Any]) -> dict[str, Any] | Redirect:
+    """The conversations with unread messages, or all of them; with the permission, the forms of clients."""
+    unread = None if query["all"] else True
+    try:
+        page = await conversation.list_conversations(ctx, unread=unread, limit=_CONVERSATIONS, after=query["after"])
+    except InvalidFields:  # the cursor is of another list
+        return Redirect(_PATH)
+    following = {"after": page["nextCursor"]} | ({"all": "true"} if query["all"] else {})
+    return {
+        "page": page,
+        "shows_all": query["all"],
+        "next_url": f"{_PATH}?{urlencode(following)}",
+        **(await _load_forms(ctx) if FORMS.VIEW in ctx.caller.permissions else {}),
+    }
+
+
+async def _load_forms(ctx: Context) -> dict[str, Any]:
+    """Load the latest responses that are not reviewed, and the oldest forms without an answer."""
+    responses, pending = await gather_reads(
+        ctx,
+        form_responses.list_received(ctx, reviewed=False, limit=_FORMS),
+        form_requests.list_pending(ctx, limit=_FORMS),
+    )
+    return {"responses": responses, "pending": pending}
+
+
+@pages.post("/responses/{responseId}/reviewed", access=coach(FORMS.EDIT), on=inbox_page, idempotent=True)
+async def mark_response_reviewed(ctx: Context, response_id: ObjectId) -> Redirect:
+    """Mark a response as reviewed."""
+    await form_responses.set_reviewed(ctx, response_id, reviewed=True)
+    return Redirect(f"{_PATH}#responses", "Marked as reviewed.")

@@ -1,0 +1,114 @@
+"""Recurring check-ins in the web application, and the forms of clients in the inbox."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from tests.support.client import CoachClient
+from tests.support.schedules import EVER
+from tests.support.training import Json, client_path, own_log
+from tests.support.visitor import Visitor
+from tests.web.conftest import Colleague
+
+INBOX = "/app/inbox"
+
+
+def path_of(customer: Json) -> str:
+    """The path of the check-ins of a client."""
+    return f"/app/customers/{customer['_id']}/check-ins"
+
+
+async def create_form(coach: CoachClient, name: str = "Weekly") -> Json:
+    """A form of the library with two questions."""
+    questions = [{"label": "How was it?"}, {"label": "Where?", "type": "multi", "options": ["Gym", "Home"]}]
+    form: Json = (await coach.post("/coach/forms", {"name": name, "questions": questions})).ok(201)
+    return form
+
+
+async def test_coach_adds_and_ends_a_check_in(coach: CoachClient, owner_page: Visitor) -> None:
+    ana, weekly = await coach.create_customer("Ana"), await create_form(coach)
+    page = (await owner_page.get(path_of(ana))).ok().says("No recurring check-ins yet", "Form: Weekly")
+
+    page = await owner_page.submit(page, path_of(ana), content=f"form-{weekly['_id']}", rhythm="weekday-3")
+
+    page.ok().says("Weekly is scheduled four weeks ahead.", "Weekly Form", "Every Wednesday", "No end")
+    [check_in] = (await coach.get(client_path(ana, "check-ins"))).ok()
+    today = str(coach.ctx.caller.today())
+    assert (check_in["formId"], check_in["weekday"], check_in["startDate"]) == (weekly["_id"], 3, today)
+    assert len(await coach.calendar(ana, *EVER)) == 4
+
+    page = await owner_page.submit(page, f"{path_of(ana)}/{check_in['_id']}/end")
+
+    page.ok().says("Check-in ended.", "No recurring check-ins yet", "Undo")
+    assert await coach.calendar(ana, *EVER) == []
+    (await owner_page.get(f"/app/customers/{ana['_id']}/history")).says("Check-in ended", "Check-in added")
+
+
+async def test_coach_adds_a_habit_and_metrics(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    unit = (await coach.get("/metrics-units")).ok()[0]["_id"]
+    body = {"name": "Body", "metrics": [{"name": "Weight", "metricUnitId": unit}]}
+    metric_set = (await coach.post("/coach/metrics-sets", body)).ok(201)
+    last = str(coach.ctx.caller.today() + timedelta(days=1))
+    page = await owner_page.get(path_of(ana))
+    page = await owner_page.submit(page, path_of(ana), title="Walk", rhythm="days-1", until=last)
+    page.ok().says("Walk Task", "Every day")
+    page = await owner_page.submit(page, path_of(ana), content=f"metrics-{metric_set['_id']}", rhythm="days-14")
+    page.ok().says("Body Metrics", "Every 14 days")
+    assert [block["name"] for block in await coach.calendar(ana, *EVER)] == ["Walk", "Body", "Walk", "Body"]
+
+
+async def test_form_names_what_is_missing(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    page = await owner_page.get(path_of(ana))
+    yesterday = str(coach.ctx.caller.today() - timedelta(days=1))
+    for typed, message in (
+        ({"title": " "}, "should not be empty"),
+        ({"title": "Walk", "until": yesterday}, "must not be before the first day"),
+        ({"content": "form-x"}, "must be chosen"),
+        ({"content": "form-66f0c0ffee0000000000abcd"}, "Form not found"),
+        ({"title": "Walk", "startDate": ""}, "must be a date"),
+    ):
+        refused = await owner_page.submit(page, path_of(ana), **typed)
+        assert refused.status in (400, 404), typed
+        refused.says(message)
+    assert (await coach.get(client_path(ana, "check-ins"))).ok() == []
+
+
+async def test_inbox_lists_pending_forms_and_responses_to_review(coach: CoachClient, owner_page: Visitor) -> None:
+    (await owner_page.get(INBOX)).says("All responses are reviewed.", "No form is waiting for an answer.")
+    ana, weekly = await coach.create_customer("Ana", surname="Ruiz"), await create_form(coach)
+    body = {"formId": weekly["_id"], "everyDays": 14, "startDate": str(coach.ctx.caller.today())}
+    (await coach.post(client_path(ana, "check-ins"), body)).ok(201)
+    first, second = await coach.calendar(ana, *EVER)
+    overdue = str(coach.ctx.caller.today() - timedelta(days=2))
+    (await coach.patch(client_path(ana, "wblocks", second["_id"]), {"date": overdue})).ok()
+    page = (await owner_page.get(INBOX)).says("Ana Ruiz", "Weekly", "Overdue")
+    assert {f"/app/customers/{ana['_id']}/blocks/{each['_id']}" for each in (first, second)} <= {*page.links}
+
+    answers = [
+        {"questionId": question["_id"], "value": value}
+        for question, value in zip(weekly["questions"], ("<b>Hard</b>", ["Gym", "Home"]), strict=True)
+    ]
+    client = await coach.as_client(ana)
+    (await own_log(client, second, second["items"][0], answers=answers)).ok()
+
+    page = (await owner_page.get(INBOX)).says("How was it?", "<b>Hard</b>", "Gym, Home")
+    assert "Overdue" not in page.text
+    [response] = (await coach.get("/coach/form-responses")).ok()["docs"]
+    page = await owner_page.submit(page, f"{INBOX}/responses/{response['_id']}/reviewed")
+    page.ok().says("Marked as reviewed.", "All responses are reviewed.")
+    assert (await coach.get("/coach/form-responses", reviewed="true")).ok()["docs"][0]["_id"] == response["_id"]
+
+
+async def test_check_ins_without_permissions(coach: CoachClient, colleague: Colleague) -> None:
+    """An employee who may see clients only: neither the forms of the inbox nor the form to add a check-in."""
+    ana, weekly = await coach.create_customer("Ana"), await create_form(coach)
+    body = {"formId": weekly["_id"], "weekday": 1, "startDate": str(coach.ctx.caller.today())}
+    (await coach.post(client_path(ana, "check-ins"), body)).ok(201)
+    viewer = await colleague("customers.view")
+    page = (await viewer.get(path_of(ana))).ok().says("Weekly", "Every Monday")
+    assert "Add a check-in" not in page.text and "/end" not in page.html
+    assert "Pending check-ins" not in (await viewer.get(INBOX)).ok().text
+    page = (await (await colleague("customers.view", "forms.view")).get(INBOX)).ok().says("Pending check-ins", "Ana")
+    assert "Mark as reviewed" not in page.text
