@@ -29,6 +29,7 @@ from coaching_service.web.views import (
     settings,
     sign_in,
     team,
+    webhooks,
 )
 
 MODULES = (
@@ -55,6 +56,7 @@ MODULES = (
     team,
     metric_sets,
     assistants,
+    webhooks,
     history,
     settings,
     my_account,

@@ -1,0 +1,133 @@
+"""Settings: webhooks and their deliveries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from coaching_service.core.auth.access import owner
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import now
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.events import EVENT_TYPES
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Boolean, Version
+from coaching_service.people.webhooks import deliveries
+from coaching_service.people.webhooks import service as webhooks
+from coaching_service.people.webhooks.models import NewWebhook, WebhookChange
+from coaching_service.people.webhooks.schemas import DeliveryQuery
+from coaching_service.people.webhooks.schemas import NewWebhook as WebhookForm
+from coaching_service.web.pages import Pages, Redirect, Render
+from coaching_service.web.urls import list_url
+
+pages = Pages("/app/settings/webhooks")
+_PATH = "/app/settings/webhooks"
+_PAGE_SIZE = 20
+_STATUSES = (("", "All"), ("succeeded", "Succeeded"), ("pending", "Pending"), ("failed", "Failed"))
+# Why an attempt had no response, in words.
+_REASONS = {
+    "ADDRESS_NOT_ALLOWED": "The address is not public",
+    "NAME_NOT_RESOLVED": "The host name is unknown",
+    "CONNECTION_FAILED": "No connection",
+    "TLS_FAILED": "No trusted encrypted connection",
+    "TIMED_OUT": "No response in 15 seconds",
+    "RESPONSE_INVALID": "Invalid response",
+    "SECRET_UNREADABLE": "The secret cannot be read",
+}
+
+
+class _WebhookForm(WebhookForm):
+    """The fields of a webhook; a checkbox that is not set is not sent."""
+
+    isActive = Boolean(load_default=False)
+    version = Version(load_default=None, allow_none=True)
+
+
+@pages.get("", access=owner(), template="settings/webhooks.html")
+async def webhooks_page(ctx: Context) -> dict[str, Any]:
+    """The webhooks of the company, with a form to create one."""
+    listed = await webhooks.list_webhooks(ctx)
+    return {
+        "webhooks": listed,
+        "event_types": EVENT_TYPES,
+        "is_full": len(listed) >= webhooks.MAX_WEBHOOKS,
+        "max_webhooks": webhooks.MAX_WEBHOOKS,
+        "created": None,
+    }
+
+
+@pages.post("", access=owner(), form=WebhookForm(exclude=("isActive",)), on=webhooks_page)
+async def create_webhook(ctx: Context, form: dict[str, Any]) -> Render:
+    """Create a webhook and show its secret."""
+    created = await webhooks.create(ctx, cast("NewWebhook", {**form, "isActive": True}))
+    repeat_notice = "The webhook has already been created. Its secret is not shown again; you can rotate it."
+    return Render({"created": created}, repeat_notice)
+
+
+@pages.get("/{webhookId}", access=owner(), query=DeliveryQuery(), template="settings/webhook.html")
+async def webhook_page(ctx: Context, webhook_id: ObjectId, query: Mapping[str, Any]) -> dict[str, Any]:
+    """A webhook and its deliveries."""
+    webhook, page = await gather_reads(
+        ctx,
+        webhooks.read(ctx, webhook_id),
+        deliveries.list_deliveries(
+            ctx, webhook_id, limit=_PAGE_SIZE, after=query.get("after"), status=query.get("status")
+        ),
+    )
+    here = f"{_PATH}/{webhook_id}"
+    status = query.get("status")
+    return {
+        "webhook": webhook,
+        "version": webhook["version"],
+        "event_types": EVENT_TYPES,
+        "page": page,
+        "reasons": _REASONS,
+        "statuses": _STATUSES,
+        "status": status,
+        "is_first_part": not query.get("after"),
+        "next_url": list_url(here, {"status": status, "after": page["nextCursor"]})(),
+        "new_secret": None,
+        "now": now(),
+    }
+
+
+@pages.post("/{webhookId}", access=owner(), form=_WebhookForm(), on=webhook_page)
+async def update_webhook(ctx: Context, webhook_id: ObjectId, form: dict[str, Any]) -> Redirect:
+    """Change a webhook."""
+    change = {name: value for name, value in form.items() if name != "version" or value is not None}
+    await webhooks.update(ctx, webhook_id, cast("WebhookChange", change))
+    return Redirect(f"{_PATH}/{webhook_id}", "Changes saved.")
+
+
+@pages.post("/{webhookId}/test", access=owner(), on=webhook_page)
+async def send_webhook_test(ctx: Context, webhook_id: ObjectId) -> Redirect:
+    """Send a test event."""
+    await deliveries.send_test(ctx, webhook_id)
+    return Redirect(f"{_PATH}/{webhook_id}", "The test event is being sent. Reload the page to see the result.")
+
+
+@pages.post("/{webhookId}/rotate-secret", access=owner(), on=webhook_page)
+async def rotate_webhook_secret(ctx: Context, webhook_id: ObjectId) -> Render:
+    """Replace the secret and show the new one."""
+    rotated = await webhooks.rotate_secret(ctx, webhook_id)
+    return Render({"new_secret": rotated["secret"]}, "The secret has already been rotated. It is not shown again.")
+
+
+@pages.post("/{webhookId}/deliveries/{deliveryId}/redeliver", access=owner(), on=webhook_page)
+async def redeliver_webhook_event(ctx: Context, webhook_id: ObjectId, delivery_id: ObjectId) -> Redirect:
+    """Send a delivery again."""
+    await deliveries.redeliver(ctx, webhook_id, delivery_id)
+    return Redirect(f"{_PATH}/{webhook_id}", "The event is being sent again. Reload the page to see the result.")
+
+
+@pages.get("/{webhookId}/delete", access=owner(), template="settings/delete_webhook.html")
+async def delete_webhook_page(ctx: Context, webhook_id: ObjectId) -> dict[str, Any]:
+    """Confirmation of deleting a webhook."""
+    return {"webhook": await webhooks.read(ctx, webhook_id)}
+
+
+@pages.post("/{webhookId}/delete", access=owner(), on=delete_webhook_page)
+async def delete_webhook(ctx: Context, webhook_id: ObjectId) -> Redirect:
+    """Delete a webhook."""
+    await webhooks.delete(ctx, webhook_id)
+    return Redirect(_PATH, "Webhook deleted. Nothing is sent to it any more.")
