@@ -38,7 +38,7 @@ async def test_client_is_added_and_planned_by_keyboard(open_page: OpenPage, coac
     await tab_to(page, "Password")
     await page.keyboard.type(PASSWORD)
     await page.keyboard.press("Enter")
-    await page.wait_for_url("**/app/customers")
+    await page.wait_for_url("**/app/attention")
 
     await tab_to(page, "Skip to content")
     await page.keyboard.press("Enter")
