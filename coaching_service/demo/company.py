@@ -9,7 +9,10 @@ from typing import Any, cast
 
 from coaching_service.core.auth.permissions import ALL_PERMISSIONS
 from coaching_service.core.auth.principal import Principal
+from coaching_service.core.changes.log import actor_of
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import now
+from coaching_service.core.database.recording import Actor
 from coaching_service.core.ids import ObjectId
 from coaching_service.demo import content, training
 from coaching_service.demo.assets import PLAN_VERSIONS, SIDES, Assets, photo_dates
@@ -24,6 +27,9 @@ from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomerDetails
 from coaching_service.people.team import service as team
+from coaching_service.progress.conversation import service as conversation
+from coaching_service.progress.conversation.models import SampleMessage
+from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.notes import service as notes
@@ -129,13 +135,34 @@ async def _create_client(
     activity.set_dates(ctx, achieved)
     await _record_measurements(ctx, customer_id, client, today)
     for text in client.notes:
-        await notes.create(ctx, customer_id, {"content": text})
+        await notes.create(ctx, customer_id, {"content": text, "isHealth": client.character == "injured"})
+    await _add_messages(ctx, client, customer_id)
+    reviewed = today - timedelta(days=content.REVIEWED_AFTER_DAYS)
+    for response in await form_responses.list_between(ctx, customer_id, None, str(reviewed)):
+        await form_responses.set_reviewed(ctx, response["_id"], reviewed=True)
     if client.name in content.WITH_PHOTOS:
         await _add_photos(ctx, client, assets, today)
     if client.name in content.WITH_PLAN:
         for version in range(1, PLAN_VERSIONS + 1):
             file = await assets.attach(ctx, f"plan/{client.name}/{version}")
             await nutrition_plans.upload(ctx, customer_id, file)
+
+
+async def _add_messages(ctx: Context, client: Client, customer_id: ObjectId) -> None:
+    authors: dict[str, Actor] = {
+        "client": {"type": "client", "_id": customer_id, "name": f"{client.name} {client.surname}"},
+        "coach": actor_of(ctx),
+    }
+    samples: list[SampleMessage] = [
+        {
+            "author": authors[message.author],
+            "text": message.text,
+            "at": now() - timedelta(hours=message.hours_ago),
+            "isRead": message.is_read,
+        }
+        for message in content.MESSAGES.get(client.name, ())
+    ]
+    await conversation.add_samples(ctx, customer_id, samples)
 
 
 async def _add_customer(ctx: Context, client: Client, trainer: ObjectId | None, assets: Assets, today: date) -> None:

@@ -104,6 +104,33 @@ ARCHIVED_CLIENTS = (("Marta", "Jansen", ("Morning",)), ("Paul", "Schneider", ("E
 COLLEAGUE = ("Eli Coach", "eli.coach@example.com")
 
 
+@dataclass(frozen=True)
+class SampleMessage:
+    """A message in the conversation of a client, a number of hours ago; `coach` is the owner."""
+
+    hours_ago: int
+    author: Literal["client", "coach"]
+    text: str
+    is_read: bool = True
+
+
+MESSAGES: dict[str, tuple[SampleMessage, ...]] = {
+    "Ana": (
+        SampleMessage(50, "client", "Can I swap Friday for Saturday this week?"),
+        SampleMessage(48, "coach", "Of course. Keep a day of rest before Monday."),
+        SampleMessage(20, "client", "Thank you!"),
+    ),
+    "Björn": (SampleMessage(72, "coach", "How is the new job? Two short sessions a week are fine.", is_read=False),),
+    "Chidi": (
+        SampleMessage(30, "coach", "How was the appointment with the physiotherapist?"),
+        SampleMessage(26, "client", "Cycling is allowed, squats are not.", is_read=False),
+        SampleMessage(25, "client", "Should I keep the upper body sessions as they are?", is_read=False),
+    ),
+    "Ingrid": (SampleMessage(6, "client", "My legs feel heavy today. Easy run or rest?", is_read=False),),
+}
+# Responses to check-ins that are older than so many days have been reviewed.
+REVIEWED_AFTER_DAYS = 8
+
 WITH_PHOTOS, WITH_PLAN, WITH_PROGRAM = ("Amara", "Ana", "Mei"), ("Amara", "José"), "Ana"
 
 

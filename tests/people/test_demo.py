@@ -12,7 +12,10 @@ from aiohttp.test_utils import TestServer
 
 from coaching_service.core.database.context import Services
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.demo import content, ensure_demo, training
+from coaching_service.progress.attention.renewal import renew_batch
+from coaching_service.progress.conversation import notifications
 from tests.support.client import CoachClient
 
 
@@ -84,6 +87,27 @@ async def test_characters_show_in_the_figures(demo: CoachClient) -> None:
     _, path = await find_client(demo, "Chidi")
     responses = (await demo.get(f"{path}/form-responses")).ok()
     assert any("Knee" in str(answer["value"]) for response in responses for answer in response["answers"])
+
+
+async def test_clients_have_messages_and_reasons_for_attention(demo: CoachClient, services: Services) -> None:
+    while await renew_batch(services, Job(ObjectId(), {}, 1)) == RunAgain():
+        pass
+    entries = (await demo.get("/coach/attention", limit=100)).ok()["docs"]
+    reasons = {entry["customer"]["name"]: {reason["type"] for reason in entry["reasons"]} for entry in entries}
+    assert {"health_note", "unread_message"} <= reasons["Chidi"]
+    assert "unread_message" not in reasons["Ana"], "her conversation is read"
+    assert {"missed_workout", "check_in_to_review", "low_compliance"} <= set().union(*reasons.values())
+    conversations = (await demo.get("/coach/conversations")).ok()["docs"]
+    assert {each["customer"]["name"]: each["unread"] for each in conversations} == {
+        "Ana Flores": 0,
+        "Björn Lund": 0,
+        "Chidi Okafor": 2,
+        "Ingrid Haugen": 1,
+    }
+    _, path = await find_client(demo, "Ana")
+    newest, *_, oldest = (await demo.get(f"{path}/messages")).ok()["docs"]
+    assert newest["createdAt"] > oldest["createdAt"]
+    assert await services.db["jobs"].find_one({"kind": notifications.SEND}) is None
 
 
 async def test_libraries_are_filled(demo: CoachClient) -> None:

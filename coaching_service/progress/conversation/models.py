@@ -127,6 +127,15 @@ class NewMessage(TypedDict):
     attachments: NotRequired[list[ObjectId]]
 
 
+class SampleMessage(TypedDict):
+    """A message of sample data, sent at a time (UTC), and whether the other side has read it."""
+
+    author: Actor
+    text: str
+    at: datetime
+    isRead: bool
+
+
 class MessageChange(TypedDict):
     """The new text of a message; `version` is the one the change is based on."""
 

@@ -29,6 +29,7 @@ from coaching_service.progress.conversation.models import (
     Message,
     MessageChange,
     NewMessage,
+    SampleMessage,
     Side,
     StoredConversation,
     StoredMessage,
@@ -165,6 +166,17 @@ async def _send(
     await _mark_attention_due(ctx, customer_id, unread_by)
     await ctx.publish(MessageCreated(customer_id, message["_id"], unread_by))
     return message
+
+
+@transactional
+async def add_samples(ctx: Context, customer_id: ObjectId, samples: Sequence[SampleMessage]) -> None:
+    """Add messages to a client's conversation, oldest first, for sample data: no mail is sent about them."""
+    for sample in samples:
+        unread_by: Side = "company" if sample["author"]["type"] == "client" else "client"
+        await store.add_to_conversation(ctx, await store.insert_sample(ctx, customer_id, sample, unread_by), unread_by)
+        if sample["isRead"]:
+            await store.set_unread(ctx, customer_id, unread_by, 0)
+    await derived_figures.mark_due(ctx, [customer_id])
 
 
 @transactional

@@ -20,6 +20,7 @@ from coaching_service.progress.conversation.models import (
     AttachedFile,
     MailState,
     PendingAttachment,
+    SampleMessage,
     Side,
     StoredConversation,
     StoredMessage,
@@ -95,6 +96,27 @@ async def find_by_ids(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, S
 async def insert_message(ctx: Context, message: Mapping[str, object]) -> StoredMessage:
     """Store a new message."""
     return await messages.insert(ctx, message)
+
+
+async def insert_sample(ctx: Context, customer_id: ObjectId, sample: SampleMessage, unread_by: Side) -> StoredMessage:
+    """Store a message of sample data, and return it as sent at its time."""
+    at, is_read = sample["at"], sample["isRead"]
+    message = await insert_message(
+        ctx,
+        {
+            "customerId": customer_id,
+            "author": sample["author"],
+            "text": sample["text"],
+            "about": None,
+            "attachments": [],
+            "editedAt": None,
+            "readAt": at if is_read else None,
+            **({} if is_read else {"unreadBy": unread_by}),
+        },
+    )
+    times = {"createdAt": at, "updatedAt": at}
+    await messages.set_derived(ctx, {"_id": message["_id"]}, {"$set": times})
+    return {**message, "createdAt": at, "updatedAt": at}
 
 
 async def find_message(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> StoredMessage | None:
