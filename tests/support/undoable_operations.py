@@ -293,6 +293,14 @@ async def change_note(company: Company, chance: random.Random) -> Reply | None:
 
 
 @operation
+async def dismiss_attention(company: Company, chance: random.Random) -> Reply | None:
+    client = await company.pick(chance, "customers")
+    reasons = ["nothing_scheduled", "missed_workout", "health_note", "personal_record"]
+    body = {"reason": chance.choice(reasons), "until": chance.choice([None, "2099-01-01"])}
+    return await company.coach.put(f"/coach/attention/{client['_id']}", body)
+
+
+@operation
 async def change_metrics(company: Company, chance: random.Random) -> Reply | None:
     client, metric_set = await company.pick(chance, "customers"), await company.pick(chance, "metricSets")
     path = client_path(client, "metrics-sets")

@@ -54,6 +54,7 @@ _LABELS = {
     "sessionRpe": "Session RPE",
     "startDate": "First day",
     "supersetId": "Superset",
+    "since": "Reason since",
     "timezone": "Time zone",
     "unassignedAt": "Unassigned",
     "url": "Address",
