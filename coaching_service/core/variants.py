@@ -56,5 +56,5 @@ class Variant(fields.Field[dict[str, Any]]):
         return {"type": type_name, **loaded}
 
     def load(self, data: Any) -> dict[str, Any]:
-        """Load a whole body, as a schema does. Raises ValidationError."""
+        """Load a complete body, as a schema does. Raises ValidationError."""
         return self._deserialize(data, None, None)

@@ -209,7 +209,7 @@ async def test_values_are_removed_after_30_days_and_the_history_stays(ctx: Conte
 
 
 async def test_large_patches_are_removed_with_their_parts(services: Services) -> None:
-    """The database removes the parts by itself: their index expires at the time until which they are kept."""
+    """The database removes the parts by itself: their index expires when they are no longer needed."""
     [index] = [
         index
         for index in (await services.db["changeParts"].index_information()).values()

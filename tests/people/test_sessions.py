@@ -217,8 +217,8 @@ async def mailed_token(settings: Settings, email: str) -> str:
 async def test_forgotten_password_is_reset_once(coach: CoachClient, anonymous: CoachClient, settings: Settings) -> None:
     email, fresh = address(coach), "another long password"
     session = await coach.interactive()
-    asked = (await anonymous.post("/auth/password/forgot", {"email": email})).ok()
-    assert (await anonymous.post("/auth/password/forgot", {"email": "nobody@nowhere.test"})).ok() == asked
+    expected = (await anonymous.post("/auth/password/forgot", {"email": email})).ok()
+    assert (await anonymous.post("/auth/password/forgot", {"email": "nobody@nowhere.test"})).ok() == expected
     token = await mailed_token(settings, email)
 
     (await anonymous.post("/auth/password/reset", {"token": token, "password": "short"})).refused(400, "password")
@@ -247,11 +247,11 @@ async def test_look_alike_addresses_are_distinct(coach: CoachClient, anonymous: 
         (await anonymous.post("/auth/register", company | {"email": known})).ok(201)["accessToken"]
     )
     victims = {"companyId": ObjectId((await victim.get("/me")).ok()["companyId"])}
-    asked = {"kind": "password_forgotten", "arguments.email": {"$in": alike}}
+    where = {"kind": "password_forgotten", "arguments.email": {"$in": alike}}
     db = coach.ctx.db
 
     async def looked_for() -> bool:
-        return await db["jobs"].find_one(asked) is None
+        return await db["jobs"].find_one(where) is None
 
     for other in alike:
         (await sign_in(anonymous, other)).refused(401)

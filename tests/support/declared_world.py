@@ -73,8 +73,8 @@ async def make_world(coach: CoachClient) -> World:
     message = (await coach.post(f"{client}/messages", {"text": "Hello"})).ok(201)
     own_message = (await (await coach.as_client(customer)).post("/customer/messages", {"text": "Hello, coach"})).ok(201)
     template = (await coach.post("/coach/workout-templates", {"name": "Short"})).ok(201)
-    asked = {"type": "FORM", "form": {"formId": form["_id"]}}
-    check_in = (await coach.post(path, asked)).ok(201)
+    form_item = {"type": "FORM", "form": {"formId": form["_id"]}}
+    check_in = (await coach.post(path, form_item)).ok(201)
     weekly = {"formId": form["_id"], "weekday": 7, "startDate": "2026-03-02"}
     recurring = (await coach.post(f"{client}/check-ins", weekly)).ok(201)
     answers = [{"questionId": form["questions"][0]["_id"], "value": "Yes"}]

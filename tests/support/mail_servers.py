@@ -24,7 +24,7 @@ from coaching_service.core.database.documents import now
 
 
 class Mailbox:
-    """The mail that an SMTP server received, and the responses it gives before it accepts any."""
+    """The mail that an SMTP server received, and its responses before it accepts any."""
 
     def __init__(self) -> None:
         self.mails: list[Message] = []

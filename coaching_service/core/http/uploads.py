@@ -95,7 +95,7 @@ async def read_upload(
     extra_fields: Collection[str] = (),
     drain_oversized: bool = False,
 ) -> Upload:
-    """Returns the parts of a multipart body, which may come in any order. The file is never held in memory.
+    """Returns the parts of a multipart body, which may come in any order. The file is never read into memory.
 
     `limit`: bytes of the file. `extra_fields`: text fields to read in addition to those of the schema.
     `drain_oversized`: read a larger file to its end and discard it, instead of raising TooLarge at once: a browser

@@ -68,8 +68,8 @@ class _Client(aiosmtplib.SMTP):
 class SmtpMailSender:
     """Sends mail by SMTP. `encryption` is `starttls`, `tls` or `none`.
 
-    Each command gets `command_seconds`, and the whole mail `total_seconds`: less than the lease of a job, so that no
-    other worker claims a mail that is being sent.
+    Each command gets `command_seconds`, and the delivery `total_seconds` in all: less than the lease of a job, so that
+    no other worker claims a mail that is being sent.
     """
 
     repeatable: ClassVar[bool] = False

@@ -53,7 +53,7 @@ async def add(
     *,
     is_confirmed: bool = False,
 ) -> None:
-    """Let a coach or client of the company sign in by `email`, in the caller's transaction.
+    """Allow a coach or client of the company to sign in by `email`, in the caller's transaction.
 
     With `is_confirmed`, an unconfirmed identity with the same address is removed, whichever company it belongs to.
     Raises Conflict if the address is already used to sign in.

@@ -26,7 +26,7 @@ class Webhook(Stored):
     `types` empty: all. `failingSince`: all deliveries have failed since then. `disabledAt`: when the service set
     `isActive` to False because of that. `previousSecretUntil`: until when the secret before the last rotation is used.
     Private: `secrets`, newest first; `position`, the number of the last event for which a delivery was stored, if it
-    needs one; `slot`, from 0, unique in the company; `requested` counts the deliveries that users have asked for.
+    needs one; `slot`, from 0, unique in the company; `requested` counts the deliveries that users have requested.
     """
 
     url: str

@@ -103,7 +103,7 @@ async def move_position(ctx: Context, webhook_id: ObjectId, position: int, new_p
 
 
 async def count_request(ctx: Context, webhook_id: ObjectId) -> None:
-    """Count a delivery that a user has asked for: the process that delivers looks for it."""
+    """Count a delivery that a user has requested: the process that delivers looks for it."""
     await webhooks.set_derived(ctx, {"_id": webhook_id}, {"$inc": {"requested": 1}})
 
 

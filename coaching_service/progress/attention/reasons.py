@@ -1,8 +1,8 @@
 """The rules of attention: why a client needs a coach and how urgently, free of the database.
 
-`since` tells when a reason began, and so when a dismissed one comes back. Of what the client sends or achieves it is
-the time of the newest. Of missed workouts it is the first day of the latest run of uncompleted workout days. Overdue
-check-ins, low compliance and an empty schedule keep the `since` at which they were first found.
+`since` is the time at which a reason began, and so when a dismissed one comes back. Of what the client sends or
+achieves it is the time of the newest. Of missed workouts it is the first day of the latest run of uncompleted workout
+days. Overdue check-ins, low compliance and an empty schedule keep the `since` at which they were first found.
 """
 
 from __future__ import annotations

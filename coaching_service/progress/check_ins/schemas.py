@@ -19,7 +19,7 @@ _EVERY = "The number of days from one check-in to the next; the first one is on 
 
 
 class NewCheckIn(Input):
-    """What a client is asked again and again: one of a form, a metric set and a task.
+    """The content of a recurring check-in: one of a form, a metric set and a task.
 
     Either on a weekday, or every few days.
     """

@@ -149,8 +149,8 @@ async def number(services: Services, holder: str, batch: Sequence[NewChange], po
     async def work(tx: Context) -> None:
         change = _lease(holder) | ({"position": {"$literal": position}} if position is not None else {})
         state = _state.across_companies(services)
-        held = await state.update_one({"_id": _STATE_ID, "holder": holder}, [{"$set": change}], session=tx.session)
-        if not held.matched_count:
+        renewed = await state.update_one({"_id": _STATE_ID, "holder": holder}, [{"$set": change}], session=tx.session)
+        if not renewed.matched_count:
             raise LeaseLost
         if batch:
             await _assign_numbers(tx, batch)
