@@ -89,7 +89,9 @@ async def test_characters_show_in_the_figures(demo: CoachClient) -> None:
     assert any("Knee" in str(answer["value"]) for response in responses for answer in response["answers"])
 
 
-async def test_clients_have_messages_and_reasons_for_attention(demo: CoachClient, services: Services) -> None:
+async def test_clients_have_messages_and_reasons_for_attention(
+    demo: CoachClient, facts: dict[str, str], services: Services
+) -> None:
     while await renew_batch(services, Job(ObjectId(), {}, 1)) == RunAgain():
         pass
     entries = (await demo.get("/coach/attention", limit=100)).ok()["docs"]
@@ -107,7 +109,8 @@ async def test_clients_have_messages_and_reasons_for_attention(demo: CoachClient
     _, path = await find_client(demo, "Ana")
     newest, *_, oldest = (await demo.get(f"{path}/messages")).ok()["docs"]
     assert newest["createdAt"] > oldest["createdAt"]
-    assert await services.db["jobs"].find_one({"kind": notifications.SEND}) is None
+    mail = {"companyId": ObjectId(facts["companyId"]), "kind": notifications.SEND}
+    assert await services.db["jobs"].find_one(mail) is None, "no mail about sample messages"
 
 
 async def test_libraries_are_filled(demo: CoachClient) -> None:
