@@ -11,6 +11,7 @@ from coaching_service.integrations.background_jobs import routes as background_j
 from coaching_service.integrations.company_export import routes as company_export
 from coaching_service.integrations.company_import import routes as company_import
 from coaching_service.integrations.company_import import service as company_import_service
+from coaching_service.integrations.sandbox import routes as sandbox
 from coaching_service.library.exercises import routes as exercises
 from coaching_service.library.exercises import tools as exercises_tools
 from coaching_service.library.forms import routes as forms
@@ -127,6 +128,7 @@ ROUTES: tuple[Routes, ...] = (
     company_export.routes,
     company_import.routes,
     background_jobs.routes,
+    sandbox.routes,
 )
 
 TOOLS: tuple[Tools, ...] = (
@@ -181,6 +183,7 @@ TAGS = (
     ("Nutrition plans", "The versions of a client's nutrition plan."),
     ("Files", "The files that the `...Url` fields link to."),
     ("Export", "All data of a client, or of the company, in one ZIP file; and what reads it."),
+    ("Sandbox", "A company for tests, with sample data; its mail is not sent."),
     ("Compliance", "How much of the scheduled training clients have completed."),
     ("Attention", "Which clients need a coach, and why."),
 )

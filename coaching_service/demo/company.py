@@ -45,10 +45,18 @@ EMAIL = "demo@example.com"
 
 
 async def fill(ctx: Context, password_hash: str, assets: Assets, report: Callable[[str], None]) -> Principal:
-    """Create the company with its content and return its owner; `report` is called with each step."""
+    """Create the demo company with its content and return its owner; `report` is called with each step."""
     owner = await team.create_company(
         ctx, "Demo Coaching", "Dana Demo", EMAIL, password_hash, company_id=assets.company_id
     )
+    await fill_company(ctx, owner, assets, report, password_hash)
+    return owner
+
+
+async def fill_company(
+    ctx: Context, owner: Principal, assets: Assets, report: Callable[[str], None], password_hash: str | None = None
+) -> None:
+    """Add the content to the company of `owner`; the colleague signs in with the password of `password_hash`."""
     ctx = ctx.acting_as(owner)
     name, email = content.COLLEAGUE
     colleague = await team.create_employee(ctx, name, email, sorted(ALL_PERMISSIONS), "assigned", password_hash)
@@ -62,7 +70,6 @@ async def fill(ctx: Context, password_hash: str, assets: Assets, report: Callabl
         details: CustomerDetails = {"name": archived_name, "surname": surname, "groups": list(groups)}
         document = customers.build_document(details, str(uuid.uuid4()), sample=True, archived=True)
         await customers.add_many(ctx, [document])
-    return owner
 
 
 # --- libraries -------------------------------------------------------------------------------------------------------

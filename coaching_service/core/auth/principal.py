@@ -18,6 +18,7 @@ class Company:
     """The company's settings that every request needs.
 
     `load_unit` is `kg` or `lb`; `has_stored_loads`: loads are stored in that unit, so it can no longer change.
+    `sandbox_of` is the company whose sandbox this one is, if it is one.
     """
 
     id: ObjectId
@@ -25,6 +26,12 @@ class Company:
     timezone: str
     load_unit: str
     has_stored_loads: bool = False
+    sandbox_of: ObjectId | None = None
+
+    @property
+    def is_sandbox(self) -> bool:
+        """Whether no user can sign in, and mail is stored instead of sent."""
+        return self.sandbox_of is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 API_KEY_PREFIX = "cs_ak_"
-API_KEY_PREFIXES = (API_KEY_PREFIX, "cs_test_")  # of keys of companies, and of their sandboxes
+TEST_KEY_PREFIX = "cs_test_"
+API_KEY_PREFIXES = (API_KEY_PREFIX, TEST_KEY_PREFIX)  # of keys of companies, and of their sandboxes
 _NONCE = 12
 _KEY_ID = 4
 
@@ -28,9 +29,9 @@ def new_token() -> str:
     return secrets.token_urlsafe(32)
 
 
-def new_api_key() -> str:
-    """Returns a new API key: `cs_ak_` and 43 URL-safe characters."""
-    return API_KEY_PREFIX + new_token()
+def new_api_key(prefix: str = API_KEY_PREFIX) -> str:
+    """Returns a new API key: `prefix` and 43 URL-safe characters."""
+    return prefix + new_token()
 
 
 def token_hash(token: str) -> str:

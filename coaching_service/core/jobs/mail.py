@@ -21,7 +21,7 @@ import structlog
 from coaching_service.core.auth.secrets import SecretUnreadable, Vault
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs import queue
+from coaching_service.core.jobs import queue, sandbox_mail
 from coaching_service.core.jobs.queue import Job, RunAgain
 
 SEND = "send_mail"
@@ -151,7 +151,13 @@ class FolderMailSender:
 
 
 async def enqueue_mail(ctx: Context, to: str, subject: str, text: str, *, about: ObjectId | None = None) -> None:
-    """Queue a mail in the caller's transaction. It is not sent if the client it is `about` is erased before."""
+    """Queue a mail in the caller's transaction. It is not sent if the client it is `about` is erased before.
+
+    Mail of a sandbox is stored, and never sent.
+    """
+    if ctx.principal is not None and ctx.principal.company.is_sandbox:
+        await sandbox_mail.store(ctx, to, subject, text, about)
+        return
     identifier = ObjectId()
     sealed = seal_content(ctx.services.vault, identifier, {"to": to, "subject": subject, "text": text})
     await queue.enqueue(ctx, SEND, {"sealed": sealed, "tries": 0}, about=about, identifier=identifier)

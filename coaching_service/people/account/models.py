@@ -38,7 +38,11 @@ class AttentionSettingsChange(TypedDict, total=False):
 
 
 class Account(Stored):
-    """A stored company. `timezone` is an IANA name; `keepsLoads` (private): loads are stored in `loadUnit`."""
+    """A stored company. `timezone` is an IANA name.
+
+    Private: `keepsLoads`: loads are stored in `loadUnit`; `sandboxId`: the sandbox of this company; `sandboxOf`: the
+    company whose sandbox this one is.
+    """
 
     companyName: str
     timezone: str
@@ -46,6 +50,8 @@ class Account(Stored):
     notifications: AccountNotifications
     attention: AttentionSettings
     keepsLoads: NotRequired[bool]
+    sandboxId: NotRequired[ObjectId]
+    sandboxOf: NotRequired[ObjectId]
 
 
 class AccountChange(TypedDict, total=False):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from coaching_service.core.auth.principal import Company
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import version_conflict
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, Forbidden, NotFound
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.people.account import store
 from coaching_service.people.account.events import FigureSettingsChanged
@@ -32,6 +34,7 @@ def to_company(account: Account) -> Company:
         account["timezone"],
         account["loadUnit"],
         account["keepsLoads"],
+        account.get("sandboxOf"),
     )
 
 
@@ -100,6 +103,27 @@ async def erase(ctx: Context, password: str) -> None:
 
 @transactional
 async def _delete(ctx: Context) -> None:
+    await delete_sandbox(ctx)
     if not await store.delete(ctx):
         raise NotFound("company")
     await queue.enqueue(ctx, ERASE, {"companyId": ctx.company_id})
+
+
+async def set_sandbox(ctx: Context, sandbox_id: ObjectId) -> None:
+    """Store which company is the sandbox of the caller's, in the caller's transaction. Raises NotFound."""
+    if not await store.set_sandbox_id(ctx, sandbox_id):
+        raise NotFound("company")
+
+
+async def delete_sandbox(ctx: Context) -> None:
+    """Delete the sandbox of the caller's company, if there is one, in the caller's transaction.
+
+    Its keys fail at once, and its data is erased in the background.
+    """
+    sandbox_id = await store.find_sandbox_id(ctx)
+    if sandbox_id is None:
+        return
+    company = Company(sandbox_id, "Sandbox", "UTC", "kg", sandbox_of=ctx.company_id)
+    in_sandbox = replace(ctx, principal=replace(ctx.caller, company=company))
+    if await store.delete(in_sandbox):
+        await queue.enqueue(in_sandbox, ERASE, {"companyId": sandbox_id})

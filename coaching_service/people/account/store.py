@@ -9,12 +9,13 @@ from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.portable import NotExported
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.account.models import DEFAULT_ATTENTION, Account
 
 companies = Documents[Account](
     "companies",
     (Index(()),),
-    private=("companyId", "keepsLoads"),
+    private=("companyId", "keepsLoads", "sandboxId", "sandboxOf"),
     transfer=NotExported("exported as account.json"),
 )
 
@@ -23,7 +24,8 @@ async def insert(ctx: Context, company: Company) -> Account:
     """Store the caller's new company."""
     fields = {"companyName": company.name, "timezone": company.timezone, "loadUnit": company.load_unit}
     settings = {"notifications": {"messages": True}, "attention": DEFAULT_ATTENTION}
-    return await companies.insert(ctx, {"_id": company.id, **fields, **settings, "keepsLoads": False})
+    sandbox = {"sandboxOf": company.sandbox_of} if company.is_sandbox else {}
+    return await companies.insert(ctx, {"_id": company.id, **fields, **settings, "keepsLoads": False, **sandbox})
 
 
 async def find_own(ctx: Context) -> Account | None:
@@ -45,6 +47,17 @@ async def update(
 async def lock_load_unit(ctx: Context, load_unit: str) -> bool:
     """Record that loads are stored in `load_unit`; returns whether it is still the company's unit."""
     return await companies.set_derived(ctx, {"loadUnit": load_unit}, {"$set": {"keepsLoads": True}}) == 1
+
+
+async def find_sandbox_id(ctx: Context) -> ObjectId | None:
+    """Return the sandbox of the caller's company, or None."""
+    company = await companies.find_one(ctx, {}, ("sandboxId",))
+    return company.get("sandboxId") if company else None
+
+
+async def set_sandbox_id(ctx: Context, sandbox_id: ObjectId) -> bool:
+    """Store the sandbox of the caller's company; returns whether the company exists."""
+    return await companies.set_derived(ctx, {}, {"$set": {"sandboxId": sandbox_id}}) == 1
 
 
 async def delete(ctx: Context) -> bool:

@@ -10,7 +10,13 @@ from typing import cast
 from coaching_service.core import audit
 from coaching_service.core.auth.permissions import READ_PERMISSIONS
 from coaching_service.core.auth.principal import Principal
-from coaching_service.core.auth.secrets import API_KEY_PREFIX, SecretUnreadable, fingerprint_of, new_api_key
+from coaching_service.core.auth.secrets import (
+    API_KEY_PREFIX,
+    TEST_KEY_PREFIX,
+    SecretUnreadable,
+    fingerprint_of,
+    new_api_key,
+)
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Filter, now
 from coaching_service.core.database.transactions import transactional
@@ -34,7 +40,8 @@ async def create(ctx: Context, name: str, restrictions: NewRestrictions | None =
     applied: Restrictions = {**UNRESTRICTED, **(restrictions or {})}
     if (expires_at := applied["expiresAt"]) is not None and expires_at <= now():
         raise invalid_field("restrictions.expiresAt", "must be in the future", code="IN_THE_PAST")
-    secret, key_id = new_api_key(), ObjectId()
+    prefix = TEST_KEY_PREFIX if ctx.caller.company.is_sandbox else API_KEY_PREFIX
+    secret, key_id = new_api_key(prefix), ObjectId()
     vault = ctx.services.vault
     key = await store.insert(
         ctx,
@@ -42,7 +49,7 @@ async def create(ctx: Context, name: str, restrictions: NewRestrictions | None =
             "_id": key_id,
             "coachId": ctx.caller.id,
             "name": name,
-            "prefix": API_KEY_PREFIX,
+            "prefix": prefix,
             "lastFour": secret[-4:],
             "restrictions": applied,
             "lastUsedAt": None,

@@ -12,7 +12,7 @@ from coaching_service.core import rate_limits
 from coaching_service.core.auth.secrets import new_token, token_hash
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.errors import ClientDisconnected, ServiceError, SignInRejected
+from coaching_service.core.errors import ClientDisconnected, Forbidden, ServiceError, SignInRejected
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.identities import store
 from coaching_service.people.identities.events import IdentityDisplaced
@@ -56,8 +56,10 @@ async def add(
     """Allow a coach or client of the company to sign in by `email`, in the caller's transaction.
 
     With `is_confirmed`, an unconfirmed identity with the same address is removed, whichever company it belongs to.
-    Raises Conflict if the address is already used to sign in.
+    Raises Conflict if the address is already used to sign in, Forbidden in a sandbox.
     """
+    if ctx.caller.company.is_sandbox:
+        raise Forbidden("No user can sign in to a sandbox", code="SANDBOX")
     if is_confirmed and (displaced := await store.delete_unconfirmed(ctx, email)) is not None:
         await ctx.publish(IdentityDisplaced(displaced["companyId"], displaced["subjectId"]))
     await store.insert(ctx, subject_id, kind, email, password_hash, is_confirmed=is_confirmed)

@@ -23,18 +23,20 @@ async def create_company(
     company_name: str,
     name: str,
     email: str,
-    password_hash: str,
+    password_hash: str | None,
     *,
     timezone: str = "UTC",
     load_unit: str = "kg",
     company_id: ObjectId | None = None,
+    sandbox_of: ObjectId | None = None,
 ) -> Principal:
     """Create a company and its owner, and return the owner as a principal.
 
-    `password_hash` comes from passwords.hash_password; `timezone` is an IANA name, `load_unit` is `kg` or `lb`.
+    `password_hash` comes from passwords.hash_password; None for the sandbox of the company `sandbox_of`, to which no
+    user can sign in. `timezone` is an IANA name, `load_unit` is `kg` or `lb`.
     Raises Conflict if the e-mail address is already used to sign in.
     """
-    company = Company(company_id or ObjectId(), company_name, timezone, load_unit)
+    company = Company(company_id or ObjectId(), company_name, timezone, load_unit, sandbox_of=sandbox_of)
     owner_id = ObjectId()
     principal = Principal(
         id=owner_id,
@@ -51,7 +53,7 @@ async def create_company(
 
 
 @transactional
-async def _insert_company(ctx: Context, email: str, password_hash: str) -> None:
+async def _insert_company(ctx: Context, email: str, password_hash: str | None) -> None:
     owner = ctx.caller
     await account.create(ctx)
     await store.insert(
@@ -65,7 +67,8 @@ async def _insert_company(ctx: Context, email: str, password_hash: str) -> None:
             "customersScope": "all",
         },
     )
-    await identities.add(ctx, owner.id, "coach", email, password_hash, is_confirmed=True)
+    if not owner.company.is_sandbox:
+        await identities.add(ctx, owner.id, "coach", email, password_hash, is_confirmed=True)
 
 
 def to_principal(coach: Coach, company: Company, via: Via, credential_id: ObjectId) -> Principal:
@@ -136,7 +139,7 @@ async def create_employee(
 ) -> Coach:
     """Create an employee, who signs in by `email`. Without a password, a mail with a token to set one is queued.
 
-    Raises Conflict if the e-mail address is already used to sign in.
+    In a sandbox the employee cannot sign in. Raises Conflict if the e-mail address is already used to sign in.
     """
     employee = await store.insert(
         ctx,
@@ -148,6 +151,8 @@ async def create_employee(
             "customersScope": customers_scope,
         },
     )
+    if ctx.caller.company.is_sandbox:
+        return employee
     await identities.add(ctx, employee["_id"], "coach", email, password_hash)
     if password_hash is None:
         await _send_invitation(ctx, employee["_id"], name, email)

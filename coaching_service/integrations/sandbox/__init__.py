@@ -1,0 +1,1 @@
+"""A company for tests, with sample data."""

@@ -1,0 +1,32 @@
+"""Sandboxes over REST."""
+
+from __future__ import annotations
+
+from coaching_service.core.auth.access import owner, owner_session
+from coaching_service.core.database.context import Context
+from coaching_service.core.http.routes import Routes
+from coaching_service.core.jobs.sandbox_mail import SandboxMail as StoredMail
+from coaching_service.core.pagination import Page, PageQuery, page_of
+from coaching_service.integrations.sandbox import models, schemas, service
+
+routes = Routes("/coach/sandbox", tag="Sandbox")
+
+
+@routes.post("", access=owner_session(), returns=schemas.Sandbox, request_class="bulk")
+async def create_sandbox(ctx: Context) -> models.Sandbox:
+    """Create a sandbox.
+
+    A company of its own for tests, filled with sample data like the demo company, and a key to it. An earlier one is
+    replaced: its key fails at once, and its data is erased. No user can sign in to a sandbox, and its mail is stored
+    instead of sent. It is erased with the account.
+    """
+    return await service.create(ctx)
+
+
+@routes.get("/mail", access=owner(), query=PageQuery(), returns=page_of(schemas.SandboxMail))
+async def list_sandbox_mail(ctx: Context, query: dict[str, int]) -> Page[StoredMail]:
+    """List the mails that a sandbox would have sent, newest first.
+
+    With a key of the sandbox; there are none in other companies, which send their mail. They are removed after 30 days.
+    """
+    return await service.list_mail(ctx, page=query["pageNum"], size=query["pageSize"])

@@ -1,0 +1,51 @@
+"""A sandbox: a company of its own for tests, filled like the demo company, to which no user can sign in."""
+
+from __future__ import annotations
+
+from coaching_service.core.auth.principal import Principal
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.jobs import sandbox_mail
+from coaching_service.core.jobs.sandbox_mail import SandboxMail
+from coaching_service.core.pagination import Page, page_document, skip_of
+from coaching_service.demo.assets import Assets, create_assets
+from coaching_service.demo.company import fill_company
+from coaching_service.integrations.sandbox.models import Sandbox
+from coaching_service.people.account import service as account
+from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.team import service as team
+
+_KEY_NAME = "Sandbox"
+
+
+async def create(ctx: Context) -> Sandbox:
+    """Create the sandbox of the caller's company, in place of an earlier one, and return it with a key.
+
+    The earlier one and its keys are gone at once; its data is erased in the background.
+    """
+    owner = ctx.caller
+    # Without a caller, so that what the transaction changes belongs to the sandbox and not to the caller's company.
+    without_caller = Context(ctx.services, request_id=ctx.request_id, operation=ctx.operation)
+    assets = await create_assets(without_caller)
+    return await in_transaction(without_caller, lambda tx: _fill(tx, owner, assets))
+
+
+async def _fill(tx: Context, owner: Principal, assets: Assets) -> Sandbox:
+    company_id = assets.company_id
+    of_owner = tx.acting_as(owner)
+    await account.delete_sandbox(of_owner)
+    await account.set_sandbox(of_owner, company_id)
+    name = f"Sandbox of {owner.company.name}"[:200]
+    tester = await team.create_company(
+        tx, name, owner.name, owner.email or "", None, company_id=company_id, sandbox_of=owner.company.id
+    )
+    in_sandbox = tx.acting_as(tester)
+    await fill_company(tx, tester, assets, lambda _: None)
+    key = await api_keys.create(in_sandbox, _KEY_NAME)
+    return {"companyId": company_id, "apiKey": key["key"]}
+
+
+async def list_mail(ctx: Context, *, page: int, size: int) -> Page[SandboxMail]:
+    """Return one page of the mails that the caller's company, if it is a sandbox, has not sent, newest first."""
+    mails, total = await sandbox_mail.find_page(ctx, skip=skip_of(page, size), limit=size)
+    return page_document(mails, total, page, size)

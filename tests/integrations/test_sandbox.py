@@ -1,0 +1,95 @@
+"""The sandbox of a company: a company for tests, whose mail is stored instead of sent."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from coaching_service import features
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs import queue
+from coaching_service.people.account import service as account
+from coaching_service.people.team import service as team
+from tests.conftest import PASSWORD
+from tests.support.client import CoachClient
+
+
+async def create(coach: CoachClient) -> tuple[CoachClient, dict[str, Any]]:
+    """A client with the key of a new sandbox, and the response."""
+    sandbox = (await (await coach.interactive()).post("/coach/sandbox")).ok(201)
+    return coach.with_key(sandbox["apiKey"]), sandbox
+
+
+async def mails(sandbox: CoachClient) -> list[dict[str, Any]]:
+    docs: list[dict[str, Any]] = (await sandbox.get("/coach/sandbox/mail", pageSize=50, pageNum=1)).ok()["docs"]
+    return docs
+
+
+async def test_a_sandbox_is_a_company_of_its_own_with_sample_data(coach: CoachClient) -> None:
+    sandbox, created = await create(coach)
+
+    assert created["apiKey"].startswith("cs_test_")
+    assert created["companyId"] != str(coach.ctx.company_id)
+    me = (await sandbox.get("/me")).ok()
+    assert (me["role"], me["companyId"], me["via"]) == ("OWNER", created["companyId"], "apiKey")
+    assert (await sandbox.customers())["totalDocs"] == 10
+    assert (await coach.customers())["totalDocs"] == 0
+    assert (await sandbox.get("/coach/changes", pageSize=1, pageNum=1)).status == 200
+    own_changes = await coach.ctx.db["changes"].count_documents({"companyId": coach.ctx.company_id})
+    assert own_changes == 0
+    (await coach.post("/coach/sandbox")).refused(403)
+    bearer = sandbox.with_bearer(created["apiKey"])
+    assert (await bearer.get("/me")).ok()["companyId"] == created["companyId"]
+
+
+async def test_mail_of_a_sandbox_is_stored_and_never_sent(coach: CoachClient) -> None:
+    sandbox, created = await create(coach)
+    assert await mails(sandbox) == []
+
+    customer = await sandbox.create_customer("Ana", email="ana@example.com")
+
+    (mail,) = await mails(sandbox)
+    assert (mail["to"], "Sandbox of" in mail["subject"]) == ("ana@example.com", True)
+    queued = {"companyId": ObjectId(created["companyId"]), "kind": "send_mail"}
+    assert await coach.ctx.db["jobs"].count_documents(queued) == 0
+    assert await mails(coach) == []
+    (await sandbox.delete(f"/coach/customers/{customer['_id']}")).ok(204)
+
+
+async def test_no_user_can_sign_in_to_a_sandbox(coach: CoachClient, anonymous: CoachClient) -> None:
+    sandbox, created = await create(coach)
+    customer = await sandbox.create_customer("Ana", email="ana@sandbox.example", sendInvitation=False)
+
+    access = {"token": customer["firstAccessToken"], "password": PASSWORD}
+    assert (await anonymous.post("/auth/first-access", access)).refused(403)["code"] == "SANDBOX"
+    identities = {"companyId": ObjectId(created["companyId"])}
+    assert await coach.ctx.db["identities"].count_documents(identities) == 0
+    assert (await sandbox.post("/coach/api-keys", {"name": "Another"})).status == 403
+
+
+async def test_a_new_sandbox_replaces_the_earlier_one(coach: CoachClient) -> None:
+    earlier, first = await create(coach)
+    later, second = await create(coach)
+
+    assert (await earlier.get("/me")).refused(401) == {"message": "Invalid API key"}
+    assert (await later.get("/me")).ok()["companyId"] == second["companyId"]
+    for collection in ("customers", "workoutBlocks", "apiKeys", "fs.files", "companies"):
+        await _wait_until_erased(coach, collection, first)
+
+
+async def test_a_sandbox_is_erased_with_the_account(coach: CoachClient) -> None:
+    sandbox, created = await create(coach)
+    owner = await team.load_owner(coach.ctx.services, coach.ctx.company_id)
+
+    await account.erase(coach.ctx.acting_as(owner), PASSWORD)
+
+    (await sandbox.get("/me")).refused(401)
+    await _wait_until_erased(coach, "customers", created)
+
+
+async def _wait_until_erased(coach: CoachClient, collection: str, sandbox: dict[str, Any]) -> None:
+    """Run the steps of erasures, as the service does too, until nothing is left in a collection."""
+    steps = {account.ERASE: features.STEPS[account.ERASE]}
+    async with asyncio.timeout(60):
+        while await coach.ctx.db[collection].count_documents({"companyId": ObjectId(sandbox["companyId"])}):
+            await queue.run_due(coach.ctx.services, steps)
