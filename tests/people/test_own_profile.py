@@ -23,6 +23,17 @@ async def test_client_reads_and_changes_the_own_profile(coach: CoachClient) -> N
     assert "notifications" not in seen
 
 
+async def test_client_prefers_a_language(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    client = await coach.as_client(ana)
+    assert (await client.get("/customer/me")).ok()["language"] is None
+    for language in ("es", "pt-BR", "zh-Hant-TW", "es-419", None):
+        assert (await client.patch("/customer/me", {"language": language})).ok()["language"] == language
+    for wrong in ("", "Spanish", "ES", "e", "es_MX", {"$ne": "es"}):
+        (await client.patch("/customer/me", {"language": wrong})).refused(400, "language")
+    assert "language" not in (await coach.get(f"/coach/customers/{ana['_id']}")).ok()
+
+
 async def test_client_cannot_change_what_the_coach_decides(coach: CoachClient) -> None:
     ana = await coach.create_customer("Ana", groups=["Morning"])
     client = await coach.as_client(ana)

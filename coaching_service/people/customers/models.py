@@ -117,7 +117,7 @@ class Customer(_Profile):
     `sortName`, `sortSurname`, `search` and `suf` serve sorting and searching; `firstAccessHash` is the hash of an
     unused first-access token; the derived figures are valid until `figuresUntil`; `attention` is absent until it is
     first computed with them; `scheduleChanges` is a counter that makes concurrent changes of one client's schedule
-    conflict; `notifications` is absent until the client changes it.
+    conflict; `notifications` and `language` are absent until the client changes them.
     """
 
     profilePhoto: ProfilePhoto | None
@@ -130,6 +130,7 @@ class Customer(_Profile):
     attention: NotRequired[Attention]
     scheduleChanges: NotRequired[int]
     notifications: NotRequired[Notifications]
+    language: NotRequired[str | None]
 
 
 class CustomerProfile(_Profile):
@@ -201,6 +202,7 @@ class OwnDetails(TypedDict, total=False):
     phone: str | None
     birthday: str | None
     timezone: str | None
+    language: str | None
     notifications: Notifications
     version: int
 

@@ -74,6 +74,7 @@ customers = Documents[Customer](
         "figuresUntil",
         "attention",
         "notifications",
+        "language",
     ),
     client_field="_id",
     history=History("customer", _event, (ARCHIVED,), undo="changes", omit=("firstAccessHash", "profilePhoto")),

@@ -12,6 +12,7 @@ class OwnProfile(ContactDetails):
     """What a client sees of their own record."""
 
     _id: ObjectId
+    language: str | None
     notifications: Notifications
     createdAt: datetime
     updatedAt: datetime

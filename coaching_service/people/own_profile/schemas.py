@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 from marshmallow import fields
 
 from coaching_service.core.validation import Boolean, DateTime, Input, Output, Text, Timezone
+from coaching_service.core.validation_messages import Message
 from coaching_service.people.customers.schemas import Birthday, ContactDetails
 
 _MESSAGES = {"description": "Whether to send mail about unread messages of the coaches."}
+_LANGUAGE = {"description": "The language the client prefers, such as `es` or `pt-BR` (BCP 47); null: none."}
 _NOTIFICATIONS = {"description": "Which mails the client gets."}
+
+
+class Language(Text):
+    """A language tag of BCP 47: a language, with or without a script and a region."""
+
+    _TAG = re.compile(r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|\d{3}))?", re.ASCII)
+    default_error_messages = {"language": Message("must be a language such as es or pt-BR", "INVALID_LANGUAGE")}
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> str:
+        text = super()._deserialize(value, attr, data)
+        if not self._TAG.fullmatch(text):
+            raise self.make_error("language")
+        return text
 
 
 class OwnNotificationsInput(Input):
@@ -29,12 +47,14 @@ class OwnDetails(Input):
     phone = Text(max_length=50, allow_blank=True, allow_none=True)
     birthday = Birthday(allow_none=True)
     timezone = Timezone(allow_none=True)
+    language = Language(allow_none=True, metadata=_LANGUAGE)
     notifications = fields.Nested(OwnNotificationsInput, metadata=_NOTIFICATIONS)
 
 
 class OwnProfile(ContactDetails):
     """A client's own record."""
 
+    language = fields.String(allow_none=True, metadata=_LANGUAGE)
     notifications = fields.Nested(OwnNotifications, metadata=_NOTIFICATIONS)
     createdAt = DateTime()
     updatedAt = DateTime()

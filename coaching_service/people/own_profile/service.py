@@ -9,7 +9,7 @@ from coaching_service.people.customers.models import Customer, OwnDetails
 from coaching_service.people.own_profile.models import OwnProfile
 
 _FIELDS = (
-    *("name", "surname", "email", "phone", "birthday", "timezone", "notifications"),
+    *("name", "surname", "email", "phone", "birthday", "timezone", "language", "notifications"),
     *("createdAt", "updatedAt", "version"),
 )
 
@@ -39,6 +39,7 @@ def _to_profile(customer: Customer) -> OwnProfile:
         "phone": customer["phone"],
         "birthday": customer["birthday"],
         "timezone": customer["timezone"],
+        "language": customer.get("language"),
         "notifications": customers.get_notifications(customer),
         "createdAt": customer["createdAt"],
         "updatedAt": customer["updatedAt"],
