@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from tests.support.client import CoachClient
 from tests.support.schedules import EVER
-from tests.support.training import Json, client_path, own_log
+from tests.support.training import Json, block_with, client_path, own_log, task
 from tests.support.visitor import Visitor
 from tests.web.conftest import Colleague
 
@@ -56,6 +56,23 @@ async def test_coach_adds_a_habit_and_metrics(coach: CoachClient, owner_page: Vi
     page = await owner_page.submit(page, path_of(ana), content=f"metrics-{metric_set['_id']}", rhythm="days-14")
     page.ok().says("Body Metrics", "Every 14 days")
     assert [block["name"] for block in await coach.calendar(ana, *EVER)] == ["Walk", "Body", "Walk", "Body"]
+
+
+async def test_nothing_is_added_or_moved_to_a_check_in(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    today = str(coach.ctx.caller.today())
+    body = {"taskFields": {"title": "Walk"}, "everyDays": 1, "startDate": today, "until": today}
+    (await coach.post(client_path(ana, "check-ins"), body)).ok(201)
+    legs = await block_with(coach, ana, task("Squat"), date=today)
+    week = (await owner_page.get(f"/app/customers/{ana['_id']}")).says("Check-in", "Walk", "Move Squat")
+    assert "Move Walk" not in week.text
+    [check_in] = [block for block in await coach.calendar(ana, *EVER) if block["checkInId"]]
+    assert f'value="{check_in["_id"]}"' not in week.html
+    page = await owner_page.get(f"/app/customers/{ana['_id']}/blocks/{check_in['_id']}")
+    page.ok().says("This is a recurring check-in")
+    assert path_of(ana) in page.links and "Add an exercise" not in page.text
+    page = await owner_page.get(f"/app/customers/{ana['_id']}/blocks/{legs['_id']}")
+    assert f'value="{check_in["_id"]}"' not in page.ok().html
 
 
 async def test_form_names_what_is_missing(coach: CoachClient, owner_page: Visitor) -> None:

@@ -69,7 +69,7 @@ async def week_page(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) 
         "move_targets": [
             (str(block["_id"]), f"{date.fromisoformat(str(block['date'])):%a}: {block['name']}")
             for block in blocks
-            if not block["isRest"]
+            if not block["isRest"] and block.get("checkInId") is None
         ],
         "today": today,
         "monday": days[0],

@@ -39,7 +39,8 @@ def declare(owner_pages: WorkoutOwnerPages) -> Handler:
         move_targets = [block]
         if can_edit and block["items"]:
             blocks = await workouts.list_blocks(ctx, owner_pages.owner_type(owner_id), first, last)
-            move_targets = [other for other in blocks if not other["isRest"] or other["_id"] == block_id]
+            regular = [other for other in blocks if other.get("checkInId") is None]
+            move_targets = [other for other in regular if not other["isRest"] or other["_id"] == block_id]
         comments = await owner_pages.load_comments(ctx, owner_id, block_id) if owner_pages.load_comments else {}
         descriptions = [
             {**describe_item(item, unit), "results": describe_results(item, unit)} for item in block["items"]
