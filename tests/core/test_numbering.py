@@ -164,20 +164,20 @@ async def test_failures_are_survived(ctx: Context, monkeypatch: pytest.MonkeyPat
     """Errors of the database and of the program, in the stream and while numbering."""
     monkeypatch.setattr(sequencer, "_RETRY_SECONDS", 0.01)
     failures = [AutoReconnect("lost"), RuntimeError("unknown"), TimeoutError()]
-    number, read_next = store.number, store.read_next
+    number, follow = store.number, store.follow
 
     async def number_or_fail(*arguments: Any) -> None:
         if failures:
             raise failures.pop()
         await number(*arguments)
 
-    async def read_or_fail(stream: Any) -> Any:
+    def follow_or_fail(*arguments: Any) -> None:
         if len(failures) == 1:
             raise failures.pop()
-        return await read_next(stream)
+        follow(*arguments)
 
     monkeypatch.setattr(store, "number", number_or_fail)
-    monkeypatch.setattr(store, "read_next", read_or_fail)
+    monkeypatch.setattr(store, "follow", follow_or_fail)
     async with sequencing(ctx.services):
         ids = await create_clients(ctx, 3)
         await all_numbered(ctx, ids)

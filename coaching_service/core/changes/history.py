@@ -38,7 +38,7 @@ async def list_numbered(
 
 async def list_newest(ctx: Context, where: Filter, limit: int) -> list[StoredChange]:
     """Return at most `limit` numbered changes that match `where`, newest first, without their patches."""
-    return await store.find_numbered(ctx, {"lastSeq": {"$gt": 0}} | where, ("-lastSeq",), limit)
+    return await store.find_numbered(ctx, {"$and": [{"lastSeq": {"$gt": 0}}, where]}, ("-lastSeq",), limit)
 
 
 async def find_position_at(ctx: Context, time: datetime) -> int:

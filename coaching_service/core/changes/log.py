@@ -124,7 +124,7 @@ async def _hide_replaced_entries(ctx: Context, group: _ClientChange, change_id: 
     types_of: defaultdict[ObjectId, list[EventType]] = defaultdict(list)
     created = {document.id for document in group.documents if document.action == "created"}
     for event in group.events:
-        if event.feed is not None and event.feed.source_id not in created:
+        if event.feed is not None and not event.feed.is_first and event.feed.source_id not in created:
             types_of[event.feed.source_id].append(event.type)
     for removed in ctx.changes.removed_entries:
         if removed.customer_id == group.customer_id:

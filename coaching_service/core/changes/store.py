@@ -24,12 +24,15 @@ from coaching_service.core.events import EventType
 from coaching_service.core.ids import ObjectId
 
 _IN_FEED = (("feedCount", {"$gt": 0}),)
+_NUMBERED = (("lastSeq", {"$gt": 0}),)
 
 changes = Documents[StoredChange](
     "changes",
     (
-        Index(("lastSeq",)),
-        Index(("customerId", "lastSeq")),
+        # Partial, so that numbering a change adds an entry, and does not also replace that of the new change.
+        Index(("lastSeq",), partial_filter=_NUMBERED),
+        Index(("customerId", "lastSeq"), partial_filter=_NUMBERED),
+        Index(("customerId",)),
         Index(("batchId",), partial_filter=(("batchId", {"$exists": True}),)),
         Index(("customerId", "-feedAt", "-_id", "feedCount"), partial_filter=_IN_FEED),
         Index(("customerId", "feed.sourceId"), partial_filter=_IN_FEED),
@@ -56,7 +59,7 @@ parts = Documents[StoredPart](
 
 _SUMMARY = tuple(name for name in StoredChange.__annotations__ if name not in ("patch", "feed", "companyId"))
 _OLD_BATCH = 500
-_BY_FEED, _BY_COMPANY_FEED = changes.indexes[3].name, changes.indexes[7].name
+_BY_FEED, _BY_COMPANY_FEED = changes.indexes[4].name, changes.indexes[8].name
 COMPANY_FEED_ORDER = ("-feedAt", "-_id", "-feed._id")
 
 

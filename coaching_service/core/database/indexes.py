@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import pymongo
+from pymongo.errors import CollectionInvalid
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Collection, Database
@@ -30,7 +32,8 @@ async def ensure_indexes(db: Database, collections: dict[str, tuple[Index, ...]]
                 await _ensure_indexes_of(db[name], indexes if name in existing else ())
                 await db[name].create_indexes([index.model() for index in indexes])
             elif name not in existing:
-                await db.create_collection(name)
+                with suppress(CollectionInvalid):  # another process has created it meanwhile
+                    await db.create_collection(name)
     return list(collections)
 
 

@@ -15,17 +15,17 @@ import structlog
 from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.background import running_in_background
 from coaching_service.core.changes.numbering import store
-from coaching_service.core.changes.numbering.models import NewChange, Position, Start
+from coaching_service.core.changes.numbering.models import Start
+from coaching_service.core.changes.numbering.reading import ChangeReader
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Services
 
 _RENEW_SECONDS = 3.0
+_INTERVAL_SECONDS = 0.05
 _RETRY_SECONDS = 1.0
 _RELEASE_SECONDS = 1.0
 
 log = structlog.get_logger("coaching_service.changes")
-# A change, or None for a while, and the position in the stream after it.
-_Event = tuple[NewChange | None, Position | None]
 
 
 def sequencing(services: Services, *, start: asyncio.Event | None = None) -> AbstractAsyncContextManager[None]:
@@ -53,25 +53,25 @@ class Sequencer:
                 try:
                     if await store.acquire_lease(self._services, self._holder):
                         await self._follow()
-                except* store.LeaseLost:
+                except store.LeaseLost:
                     log.info("another process numbers the changes")
-                except* Exception as errors:  # noqa: BLE001 - the sequencer has to survive the loss of the database
-                    await self._handle(errors)
+                except Exception as error:  # noqa: BLE001 - the sequencer has to survive the loss of the database
+                    await self._handle(error)
                 await asyncio.sleep(_RETRY_SECONDS)
         finally:
             with suppress(Exception):
                 async with asyncio.timeout(_RELEASE_SECONDS):
                     await store.release_lease(self._services, self._holder)
 
-    async def _handle(self, errors: ExceptionGroup[Exception]) -> None:
-        """Report failures, only the first until changes are numbered again."""
-        if errors.subgroup(store.StreamEnded) is not None:
+    async def _handle(self, error: Exception) -> None:
+        """Report a failure, only the first until changes are numbered again."""
+        if isinstance(error, store.StreamEnded):
             log.warning("the collection of changes has been dropped or renamed")
             with suppress(Exception):  # then the same happens again
                 await store.forget_position(self._services, self._holder)
         elif not self._is_failing:
             self._is_failing = True
-            _log_failure(errors.exceptions[0])
+            _log_failure(error)
 
     def _report_success(self) -> None:
         if self._is_failing:
@@ -93,30 +93,25 @@ class Sequencer:
         await self._number_from(now)
 
     async def _number_from(self, start: Start) -> None:
-        events: asyncio.Queue[_Event] = asyncio.Queue(store.BATCH)
+        """Number the changes that a stream returns, as many at a time as there are.
 
-        async def receive() -> None:
-            while True:
-                await events.put(await store.read_next(stream))
-
-        async with store.open_stream(self._services, start) as stream, asyncio.TaskGroup() as tasks:
-            tasks.create_task(receive())
-            tasks.create_task(self._number_received(events))
-
-    async def _number_received(self, events: asyncio.Queue[_Event]) -> None:
-        """Number the changes that have been received, as many at a time as there are."""
+        While changes are frequent, a batch is numbered 20 times a second: one transaction then serves many of them.
+        """
         clock = asyncio.get_running_loop().time
         renewed = clock()
-        while True:
-            received = [await events.get()]
-            while len(received) < store.BATCH and not events.empty():
-                received.append(events.get_nowait())
-            batch = [change for change, _ in received if change is not None]
-            if batch or clock() - renewed > _RENEW_SECONDS:
+        async with ChangeReader(self._services, start) as reader:
+            while True:
+                received = await reader.take()
+                batch = [change for change, _ in received if change is not None]
+                if not batch and clock() - renewed <= _RENEW_SECONDS:
+                    continue
+                began = clock()
                 _, position = received[-1]
                 await store.number(self._services, self._holder, batch, position)
                 self._report_success()
                 renewed = clock()
+                if batch:
+                    await asyncio.sleep(_INTERVAL_SECONDS - (renewed - began))
 
 
 def _log_failure(error: Exception) -> None:

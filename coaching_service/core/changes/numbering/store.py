@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from typing import Any
@@ -120,24 +120,30 @@ async def count_pending(services: Services, limit: int) -> int:
     return count
 
 
-@asynccontextmanager
-async def open_stream(services: Services, start: Start) -> AsyncIterator[AsyncIOMotorChangeStream[Any]]:
-    """The stream of new changes."""
+def follow(
+    services: Services,
+    start: Start,
+    deliver: Callable[[NewChange | None, Position | None], None],
+    is_ended: Callable[[], bool],
+) -> None:
+    """Call `deliver` with each new change, or None after a second without one, and the position in the stream after it.
+
+    Blocks until `is_ended`, which is called at least once a second. Raises errors of the driver if the server does not
+    respond, and StreamEnded.
+    """
     fields = {"operationType": 1, "fullDocument._id": 1, "fullDocument.companyId": 1, "fullDocument.eventCount": 1}
     pipeline = [{"$match": {"operationType": "insert"}}, {"$project": fields}]
-    async with _changes(services).watch(
-        pipeline, batch_size=BATCH, max_await_time_ms=_WAIT_MS, **dict(start)
-    ) as stream:
-        yield stream
-
-
-async def read_next(stream: AsyncIOMotorChangeStream[Any]) -> tuple[NewChange | None, Position | None]:
-    """The next change, or None after waiting for a second; and the position after it.
-
-    Raises errors of the driver if the server does not respond, and StreamEnded.
-    """
-    event = await _read(stream)
-    return (event["fullDocument"], event["_id"]) if event is not None else (None, stream.resume_token)
+    collection = _changes(services).delegate
+    with collection.watch(pipeline, batch_size=BATCH, max_await_time_ms=_WAIT_MS, **dict(start)) as stream:
+        while not is_ended():
+            with pymongo.timeout(_READ_SECONDS):
+                event = stream.try_next()
+            if event is not None:
+                deliver(event["fullDocument"], event["_id"])
+            elif stream.alive:
+                deliver(None, stream.resume_token)
+            else:
+                raise StreamEnded
 
 
 async def number(services: Services, holder: str, batch: Sequence[NewChange], position: Position | None) -> None:
