@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
 import uvloop
 from aiohttp import web
 from bson import ObjectId
-from motor.motor_asyncio import AsyncIOMotorClient
+from motor.motor_asyncio import AsyncIOMotorClient, AsyncIOMotorClientSession
 from pymongo import UpdateOne
 from pymongo.errors import BulkWriteError, PyMongoError
 
@@ -146,7 +146,8 @@ class Bare:
             raise web.HTTPNotFound
         [item] = [each for each in stored["items"] if str(each["_id"]) == request.match_info["itemId"]]
         before = dict(item)
-        item |= {"customerSets": body["customerSets"], "isCompleted": True, "updatedAt": _now()}
+        sets = [{**done, "exerciseId": None, "round": None} for done in body["customerSets"]]
+        item |= {"customerSets": sets, "isCompleted": True, "updatedAt": _now()}
         await self._write(company, customer, block, {"$set": {"items": stored["items"]}}, before, item)
         return _json(item)
 
@@ -157,20 +158,56 @@ class Bare:
         at, where = _now(), {"companyId": company, "_id": customer}
         of_block = {**where, "customerId": customer, "_id": block}
         change = {**change, "$set": {**change.get("$set", {}), "updatedAt": at}, "$inc": {"version": 1}}
-        entry = {"companyId": company, "customerId": customer, "createdAt": at, "pending": True, "patch": list(values)}
+        of_client = {"$inc": {"scheduleChanges": 1}, "$set": {"figuresUntil": at}}
+        entry = _change(company, customer, list(values))
+
+        async def write(session: AsyncIOMotorClientSession) -> None:
+            await self.db.workoutBlocks.update_one(of_block, change, session=session)
+            await self.db.customers.update_one(where, of_client, session=session)
+            await self.db.bareChanges.insert_one(entry, session=session)
+
+        await self._in_transaction(write)
+
+    async def _in_transaction(self, write: Callable[[AsyncIOMotorClientSession], Awaitable[None]]) -> None:
         while True:
             try:
                 async with await self.db.client.start_session() as session, session.start_transaction():
-                    await self.db.workoutBlocks.update_one(of_block, change, session=session)
-                    await self.db.customers.update_one(where, {"$inc": {"scheduleChanges": 1}}, session=session)
-                    await self.db.customers.update_one(where, {"$set": {"figuresUntil": at}}, session=session)
-                    await self.db.bareChanges.insert_one(entry, session=session)
+                    await write(session)
             except PyMongoError as error:
                 if not error.has_error_label("TransientTransactionError"):
                     raise
-                entry.pop("_id", None)
             else:
                 return
+
+    async def insert_blocks(self, request: web.Request) -> web.Response:
+        """Insert blocks with items, and store the change, in one transaction."""
+        company = (await self.key(request))["companyId"]
+        customer = ObjectId(request.match_info["customerId"])
+        body = orjson.loads(await request.read())
+        sent = [item for block in body for item in block["items"]]
+        ids = {ObjectId(item["exerciseId"]) for item in sent if "exerciseId" in item}
+        *records, exercises = await asyncio.gather(
+            self.company(company), self.customer(company, customer), self.exercises(company, ids)
+        )
+        if None in records or len(exercises) < len(ids):
+            raise web.HTTPNotFound
+        at = _now()
+        common = {"companyId": company, "customerId": customer, "createdAt": at, "updatedAt": at, "version": 0}
+        blocks = [
+            {**block, **common, "_id": ObjectId(), "items": [_stored_item(item) for item in block["items"]]}
+            for block in body
+        ]
+        of_client = {"$inc": {"scheduleChanges": 1}, "$set": {"figuresUntil": at}}
+        entry = _change(company, customer, [])
+
+        async def write(session: AsyncIOMotorClientSession) -> None:
+            where = {"companyId": company, "_id": customer}
+            await self.db.workoutBlocks.insert_many(blocks, session=session)
+            await self.db.customers.update_one(where, of_client, session=session)
+            await self.db.bareChanges.insert_one({**entry, "patch": blocks}, session=session)
+
+        await self._in_transaction(write)
+        return _json(blocks, status=201)
 
     async def add_item_embedded(self, request: web.Request) -> web.Response:
         """Store a value and its change in one update of the block, without a transaction; `move_changes` moves it out."""
@@ -232,6 +269,19 @@ async def _moving(app: web.Application) -> AsyncIterator[None]:
         await task
 
 
+def _change(company: ObjectId, customer: ObjectId, values: list[Any]) -> dict[str, Any]:
+    """A change with the fields of a stored change that are in its indexes."""
+    at = _now()
+    until = at + timedelta(days=30)
+    change = {"_id": ObjectId(), "companyId": company, "customerId": customer, "createdAt": at, "updatedAt": at}
+    return change | {"version": 0, "pending": True, "feedCount": 0, "patchUntil": until, "patch": values}
+
+
+def _stored_item(item: dict[str, Any]) -> dict[str, Any]:
+    exercise = ObjectId(item["exerciseId"]) if "exerciseId" in item else None
+    return _stored(item, exercise) if exercise else {**item, "_id": ObjectId(), "exerciseIds": []}
+
+
 def _now() -> datetime:
     return datetime.now(UTC).replace(tzinfo=None)
 
@@ -276,6 +326,7 @@ async def app() -> web.Application:
     block = "/customers/{customerId}/wblocks/{wblockId}"
     app.router.add_post(f"/coach{block}/witems", bare.add_item)
     app.router.add_post(f"/logged{block}/witems", bare.add_item_in_transaction)
+    app.router.add_post("/logged/customers/{customerId}/schedule/copy", bare.insert_blocks)
     app.router.add_put(f"/logged{block}/witems/{{itemId}}/log", bare.log_item_in_transaction)
     app.router.add_post(f"/embedded{block}/witems", bare.add_item_embedded)
     app.router.add_post(f"/separate{block}/witems", bare.add_item_separate)

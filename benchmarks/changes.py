@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from datetime import timedelta
 from itertools import count
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import click
+import orjson
 import uvloop
 from motor.motor_asyncio import AsyncIOMotorClient
 from rich.console import Console
@@ -21,6 +24,8 @@ from benchmarks.servers import Server
 from benchmarks.world import BLOCKS_EACH, MONDAY
 
 TARGET = 0.95
+COPY_TARGET = 0.5
+_COPIES = 20
 _SETS = [{"type": "reps_load", "index": index, "reps": 8, "load": 60} for index in (1, 2, 3, 4)]
 _LOG = {"isCompleted": True, "customerSets": _SETS}
 _EMBEDDED = "change in the document"
@@ -28,6 +33,7 @@ _EMBEDDED = "change in the document"
 COMPARISONS = {
     "add an item": (("service", "/coach", "item"), ("bare", "/logged", "item"), TARGET),
     "log an item": (("service", "/coach", "log"), ("bare", "/logged", "log"), TARGET),
+    "copy a week": (("service", "/coach", "copy"), ("bare", "/logged", "insert"), COPY_TARGET),
     _EMBEDDED: (("bare", "/separate", "item"), ("bare", "/embedded", "item"), None),
 }
 Arm = tuple[str, str, str]
@@ -49,9 +55,9 @@ class Requests:
         own = self._folder / f"{prefix.strip('/')}-{kind}.txt"
         if not own.exists():
             lines = Path(paths).read_text().replace("/coach", prefix).splitlines()
-            # Requests at the same time are about different clients: the paths of one client follow one another.
-            in_turn = [path for start in range(BLOCKS_EACH) for path in lines[start::BLOCKS_EACH]]
-            own.write_text("\n".join(in_turn) + "\n")
+            if kind in ("item", "log"):  # requests at the same time are about different clients
+                lines = [path for start in range(BLOCKS_EACH) for path in lines[start::BLOCKS_EACH]]
+            own.write_text("\n".join(lines) + "\n")
         method = "PUT" if kind == "log" else "POST"
         sent = self._sent.get(arm, 0)
         script = str(Path(__file__).with_name("in_turn.lua"))
@@ -59,6 +65,50 @@ class Requests:
         slot = slots.run([*arguments, method, str(own), str(sent), body], connections, server.pid, self._bench.mongod)
         self._sent[arm] = sent + slot.requests
         return slot
+
+
+async def _write_copies(bench: Bench, uri: str, folder: Path) -> None:
+    """The requests that copy five days of busy clients to other weeks, and those that insert the same blocks."""
+    blocks = AsyncIOMotorClient(uri)["bench"]["workoutBlocks"]
+    where = {"items.5": {"$exists": True}, "date": {"$gte": str(MONDAY), "$lte": str(MONDAY + timedelta(4))}}
+    weeks: dict[str, list[Any]] = {}
+    async for block in blocks.find(where, {"_id": 0, "companyId": 0, "createdAt": 0, "updatedAt": 0}):
+        block["items"] = [_as_sent(item) for item in block["items"]]
+        weeks.setdefault(str(block.pop("customerId")), []).append(block)
+    copies = [
+        {
+            "startDate": str(MONDAY),
+            "endDate": str(MONDAY + timedelta(4)),
+            "targetDate": str(MONDAY + timedelta(7 * number)),
+            "progression": {"load": {"add": 2.5}},
+        }
+        for number in range(1, _COPIES + 1)
+    ]
+    paths = [f"/coach/customers/{client}/schedule/copy" for client in weeks]
+    bodies = {
+        "copy": [json.dumps(copy) for copy in copies for _ in weeks],
+        "insert": [orjson.dumps(week, default=str).decode() for week in weeks.values()],
+    }
+    for kind, of_kind in bodies.items():
+        files = [folder / f"{kind}.txt", folder / f"{kind}.jsonl"]
+        files[0].write_text("\n".join(paths * (len(of_kind) // len(paths))) + "\n")
+        files[1].write_text("\n".join(of_kind) + "\n")
+        bench.files[kind] = [str(each) for each in files]
+
+
+def _as_sent(item: dict[str, Any]) -> dict[str, Any]:
+    """A stored item without what the server adds."""
+    added = ("_id", "createdAt", "updatedAt", "exerciseIds", "doneExerciseIds", "tally", "customerSets")
+    return {name: value for name, value in item.items() if name not in added}
+
+
+async def _create_indexes(uri: str) -> None:
+    """The bare handlers' changes have the indexes of the service's."""
+    database = AsyncIOMotorClient(uri)["bench"]
+    for name, index in (await database["changes"].index_information()).items():
+        if name != "_id_":
+            options = {key: value for key, value in index.items() if key == "partialFilterExpression"}
+            await database["bareChanges"].create_index(index["key"], name=name, **options)
 
 
 async def _write_logs(bench: Bench, uri: str, folder: Path) -> None:
@@ -81,9 +131,10 @@ async def _write_logs(bench: Bench, uri: str, folder: Path) -> None:
 @click.option("--connections", type=click.IntRange(1), multiple=True, default=(16, 64), show_default=True)
 @click.option("--only", type=click.Choice(list(COMPARISONS)), multiple=True, help="Only these; repeatable.")
 def main(rounds: int, clients: int, connections: tuple[int, ...], only: tuple[str, ...]) -> None:
-    """Compare adding and logging an item with bare handlers that do the same writes.
+    """Compare adding and logging an item, and copying a week, with bare handlers that do the same writes.
 
-    Both are one transaction that ends with the insert of the change. The third comparison is between bare handlers: the
+    Each is one transaction that ends with the insert of the change. The bare handler for a week gets the blocks that
+    the service copies, 5 with 30 items, and inserts them. The last comparison is between bare handlers: the
     change inserted in a transaction, divided by the change stored inside the document, without a transaction, and
     moved to a collection of its own afterwards; it runs only if it is named, as moving takes part of the processor. The order of the arms is reversed every other round.
     """
@@ -102,6 +153,8 @@ def main(rounds: int, clients: int, connections: tuple[int, ...], only: tuple[st
         folder = Path(name)
         uri = Path(f"/proc/{bench.bare.pid}/environ").read_bytes().split(b"MONGODB_URI=")[1].split(b"\0")[0].decode()
         uvloop.run(_write_logs(bench, uri, folder))
+        uvloop.run(_write_copies(bench, uri, folder))
+        uvloop.run(_create_indexes(uri))
         requests = Requests(bench, folder)
         for operation, number in chosen:
             *arms, target = COMPARISONS[operation]

@@ -1,15 +1,17 @@
 -- For wrk: asks one path after another. Arguments: the method, a file of paths, how many requests have been made
--- before, and for a POST a file with the body.
+-- before, and for a POST a file with the body, or with one for each path.
 local requests, made = {}, 0
 
 function init(args)
-  local body = nil
+  local bodies = {}
   if args[4] then
     wrk.headers["Content-Type"] = "application/json"
-    body = io.open(args[4]):read("*a")
+    for body in io.lines(args[4]) do
+      bodies[#bodies + 1] = body
+    end
   end
   for path in io.lines(args[2]) do
-    requests[#requests + 1] = wrk.format(args[1], path, nil, body)
+    requests[#requests + 1] = wrk.format(args[1], path, nil, bodies[#requests % math.max(#bodies, 1) + 1])
   end
   made = tonumber(args[3])
 end
