@@ -15,6 +15,7 @@ from coaching_service.core.database import transactions
 from coaching_service.core.database.connection import as_service_error, database, is_disk_full
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import in_transaction, transactional
+from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers
@@ -23,6 +24,7 @@ from tests.support.client import CoachClient
 
 MAX_TIME_EXPIRED, NO_SUCH_TRANSACTION, OUT_OF_DISK_SPACE = 50, 251, 14031
 FailCommit = Callable[..., Awaitable[None]]
+RunInTransaction = Callable[..., Awaitable[Any]]
 
 
 async def test_transaction_waits_for_a_conflicting_one_and_gives_up_in_time(coach: CoachClient) -> None:
@@ -70,6 +72,16 @@ async def fail_commit(ctx: Context, coach: CoachClient) -> AsyncIterator[FailCom
     await admin.command("configureFailPoint", "failCommand", mode="off")
 
 
+@pytest.fixture(params=["event loop", "worker thread"])
+def run(request: pytest.FixtureRequest) -> RunInTransaction:
+    """`in_transaction`, on the event loop and on a worker thread."""
+
+    async def run(ctx: Context, work: Callable[[Context], Awaitable[Any]], patience: float = 20) -> Any:
+        return await in_transaction(ctx, work, patience=patience)
+
+    return on_worker_thread(run) if request.param == "worker thread" else run
+
+
 class Change:
     """A change in two documents of a collection; counts how often it was run."""
 
@@ -79,8 +91,9 @@ class Change:
 
     async def __call__(self, tx: Context) -> int:
         self.runs += 1
+        collection = tx.collection("transactionTests")
         for part in (1, 2):
-            await self.collection.insert_one({"change": self.id, "part": part}, session=tx.session)
+            await collection.insert_one({"change": self.id, "part": part}, session=tx.session)
         return self.runs
 
     async def count(self) -> int:
@@ -88,46 +101,52 @@ class Change:
 
 
 async def test_transient_failure_at_commit_runs_the_whole_transaction_again(
-    ctx: Context, fail_commit: FailCommit
+    ctx: Context, fail_commit: FailCommit, run: RunInTransaction
 ) -> None:
     change = Change(ctx)
     await fail_commit({"times": 1}, errorCode=NO_SUCH_TRANSACTION, errorLabels=["TransientTransactionError"])
-    assert await in_transaction(ctx, change) == 2
+    assert await run(ctx, change) == 2
     assert (change.runs, await change.count()) == (2, 2)
 
 
-async def test_unknown_commit_result_repeats_only_the_commit(ctx: Context, fail_commit: FailCommit) -> None:
+async def test_unknown_commit_result_repeats_only_the_commit(
+    ctx: Context, fail_commit: FailCommit, run: RunInTransaction
+) -> None:
     change = Change(ctx)
     await fail_commit({"times": 3}, errorCode=MAX_TIME_EXPIRED)
-    assert await in_transaction(ctx, change) == 1
+    assert await run(ctx, change) == 1
     assert (change.runs, await change.count()) == (1, 2)
 
 
-async def test_connection_lost_at_commit_takes_effect_once(ctx: Context, fail_commit: FailCommit) -> None:
+async def test_connection_lost_at_commit_takes_effect_once(
+    ctx: Context, fail_commit: FailCommit, run: RunInTransaction
+) -> None:
     change = Change(ctx)
     await fail_commit({"times": 2}, closeConnection=True)
-    assert await in_transaction(ctx, change) == 1
+    assert await run(ctx, change) == 1
     assert (change.runs, await change.count()) == (1, 2)
 
 
-async def test_commit_is_not_repeated_for_ever(ctx: Context, fail_commit: FailCommit) -> None:
+async def test_commit_is_not_repeated_for_ever(ctx: Context, fail_commit: FailCommit, run: RunInTransaction) -> None:
     change = Change(ctx)
     await fail_commit(errorCode=MAX_TIME_EXPIRED)
     with pytest.raises(OperationFailure):
-        await in_transaction(ctx, change, patience=2)
+        await run(ctx, change, patience=2)
     assert (change.runs, await change.count()) == (1, 0)
 
 
-async def test_transient_failures_do_not_run_the_transaction_for_ever(ctx: Context, fail_commit: FailCommit) -> None:
+async def test_transient_failures_do_not_run_the_transaction_for_ever(
+    ctx: Context, fail_commit: FailCommit, run: RunInTransaction
+) -> None:
     change = Change(ctx)
     await fail_commit(errorCode=NO_SUCH_TRANSACTION, errorLabels=["TransientTransactionError"])
     with pytest.raises(Unavailable):
-        await in_transaction(ctx, change, patience=2)
+        await run(ctx, change, patience=2)
     assert change.runs > 1
     assert await change.count() == 0
 
 
-async def test_other_failures_abort_at_once(ctx: Context) -> None:
+async def test_other_failures_abort_at_once(ctx: Context, run: RunInTransaction) -> None:
     change = Change(ctx)
 
     async def fail(tx: Context) -> None:
@@ -135,15 +154,15 @@ async def test_other_failures_abort_at_once(ctx: Context) -> None:
         raise AutoReconnect("not transient: the driver sets no label")
 
     with pytest.raises(PyMongoError, match="no label"):
-        await in_transaction(ctx, fail)
+        await run(ctx, fail)
     assert (change.runs, await change.count()) == (1, 0)
 
 
-async def test_full_disk_is_unavailable(ctx: Context, fail_commit: FailCommit) -> None:
+async def test_full_disk_is_unavailable(ctx: Context, fail_commit: FailCommit, run: RunInTransaction) -> None:
     """Commands report it by code; the build of an index by the text of the operating system alone (seen: code 8)."""
     await fail_commit({"times": 1}, errorCode=OUT_OF_DISK_SPACE)
     with pytest.raises(OperationFailure) as failure:
-        await in_transaction(ctx, Change(ctx))
+        await run(ctx, Change(ctx))
     by_text = OperationFailure("28: No space left on device", 8)
     for error in (failure.value, by_text):
         service_error = as_service_error(error)

@@ -107,7 +107,7 @@ class ReadableCollection(Generic[D]):
         return dict.fromkeys(self.private, 0) or None
 
     def _in(self, ctx: Context) -> Collection:
-        return ctx.services.collection(self.name)
+        return ctx.collection(self.name)
 
     async def find_one(self, ctx: Context, where: Filter, fields: Sequence[str] | None = None) -> D | None:
         """Return the document that matches `where`, or None."""

@@ -14,6 +14,7 @@ from motor.motor_asyncio import AsyncIOMotorClientSession, AsyncIOMotorCollectio
 from coaching_service.core.auth.secrets import Vault
 from coaching_service.core.database.monitor import DatabaseMonitor
 from coaching_service.core.database.recording import ChangeRecorder, Interface
+from coaching_service.core.database.worker_thread import WorkerThread
 from coaching_service.core.events import DomainEvent, EventBus
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.locks import KeyedLocks
@@ -101,6 +102,7 @@ class Services:
 class Context:
     """One request or piece of background work: its caller, its network address, and its transaction, if any.
 
+    `thread` is the worker thread that the function runs on, if it does (see `on_worker_thread`).
     `is_disconnected` returns whether the caller has closed the connection, so that queued work can be skipped.
     `operation` is the operationId of the route, or the name of the tool, page or job; `interface` is set where it
     does not follow from the caller's credential: for assistants and background work.
@@ -111,6 +113,7 @@ class Context:
     services: Services
     principal: Principal | None = None
     session: AsyncIOMotorClientSession | None = None
+    thread: WorkerThread | None = None
     request_id: str = "-"
     network_address: str = "-"
     is_disconnected: Callable[[], bool] = bool  # bool() is False
@@ -124,6 +127,11 @@ class Context:
     def db(self) -> Database:
         """The database."""
         return self.services.db
+
+    def collection(self, name: str) -> Collection:
+        """The driver's collection of that name. Raises Unavailable while the database is lost."""
+        collection = self.services.collection(name)
+        return collection if self.thread is None else self.thread.collection(collection)
 
     @property
     def caller(self) -> Principal:

@@ -121,13 +121,14 @@ class FeedEntry:
     """An entry of a client's activity feed: `data` may hold names, which events do not.
 
     It replaces the entry of the same event type about the same `source_id`. With a `date` of its own (UTC) it is an
-    imported entry, of `actor` if given, and is not an event.
+    imported entry, of `actor` if given, and is not an event. `is_first`: there is no other entry to replace.
     """
 
     source_id: ObjectId
     data: Mapping[str, Any]
     date: datetime | None = None
     actor: Actor | None = None
+    is_first: bool = False
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from motor.motor_asyncio import AsyncIOMotorClientSession
 from pymongo.errors import PyMongoError
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import ChangeRecorder
+from coaching_service.core.database.worker_thread import ThreadSession
 from coaching_service.core.errors import Unavailable
 
 P = ParamSpec("P")
@@ -84,7 +85,7 @@ async def in_transaction(
                 message = "The database cannot be reached or is too busy; nothing was changed, try again"
                 raise Unavailable(message) from error
         attempt += 1
-        await asyncio.sleep(random.random() * min(attempt * _BACKOFF_SECONDS, _MAX_BACKOFF_SECONDS))  # noqa: S311 - jitter, no secret
+        await _pause(ctx, random.random() * min(attempt * _BACKOFF_SECONDS, _MAX_BACKOFF_SECONDS))  # noqa: S311 - jitter, no secret
 
 
 @asynccontextmanager
@@ -93,6 +94,10 @@ async def _session(ctx: Context) -> AsyncIterator[AsyncIOMotorClientSession]:
 
     A caller that is cancelled, as by DatabaseMonitor, does not wait for the abort.
     """
+    if ctx.thread is not None:
+        with ctx.db.client.delegate.start_session() as own:
+            yield cast("AsyncIOMotorClientSession", ThreadSession(own))
+        return
     session = await ctx.db.client.start_session()
     try:
         yield session
@@ -106,6 +111,13 @@ async def _session(ctx: Context) -> AsyncIterator[AsyncIOMotorClientSession]:
         raise
     else:
         await _end(session, _ABORT_SECONDS)
+
+
+async def _pause(ctx: Context, seconds: float) -> None:
+    if ctx.thread is None:
+        await asyncio.sleep(seconds)
+    else:
+        ctx.thread.pause(seconds)
 
 
 async def _commit(session: AsyncIOMotorClientSession, may_continue: Callable[[], bool]) -> None:
@@ -135,10 +147,10 @@ async def _end(session: AsyncIOMotorClientSession, seconds: float | None) -> Non
 async def gather_reads(ctx: Context, *reads: Awaitable[Any]) -> list[Any]:
     """Return the results of independent `reads`, in their order.
 
-    They run at the same time, or one after another inside a transaction, which takes one operation at a time.
-    Of several failures the first in order is raised.
+    They run at the same time, or one after another on a worker thread and inside a transaction, which take one
+    operation at a time. Of several failures the first in order is raised.
     """
-    if ctx.session is None:
+    if ctx.session is None and ctx.thread is None:
         results = await asyncio.gather(*reads, return_exceptions=True)
         for result in results:
             if isinstance(result, BaseException):

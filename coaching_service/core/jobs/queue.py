@@ -137,10 +137,10 @@ async def _insert(
         identifier: _new_job(kind, arguments, after, company_id, about) for identifier, arguments in jobs.items()
     }
     await _jobs.insert_computed(ctx, new_jobs)
-    if ctx.session is None:
-        ctx.services.job_available.set()
-    else:  # workers see the job once the transaction has committed
-        asyncio.get_running_loop().call_later(_AFTER_COMMIT_SECONDS, ctx.services.job_available.set)
+    # Workers see the job once the transaction has committed.
+    delay = 0.0 if ctx.session is None else _AFTER_COMMIT_SECONDS
+    loop = asyncio.get_running_loop() if ctx.thread is None else ctx.thread.loop
+    loop.call_soon_threadsafe(loop.call_later, delay, ctx.services.job_available.set)
 
 
 def _new_job(

@@ -9,6 +9,7 @@ from typing import TypedDict, cast
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import Actor
 from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import NAME_LENGTH
@@ -59,6 +60,14 @@ async def log_item(
     is outside the caller's scope, Conflict if the block has changed since the log's `version`, or a coach's log has
     another text than the client wrote.
     """
+    async with ctx.services.schedule_locks.hold(tuple(ClientCalendar(customer_id).block_filter.items())):
+        return await _log_accessible_item(ctx, customer_id, block_id, item_id, log)
+
+
+@on_worker_thread
+async def _log_accessible_item(
+    ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, log: DeferredChange
+) -> WorkItem:
     await _require_access(ctx, customer_id, block_id)
     return await _log_item(ctx, customer_id, block_id, item_id, log)
 
@@ -70,12 +79,13 @@ async def _log_item(
     # The lock comes first, so that concurrent logs of one client wait before they do any work that is repeated.
     await customers.lock(ctx, customer_id)
     await customers.record_activity(ctx, customer_id)
-    block, _ = await item_service.log_item(
+    block, previous = await item_service.log_item(
         ctx, ClientCalendar(customer_id), block_id, item_id, lambda stored: _validate_log(ctx, stored, log)
     )
     item = await item_service.present_item(ctx, block, item_id)
-    await _update_item_activity(ctx, customer_id, block, item)
-    await _update_block_activity(ctx, customer_id, block)
+    await _update_item_activity(ctx, customer_id, block, item, was_completed=previous["isCompleted"])
+    if workouts.is_completed(block) or not item["isCompleted"]:
+        await _update_block_activity(ctx, customer_id, block)
     await ctx.publish(ItemLogged(customer_id))
     return item
 
@@ -100,8 +110,10 @@ def _require_sets_of_circuit(item: CircuitItem, sets: Sequence[CustomerSet]) -> 
             raise invalid_field(f"customerSets.{position}.round", message, code="TOO_LARGE")
 
 
-async def _update_item_activity(ctx: Context, customer_id: ObjectId, block: StoredBlock, item: WorkItem) -> None:
-    """Record the values or answers of an item and its entry in the activity feed."""
+async def _update_item_activity(
+    ctx: Context, customer_id: ObjectId, block: StoredBlock, item: WorkItem, *, was_completed: bool
+) -> None:
+    """Record the values or answers of an item and its entry in the activity feed, which completed items have."""
     item_id, date = item["_id"], str(block["date"])
     data: dict[str, object] = {
         **_block_data(block),
@@ -116,8 +128,9 @@ async def _update_item_activity(ctx: Context, customer_id: ObjectId, block: Stor
         await form_responses.record_response(ctx, customer_id, item_id, item["form"], date, item["answers"])
     activity_type = _ACTIVITY_OF_ITEM.get(item["type"], "item_logged")
     if item["isCompleted"]:
-        await activity.record_event(ctx, activity_type, customer_id, item_id, **data)
-    else:
+        record = activity.record_event if was_completed else activity.record_first_event
+        await record(ctx, activity_type, customer_id, item_id, **data)
+    elif was_completed:
         await activity.remove_events(ctx, customer_id, item_id, activity_type)
 
 

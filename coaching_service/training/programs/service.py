@@ -53,7 +53,9 @@ class ProgramPlan:
         if not await store.touch(ctx, self.program_id):
             raise NotFound("program")
 
-    async def after_completed_work_change(self, ctx: Context, items: Sequence[WorkItem]) -> None:
+    async def after_completed_work_change(
+        self, ctx: Context, items: Sequence[WorkItem], block: StoredBlock | None = None
+    ) -> None:
         """Do nothing: the items of a program are never completed."""
 
 

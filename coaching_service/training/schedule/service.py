@@ -12,6 +12,7 @@ from typing import TypeVar, cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
@@ -59,6 +60,7 @@ async def create_blocks(
     return _result(ctx, await block_batches.create_blocks(ctx, owner, blocks, dry_run=dry_run), dry_run=dry_run)
 
 
+@on_worker_thread
 async def copy_days(
     ctx: Context, owner: ScheduleOwner, request: CopyRequest, *, dry_run: bool = False
 ) -> ScheduleResult:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts.models import WorkItem
+from coaching_service.training.workouts.models import StoredBlock, WorkItem
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,12 @@ class CompletedWorkChanged(DomainEvent):
     """What a client has done of exercises changed.
 
     `items` are the stored items that were added, removed, changed (before and after) or moved to another date.
+    `block` is the block that holds all of them, as it is now, if there is only one.
     """
 
     customer_id: ObjectId
     items: list[WorkItem]
+    block: StoredBlock | None = None
 
 
 @dataclass(frozen=True)

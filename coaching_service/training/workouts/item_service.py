@@ -9,6 +9,7 @@ from typing import cast
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import version_conflict
 from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import Conflict, InvalidFields, LegacyFailure, NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.variants import DeferredChange
@@ -40,11 +41,16 @@ async def add_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, detai
     conflict. Raises NotFound for the block or a document the item refers to, Forbidden, InvalidFields if the block is
     full, and Conflict if it belongs to a recurring check-in.
     """
+    async with ctx.services.schedule_locks.hold(tuple(owner.block_filter.items())):
+        return await _add_item(ctx, owner, block_id, details)
+
+
+@on_worker_thread
+async def _add_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, details: ItemInput) -> WorkItem:
     await owner.require_access(ctx)
     resolved, linked = await references.resolve(ctx, details)
     item = items.create_item(resolved)
-    async with ctx.services.schedule_locks.hold(tuple(owner.block_filter.items())):
-        block = await _append(ctx, owner, block_id, item)
+    block = await _append(ctx, owner, block_id, item)
     maxes = await references.load_training_maxes(ctx, [item], owner.block_filter.get("customerId"))
     linked = replace(linked, training_maxes=maxes)
     order = items.find_index(block["items"], item["_id"])
@@ -158,7 +164,7 @@ async def log_item(
     item_id: ObjectId,
     validate_log: Callable[[WorkItem], ItemLog],
 ) -> tuple[StoredBlock, WorkItem]:
-    """Store what was done of an item. Returns the block and the item as stored.
+    """Store what was done of an item. Returns the block as stored, and the item as it was before.
 
     `validate_log` receives the stored item and returns the log, or raises. Raises NotFound, and Conflict if the block
     has changed since the log's `version`.
@@ -171,8 +177,8 @@ async def log_item(
     logged = items.log_item(item, log)
     await fix_load_unit(ctx, [logged])
     block = await store.set_items(ctx, owner.block_filter, block, _replace(block, logged))
-    await owner.after_completed_work_change(ctx, [item, logged])
-    return block, logged
+    await owner.after_completed_work_change(ctx, [item, logged], block)
+    return block, item
 
 
 async def present_item(ctx: Context, block: StoredBlock, item_id: ObjectId) -> WorkItem:

@@ -12,7 +12,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.events import CompletedWorkChanged, ScheduleChanged
-from coaching_service.training.workouts.models import WorkItem
+from coaching_service.training.workouts.models import StoredBlock, WorkItem
 
 DayField = Literal["date", "day"]
 
@@ -37,10 +37,12 @@ class ScheduleOwner(Protocol):
         `added_until` is the last date of new blocks, if nothing but adding them changed the schedule.
         """
 
-    async def after_completed_work_change(self, ctx: Context, items: Sequence[WorkItem]) -> None:
+    async def after_completed_work_change(
+        self, ctx: Context, items: Sequence[WorkItem], block: StoredBlock | None = None
+    ) -> None:
         """Update what depends on completed work, in the transaction that changed it.
 
-        `items` were added, removed or changed (before and after), or got another date.
+        `items` were added, removed or changed (before and after), or got another date; `block` holds all of them now.
         """
 
 
@@ -73,8 +75,10 @@ class ClientCalendar:
             await customers.set_last_workout_date(ctx, self.customer_id, last_date)
         await ctx.publish(ScheduleChanged(self.customer_id))
 
-    async def after_completed_work_change(self, ctx: Context, items: Sequence[WorkItem]) -> None:
+    async def after_completed_work_change(
+        self, ctx: Context, items: Sequence[WorkItem], block: StoredBlock | None = None
+    ) -> None:
         """Publish CompletedWorkChanged for the items with completed exercises, one change of a client at a time."""
         if changed := [item for item in items if item["doneExerciseIds"]]:
             await customers.lock(ctx, self.customer_id)
-            await ctx.publish(CompletedWorkChanged(self.customer_id, changed))
+            await ctx.publish(CompletedWorkChanged(self.customer_id, changed, block))

@@ -1,0 +1,193 @@
+"""Running a function with several database operations on one worker thread.
+
+Motor gives each operation to a thread and returns to the event loop after it. For a short operation these two switches
+cost more than the operation itself. A function that awaits nothing but the database can run on one thread from its
+first operation to its last: its operations then use the PyMongo collections that Motor wraps, and block.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast
+
+if TYPE_CHECKING:
+    from pymongo.client_session import ClientSession
+    from pymongo.collection import Collection as BlockingCollection
+
+    from coaching_service.core.database.context import Collection, Context
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_THREADS = 16
+_executor = ThreadPoolExecutor(_THREADS, "database")
+
+
+class Cancelled(Exception):
+    """The caller of the function was cancelled; its transaction is aborted."""
+
+
+class WorkerThread:
+    """The thread that a function runs on, as long as its caller waits for it."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.is_cancelled = False
+
+    def collection(self, collection: Collection) -> Collection:
+        """The collection that Motor wraps, with the methods of Motor. Raises Cancelled."""
+        return cast("Collection", ThreadCollection(collection.delegate, self))
+
+    def pause(self, seconds: float) -> None:
+        """Wait before another attempt at a transaction."""
+        time.sleep(seconds)
+
+    def require_active(self) -> None:
+        """Raise Cancelled if the caller no longer waits."""
+        if self.is_cancelled:
+            raise Cancelled
+
+
+def on_worker_thread(
+    function: Callable[Concatenate[Context, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[Context, P], Coroutine[Any, Any, T]]:
+    """Run `function` on one worker thread, unless its context already has a transaction or a thread.
+
+    The function awaits nothing but the database, and does not use the event loop: raises RuntimeError if it does. When
+    the caller is cancelled, the next database operation fails, so that an open transaction is aborted.
+    """
+
+    @wraps(function)
+    async def on_thread(ctx: Context, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        if ctx.session is not None or ctx.thread is not None:
+            return await function(ctx, *args, **kwargs)
+        thread = WorkerThread()
+        coroutine = function(replace(ctx, thread=thread), *args, **kwargs)
+        context = contextvars.copy_context()
+        running = thread.loop.run_in_executor(_executor, context.run, run_without_event_loop, coroutine)
+        try:
+            return cast("T", await asyncio.shield(running))
+        except asyncio.CancelledError:
+            thread.is_cancelled = True
+            running.add_done_callback(_ignore_result)
+            raise
+
+    return on_thread
+
+
+def run_without_event_loop(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that never waits for an event loop. Raises RuntimeError if it does."""
+    try:
+        coroutine.send(None)
+    except StopIteration as stop:
+        return cast("T", stop.value)
+    coroutine.close()
+    raise RuntimeError("a function on a worker thread may only await the database")
+
+
+def _ignore_result(running: asyncio.Future[Any]) -> None:
+    """Retrieve the failure of a function whose caller no longer waits, so that it is not reported as forgotten."""
+    if not running.cancelled():
+        running.exception()
+
+
+def _blocking(name: str) -> Callable[..., Awaitable[Any]]:
+    async def operation(self: ThreadCollection, *args: Any, session: Any = None, **options: Any) -> Any:
+        self.thread.require_active()
+        return getattr(self.delegate, name)(*args, session=session and session.delegate, **options)
+
+    operation.__name__ = name
+    return operation
+
+
+class ThreadCollection:
+    """The methods of Motor's collection that `Documents` uses, as coroutines that block instead of waiting."""
+
+    __slots__ = ("delegate", "thread")
+
+    def __init__(self, delegate: BlockingCollection[Any], thread: WorkerThread) -> None:
+        self.delegate, self.thread = delegate, thread
+
+    bulk_write = _blocking("bulk_write")
+    count_documents = _blocking("count_documents")
+    delete_many = _blocking("delete_many")
+    delete_one = _blocking("delete_one")
+    find_one = _blocking("find_one")
+    find_one_and_delete = _blocking("find_one_and_delete")
+    find_one_and_update = _blocking("find_one_and_update")
+    insert_many = _blocking("insert_many")
+    insert_one = _blocking("insert_one")
+    update_many = _blocking("update_many")
+    update_one = _blocking("update_one")
+
+    def with_options(self, **options: Any) -> ThreadCollection:
+        """The collection with other options."""
+        return ThreadCollection(self.delegate.with_options(**options), self.thread)
+
+    def find(self, *args: Any, session: Any = None, **options: Any) -> ThreadCursor:
+        """The cursor of a query."""
+        return ThreadCursor(lambda: self.delegate.find(*args, session=session and session.delegate, **options), self)
+
+    def aggregate(self, pipeline: Sequence[Any], *, session: Any = None, **options: Any) -> ThreadCursor:
+        """The cursor of a pipeline."""
+        own = session and session.delegate
+        return ThreadCursor(lambda: self.delegate.aggregate(pipeline, session=own, **options), self)
+
+
+class ThreadSession:
+    """The methods of Motor's session that transactions use, as coroutines that block instead of waiting."""
+
+    __slots__ = ("delegate",)
+
+    def __init__(self, delegate: ClientSession) -> None:
+        self.delegate = delegate
+
+    def start_transaction(self) -> None:
+        """Start a transaction, which is aborted unless it is committed before the session ends."""
+        self.delegate.start_transaction()
+
+    async def commit_transaction(self) -> None:
+        """Commit the transaction."""
+        self.delegate.commit_transaction()
+
+
+class ThreadCursor:
+    """The methods of Motor's cursors that `Documents` uses; the query is sent when the first document is needed."""
+
+    __slots__ = ("_collection", "_open")
+
+    def __init__(self, open_cursor: Callable[[], Any], collection: ThreadCollection) -> None:
+        self._open, self._collection = open_cursor, collection
+
+    def sort(self, *order: Any) -> Self:
+        """Sort the documents."""
+        return self._then(lambda cursor: cursor.sort(*order))
+
+    def hint(self, index: str) -> Self:
+        """Use an index."""
+        return self._then(lambda cursor: cursor.hint(index))
+
+    async def to_list(self, length: int | None) -> list[Any]:
+        """All documents, or the first `length`."""
+        self._collection.thread.require_active()
+        with self._open() as cursor:
+            documents: list[Any] = cursor.to_list(length)
+            return documents
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        """Iterate over the documents."""
+        with self._open() as cursor:
+            for document in cursor:
+                self._collection.thread.require_active()
+                yield document
+
+    def _then(self, change: Callable[[Any], Any]) -> Self:
+        opened = self._open
+        self._open = lambda: change(opened())
+        return self
