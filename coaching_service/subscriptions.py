@@ -56,7 +56,7 @@ def assemble() -> EventBus:
         attention.mark_restored_due,
         check_ins.follow_restored_check_ins,
     )
-    events.subscribe(ItemLogged, compliance.update_stored_figures)
+    events.subscribe(ItemLogged, compliance.mark_figures_due)
     events.subscribe(MessageCreated, message_mail.schedule_mail)
     events.subscribe(MessagesRead, message_mail.cancel_mail)
     return events

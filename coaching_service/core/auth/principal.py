@@ -18,6 +18,7 @@ class Company:
     """The company's settings that every request needs.
 
     `load_unit` is `kg` or `lb`; `has_stored_loads`: loads are stored in that unit, so it can no longer change.
+    `has_overrides`: the company has changed shared exercises.
     `sandbox_of` is the company whose sandbox this one is, if it is one.
     """
 
@@ -26,6 +27,7 @@ class Company:
     timezone: str
     load_unit: str
     has_stored_loads: bool = False
+    has_overrides: bool = True
     sandbox_of: ObjectId | None = None
 
     @property

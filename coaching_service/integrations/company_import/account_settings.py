@@ -61,3 +61,5 @@ async def apply_account(ctx: Context, settings: AccountSettings, *, is_dry_run: 
         raise Conflict(f"has loads in {settings['loadUnit']}, and the company has loads in {current['loadUnit']}")
     if settings["hasStoredLoads"] and not is_dry_run:
         await account.lock_stored_unit(ctx)
+    if not is_dry_run:
+        await account.record_overrides(ctx)  # the export may have some

@@ -15,6 +15,7 @@ from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.validation import TEXT_LENGTH, Text
 from coaching_service.library.exercises.media_checks import MEDIA_CHECKS
 from coaching_service.library.exercises.models import Override, OverrideFields
+from coaching_service.people.account import service as account
 
 
 def _event(action: Action, known: Mapping[str, Any], paths: Collection[str]) -> EventData:
@@ -51,6 +52,8 @@ async def find_one(ctx: Context, exercise_id: ObjectId) -> Override | None:
 
 async def find_instructions(ctx: Context, exercise_ids: Sequence[ObjectId]) -> dict[ObjectId, str]:
     """Return the instructions of those of the exercises for which the company has its own."""
+    if not ctx.caller.company.has_overrides:
+        return {}
     where = {"exerciseId": {"$in": list(exercise_ids)}, "defaultInstructions": {"$ne": None}}
     matching = await overrides.find(ctx, where, fields=("exerciseId", "defaultInstructions"), hint=_BY_EXERCISE)
     return {each["exerciseId"]: each["defaultInstructions"] or "" for each in matching}
@@ -68,6 +71,7 @@ async def save(ctx: Context, exercise_id: ObjectId, fields: OverrideFields) -> O
     Must be called in the transaction in which the override was read.
     """
     if await overrides.find_one(ctx, {"exerciseId": exercise_id}, ("_id",)) is None:
+        await account.record_overrides(ctx)
         return await overrides.insert(ctx, {"exerciseId": exercise_id, **_NOTHING, **fields})
     return await overrides.upsert(ctx, {"exerciseId": exercise_id}, fields)
 

@@ -41,7 +41,7 @@ class Account(Stored):
     """A stored company. `timezone` is an IANA name.
 
     Private: `keepsLoads`: loads are stored in `loadUnit`; `sandboxId`: the sandbox of this company; `sandboxOf`: the
-    company whose sandbox this one is.
+    company whose sandbox this one is; `hasOverrides`: the company has changed shared exercises, unknown if not set.
     """
 
     companyName: str
@@ -50,6 +50,7 @@ class Account(Stored):
     notifications: AccountNotifications
     attention: AttentionSettings
     keepsLoads: NotRequired[bool]
+    hasOverrides: NotRequired[bool]
     sandboxId: NotRequired[ObjectId]
     sandboxOf: NotRequired[ObjectId]
 

@@ -34,6 +34,7 @@ def to_company(account: Account) -> Company:
         account["timezone"],
         account["loadUnit"],
         account["keepsLoads"],
+        account.get("hasOverrides", True),
         account.get("sandboxOf"),
     )
 
@@ -89,6 +90,12 @@ async def lock_load_unit(ctx: Context) -> None:
 async def lock_stored_unit(ctx: Context) -> None:
     """Fix the company's unit of load as it is stored now, in the caller's transaction."""
     await store.lock_load_unit(ctx, (await read(ctx))["loadUnit"])
+
+
+async def record_overrides(ctx: Context) -> None:
+    """Record that the company changes shared exercises, before the first change is stored."""
+    if not ctx.caller.company.has_overrides:
+        await store.record_overrides(ctx)
 
 
 async def erase(ctx: Context, password: str) -> None:

@@ -15,7 +15,7 @@ from coaching_service.people.account.models import DEFAULT_ATTENTION, Account
 companies = Documents[Account](
     "companies",
     (Index(()),),
-    private=("companyId", "keepsLoads", "sandboxId", "sandboxOf"),
+    private=("companyId", "keepsLoads", "hasOverrides", "sandboxId", "sandboxOf"),
     transfer=NotExported("exported as account.json"),
 )
 
@@ -25,7 +25,8 @@ async def insert(ctx: Context, company: Company) -> Account:
     fields = {"companyName": company.name, "timezone": company.timezone, "loadUnit": company.load_unit}
     settings = {"notifications": {"messages": True}, "attention": DEFAULT_ATTENTION}
     sandbox = {"sandboxOf": company.sandbox_of} if company.is_sandbox else {}
-    return await companies.insert(ctx, {"_id": company.id, **fields, **settings, "keepsLoads": False, **sandbox})
+    private = {"keepsLoads": False, "hasOverrides": False, **sandbox}
+    return await companies.insert(ctx, {"_id": company.id, **fields, **settings, **private})
 
 
 async def find_own(ctx: Context) -> Account | None:
@@ -58,6 +59,11 @@ async def find_sandbox_id(ctx: Context) -> ObjectId | None:
 async def set_sandbox_id(ctx: Context, sandbox_id: ObjectId) -> bool:
     """Store the sandbox of the caller's company; returns whether the company exists."""
     return await companies.set_derived(ctx, {}, {"$set": {"sandboxId": sandbox_id}}) == 1
+
+
+async def record_overrides(ctx: Context) -> None:
+    """Record that the company has changed shared exercises."""
+    await companies.set_derived(ctx, {}, {"$set": {"hasOverrides": True}})
 
 
 async def delete(ctx: Context) -> bool:

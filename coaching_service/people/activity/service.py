@@ -60,13 +60,24 @@ async def record_event(
 
     The entry replaces that of the same type about the same source document.
     """
+    _record(ctx, activity_type, customer_id, FeedEntry(source_id, data))
+
+
+async def record_first_event(
+    ctx: Context, activity_type: ActivityType, customer_id: ObjectId, source_id: ObjectId, **data: object
+) -> None:
+    """Report an event as `record_event` does, if the feed has no entry of its type about the source document."""
+    _record(ctx, activity_type, customer_id, FeedEntry(source_id, data, is_first=True))
+
+
+def _record(ctx: Context, activity_type: ActivityType, customer_id: ObjectId, entry: FeedEntry) -> None:
+    data = entry.data
     event_data = {
         _EVENT_FIELDS[name]: cast("EventValue", value) for name, value in data.items() if name in _EVENT_FIELDS
     }
     block_id = cast("ObjectId | None", data.get("wblockId"))
     if activity_type in ("form_submitted", "metric_recorded") and "witemId" in data:
         ctx.changes.events.append(LoggedEvent("item.logged", customer_id, event_data, block_id))
-    entry = FeedEntry(source_id, data)
     ctx.changes.events.append(LoggedEvent(EVENT_TYPE_OF[activity_type], customer_id, event_data, block_id, entry))
 
 

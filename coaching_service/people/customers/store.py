@@ -353,26 +353,35 @@ async def set_last_activity(ctx: Context, customer_id: ObjectId) -> None:
 async def lock(ctx: Context, customer_id: ObjectId) -> bool:
     """Write to the client, so that concurrent transactions conflict; returns whether there is such a client.
 
-    Once in a transaction is enough.
+    Once in a transaction is enough. The same write marks the client's figures as due, as `mark_figures_due` does.
     """
-    locked = ctx.recorder.locked if ctx.recorder is not None else set()
-    if customer_id not in locked:
-        if await customers.set_derived(ctx, {"_id": customer_id}, {"$inc": {"scheduleChanges": 1}}) == 0:
-            return False
-        locked.add(customer_id)
-    return True
+    return customer_id in _locked(ctx) or await _write_and_lock(ctx, customer_id, {})
 
 
 async def set_last_workout_date(ctx: Context, customer_id: ObjectId, day: str | None) -> bool:
     """Set the last scheduled date and lock the client; returns whether there is such a client."""
-    change = {"$set": {"customerRoleData.lastWorkoutDate": day}, "$inc": {"scheduleChanges": 1}}
-    return await customers.set_derived(ctx, {"_id": customer_id}, change) == 1
+    return await _write_and_lock(ctx, customer_id, {"customerRoleData.lastWorkoutDate": day})
 
 
 async def extend_last_workout_date(ctx: Context, customer_id: ObjectId, day: str) -> bool:
     """Set the last scheduled date unless it is later, and lock the client; returns whether there is such a client."""
-    change = {"$max": {"customerRoleData.lastWorkoutDate": day}, "$inc": {"scheduleChanges": 1}}
-    return await customers.set_derived(ctx, {"_id": customer_id}, change) == 1
+    return await _write_and_lock(ctx, customer_id, {}, {"$max": {"customerRoleData.lastWorkoutDate": day}})
+
+
+async def _write_and_lock(
+    ctx: Context, customer_id: ObjectId, fields: Document, operators: Document | None = None
+) -> bool:
+    """Write to the client as `lock` does, together with derived fields."""
+    change = {**(operators or {}), "$set": {**fields, "figuresUntil": now()}, "$inc": {"scheduleChanges": 1}}
+    if await customers.set_derived(ctx, {"_id": customer_id}, change) == 0:
+        return False
+    _locked(ctx).add(customer_id)
+    return True
+
+
+def _locked(ctx: Context) -> set[ObjectId]:
+    """The clients that the transaction has locked."""
+    return ctx.recorder.locked if ctx.recorder is not None else set()
 
 
 async def set_figures(
@@ -392,8 +401,9 @@ async def set_figures(
 
 
 async def mark_figures_due(ctx: Context, ids: Sequence[ObjectId]) -> None:
-    """Make the derived figures of clients invalid from now on."""
-    await customers.set_derived(ctx, {"_id": {"$in": list(ids)}}, {"$set": {"figuresUntil": now()}})
+    """Make the derived figures of clients invalid from now on; the lock of a client has done so."""
+    if others := set(ids) - _locked(ctx):
+        await customers.set_derived(ctx, {"_id": {"$in": list(others)}}, {"$set": {"figuresUntil": now()}})
 
 
 async def mark_figures_due_after(

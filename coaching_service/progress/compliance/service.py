@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
@@ -122,13 +121,6 @@ def _first_of_days(end: date, days: int) -> date:
     return date.fromordinal(max(1, end.toordinal() - days + 1))
 
 
-async def update_stored_figures(ctx: Context, event: ItemLogged) -> None:
-    """Update the figures stored with the client of a log; they stay due, for those that only the renewal computes."""
-    customer = await customers.get_visible(ctx, event.customer_id, (*customers.SCOPE_FIELDS, "timezone"))
-    figures = await compute_figures(ctx, [{"_id": event.customer_id, "timezone": customer["timezone"]}])
-    await derived_figures.store_figures(ctx, figures, dict.fromkeys(figures, now()))
-
-
-async def mark_figures_due(ctx: Context, event: ScheduleChanged | CompletedWorkChanged) -> None:
+async def mark_figures_due(ctx: Context, event: ScheduleChanged | CompletedWorkChanged | ItemLogged) -> None:
     """Mark the figures stored with a client as due: the renewal job computes them within 10 seconds."""
     await derived_figures.mark_due(ctx, [event.customer_id])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from coaching_service.core.database.context import Context
@@ -28,6 +28,7 @@ from coaching_service.progress.personal_records.models import (
 from coaching_service.training.training_maxes import service as training_maxes
 from coaching_service.training.workouts import queries
 from coaching_service.training.workouts.events import CompletedWorkChanged
+from coaching_service.training.workouts.models import DatedItem
 from coaching_service.training.workouts.totals_models import Best, RecordType
 from coaching_service.training.workouts.training_load import (
     ESTIMATED_ONE_REP_MAX,
@@ -122,7 +123,7 @@ async def update_records(ctx: Context, event: CompletedWorkChanged) -> None:
     item_ids = {item["_id"] for item in event.items}
     exercise_ids = {exercise_id for item in event.items for exercise_id in item["doneExerciseIds"]}
     stored_by_exercise = await store.find_logged(ctx, customer_id, list(exercise_ids))
-    new_by_exercise = best_by_exercise(await queries.find_items(ctx, customer_id, list(item_ids)))
+    new_by_exercise = best_by_exercise(await _find_changed_items(ctx, event, item_ids))
     for exercise_id in exercise_ids:
         stored = stored_by_exercise.get(exercise_id, {})
         new = new_by_exercise.get(exercise_id, {})
@@ -136,6 +137,16 @@ async def update_records(ctx: Context, event: CompletedWorkChanged) -> None:
             )
         if _value_of(bests) != _value_of(stored):
             await _update_estimate(ctx, customer_id, exercise_id)
+
+
+async def _find_changed_items(
+    ctx: Context, event: CompletedWorkChanged, item_ids: Collection[ObjectId]
+) -> list[DatedItem]:
+    """The items that changed as they are now, without those that were removed."""
+    if event.block is None:
+        return await queries.find_items(ctx, event.customer_id, list(item_ids))
+    date = str(event.block["date"])
+    return [{"date": date, "item": item} for item in event.block["items"] if item["_id"] in item_ids]
 
 
 def _value_of(records: Mapping[RecordType, Best] | Mapping[RecordType, LoggedRecord]) -> float | None:
