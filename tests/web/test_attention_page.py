@@ -8,7 +8,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.progress.attention.renewal import renew_batch
 from tests.support.client import CoachClient
-from tests.support.training import block_with, client_path, log, task
+from tests.support.training import block_with, client_path, form_of, log, own_log, task
 from tests.support.visitor import Visitor
 from tests.web.conftest import Colleague
 
@@ -41,6 +41,24 @@ async def test_each_reason_links_to_the_page_where_it_is_dealt_with(coach: Coach
     for link in page.links:
         if link.startswith(path):
             (await owner_page.get(link)).ok()
+
+
+async def test_check_in_to_review_links_to_the_inbox(
+    coach: CoachClient, owner_page: Visitor, colleague: Colleague
+) -> None:
+    ana, today = await coach.create_customer("Ana"), str(coach.ctx.caller.today())
+    block = await block_with(coach, ana, form_of({"label": "How was it?", "type": "text"}), date=today)
+    [item] = block["items"]
+    answers = [{"questionId": item["form"]["questions"][0]["_id"], "value": "Good"}]
+    (await own_log(await coach.as_client(ana), block, item, isCompleted=True, answers=answers)).ok()
+    await renew(coach)
+
+    page = (await owner_page.get(ATTENTION)).says("1 check-in to review")
+
+    assert "/app/inbox#responses" in page.links
+    (await owner_page.get("/app/inbox")).says("Responses to review", "Ana")
+    without_forms = (await (await colleague("customers.view")).get(ATTENTION)).says("1 check-in to review")
+    assert f"/app/customers/{ana['_id']}?week={today}" in without_forms.links
 
 
 async def test_dismissed_reason_leaves_the_list_and_can_be_undone(coach: CoachClient, owner_page: Visitor) -> None:

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from marshmallow import fields
 
 from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.permissions import CUSTOMERS, FORMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.dates import local_date
 from coaching_service.core.errors import Conflict, InvalidFields
@@ -29,6 +29,7 @@ from coaching_service.web.views.customer_layout import customer_path, week_path
 
 pages = Pages("/app/attention")
 _PATH = "/app/attention"
+_RESPONSES = "/app/inbox#responses"
 _CLIENTS_PER_PAGE = 20
 # The reasons that have a number, by what is counted.
 _COUNTED: dict[ReasonType, str] = {
@@ -115,20 +116,23 @@ def _describe(ctx: Context, customer: Customer) -> EntryDescription:
     return {
         "entry": entry,
         "name": customers.full_name(customer),
-        "reasons": [_describe_reason(customer["_id"], reason, timezone) for reason in entry["reasons"]],
+        "reasons": [_describe_reason(ctx, customer["_id"], reason, timezone) for reason in entry["reasons"]],
     }
 
 
-def _describe_reason(customer_id: ObjectId, reason: Reason, timezone: str) -> ReasonDescription:
+def _describe_reason(ctx: Context, customer_id: ObjectId, reason: Reason, timezone: str) -> ReasonDescription:
     reason_type, day = reason["type"], local_date(reason["since"], timezone)
-    return {
-        "type": reason_type,
-        "text": _name(reason),
-        "when": _when(reason_type, day),
-        "url": customer_path(customer_id, _TABS[reason_type])
-        if reason_type in _TABS
-        else week_path(customer_id, str(_end(day) if reason_type == "program_ending" else day)),
-    }
+    url = _url(customer_id, reason_type, day)
+    if reason_type == "check_in_to_review" and FORMS.VIEW in ctx.caller.permissions:
+        url = _RESPONSES
+    return {"type": reason_type, "text": _name(reason), "when": _when(reason_type, day), "url": url}
+
+
+def _url(customer_id: ObjectId, reason_type: ReasonType, day: date) -> str:
+    """The page of the client on which a coach deals with a reason that began on a day."""
+    if reason_type in _TABS:
+        return customer_path(customer_id, _TABS[reason_type])
+    return week_path(customer_id, str(_end(day) if reason_type == "program_ending" else day))
 
 
 def _name(reason: Reason) -> str:
