@@ -152,10 +152,7 @@ async def test_first_attempts_have_the_order_of_the_events(coach: CoachClient, r
     for number in range(12):
         await coach.create_customer(f"Client {number}")
     await received(receiver, 16)
-    first = {message.id: message.event["seq"] for message in reversed(receiver.messages)}
-    assert sorted(first.values()) == list(range(1, 13))
-    order = list(dict.fromkeys(receiver.sequence))
-    assert order == sorted(order)
+    assert list(dict.fromkeys(receiver.sequence)) == list(range(1, 13))
     assert set(receiver.count_by_id().values()) == {1, 2}
 
 
@@ -366,7 +363,7 @@ async def test_hanging_receiver_delays_no_other(new_coach: NewCoach, receiver: R
         await received(same_company, 20)
         await received(other_company, 20)
         assert same_company.sequence == other_company.sequence == list(range(1, 21))
-        await until(lambda: receiver.hanging == 8, "as many attempts hang as may run at the same time", 60)
+        assert 1 <= receiver.hanging <= 2, "no more attempts as a webhook gets that does not respond"
         receiver.is_hanging = False
         receiver.released.set()
         await until(lambda: len(set(receiver.sequence)) == 20, "the rest is sent", 60)

@@ -27,13 +27,14 @@ from tests.support.service_process import environment, until
 
 @dataclass
 class Node:
-    """A process of the service, on the same port after each start."""
+    """A process of the service, on the same port after each start; `variables` are further settings."""
 
     folder: Path
     settings: Settings
     key: str
     port: int = field(default_factory=free_port)
     process: subprocess.Popen[bytes] | None = None
+    variables: dict[str, str] = field(default_factory=dict)
 
     @property
     def url(self) -> str:
@@ -55,6 +56,7 @@ class Node:
             MONGODB_DATABASE=self.settings.mongodb_database,
             SECRET_KEYS=",".join(self.settings.secret_keys),
             LOG_FORMAT="json",
+            **self.variables,
         )
         command = [sys.executable, "-m", "coaching_service", "serve"]
         with self.folder.with_suffix(".err").open("w") as log:
@@ -123,8 +125,8 @@ class Deployment:
                 node.process.wait()
         self._mongod.close()
 
-    def add_node(self) -> Node:
-        node = Node(self._folder / f"node{len(self.nodes)}", self.settings, self.key)
+    def add_node(self, **variables: str) -> Node:
+        node = Node(self._folder / f"node{len(self.nodes)}", self.settings, self.key, variables=variables)
         self.nodes.append(node)
         return node
 

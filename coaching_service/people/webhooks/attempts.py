@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import structlog
@@ -10,7 +12,7 @@ import structlog
 from coaching_service.core.auth.secrets import SecretUnreadable
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
-from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import NotFound
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId
@@ -27,39 +29,88 @@ _MAIL_SUBJECT = "A webhook has been disabled"
 log = structlog.get_logger("coaching_service.webhooks")
 
 
-async def attempt(ctx: Context, delivery: Delivery) -> datetime | None:
-    """Send a delivery once, and record the result; returns when the next attempt is due, if another follows.
+@dataclass(frozen=True)
+class Message:
+    """A delivery with all that is needed to send it."""
 
-    A delivery whose client has been erased is deleted. Raises NotFound if the webhook is deleted or not active.
+    delivery: Delivery
+    webhook: Webhook
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Response:
+    """What followed from sending a message: the status, or the code of the failure."""
+
+    status: int | None
+    error: str | None
+    began: datetime
+    duration_ms: int
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the receiver has accepted the message."""
+        return self.status is not None and 200 <= self.status < 300
+
+
+async def prepare(ctx: Context, delivery: Delivery) -> Message | None:
+    """Return the message of a delivery; None if its client has been erased: then the delivery is deleted.
+
+    Raises NotFound if the webhook is deleted or not active.
     """
-    webhook = await store.find_with_secrets(ctx, delivery["webhookId"])
+    webhook, event, is_client_there = await gather_reads(
+        ctx,
+        store.find_with_secrets(ctx, delivery["webhookId"]),
+        _load_event(ctx, delivery),
+        _is_client_there(ctx, delivery),
+    )
     if webhook is None or not webhook["isActive"]:
         raise NotFound("webhook")
-    body = await _load_body(ctx, delivery)
-    if body is None:
+    if event is None or not is_client_there:
         await store.delete_delivery(ctx, delivery["_id"])
         return None
+    return Message(delivery, webhook, to_json(event))
+
+
+async def send(ctx: Context, message: Message) -> Response:
+    """Send a message once."""
     began, clock = now(), time.monotonic()
-    status, error = await _send(ctx, webhook, delivery, body)
-    duration = round((time.monotonic() - clock) * 1000)
-    is_success = status is not None and 200 <= status < 300
-    result = _result(ctx, delivery, status, error, is_success=is_success)
-    await store.record_attempt(ctx, delivery["_id"], {**result, "durationMs": duration, "lastAttemptAt": began})
-    await _follow_failures(ctx, webhook, delivery, is_success=is_success)
+    status, error = await _post(ctx, message)
+    return Response(status, error, began, round((time.monotonic() - clock) * 1000))
+
+
+async def record(ctx: Context, message: Message, response: Response) -> datetime | None:
+    """Record the result of an attempt; returns when the next attempt is due, if another follows.
+
+    Failures are followed: a webhook whose deliveries have all failed for three days is disabled.
+    """
+    delivery, webhook = message.delivery, message.webhook
+    result = _result(ctx, delivery, response)
+    await store.record_attempt(ctx, delivery["_id"], result)
+    if not response.is_success and delivery["type"] != TEST_EVENT:
+        if webhook["failingSince"] is None:
+            await store.set_failing(ctx, webhook["_id"], now())
+        elif webhook["failingSince"] <= now() - DISABLE_AFTER:
+            await _disable(ctx, webhook["_id"])
     return result["nextAttemptAt"]
 
 
-async def _load_body(ctx: Context, delivery: Delivery) -> bytes | None:
-    """The event as `GET /coach/events` returns it; None if it is gone, or its client is."""
+async def record_success(ctx: Context, webhook_id: ObjectId) -> None:
+    """Record that a webhook works."""
+    await store.set_working(ctx, webhook_id)
+
+
+async def _load_event(ctx: Context, delivery: Delivery) -> Mapping[str, object] | None:
+    """The event as `GET /coach/events` returns it; None if it is gone."""
     if delivery["type"] == TEST_EVENT:
-        return to_json(_test_event(ctx, delivery))
-    event = await events.find_event(ctx, delivery["eventId"])
-    if event is None:
-        return None
+        return _test_event(ctx, delivery)
+    return await events.find_event(ctx, delivery["eventId"])
+
+
+async def _is_client_there(ctx: Context, delivery: Delivery) -> bool:
+    """Whether the client of an event, if any, has not been deleted."""
     client_id = delivery["customerId"]
-    if client_id is not None and not await customers.exists(ctx.services, ctx.company_id, client_id):
-        return None
-    return to_json(event)
+    return client_id is None or await customers.exists(ctx.services, ctx.company_id, client_id)
 
 
 def _test_event(ctx: Context, delivery: Delivery) -> dict[str, object]:
@@ -74,13 +125,14 @@ def _test_event(ctx: Context, delivery: Delivery) -> dict[str, object]:
     }
 
 
-async def _send(ctx: Context, webhook: Webhook, delivery: Delivery, body: bytes) -> tuple[int | None, str | None]:
+async def _post(ctx: Context, message: Message) -> tuple[int | None, str | None]:
     """Send a message; returns the status of the response, or the code of the failure."""
+    webhook = message.webhook
     vault = ctx.services.vault
     try:
         in_use = signatures.open_secrets(vault, webhook["_id"], webhook["secrets"], now())
-        headers = signatures.headers_of(f"msg_{delivery['_id']}", int(time.time()), body, in_use)
-        response = await ctx.services.outbound.post(webhook["url"], body, headers)
+        headers = signatures.headers_of(f"msg_{message.delivery['_id']}", int(time.time()), message.body, in_use)
+        response = await ctx.services.outbound.post(webhook["url"], message.body, headers)
     except SecretUnreadable as unreadable:
         log.warning("the secret of a webhook cannot be read", webhook=str(webhook["_id"]), reason=str(unreadable))
         return None, "SECRET_UNREADABLE"
@@ -89,36 +141,22 @@ async def _send(ctx: Context, webhook: Webhook, delivery: Delivery, body: bytes)
     return response.status, None
 
 
-def _result(
-    ctx: Context, delivery: Delivery, status: int | None, error: str | None, *, is_success: bool
-) -> AttemptResult:
+def _result(ctx: Context, delivery: Delivery, response: Response) -> AttemptResult:
     delays = () if delivery["type"] == TEST_EVENT else ctx.services.webhook_retry_seconds
     retries = delivery["retries"]
     result: AttemptResult = {
-        "status": "succeeded" if is_success else "failed",
-        "responseStatus": status,
-        "error": error,
-        "durationMs": 0,
-        "lastAttemptAt": now(),
+        "status": "succeeded" if response.is_success else "failed",
+        "responseStatus": response.status,
+        "error": response.error,
+        "durationMs": response.duration_ms,
+        "lastAttemptAt": response.began,
         "nextAttemptAt": None,
         "retries": retries,
     }
-    if not is_success and retries < len(delays):
+    if not response.is_success and retries < len(delays):
         next_at = now() + timedelta(seconds=delays[retries])
         result |= {"status": "pending", "nextAttemptAt": next_at, "retries": retries + 1}
     return result
-
-
-async def _follow_failures(ctx: Context, webhook: Webhook, delivery: Delivery, *, is_success: bool) -> None:
-    """Record since when all deliveries fail, and disable the webhook after three days. A failed test does not count."""
-    failing_since = webhook["failingSince"]
-    if is_success:
-        await store.set_working(ctx, webhook["_id"])
-    elif delivery["type"] != TEST_EVENT:
-        if failing_since is None:
-            await store.set_failing(ctx, webhook["_id"], now())
-        elif failing_since <= now() - DISABLE_AFTER:
-            await _disable(ctx, webhook["_id"])
 
 
 @transactional

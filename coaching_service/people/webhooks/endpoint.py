@@ -12,7 +12,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.signals import Listener
 from coaching_service.people.team import service as team
 from coaching_service.people.webhooks import store
-from coaching_service.people.webhooks.attempts import attempt
+from coaching_service.people.webhooks.attempts import Message, Response, prepare, record, record_success, send
 from coaching_service.people.webhooks.models import Delivery
 from coaching_service.people.webhooks.pace import AttemptSlots, Lane, Pace
 from coaching_service.people.webhooks.planning import plan_deliveries
@@ -31,6 +31,7 @@ class Endpoint:
         self._pace = Pace(slots)
         self._first, self._further = Lane(self._pace, 8, 2), Lane(self._pace, 4, 1)
         self._running_further: set[ObjectId] = set()
+        self._may_be_failing = True
         self._due_changed = asyncio.Event()
         self._next_due: datetime | None = None
         self._owner: Context | None = None
@@ -91,17 +92,43 @@ class Endpoint:
                         await self._due_changed.wait()
 
     async def _start(self, tasks: asyncio.TaskGroup, lane: Lane, delivery: Delivery) -> None:
-        """Start an attempt when the lane has room; returns when it has ended, or after a short time."""
+        """Start an attempt when the lane has room; returns once the receiver has responded, or after a short time."""
         await lane.enter()
-        task = tasks.create_task(self._attempt(lane, delivery))
-        await asyncio.wait({task}, timeout=_OVERLAP_SECONDS)
+        try:
+            message = await prepare(await self._load_context(), delivery)
+        except BaseException:
+            lane.leave()
+            raise
+        if message is None:
+            self._leave(lane, delivery)
+            return
+        has_response = asyncio.Event()
+        tasks.create_task(self._attempt(lane, message, has_response))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_OVERLAP_SECONDS):
+                await has_response.wait()
 
-    async def _attempt(self, lane: Lane, delivery: Delivery) -> None:
+    async def _attempt(self, lane: Lane, message: Message, has_response: asyncio.Event) -> None:
+        ctx, next_attempt = await self._load_context(), None
         try:
             async with self._pace.attempting():
-                next_attempt = await attempt(await self._load_context(), delivery)
+                response = await send(ctx, message)
+            has_response.set()
+            next_attempt = await record(ctx, message, response)
+            await self._follow(ctx, response)
         finally:
-            lane.leave()
-            self._running_further.discard(delivery["_id"])
+            self._leave(lane, message.delivery)
         if next_attempt is not None and (self._next_due is None or next_attempt < self._next_due):
             self._due_changed.set()
+
+    async def _follow(self, ctx: Context, response: Response) -> None:
+        """Record a success after failures; the database is not asked after each success."""
+        if not response.is_success:
+            self._may_be_failing = True
+        elif self._may_be_failing:
+            self._may_be_failing = False
+            await record_success(ctx, self._webhook_id)
+
+    def _leave(self, lane: Lane, delivery: Delivery) -> None:
+        lane.leave()
+        self._running_further.discard(delivery["_id"])

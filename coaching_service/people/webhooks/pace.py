@@ -3,61 +3,108 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 
 SLOW_SECONDS = 2.0
 _TOTAL = 128
 
 
-@dataclass(frozen=True)
-class AttemptSlots:
-    """The attempts of one process that run at the same time: slow webhooks do not take the slots of the others."""
+class Slots:
+    """Attempts that run at the same time, at most `total` begun here; those that move here later are in addition."""
 
-    fast: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_TOTAL))
-    slow: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_TOTAL))
+    def __init__(self, total: int) -> None:
+        self._free = total
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def take(self) -> None:
+        """Wait for a slot, in turn."""
+        if self._free > 0 and not self._waiting:
+            self._free -= 1
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.release()
+            raise
+
+    def take_now(self) -> None:
+        """Take a slot even if none is free: others wait until enough are released."""
+        self._free -= 1
+
+    def release(self) -> None:
+        """Give a slot to the next that waits."""
+        self._free += 1
+        while self._waiting and self._free > 0:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                self._free -= 1
+                turn.set_result(None)
+
+
+class AttemptSlots:
+    """The attempts of one process. One that takes two seconds becomes a slow one, and leaves its slot to the others."""
+
+    def __init__(self) -> None:
+        self.fast, self.slow = Slots(_TOTAL), Slots(_TOTAL)
 
 
 class Pace:
-    """Whether a webhook is slow: its last attempt took two seconds or longer, or the current one does."""
+    """How a webhook responds: not known at first, quickly, or slowly, which is when an attempt takes two seconds."""
 
     def __init__(self, slots: AttemptSlots) -> None:
         self._slots = slots
         self.is_slow = False
+        self.is_known = False
 
     @asynccontextmanager
     async def attempting(self) -> AsyncIterator[None]:
         """Run an attempt when there is a slot for it, and measure it."""
-        async with self._slots.slow if self.is_slow else self._slots.fast:
-            loop = asyncio.get_running_loop()
-            began, alarm = loop.time(), loop.call_later(SLOW_SECONDS, self._set_slow)
-            try:
-                yield
-            finally:
-                alarm.cancel()
-                self.is_slow = loop.time() - began >= SLOW_SECONDS
+        slots = self._slots.slow if self.is_slow else self._slots.fast
+        await slots.take()
+        loop = asyncio.get_running_loop()
+        began = loop.time()
 
-    def _set_slow(self) -> None:
-        self.is_slow = True
+        def become_slow() -> None:
+            nonlocal slots
+            self.is_slow = self.is_known = True
+            if slots is self._slots.fast:
+                slots.release()
+                slots = self._slots.slow
+                slots.take_now()
+
+        alarm = loop.call_later(SLOW_SECONDS, become_slow)
+        try:
+            yield
+        finally:
+            alarm.cancel()
+            slots.release()
+            self.is_slow, self.is_known = loop.time() - began >= SLOW_SECONDS, True
 
 
 class Lane:
-    """Attempts of one kind for one webhook: at most `limit` at the same time, `slow_limit` while it is slow."""
+    """Attempts of one kind for one webhook: `limit` at a time, fewer while it is not known to respond quickly."""
 
-    def __init__(self, pace: Pace, limit: int, slow_limit: int) -> None:
-        self._pace, self._limit, self._slow_limit = pace, limit, slow_limit
+    def __init__(self, pace: Pace, limit: int, cautious_limit: int) -> None:
+        self._pace, self._limit, self._cautious_limit = pace, limit, cautious_limit
         self._running = 0
-        self._is_free = asyncio.Event()
+        self._has_left = asyncio.Event()
 
     async def enter(self) -> None:
         """Wait until another attempt may run, and count it."""
-        while self._running >= (self._slow_limit if self._pace.is_slow else self._limit):
-            self._is_free.clear()
-            await self._is_free.wait()
+        while self._running >= self._current_limit():
+            self._has_left.clear()
+            await self._has_left.wait()
         self._running += 1
 
     def leave(self) -> None:
         """Count an attempt that has ended."""
         self._running -= 1
-        self._is_free.set()
+        self._has_left.set()
+
+    def _current_limit(self) -> int:
+        return self._limit if self._pace.is_known and not self._pace.is_slow else self._cautious_limit
