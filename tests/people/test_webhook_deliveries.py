@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp.test_utils import TestServer
+from aiohttp.test_utils import TestServer, unused_port
 from standardwebhooks import WebhookVerificationError
 
 from coaching_service import features, runtime
@@ -23,9 +27,9 @@ from coaching_service.core.outbound.client import OutboundClient, Relaxations
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
-from tests.support.client import CoachClient
+from tests.support.client import MONDAY, CoachClient
 from tests.support.service_process import until
-from tests.support.training import client_path
+from tests.support.training import block_with, client_path, log, task
 from tests.support.webhooks import Message, Receiver, receiving
 
 Json = dict[str, Any]
@@ -399,3 +403,41 @@ async def test_logs_have_neither_addresses_nor_secrets(
         assert "Zanzibar" not in text
         assert "Secretname" not in text
         assert webhook["secret"].removeprefix("whsec_") not in text
+
+
+GUIDE = Path(__file__).parents[2] / "docs" / "tasks" / "react-to-a-finished-workout.md"
+
+
+async def test_program_of_the_guide_reacts_to_a_finished_workout(coach: CoachClient, tmp_path: Path) -> None:
+    program, port = tmp_path / "receiver.py", unused_port()
+    program.write_text(GUIDE.read_text("utf-8").partition("```python\n")[2].partition("```")[0])
+    body = {"url": f"http://127.0.0.1:{port}/", "types": ["workout.completed"]}
+    webhook = (await coach.post("/coach/webhooks", body)).ok(201)
+    settings = {
+        "BASE": coach.address("/").rstrip("/"),
+        "KEY": str(coach.key),
+        "SECRET": webhook["secret"],
+        "PORT": str(port),
+        "DATABASE": str(tmp_path / "receiver.db"),
+    }
+    output = tmp_path / "output"
+    receiver = start(program, settings, output)
+    try:
+        ana = await coach.create_customer("Ana")
+        block = await block_with(coach, ana, task("Walk"), name="Legs", date=MONDAY)
+        (await log(coach, block, block["items"][0])).ok()
+        expected = f"Ana has completed Legs of {MONDAY}\n"
+        await until(lambda: expected in output.read_text(), "the program reacts", 60)
+        [delivery] = await settled(coach, webhook, "succeeded")
+        (await coach.post(f"/coach/webhooks/{webhook['_id']}/deliveries/{delivery['_id']}/redeliver")).ok()
+        await until(lambda: output.read_text().count("204") == 2, "the message has arrived twice", 60)
+        assert output.read_text().count(expected) == 1
+    finally:
+        receiver.kill()
+        receiver.wait()
+
+
+def start(program: Path, settings: dict[str, str], output: Path) -> subprocess.Popen[bytes]:
+    """Start a Python program whose output goes to a file."""
+    with output.open("w") as file:
+        return subprocess.Popen([sys.executable, str(program)], env=os.environ | settings, stdout=file, stderr=file)
