@@ -135,6 +135,7 @@ _TRAINING = {
     "isRest": "Whether it is a rest day.",
     "isCompleted": "Whether it has been completed.",
     "comment": "A comment on what was done.",
+    "pain": "Pain that the client felt. A new text also becomes a health note.",
     "durationMinutes": "How long the session took, in minutes.",
     "sessionRpe": "How hard the session was (rate of perceived exertion, 0 to 10).",
     "exerciseName": "The name of the exercise.",

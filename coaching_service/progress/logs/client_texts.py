@@ -1,7 +1,8 @@
 """A client's own words in a log: only the client changes them.
 
-Which texts of a log the client wrote is stored with it as `clientTexts`: `comment`, and the text answers of a form by
-the identifier of their question. A session in which a coach impersonates the client does not count as the client.
+Which texts of a log the client wrote is stored with it as `clientTexts`: `comment`, `pain`, and the text answers of a
+form by the identifier of their question. A session in which a coach impersonates the client does not count as the
+client.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.models import BlockLog, FormAnswer, ItemLog, LoggedBlock, WorkItem
 
-COMMENT = "comment"
+COMMENT, PAIN = "comment", "pain"
+_DESCRIPTIONS = {COMMENT: "comment", PAIN: "description of pain"}
 _Text = str | float | list[str] | None
 _Texts = Mapping[str, _Text]
 
@@ -24,11 +26,11 @@ def keep_item_texts(caller: Principal, item: WorkItem, log: ItemLog) -> ItemLog:
 
     What a coach's log leaves out, or has null for, is preserved. Raises Conflict if a coach's log has a different text.
     """
-    stored = _texts_of(item, item["comment"], item["answers"] if item["type"] == "FORM" else ())
-    sent = _texts_of(item, log["comment"], log.get("answers", ()))
+    stored = _texts_of(item, item, item["answers"] if item["type"] == "FORM" else ())
+    sent = _texts_of(item, log, log.get("answers", ()))
     texts, client_texts = _merge(caller, stored, item.get("clientTexts", ()), sent)
-    comment = texts[COMMENT]
-    merged: ItemLog = {**log, "comment": None if comment is None else str(comment), "clientTexts": client_texts}
+    comment, pain = (None if texts[name] is None else str(texts[name]) for name in (COMMENT, PAIN))
+    merged: ItemLog = {**log, "comment": comment, "pain": pain, "clientTexts": client_texts}
     if "answers" in log:
         merged["answers"] = _merge_answers(log["answers"], texts, item)
     return merged
@@ -48,14 +50,14 @@ def mark_as_written_by_client(block: LoggedBlock) -> LoggedBlock:
     """Return a logged block with every text in its logs marked as the client's own words."""
     logs: list[ItemLog | None] = []
     for item, log in zip(block["plan"]["items"], block["logs"], strict=True):
-        texts = {} if log is None else _texts_of(cast("WorkItem", item), log["comment"], log.get("answers", ()))
+        texts = {} if log is None else _texts_of(cast("WorkItem", item), log, log.get("answers", ()))
         logs.append(log and {**log, "clientTexts": [name for name, text in texts.items() if text]})
     return {**block, "logs": logs, "clientTexts": [COMMENT] if block["comment"] else []}
 
 
-def _texts_of(item: WorkItem, comment: str | None, answers: Sequence[FormAnswer]) -> _Texts:
-    """The texts of a log by name; null for those that are not given."""
-    texts: dict[str, _Text] = {COMMENT: comment}
+def _texts_of(item: WorkItem, log: WorkItem | ItemLog, answers: Sequence[FormAnswer]) -> _Texts:
+    """The texts of a log, or of an item that was logged, by name; null for those that are not given."""
+    texts: dict[str, _Text] = {COMMENT: log["comment"], PAIN: log.get("pain")}
     if item["type"] == "FORM":
         values = {answer["questionId"]: answer["value"] for answer in answers}
         text_ids = [question["_id"] for question in item["form"]["questions"] if question["type"] == "text"]
@@ -71,7 +73,7 @@ def _merge(caller: Principal, stored: _Texts, client_texts: Collection[str], sen
     protected = [name for name in stored if name in client_texts]
     for name in protected:
         if sent[name] and sent[name] != stored[name]:
-            what = "comment" if name == COMMENT else "answer to a question"
+            what = _DESCRIPTIONS.get(name, "answer to a question")
             message = f"The client wrote this {what}: only the client can change it; leave it out to keep it"
             raise Conflict(message, code="CLIENT_TEXT")
     return {**sent, **{name: stored[name] for name in protected}}, protected

@@ -29,8 +29,9 @@ async def log_workout_item(
     """Log an item.
 
     Replaces the previous log; `isCompleted: false` marks the item as not completed. Metric values, the form response,
-    personal records and the activity feed are updated in the same transaction. Texts that the client wrote (`comment`
-    and text answers) stay as they are if they are left out or null; other texts are 409 `CLIENT_TEXT`.
+    personal records and the activity feed are updated in the same transaction, and a new text in `pain` becomes a
+    health note. Texts that the client wrote (`comment`, `pain` and text answers) stay as they are if they are left out
+    or null; other texts are 409 `CLIENT_TEXT`.
     """
     return await service.log_item(ctx, customer_id, wblock_id, witem_id, body)
 

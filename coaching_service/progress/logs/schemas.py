@@ -69,11 +69,15 @@ class CustomerSets(ListOf):
         return numbered
 
 
+PAIN_LENGTH = 5_000
+
+
 class TaskItemLog(Input):
     """The log of a task: whether it was completed."""
 
     isCompleted = Boolean(load_default=True, metadata={"description": "false marks the item as not completed."})
     comment = Text(max_length=TEXT_LENGTH, allow_blank=True, allow_none=True, load_default=None)
+    pain = Text(max_length=PAIN_LENGTH, allow_blank=True, allow_none=True, load_default=None)
     version = Version()
 
 

@@ -21,6 +21,7 @@ from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.logs import client_texts
 from coaching_service.progress.logs.events import ItemLogged
 from coaching_service.progress.metrics import service as metrics
+from coaching_service.progress.notes import service as notes
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts import item_service
 from coaching_service.training.workouts import service as workouts
@@ -54,7 +55,8 @@ async def log_item(
 ) -> WorkItem:
     """Replace the log of an item and return the item; `isCompleted: false` marks it as not completed.
 
-    Metric values, the form response, personal records and the activity feed are updated in the same transaction. Texts
+    Metric values, the form response, personal records and the activity feed are updated in the same transaction. A new
+    text in `pain` also becomes a health note. Texts
     that the client wrote stay as they are in a coach's log. Raises InvalidFields if the log does not match the type of
     the item, NotFound if the client, block or item does not exist or is hidden from the caller, Forbidden if the client
     is outside the caller's scope, Conflict if the block has changed since the log's `version`, or a coach's log has
@@ -84,6 +86,8 @@ async def _log_item(
     )
     item = await item_service.present_item(ctx, block, item_id)
     await _update_item_activity(ctx, customer_id, block, item, was_completed=previous["isCompleted"])
+    if item["pain"] and item["pain"] != previous.get("pain"):
+        await notes.create_health_note(ctx, customer_id, item["pain"])
     if workouts.is_completed(block) or not item["isCompleted"]:
         await _update_block_activity(ctx, customer_id, block)
     await ctx.publish(ItemLogged(customer_id))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
@@ -35,12 +36,22 @@ async def create(ctx: Context, customer_id: ObjectId, new: NewNote) -> Note:
     Raises InvalidFields if no text is left of its content once it is sanitised, and what `list_notes` raises.
     """
     await customers.get_visible(ctx, customer_id)
+    return await _insert(ctx, customer_id, {**new, "content": sanitise(new["content"])})
+
+
+async def _insert(ctx: Context, customer_id: ObjectId, new: NewNote) -> Note:
     author: NoteAuthor = {"_id": ctx.caller.id, "name": ctx.caller.name}
-    note = await store.insert(ctx, customer_id, author, {**new, "content": sanitise(new["content"])})
+    note = await store.insert(ctx, customer_id, author, new)
     if note["isHealth"]:
         await derived_figures.mark_due(ctx, [customer_id])
     await activity.record_event(ctx, "note_added", customer_id, note["_id"], **_feed_data(note))
     return note
+
+
+async def create_health_note(ctx: Context, customer_id: ObjectId, text: str) -> None:
+    """Add a health note with plain text, by the caller, in the transaction of the log that the text is from."""
+    content = escape(text).replace("\n", "<br>")
+    await _insert(ctx, customer_id, {"content": content, "isPinned": False, "isHealth": True})
 
 
 @transactional

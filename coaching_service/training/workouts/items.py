@@ -47,7 +47,7 @@ LOGGED_FIELDS: Mapping[str, Mapping[str, list[Any]]] = {
 }
 
 # The fields of an item, of whatever type, that a log sets: an item of which all are empty has nothing done.
-RECORDED_FIELDS = ("isCompleted", "comment", "customerSets", "answers", "values")
+RECORDED_FIELDS = ("isCompleted", "comment", "pain", "customerSets", "answers", "values")
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,7 @@ def create_item(details: ItemInput | WorkItem) -> WorkItem:
         "isCompleted": False,
         "completedAt": None,
         "comment": None,
+        "pain": None,
         **{name: details.get(name) for name in PLANNED_FIELDS[item_type]},
         **_empty_log(item_type),
         "createdAt": at,
@@ -86,6 +87,7 @@ def log_item(item: WorkItem, log: ItemLog) -> WorkItem:
         "isCompleted": log["isCompleted"],
         "completedAt": (item["completedAt"] or at) if log["isCompleted"] else None,
         "comment": log["comment"],
+        "pain": log.get("pain"),
         "clientTexts": log.get("clientTexts", []),
         "updatedAt": at,
     }
@@ -147,7 +149,7 @@ def present_items(items: Sequence[WorkItem], version: int, references: Reference
 
 def present_item(item: WorkItem, order: int, version: int, references: References, load_unit: str) -> WorkItem:
     """Return an item as it is read: with `order`, the block's `version`, names of what it refers to, and variables."""
-    fields = {**item, "order": order, "version": version}
+    fields = {"pain": None, **item, "order": order, "version": version}
     for name in (*DERIVED_FIELDS, "clientTexts"):
         fields.pop(name, None)
     if item["type"] == "EXERCISE":

@@ -87,6 +87,7 @@ class ItemBase(TypedDict):
     isCompleted: bool
     completedAt: datetime | None
     comment: str | None
+    pain: NotRequired[str | None]
     createdAt: datetime
     updatedAt: datetime
     exerciseIds: NotRequired[list[ObjectId]]
@@ -198,6 +199,7 @@ class ItemLog(TypedDict):
 
     isCompleted: bool
     comment: str | None
+    pain: NotRequired[str | None]
     customerSets: NotRequired[list[CustomerSet]]
     answers: NotRequired[list[FormAnswer]]
     values: NotRequired[list[MetricValue]]

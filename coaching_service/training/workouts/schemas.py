@@ -127,6 +127,7 @@ class _Item(Output):
     isCompleted = fields.Boolean()
     completedAt = DateTime(allow_none=True)
     comment = fields.String(allow_none=True)
+    pain = fields.String(allow_none=True)
     createdAt = DateTime()
     updatedAt = DateTime()
     version = fields.Integer(metadata={"description": "The block's version."})

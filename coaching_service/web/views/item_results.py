@@ -29,6 +29,7 @@ class ItemResults(TypedDict):
 
     completedAt: datetime | None
     comment: str | None
+    pain: str | None
     sets: list[SetResult]
     answers: list[tuple[str, str]]
 
@@ -40,6 +41,7 @@ def describe_results(item: WorkItem, unit: str) -> ItemResults | None:
     return {
         "completedAt": item["completedAt"],
         "comment": item["comment"],
+        "pain": item.get("pain"),
         "sets": list(_sets(item, unit)),
         "answers": list(_answers(item)),
     }

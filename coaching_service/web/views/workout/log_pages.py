@@ -151,7 +151,7 @@ def _declare_log_form(owner_pages: WorkoutOwnerPages, page: Handler, name: str, 
 
 def _log_request(form: Mapping[str, Any]) -> Document:
     """A submitted form as the log request of the REST interface, without its empty rows."""
-    request: Document = {name: form[name] for name in ("isCompleted", "comment", "version") if name in form}
+    request: Document = {name: form[name] for name in ("isCompleted", "comment", "pain", "version") if name in form}
     if "customerSets" in form:
         request["customerSets"] = [_set_request(row) for row in form["customerSets"] if _has_value(row)]
     if "values" in form:
