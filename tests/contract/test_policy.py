@@ -51,6 +51,8 @@ def describe_index(collection: str, index: Index) -> str:
         options += [" ".join(f"partial {field} {operator} {value}".split()) for operator, value in conditions]
     if index.expire_after is not None:
         options.append(f"ttl {index.expire_after}")
+    if index.ignore_case:
+        options.append("ignore case")
     return ", ".join([f"{collection}: {' '.join(index.fields)}", *options])
 
 
@@ -84,7 +86,7 @@ def test_every_collection_has_the_indexes_of_the_policy() -> None:
 
 @pytest.mark.parametrize("collection", sorted(declared_collections()))
 async def test_the_database_has_the_declared_indexes(coach: CoachClient, collection: str) -> None:
-    """Fields, uniqueness, partial filter and expiry as they are in the database, not only the name."""
+    """Fields, uniqueness, partial filter, expiry and case as they are in the database, not only the name."""
     stored = await coach.ctx.db[collection].index_information()
     actual = [
         describe_index(
@@ -94,6 +96,7 @@ async def test_the_database_has_the_declared_indexes(coach: CoachClient, collect
                 unique=details.get("unique", False),
                 expire_after=details.get("expireAfterSeconds"),
                 partial_filter=tuple(dict(details.get("partialFilterExpression", {})).items()),
+                ignore_case="collation" in details,
             ),
         )
         for name, details in stored.items()

@@ -109,3 +109,47 @@ async def test_letters_with_strokes_and_ligatures_are_folded(coach: CoachClient)
     assert await coach.names() == ["Æneas", "Đorđe", "Łukasz", "Øystein", "Zoe"]
     for sought, names in [("lukasz", "Łukasz"), ("oystein", "Øystein"), ("dorde", "Đorđe"), ("aeneas", "Æneas")]:
         assert await coach.names(contains=sought) == [names]
+
+
+async def test_email_finds_the_whole_address_without_regard_to_case(coach: CoachClient) -> None:
+    for name, email in [("Ana", "Jose.Ana@Example.com"), ("Eva", "jose.ana@example.com"), ("Zoe", "ana@example.com")]:
+        await coach.create_customer(name, email=email, sendInvitation=False)
+    await coach.create_customer("Accent", email="josé.ana@example.com", sendInvitation=False)
+    await coach.create_customer("Nobody")
+
+    assert await coach.names(email="JOSE.ANA@example.COM") == ["Ana", "Eva"]
+    assert await coach.names(email=" ana@example.com ") == ["Zoe"]
+    assert await coach.names(email="JOSÉ.ana@example.com") == ["Accent"]
+    for other in ("na@example.com", "ana@example", "", "\x00", ".*", "$gt"):
+        assert await coach.names(email=other) == []
+
+
+async def test_email_combines_with_the_other_filters_and_pages(coach: CoachClient) -> None:
+    for number in range(3):
+        await coach.create_customer(f"Client {number}", email="a@example.com", groups=["G"], sendInvitation=False)
+    archived = await coach.create_customer("Client 3", email="a@example.com", sendInvitation=False)
+    (await coach.put("/coach/customers/archive", {"id": archived["_id"]})).ok()
+
+    page = await coach.customers(email="A@example.com", pageSize=2, pageNum=2)
+    assert ([each["name"] for each in page["docs"]], page["totalDocs"]) == (["Client 2"], 3)
+    assert await coach.names(email="a@example.com", contains="1") == ["Client 1"]
+    assert await coach.names(email="a@example.com", groups="H") == []
+    assert await coach.names(email="a@example.com", archived="true") == ["Client 3"]
+    assert await coach.names(email="a@example.com", assignedTo="none", contains="\x00") == []
+
+
+async def test_email_reads_only_the_clients_who_have_it(coach: CoachClient, other_company: CoachClient) -> None:
+    for company in (coach, other_company):
+        for number in range(60):
+            await company.create_customer(f"C {number}", email=f"client{number}@example.com", sendInvitation=False)
+    db = coach.ctx.db
+    await db.command("profile", 0)
+    await db["system.profile"].drop()
+    await db.command("profile", 2)
+    assert await coach.names(email="CLIENT7@example.com") == ["C 7"]
+    await db.command("profile", 0)
+    entries = (
+        await db["system.profile"].find({"ns": f"{db.name}.customers", "planSummary": {"$exists": True}}).to_list(None)
+    )
+    assert entries
+    assert all("COLLSCAN" not in entry["planSummary"] and entry["keysExamined"] <= 3 for entry in entries)

@@ -9,7 +9,7 @@ from typing import Any, Generic, Literal, TypeVar, cast
 
 from pymongo import ASCENDING, DESCENDING
 
-from coaching_service.core.database.connection import Index
+from coaching_service.core.database.connection import IGNORE_CASE, Index
 from coaching_service.core.database.context import Collection, Context, Services
 from coaching_service.core.database.portable import NotExported, Portable
 from coaching_service.core.database.recording import History
@@ -127,8 +127,12 @@ class ReadableCollection(Generic[D]):
         fields: Sequence[str] | None = None,
         hint: str | None = None,
         ownership: Ownership = "all",
+        ignore_case: bool = False,
     ) -> list[D]:
-        """Return the documents that match `where`, in the order of `sort`; with `fields`, only those and `_id`."""
+        """Return the documents that match `where`, in the order of `sort`; with `fields`, only those and `_id`.
+
+        `ignore_case`: texts are compared without regard to case.
+        """
         cursor = self._in(ctx).find(
             self.read_filter(ctx, where, ownership),
             self.projection(fields),
@@ -140,6 +144,8 @@ class ReadableCollection(Generic[D]):
             cursor = cursor.sort(order_by(sort))
         if hint:
             cursor = cursor.hint(hint)
+        if ignore_case:
+            cursor = cursor.collation(IGNORE_CASE)
         return cast("list[D]", await cursor.to_list(None))
 
     async def stream(

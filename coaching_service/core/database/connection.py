@@ -12,6 +12,7 @@ import structlog
 from bson import CodecOptions
 from motor.motor_asyncio import AsyncIOMotorClient
 from pymongo import IndexModel
+from pymongo.collation import Collation
 from pymongo.errors import (
     BulkWriteError,
     ConnectionFailure,
@@ -35,6 +36,8 @@ UNAUTHORIZED = (13, 18)  # Unauthorized, AuthenticationFailed
 # The server is not, or no longer, a primary with a majority: among them InterruptedDueToReplStateChange (11602),
 # NotWritablePrimary (10107), PrimarySteppedDown (189), WriteConcernFailed (64) and MaxTimeMSExpired (50).
 _UNAVAILABLE = (50, 64, 91, 100, 189, 262, 10058, 10107, 11600, 11602, 13435, 13436)
+# Compares letters and their accents, not case.
+IGNORE_CASE = Collation("en", strength=2)
 log = structlog.get_logger("coaching_service.database")
 
 
@@ -43,12 +46,14 @@ class Index:
     """One index of a collection, by field names; a leading `-` sorts descending.
 
     `expire_after` (seconds) makes MongoDB remove documents that long after the date in the first field.
+    `ignore_case`: texts are compared without regard to case, by queries that say so too.
     """
 
     fields: tuple[str, ...]
     unique: bool = False
     expire_after: int | None = None
     partial_filter: tuple[tuple[str, Any], ...] = ()
+    ignore_case: bool = False
 
     @property
     def name(self) -> str:
@@ -65,6 +70,8 @@ class Index:
             options["expireAfterSeconds"] = self.expire_after
         if self.partial_filter:
             options["partialFilterExpression"] = dict(self.partial_filter)
+        if self.ignore_case:
+            options["collation"] = IGNORE_CASE
         return IndexModel(keys, **options)
 
 

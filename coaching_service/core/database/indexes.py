@@ -59,9 +59,10 @@ async def _ensure_indexes_of(collection: Collection, indexes: Iterable[Index]) -
             await collection.drop_index(name)
 
 
-def _options(definition: Mapping[str, Any]) -> tuple[bool, dict[str, Any]]:
+def _options(definition: Mapping[str, Any]) -> tuple[bool, bool, dict[str, Any]]:
     """The options that make two indexes on the same fields different."""
-    return bool(definition.get("unique")), dict(definition.get("partialFilterExpression") or {})
+    partial = dict(definition.get("partialFilterExpression") or {})
+    return bool(definition.get("unique")), "collation" in definition, partial
 
 
 async def _change_expiry(collection: Collection, index: Index) -> None:

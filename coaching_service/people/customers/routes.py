@@ -44,6 +44,7 @@ async def list_customers(ctx: Context, query: dict[str, Any]) -> Page[models.Cus
         contains=query.get("contains", ""),
         groups=query.get("groups"),
         trainers=parse_trainers(query.get("assignedTo")),
+        email=query.get("email"),
     )
 
 

@@ -47,6 +47,7 @@ class CustomerQuery(PageQuery):
     assignedTo = fields.List(
         fields.String(), metadata={"description": "Repeatable; any of the trainers; `none`: clients without a trainer."}
     )
+    email = fields.String(metadata={"description": "The whole e-mail address, without regard to case."})
 
 
 class CustomerDetails(Input):

@@ -51,16 +51,22 @@ async def list_customers(
     contains: str = "",
     groups: list[str] | None = None,
     trainers: list[ObjectId | None] | None = None,
+    email: str | None = None,
 ) -> Page[CustomerProfile]:
     """Return one page of the clients in the coach's scope, by name.
 
     `contains` is part of a name, surname or e-mail address; clients in any of `groups`, of any of `trainers` (None
-    among them: clients without a trainer) match.
+    among them: clients without a trainer) match. `email` is a whole address, without regard to case.
     """
     where, unfiltered = build_list_filter(ctx, archived, groups, trainers)
-    customers, total = await store.find_page(
-        ctx, where, contains=contains.strip(), skip=skip_of(page, size), limit=size, unfiltered=unfiltered
-    )
+    skip, contains = skip_of(page, size), contains.strip()
+    if email is not None:
+        where["_id"] = {"$in": await store.find_ids_by_email(ctx, email.strip())}
+        customers, total = await store.find_selected_page(ctx, where, contains=contains, skip=skip, limit=size)
+    else:
+        customers, total = await store.find_page(
+            ctx, where, contains=contains, skip=skip, limit=size, unfiltered=unfiltered
+        )
     return page_document([to_response(ctx, customer) for customer in customers], total, page, size)
 
 

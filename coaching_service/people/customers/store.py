@@ -17,7 +17,7 @@ from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import Date, Email, Text, Timezone
 from coaching_service.people.customers import counters
 from coaching_service.people.customers.models import Attention, Customer, GroupCount, NewCustomerDocument, ProfilePhoto
-from coaching_service.people.customers.search import search_fields, search_page
+from coaching_service.people.customers.search import search_fields, search_page, substring_filter
 
 ARCHIVED = "customerRoleData.isArchived"
 GROUPS = "customerRoleData.groups"
@@ -63,6 +63,7 @@ customers = Documents[Customer](
             Index((ARCHIVED, field, *BY_ATTENTION), partial_filter=_NEEDS_ATTENTION)
             for field in (TRAINER, REASON, GROUPS)
         ),
+        Index(("email",), partial_filter=(("email", {"$gt": ""}),), ignore_case=True),
     ),
     private=(
         "sortName",
@@ -125,6 +126,7 @@ BY_ID = customers.indexes[5].name
 BY_RATE = {days: customers.indexes[6 + number].name for number, days in enumerate(RATE_DAYS)}
 _BY_SCORE = customers.indexes[9].name
 _BY_SCORE_OF = {field: customers.indexes[10 + number].name for number, field in enumerate((TRAINER, REASON, GROUPS))}
+_BY_EMAIL = customers.indexes[13].name
 
 
 # --- one client ------------------------------------------------------------------------------------------------------
@@ -209,6 +211,33 @@ async def find_page(
         ctx, customers.find(ctx, where, sort=ORDER, skip=skip, limit=limit, hint=hint), total
     )
     return docs, count
+
+
+async def find_selected_page(
+    ctx: Context, where: Filter, *, contains: str, skip: int, limit: int
+) -> tuple[list[Customer], int]:
+    """Return one page of the clients of `where`, which names a few of them by `_id`, in list order, and how many.
+
+    `contains` is part of a name, surname or e-mail address; empty: any.
+    """
+    if (containing := substring_filter(contains)) is None:
+        return [], 0
+    where = where | containing if contains else where
+    docs, total = await gather_reads(
+        ctx,
+        customers.find(ctx, where, sort=ORDER, skip=skip, limit=limit, hint=BY_ID),
+        customers.count(ctx, where, hint=BY_ID),
+    )
+    return docs, total
+
+
+async def find_ids_by_email(ctx: Context, email: str) -> list[ObjectId]:
+    """Return the identifiers of the clients with an e-mail address, without regard to case."""
+    if not email:
+        return []
+    clients = await customers.find(ctx, {"email": email}, fields=("email",), hint=_BY_EMAIL, ignore_case=True)
+    # The order of the index also ignores other differences, such as those of width.
+    return [each["_id"] for each in clients if (each["email"] or "").casefold() == email.casefold()]
 
 
 async def count_groups(ctx: Context, where: Filter) -> list[GroupCount]:
