@@ -7,12 +7,21 @@ import os
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 import click
 import uvloop
 from marshmallow import ValidationError, fields
 from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
 from coaching_service import demo, features, logs, runtime, seeding
@@ -30,6 +39,7 @@ from coaching_service.core.http.routes import routes_of
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.core.validation import Email, Text, Timezone
 from coaching_service.demo.company import EMAIL
+from coaching_service.integrations import commands
 from coaching_service.library.exercises import shared
 from coaching_service.lifecycle.orphans import service as orphans
 from coaching_service.people.api_keys import service as api_keys
@@ -151,6 +161,14 @@ async def _find_coach(services: Services, email: str) -> Principal:
     return coach
 
 
+async def _as_owner(services: Services, email: str) -> Context:
+    """A context of the owner who signs in with `email`. Raises ClickException if there is none."""
+    coach = await _find_coach(services, email)
+    if coach.role != "OWNER":
+        raise click.ClickException(f"{email} is not the owner of a company")
+    return Context(services, operation="importCompany").acting_as(coach)
+
+
 @main.command()
 @click.option("--host", help="Address to listen on [127.0.0.1].")
 @click.option("--port", type=click.IntRange(0, 65_535), help="Port to listen on; 0 takes a free one [8080].")
@@ -253,6 +271,60 @@ def create_key(email: str, name: str, data: Path | None) -> None:
     async def work(services: Services) -> None:
         key = await api_keys.create(Context(services).acting_as(await _find_coach(services, email)), name)
         click.echo(key["key"])
+
+    _with_services(_settings(data), work)
+
+
+@main.command("export")
+@click.option("--email", required=True, help="Sign-in address of the owner of the company.")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@_data
+def export_company(email: str, file: Path, data: Path | None) -> None:
+    """Write everything of a company to FILE, a ZIP archive: account, libraries and all clients with their files.
+
+    `docs/export-format.md` describes it; `import` reads it.
+    """
+
+    async def work(services: Services) -> None:
+        ctx = await _as_owner(services, email)
+        with Progress(TextColumn("Exporting"), DownloadColumn(), TimeElapsedColumn(), console=_console) as bar:
+            task = bar.add_task("")
+            size = await commands.export_company(ctx, file, lambda done: bar.update(task, completed=done))
+        click.echo(f"{file}: {size} bytes")
+
+    _with_services(_settings(data), work)
+
+
+@main.command("import")
+@click.option("--email", required=True, help="Sign-in address of the owner of the company.")
+@click.option("--dry-run", is_flag=True, help="Only check the file, and list its problems.")
+@click.argument("file", type=click.File("rb"))
+@_data
+def import_file(email: str, dry_run: bool, file: IO[bytes], data: Path | None) -> None:
+    """Import FILE into a company: an export, or a CSV file of clients. Nothing is mailed, and it cannot be undone.
+
+    If it is interrupted, the running service continues, or the next import.
+    """
+
+    async def work(services: Services) -> None:
+        ctx = await _as_owner(services, email)
+        columns = (TextColumn("Importing"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=_console) as bar:
+            task = bar.add_task("", total=None)
+            job = await commands.import_file(
+                ctx,
+                file,
+                Path(file.name).name,
+                dry_run=dry_run,
+                on_progress=lambda done, total: bar.update(task, completed=done, total=total or None),
+            )
+        for error in job["errors"]:
+            click.echo(" ".join(filter(None, (f"{error['entry']}:", error["field"], error["message"]))), err=True)
+        if job["status"] == "failed" or job["result"] is None:
+            raise click.ClickException("The file cannot be imported")
+        counts = ", ".join(f"{count} {name}" for name, count in job["result"]["imported"].items())
+        verb = "Would import" if dry_run else "Imported"
+        click.echo(f"{verb}: {counts or 'nothing'}; left out: {job['result']['failed']}")
 
     _with_services(_settings(data), work)
 

@@ -27,6 +27,7 @@ from coaching_service.core.errors import (
     Unauthorized,
     Unavailable,
 )
+from coaching_service.core.http.downloads import Download, read_with_limit, send_download
 from coaching_service.core.http.handlers import HandlerDependencies
 from coaching_service.core.http.interruption import interrupting
 from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID
@@ -253,6 +254,9 @@ class WebApplication:
             result = await page.handler(page_request.ctx, **page_request.arguments())
         if isinstance(result, web.StreamResponse):
             return result
+        if isinstance(result, Download):
+            download = read_with_limit(result, self.dependencies.download_semaphore)
+            return await send_download(page_request.request, download, {"X-Request-Id": page_request.ctx.request_id})
         if isinstance(result, Redirect):
             return redirect_response(browser_session, result)
         if form_state is not None and "version" in result:

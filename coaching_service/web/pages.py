@@ -90,9 +90,9 @@ class StreamedTask:
 class Page:
     """One page (GET) or one form (POST).
 
-    A page handler returns the variables of its `template`, or a Redirect. A form handler returns a Redirect, Render or
-    StreamedTask; a form that is rejected renders its page (`on`) again with the submitted values and the errors. A page
-    whose variables contain `version` also shows the stored values when another change was saved in the meantime.
+    A page handler returns the variables of its `template`, a Redirect or a Download. A form handler returns a Redirect,
+    Render or StreamedTask; a form that is rejected renders its page (`on`) again with the submitted values and errors.
+    A page whose variables contain `version` also shows the stored values when another change was saved meanwhile.
 
     `query` and `form` are schema instances; an invalid query is treated as an empty one. A form with a file is a
     multipart body as in routes: its handler also receives `file`, which is stored if the handler succeeds.

@@ -17,7 +17,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.http.uploads import Upload, attach_file, read_upload, store_upload
-from coaching_service.core.media import GIF, PDF, UploadLimits
+from coaching_service.core.media import GIF, PDF, ZIP, UploadLimits
 from coaching_service.core.video import MP4
 from coaching_service.web.browser_sessions import CSRF_FIELD
 from coaching_service.web.form_idempotency import SUBMISSION_FIELD
@@ -43,6 +43,8 @@ def file_messages(multipart: MultipartBody | None) -> dict[str, str]:
     """Return the messages by error code of a form's file field."""
     if multipart is None:
         return {}
+    if ZIP in multipart.content_types:
+        return {"UNSUPPORTED_FILE_TYPE": "must be an export of a company (ZIP), or a CSV file"}
     kinds = ["a PDF"] if PDF in multipart.content_types else []
     kinds += ["an MP4 or WebM video"] if MP4 in multipart.content_types else []
     picture = "a JPEG, PNG, WebP or GIF picture" if GIF in multipart.content_types else "a JPEG, PNG or WebP picture"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -293,3 +294,30 @@ def test_data_folder_that_is_a_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     result = type_in("seed", DATA_DIR=str(tmp_path / "file"))
     assert result.refused("cannot be used (File exists): choose another with --data")
+
+
+async def test_export_and_import_of_a_company(operator: Operator, tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        email = f"{name}-transfer@example.com"
+        words = ("create-company", name, "--name", "Olga", "--email", email, "--password", PASSWORD)
+        (await operator.types(*words)).ok()
+    sheet, archive = tmp_path / "clients.csv", tmp_path / "company.zip"
+    sheet.write_text("name,email\nAna,ana@example.com\nBo,no address\n")
+    source, target = ("--email", "first-transfer@example.com"), ("--email", "second-transfer@example.com")
+
+    checked = await operator.types("import", *source, "--dry-run", str(sheet))
+    assert checked.ok() == "Would import: 1 customers; left out: 1\n"
+    assert "line 3: email must be an e-mail address" in checked.err
+    assert (await operator.types("import", *source, str(sheet))).ok() == "Imported: 1 customers; left out: 1\n"
+    assert (await operator.types("export", *source, str(archive))).ok().endswith("bytes\n")
+    assert archive.stat().st_mode & 0o777 == 0o600
+    assert (await operator.types("import", *target, str(archive))).ok() == "Imported: 1 customers; left out: 0\n"
+    sheet.write_bytes(b"\x00\x01")
+    broken = await operator.types("import", *target, str(sheet))
+    assert (broken.exit_code, broken.out) == (1, "")
+    assert "Error: The file is neither an export of a company nor a CSV file" in broken.err
+
+
+async def test_only_an_owner_exports(operator: Operator, tmp_path: Path) -> None:
+    (await operator.types("export", "--email", "nobody@example.com", str(tmp_path / "x.zip"))).refused("No coach")
+    assert os.listdir(tmp_path) == []  # noqa: PTH208 - a Path would block

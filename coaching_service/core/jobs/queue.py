@@ -181,10 +181,13 @@ async def ensure_standing_jobs(services: Services, kinds: Collection[str]) -> No
         await _jobs.across_companies(services).update_one({"_id": stable_id("job", kind)}, stages, upsert=True)
 
 
-async def run_due(services: Services, steps: Steps, *, at: datetime | None = None) -> int:
-    """Run one step of every job that is due (at `at`, by default now) until none is, and return how many steps ran."""
+async def run_due(services: Services, steps: Steps, *, at: datetime | None = None, limit: int | None = None) -> int:
+    """Run one step of every job that is due (at `at`, by default now) until none is, and return how many steps ran.
+
+    At most `limit` steps, if given.
+    """
     count = 0
-    while (job := await _claim(services, steps, at)) is not None:
+    while count != limit and (job := await _claim(services, steps, at)) is not None:
         await _run_step(services, steps[job["kind"]], job)
         count += 1
     return count

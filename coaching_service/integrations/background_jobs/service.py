@@ -33,6 +33,13 @@ async def read(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:
     return job
 
 
+async def read_with_work(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:
+    """Return a job of the company with what its steps need. Raises NotFound."""
+    if (job := await store.find_with_work(ctx, job_id)) is None:
+        raise NotFound("job")
+    return job
+
+
 async def list_latest(ctx: Context, kind: JobKind, limit: int) -> list[StoredCompanyJob]:
     """Return the latest jobs of a kind with what their steps need, newest first."""
     return await store.find_latest(ctx, kind, limit)

@@ -6,12 +6,14 @@ import asyncio
 import hashlib
 import io
 import zipfile
+import zlib
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, NotRequired, TypedDict
 
 from coaching_service.core.http.responses import to_json
 
 _CHUNK_SIZE = 256 * 1024
+_MAX_RATIO = 50
 
 
 class ManifestEntry(TypedDict):
@@ -44,6 +46,31 @@ class _Buffer(io.RawIOBase):
         return content
 
 
+class _BoundedDeflate:
+    """Deflates at most to a fiftieth, so that no reader takes an archive of repetitive data for an attack.
+
+    What would become smaller is stored as it is, in blocks of the same stream.
+    """
+
+    def __init__(self) -> None:
+        self._deflate, self._store = (zlib.compressobj(level, zlib.DEFLATED, -zlib.MAX_WBITS) for level in (6, 0))
+        self._size = self._compressed_size = 0
+
+    def compress(self, data: bytes) -> bytes:
+        """Return the next part of the stream."""
+        is_too_small = self._size > _MAX_RATIO * self._compressed_size
+        compressor = self._store if is_too_small else self._deflate
+        # Nothing after a full flush refers to anything before it, so the parts may come from both.
+        part = compressor.compress(data) + compressor.flush(zlib.Z_FULL_FLUSH)
+        self._size += len(data)
+        self._compressed_size += len(part)
+        return part
+
+    def flush(self) -> bytes:
+        """Return the end of the stream."""
+        return self._deflate.flush()
+
+
 class Archive:
     """A ZIP archive being written, and the manifest of its entries."""
 
@@ -57,6 +84,8 @@ class Archive:
         digest, size = hashlib.sha256(), 0
         self._zip.compresslevel = 0 if compressed else None
         with self._zip.open(name, "w", force_zip64=True) as entry:
+            if not compressed:
+                vars(entry)["_compressor"] = _BoundedDeflate()  # zipfile has no other way to set it
 
             def write(chunk: bytes) -> None:
                 digest.update(chunk)

@@ -29,6 +29,7 @@ from coaching_service.web.views import (
     settings,
     sign_in,
     team,
+    transfer,
     webhooks,
 )
 
@@ -57,6 +58,7 @@ MODULES = (
     metric_sets,
     assistants,
     webhooks,
+    transfer,
     history,
     settings,
     my_account,

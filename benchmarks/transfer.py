@@ -1,0 +1,217 @@
+"""Export and import of a large company in bounded memory, with the importing process killed once.
+
+    .venv/bin/python -m benchmarks.transfer
+
+A company with 10,000 clients and 100,000 logged blocks is exported, imported into an empty company, and exported again.
+The service runs as it is served. Half-way through the import it is killed and started again. Targets: neither the export
+nor the import grows the process by more than 150 MB, and everything arrives once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Mapping
+from contextlib import ExitStack
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import click
+import uvloop
+
+from benchmarks.servers import Server, running
+from benchmarks.uploads import grown
+from coaching_service import runtime, seeding
+from coaching_service.core.auth.secrets import new_master_key
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.embedded import running_mongod
+from coaching_service.core.ids import ObjectId
+from coaching_service.library.exercises import service as exercises
+from coaching_service.library.exercises import shared
+from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.customers import service as customers
+from coaching_service.people.team import service as team
+from coaching_service.progress.logs import service as logs
+from coaching_service.settings import Settings
+
+BLOCKS_OF_CLIENT = 10
+TARGET = 150.0
+_BATCH = 5_000
+_SETS, _ITEMS = 3, 4
+
+
+async def prepare(settings: Settings, clients: int) -> tuple[str, str]:
+    """Create the company with its clients and blocks, and an empty one; returns their keys."""
+    async with runtime.open_services(settings) as services:
+        await runtime.make_indexes(services)
+        await shared.publish(services)
+        source, target = [await _company(services, name) for name in ("source", "target")]
+        await seeding.seed_clients(services, source, clients - 1)
+        await _add_blocks(source, clients)
+        keys = [await api_keys.create(ctx, "Bench") for ctx in (source, target)]
+        return keys[0]["key"], keys[1]["key"]
+
+
+async def _company(services: Services, name: str) -> Context:
+    owner = await team.create_company(Context(services), name, "Olga", f"{name}@example.com", "no hash")
+    return Context(services).acting_as(owner)
+
+
+async def _add_blocks(ctx: Context, clients: int) -> None:
+    """Log one block as a client does, and store copies of it for all clients."""
+    squat = (await exercises.list_shared_ids(ctx))[0]
+    client = await customers.create(ctx, {"name": "First"})
+    planned = [
+        {"type": "reps_load", "index": n, "load": 60, "minPlannedReps": 8, "maxPlannedReps": 10} for n in (1, 2, 3)
+    ]
+    plain = {"rest": 90, "rpe": None, "rir": None, "tempo": None, "isWarmup": False}
+    item = {"type": "EXERCISE", "exerciseId": squat, "exerciseSets": [{**each, **plain} for each in planned]}
+    done = {"exerciseId": None, "round": None, "reps": 8, "load": 60.0, "seconds": None, "meters": None}
+    sets = [{**done, "index": n, "rpe": 8, "rir": None, "isCompleted": True} for n in range(1, _SETS + 1)]
+    log: Any = {"isCompleted": True, "comment": "Felt good", "customerSets": sets}
+    block: Any = {
+        "plan": {"name": "Legs", "date": "2026-01-05", "isRest": False, "items": [item] * _ITEMS},
+        "logs": [log] * _ITEMS,
+        "loggedAt": datetime(2026, 1, 5, 18),  # noqa: DTZ001 - as it is stored
+        "durationMinutes": 50,
+        "sessionRpe": 7,
+        "comment": None,
+    }
+    await logs.add_logged_blocks(ctx, client["_id"], [block])
+    collection = ctx.db["workoutBlocks"]
+    stored = await collection.find_one({"companyId": ctx.company_id})
+    ids = [each["_id"] async for each in ctx.db["customers"].find({"companyId": ctx.company_id}, {"_id": 1})]
+    copies: list[dict[str, Any]] = []
+    for number in range(clients * BLOCKS_OF_CLIENT - 1):
+        copies.append(_copy(stored or {}, ids[number % len(ids)], number // len(ids)))
+        if len(copies) == _BATCH:
+            await collection.insert_many(copies, ordered=False)
+            copies = []
+    await collection.insert_many(copies, ordered=False)
+
+
+def _copy(block: Mapping[str, Any], client: ObjectId, week: int) -> dict[str, Any]:
+    items = [{**item, "_id": ObjectId()} for item in block["items"]]
+    day = str(date(2026, 1, 6) + timedelta(weeks=week))
+    return {**block, "_id": ObjectId(), "customerId": client, "date": day, "items": items}
+
+
+async def measured_export(server: Server, key: str, file: Path, name: str) -> float:
+    """Export, print the figures, and return the MB by which the process grew."""
+    figures: list[float] = []
+    size, headers = 0, {"X-API-Key": key}
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(3600)) as http:
+        await wait_until_ready(http, server)
+        async with grown(server.pid, figures):
+            began = time.monotonic()
+            async with http.get(f"{server.base_url}/coach/export", headers=headers) as response:
+                response.raise_for_status()
+                with file.open("wb") as output:
+                    async for piece in response.content.iter_any():
+                        size += output.write(piece)
+            took = time.monotonic() - began
+    print(f"{name}: {took:.1f} s, {size / 1e6:.1f} MB, resident {resident(server):.0f} MB, grew {figures[0]:.0f} MB")
+    return figures[0]
+
+
+async def wait_until_ready(http: aiohttp.ClientSession, server: Server) -> None:
+    """Wait until the service accepts requests."""
+    while True:
+        async with http.get(f"{server.base_url}/readyz") as response:
+            if response.status == 200:
+                return
+        await asyncio.sleep(0.2)
+
+
+def resident(server: Server) -> float:
+    """The resident memory of the process, in MB."""
+    lines = Path(f"/proc/{server.pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1000
+
+
+async def upload(server: Server, key: str, file: Path) -> str:
+    """Begin the import of a file; returns the job."""
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(3600)) as http:
+        with file.open("rb") as content:
+            form = aiohttp.FormData()
+            form.add_field("file", content, filename="export.zip")
+            headers = {"X-API-Key": key}
+            async with http.post(f"{server.base_url}/coach/import", data=form, headers=headers) as response:
+                response.raise_for_status()
+                return str((await response.json())["_id"])
+
+
+async def follow(server: Server, key: str, job_id: str, until: float) -> tuple[dict[str, Any], float]:
+    """Wait until a share of an import is done, or it has ended; returns the job and the MB the process grew by."""
+    figures: list[float] = []
+    async with aiohttp.ClientSession() as http, grown(server.pid, figures):
+        await wait_until_ready(http, server)
+        while True:
+            async with http.get(f"{server.base_url}/coach/jobs/{job_id}", headers={"X-API-Key": key}) as response:
+                response.raise_for_status()
+                job = await response.json()
+            share = job["done"] / job["total"] if job["total"] else 0.0
+            if job["status"] in ("done", "failed") or share >= until:
+                break
+            await asyncio.sleep(0.5)
+    return job, figures[0]
+
+
+def records(file: Path) -> dict[str, int]:
+    """The number of records of each collection in an export."""
+    with zipfile.ZipFile(file) as archive:
+        names = [name for name in archive.namelist() if name.startswith("records/")]
+        counts = {}
+        for name in names:
+            with archive.open(name) as lines:
+                counts[name] = sum(1 for _ in lines)
+        return counts
+
+
+@click.command()
+@click.option("--clients", type=click.IntRange(10), default=10_000, show_default=True)
+def main(clients: int) -> None:
+    """Export and import a company with ten blocks for each client. Exit code 1 when a target is missed."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-transfer-")))
+        uri = stack.enter_context(running_mongod(folder / "data"))
+        secret = new_master_key()
+        settings = Settings(mongodb_uri=uri, mongodb_database="bench", secret_keys=(secret,), data_dir=folder)
+        began = time.monotonic()
+        source, target = uvloop.run(prepare(settings, clients))
+        print(f"prepared {clients} clients in {time.monotonic() - began:.0f} s")
+        environment = {"MONGODB_URI": uri, "MONGODB_DATABASE": "bench", "SECRET_KEYS": secret, "DATA_DIR": str(folder)}
+        core, service = min(os.sched_getaffinity(0)), ["coaching_service", "serve"]
+        log, first, second = folder / "server.log", folder / "first.zip", folder / "second.zip"
+        growth: list[float] = []
+        began = time.monotonic()
+        with running("server", service, environment, core, log) as server:
+            growth.append(asyncio.run(measured_export(server, source, first, "export")))
+            began = time.monotonic()
+            job_id = asyncio.run(upload(server, target, first))
+            job, grew = asyncio.run(follow(server, target, job_id, 0.5))
+            growth.append(grew)
+            print(
+                f"killed at {job['done']} of {job['total']} after {time.monotonic() - began:.1f} s, grew {grew:.0f} MB"
+            )
+            os.kill(server.pid, signal.SIGKILL)
+        with running("server", service, environment, core, log) as server:
+            job, grew = asyncio.run(follow(server, target, job_id, 2.0))
+            growth.append(grew)
+            took = time.monotonic() - began
+            print(f"import {job['status']} after {took:.1f} s, grew {grew:.0f} MB: {job['result']} {job['errors'][:3]}")
+            growth.append(asyncio.run(measured_export(server, target, second, "export of the import")))
+        is_equal = records(first) == records(second)
+        print(f"records of both exports are {'equal' if is_equal else 'NOT equal'}: {records(second)}")
+    sys.exit(0 if is_equal and job["status"] == "done" and max(growth) <= TARGET else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""Settings: export and import of the company."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.core.auth.access import owner_session
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.files import StoredFile
+from coaching_service.core.http.downloads import Download
+from coaching_service.core.http.routes import MultipartBody
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.media import CSV, ZIP
+from coaching_service.core.validation import Boolean, Input
+from coaching_service.integrations.background_jobs import service as background_jobs
+from coaching_service.integrations.background_jobs.models import StoredCompanyJob
+from coaching_service.integrations.company_export import service as company_export
+from coaching_service.integrations.company_import import service as company_import
+from coaching_service.web.pages import Pages, Redirect
+
+pages = Pages("/app/settings/transfer")
+_PATH = "/app/settings/transfer"
+_LISTED = 10
+_STATUSES = {"queued": "Waiting", "running": "Running", "done": "Finished", "failed": "Failed"}
+# What the records of an import are, in the words of the pages.
+_NAMES = {
+    "customers": "clients",
+    "workoutBlocks": "workouts",
+    "exerciseOverrides": "changed shared exercises",
+    "metricSets": "metric sets",
+    "workoutTemplates": "workout templates",
+    "programAssignments": "assigned programs",
+    "attentionDismissals": "dismissed reasons",
+    "checkIns": "recurring check-ins",
+    "formResponses": "form responses",
+    "hiddenDays": "hidden days",
+    "metricAssignments": "assigned metric sets",
+    "metricEntries": "measured values",
+    "personalRecords": "personal records",
+    "planVersions": "nutrition plans",
+    "planCounters": "counters of plans",
+    "progressPhotos": "dates with photos",
+    "trainingMaxes": "training maximums",
+}
+
+
+class _ImportForm(Input):
+    dryRun = Boolean(load_default=False)
+
+
+@pages.get("", access=owner_session(), template="settings/transfer.html")
+async def transfer_page(ctx: Context) -> dict[str, Any]:
+    """Downloads of the company's data, a form to import a file, and the latest imports."""
+    jobs = await background_jobs.list_latest(ctx, "import", _LISTED)
+    return {"jobs": [_describe(job) for job in jobs]}
+
+
+@pages.get("/company.zip", access=owner_session(), template="", request_class="bulk")
+async def export_company(ctx: Context) -> Download:
+    """Download everything."""
+    return await company_export.export_archive(ctx)
+
+
+@pages.get("/workouts.csv", access=owner_session(), template="", request_class="bulk")
+async def export_workouts(ctx: Context) -> Download:
+    """Download the logged sets of all clients."""
+    return await company_export.export_workouts(ctx)
+
+
+@pages.post(
+    "",
+    access=owner_session(),
+    form=MultipartBody("file", (ZIP, CSV), _ImportForm(), size_limit="import", file_required=True),
+    on=transfer_page,
+)
+async def import_file(ctx: Context, form: dict[str, Any], file: StoredFile) -> Redirect:
+    """Begin to import a file, or to check it."""
+    job = await company_import.begin(ctx, file, dry_run=form["dryRun"])
+    return Redirect(f"{_PATH}/{job['_id']}")
+
+
+@pages.get("/{jobId}", access=owner_session(), template="settings/import.html")
+async def import_page(ctx: Context, job_id: ObjectId) -> dict[str, Any]:
+    """The progress of an import, and its problems."""
+    return {"job": _describe(await background_jobs.read_with_work(ctx, job_id))}
+
+
+def _describe(job: StoredCompanyJob) -> dict[str, Any]:
+    work = job["work"]
+    imported = work["imported"].items()
+    return {
+        **job,
+        "fileName": work["fileName"] or "Import",
+        "isDryRun": work["isDryRun"],
+        "statusName": _STATUSES[job["status"]],
+        "isUnfinished": job["status"] in ("queued", "running"),
+        "imported": [(_NAMES.get(name, name), count) for name, count in imported],
+        "failed": work["failed"],
+    }
