@@ -5,17 +5,20 @@ from __future__ import annotations
 import io
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.documents import declared_collections, now
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain, Step
 from coaching_service.lifecycle.erasure import service as erasure
 from coaching_service.people.customers import service as customers
+from coaching_service.people.webhooks import store as webhooks
+from coaching_service.people.webhooks.deliveries import new_delivery
 from coaching_service.progress.conversation import store
 from tests.support.client import MONDAY, CoachClient
 from tests.support.client_data import insert_in_every_collection
@@ -219,3 +222,42 @@ async def run_job(step: Step, ctx: Context, arguments: dict[str, Any]) -> None:
     """Run every step of a job."""
     while await step(ctx.services, Job(ObjectId(), arguments, 1)) == RunAgain():
         pass
+
+
+async def test_deliveries_of_webhooks_do_not_scan_collections(coach: CoachClient, other_company: CoachClient) -> None:
+    """With many deliveries of each state, also of another webhook and another company."""
+    ids = []
+    for company in (coach, other_company):
+        for _ in range(2):
+            created = await company.post("/coach/webhooks", {"url": "https://hooks.invalid/", "isActive": False})
+            ids.append(ObjectId(created.ok(201)["_id"]))
+            await insert_deliveries(company.ctx, ids[-1])
+    webhook_id, at, path = ids[0], now(), f"/coach/webhooks/{ids[0]}/deliveries"
+
+    async with profiling(coach) as profile:
+        cursor = (await coach.get(path, limit=5)).ok()["nextCursor"]
+        (await coach.get(path, limit=5, after=cursor)).ok()
+        (await coach.get(path, limit=5, status="failed")).ok()
+        assert len(await webhooks.list_queued(coach.ctx, webhook_id, 10, 5)) == 5
+        due = await webhooks.list_due(coach.ctx, webhook_id, at, 5, without=[])
+        assert len(await webhooks.list_due(coach.ctx, webhook_id, at, 5, without=[each["_id"] for each in due])) == 5
+        assert await webhooks.find_next_due(coach.ctx, webhook_id, at) is not None
+        assert all(active["_id"] not in ids for active in await webhooks.list_active(coach.ctx.services))
+        entries = [entry for entry in await profile() if entry["ns"].endswith(("webhooks", "webhookDeliveries"))]
+
+    assert len(entries) >= 8
+    assert_efficient(entries)
+
+
+async def insert_deliveries(ctx: Context, webhook_id: ObjectId) -> None:
+    """Insert many deliveries of each kind."""
+    kinds: list[dict[str, Any]] = [
+        {"status": "pending", "isQueued": True},
+        {"status": "pending", "nextAttemptAt": now()},
+        {"status": "pending", "nextAttemptAt": now() + timedelta(hours=1)},
+        {"status": "failed"},
+        {"status": "succeeded"},
+    ]
+    for kind in kinds:
+        new = [new_delivery(webhook_id, f"{ObjectId()}.0", number, "note.created", None) for number in range(MANY)]
+        await webhooks.insert_deliveries(ctx, [each | kind for each in new])

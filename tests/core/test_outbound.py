@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -122,6 +123,18 @@ async def test_name_with_an_address_that_is_not_public_is_refused(serve: Serve, 
     client = OutboundClient(Relaxations(http=True), lookup=Names(addresses))
     assert await refusal(client, f"http://{NAME}:{server.port}/") == "ADDRESS_NOT_ALLOWED"
     assert reached == []
+
+
+async def test_each_barrier_refuses_addresses_that_are_not_public(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lookup of the name, and the socket of the connection, however its address was found."""
+    opened: list[str] = []
+    client = OutboundClient(Relaxations(http=True), lookup=Names(["8.8.8.8", "10.0.0.1"]))
+    monkeypatch.setattr(client, "_open_socket", lambda address: opened.append(str(address)))
+    assert await refusal(client, f"http://{NAME}/") == "ADDRESS_NOT_ALLOWED"
+    assert opened == []
+    for family, target in ((socket.AF_INET, ("127.0.0.1", 80)), (socket.AF_INET6, ("::ffff:7f00:1", 80, 0, 0))):
+        with pytest.raises(OSError):
+            OutboundClient()._open_socket((family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", target))
 
 
 async def test_name_is_resolved_once_for_each_request(serve: Serve) -> None:

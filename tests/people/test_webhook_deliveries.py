@@ -164,7 +164,8 @@ async def test_only_the_types_of_a_webhook_are_sent_from_its_creation_on(
     coach: CoachClient, receiver: Receiver
 ) -> None:
     ana = await coach.create_customer("Ana")
-    (await coach.get("/coach/events", limit=1, wait=20)).ok()
+    (await coach.post(client_path(ana, "notes"), {"content": "Before"})).ok(201)
+    (await coach.get("/coach/events", limit=1, types="note.created", wait=20)).ok()
     webhook = await subscribe(coach, receiver, types=["note.created", "customer.archived"])
     note = (await coach.post(client_path(ana, "notes"), {"content": "Hello"})).ok(201)
     await coach.create_customer("Bo")

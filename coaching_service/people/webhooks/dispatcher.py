@@ -50,6 +50,7 @@ class Dispatcher:
         self._slots = AttemptSlots()
         self._endpoints: dict[ObjectId, tuple[Endpoint, asyncio.Task[None]]] = {}
         self._requested: dict[ObjectId, int] = {}
+        self._is_failing = False
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -61,12 +62,18 @@ class Dispatcher:
                 except* _LeaseLost:
                     log.info("another process sends webhooks")
                 except* Exception as errors:  # noqa: BLE001 - the dispatcher has to survive the loss of the database
-                    _log_failure(errors.exceptions[0])
+                    self._report_failure(errors.exceptions[0])
                 await asyncio.sleep(_RETRY_SECONDS)
         finally:
             with suppress(Exception):
                 async with asyncio.timeout(_RELEASE_SECONDS):
                     await leases.release(self._services, _LEASE_NAME, self._holder)
+
+    def _report_failure(self, error: BaseException) -> None:
+        """Log a failure, only the first until webhooks are sent again."""
+        if not self._is_failing:
+            self._is_failing = True
+            _log_failure(error)
 
     async def _deliver(self) -> None:
         self._endpoints.clear()
@@ -75,6 +82,7 @@ class Dispatcher:
             tasks.create_task(self._renew_lease())
             while True:
                 await self._follow_webhooks(tasks)
+                self._is_failing = False
                 await asyncio.sleep(_LIST_SECONDS)
 
     async def _renew_lease(self) -> None:

@@ -17,6 +17,10 @@ _TYPES = "The types of events that are sent; empty for all, also those added lat
 _DESCRIPTION = "What receives the events, for people."
 _IS_ACTIVE = "Whether events are sent. Events while it is false are not sent later."
 _SECRET = "The secret that verifies the signature: `whsec_` and base64. It is not shown again."  # noqa: S105 - no secret
+_ERROR = (
+    "Why the last attempt had no response: `ADDRESS_NOT_ALLOWED`, `NAME_NOT_RESOLVED`, `CONNECTION_FAILED`, "
+    "`TLS_FAILED`, `TIMED_OUT`, `RESPONSE_INVALID` or `SECRET_UNREADABLE`; null if it had one."
+)
 _STATUS = "`pending`: an attempt is due or scheduled; `succeeded`; `failed`: all attempts have failed."
 
 
@@ -93,7 +97,7 @@ class Delivery(Output):
     )
     error = fields.String(
         allow_none=True,
-        metadata={"description": "Why the last attempt had no response, such as `TIMED_OUT`; null if it had one."},
+        metadata={"description": _ERROR},
     )
     durationMs = fields.Integer(
         allow_none=True, metadata={"description": "How long the last attempt took, in milliseconds."}
