@@ -26,7 +26,7 @@ async def test_a_spreadsheet_is_checked_and_then_imported(coach: CoachClient, ow
     assert await coach.names() == []
 
     page = await upload(owner_page, coach, "clients.csv", SHEET, None)
-    page.says("Import of clients.csv", "1 clients", "1 record was left out.")
+    page.says("Import of clients.csv", "1 client", "1 record was left out.")
     assert await coach.names() == ["Ana"]
     (await owner_page.get(PATH)).says("Latest imports", "clients.csv", "Finished", "2 of 2")
 
@@ -41,7 +41,7 @@ async def test_the_owner_downloads_and_imports_everything(coach: CoachClient, ow
         assert (await response.text()).startswith("client_id,client_name,title")
 
     page = await upload(owner_page, coach, "company.zip", content, None)
-    page.says("Imported.", "1 clients")
+    page.says("Imported.", "1 client")
     assert await coach.names() == ["Ana", "Ana"]
 
 

@@ -16,6 +16,7 @@ from coaching_service.integrations.background_jobs import service as background_
 from coaching_service.integrations.background_jobs.models import StoredCompanyJob
 from coaching_service.integrations.company_export import service as company_export
 from coaching_service.integrations.company_import import service as company_import
+from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect
 
 pages = Pages("/app/settings/transfer")
@@ -24,23 +25,29 @@ _LISTED = 10
 _STATUSES = {"queued": "Waiting", "running": "Running", "done": "Finished", "failed": "Failed"}
 # What the records of an import are, in the words of the pages.
 _NAMES = {
-    "customers": "clients",
-    "workoutBlocks": "workouts",
-    "exerciseOverrides": "changed shared exercises",
-    "metricSets": "metric sets",
-    "workoutTemplates": "workout templates",
-    "programAssignments": "assigned programs",
-    "attentionDismissals": "dismissed reasons",
-    "checkIns": "recurring check-ins",
-    "formResponses": "form responses",
-    "hiddenDays": "hidden days",
-    "metricAssignments": "assigned metric sets",
-    "metricEntries": "measured values",
-    "personalRecords": "personal records",
-    "planVersions": "nutrition plans",
-    "planCounters": "counters of plans",
-    "progressPhotos": "dates with photos",
-    "trainingMaxes": "training maximums",
+    "exercises": "exercise",
+    "forms": "form",
+    "programs": "program",
+    "notes": "note",
+    "messages": "message",
+    "conversations": "conversation",
+    "customers": "client",
+    "workoutBlocks": "workout",
+    "exerciseOverrides": "changed shared exercise",
+    "metricSets": "metric set",
+    "workoutTemplates": "workout template",
+    "programAssignments": "assigned program",
+    "attentionDismissals": "dismissed reason",
+    "checkIns": "recurring check-in",
+    "formResponses": "form response",
+    "hiddenDays": "hidden day",
+    "metricAssignments": "assigned metric set",
+    "metricEntries": "measured value",
+    "personalRecords": "personal record",
+    "planVersions": "nutrition plan",
+    "planCounters": "plan counter",
+    "progressPhotos": "photo date",
+    "trainingMaxes": "training maximum",
 }
 
 
@@ -94,6 +101,6 @@ def _describe(job: StoredCompanyJob) -> dict[str, Any]:
         "isDryRun": work["isDryRun"],
         "statusName": _STATUSES[job["status"]],
         "isUnfinished": job["status"] in ("queued", "running"),
-        "imported": [(_NAMES.get(name, name), count) for name, count in imported],
+        "imported": [quantity(count, _NAMES.get(name, name)) for name, count in imported],
         "failed": work["failed"],
     }
