@@ -30,6 +30,7 @@ _PAGE_ORDER = [("sortName", 1), ("sortSurname", 1), ("_id", 1)]
 _BLOCK_HIDES = {"companyId": 0, "position": 0, "done": 0}
 _EXERCISE = {"name": 1, "defaultInstructions": 1}
 _BLOCK_ORDER = [("date", 1), ("position", 1), ("_id", 1)]
+_NOT_DONE = dict.fromkeys(("exerciseId", "round", "seconds", "meters", "rpe", "rir"))
 _UNSET = {"rest": None, "rpe": None, "rir": None, "tempo": None, "isWarmup": False}
 _OPTIONS = orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z
 
@@ -146,24 +147,40 @@ class Bare:
             raise web.HTTPNotFound
         [item] = [each for each in stored["items"] if str(each["_id"]) == request.match_info["itemId"]]
         before = dict(item)
-        sets = [{**done, "exerciseId": None, "round": None} for done in body["customerSets"]]
+        sets = [_NOT_DONE | done | {"isCompleted": True} for done in body["customerSets"]]
         item |= {"customerSets": sets, "isCompleted": True, "updatedAt": _now()}
-        await self._write(company, customer, block, {"$set": {"items": stored["items"]}}, before, item)
+        await self._write(company, customer, block, {"$set": {"items": stored["items"]}}, before, item, logged=item)
         return _json(item)
 
     async def _write(
-        self, company: ObjectId, customer: ObjectId, block: ObjectId, change: dict[str, Any], *values: Any
+        self,
+        company: ObjectId,
+        customer: ObjectId,
+        block: ObjectId,
+        change: dict[str, Any],
+        *values: Any,
+        logged: dict[str, Any] | None = None,
     ) -> None:
-        """Change a block and two fields of its client, and store the change with the values before and after."""
+        """Change a block and two fields of its client, and store the change with the values before and after.
+
+        The change of a `logged` item has an entry of the activity feed, which hides the one of an earlier log.
+        """
         at, where = _now(), {"companyId": company, "_id": customer}
         of_block = {**where, "customerId": customer, "_id": block}
         change = {**change, "$set": {**change.get("$set", {}), "updatedAt": at}, "$inc": {"version": 1}}
         of_client = {"$inc": {"scheduleChanges": 1}, "$set": {"figuresUntil": at}}
         entry = _change(company, customer, list(values))
+        earlier = {"companyId": company, "customerId": customer, "feedCount": {"$gt": 0}}
+        if logged is not None:
+            entry |= {"feed": [{"sourceId": logged["_id"], "hiddenBy": None}], "feedCount": 1, "feedAt": at}
+            earlier |= {"feed.sourceId": logged["_id"]}
 
         async def write(session: AsyncIOMotorClientSession) -> None:
             await self.db.workoutBlocks.update_one(of_block, change, session=session)
             await self.db.customers.update_one(where, of_client, session=session)
+            if logged is not None:
+                hidden = {"$set": {"feed.$[].hiddenBy": entry["_id"], "feedCount": 0}}
+                await self.db.bareChanges.update_many(earlier, hidden, session=session)
             await self.db.bareChanges.insert_one(entry, session=session)
 
         await self._in_transaction(write)

@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 from datetime import timedelta
-from itertools import count
+from itertools import count, zip_longest
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -21,10 +21,11 @@ from rich.table import Table
 from benchmarks import slots
 from benchmarks.__main__ import Bench, prepared
 from benchmarks.servers import Server
-from benchmarks.world import BLOCKS_EACH, MONDAY
+from benchmarks.world import MONDAY
 
 TARGET = 0.95
 COPY_TARGET = 0.5
+LOGGED_ITEMS = 500
 _COPIES = 20
 _SETS = [{"type": "reps_load", "index": index, "reps": 8, "load": 60} for index in (1, 2, 3, 4)]
 _LOG = {"isCompleted": True, "customerSets": _SETS}
@@ -47,6 +48,10 @@ class Requests:
         self._sent: dict[Arm, int] = {}
         self._number = count()
 
+    def sent(self, *words: str) -> int:
+        """How many requests the arm with these words has had."""
+        return sum(sent for arm, sent in self._sent.items() if set(words) <= set(arm))
+
     def run(self, arm: Arm, connections: int, seconds: int = 1) -> slots.Slot:
         """Run one slot of an arm."""
         name, prefix, kind = arm
@@ -55,16 +60,26 @@ class Requests:
         own = self._folder / f"{prefix.strip('/')}-{kind}.txt"
         if not own.exists():
             lines = Path(paths).read_text().replace("/coach", prefix).splitlines()
-            if kind in ("item", "log"):  # requests at the same time are about different clients
-                lines = [path for start in range(BLOCKS_EACH) for path in lines[start::BLOCKS_EACH]]
+            if kind in ("item", "log"):
+                lines = _by_turns(lines)
             own.write_text("\n".join(lines) + "\n")
         method = "PUT" if kind == "log" else "POST"
         sent = self._sent.get(arm, 0)
         script = str(Path(__file__).with_name("in_turn.lua"))
         arguments = ["-H", f"X-API-Key: {self._bench.company.key}", "-s", script, server.base_url, "--"]
-        slot = slots.run([*arguments, method, str(own), str(sent), body], connections, server.pid, self._bench.mongod)
+        slot = slots.run(
+            [*arguments, method, str(own), str(sent), body], connections, server.pid, self._bench.mongod, seconds
+        )
         self._sent[arm] = sent + slot.requests
         return slot
+
+
+def _by_turns(paths: list[str]) -> list[str]:
+    """The paths of one client after another, so that requests at the same time are about different clients."""
+    of_client: dict[str, list[str]] = {}
+    for path in paths:
+        of_client.setdefault(path.split("/")[3], []).append(path)
+    return [path for turn in zip_longest(*of_client.values()) for path in turn if path]
 
 
 async def _write_copies(bench: Bench, uri: str, folder: Path) -> None:
@@ -74,6 +89,7 @@ async def _write_copies(bench: Bench, uri: str, folder: Path) -> None:
     weeks: dict[str, list[Any]] = {}
     async for block in blocks.find(where, {"_id": 0, "companyId": 0, "createdAt": 0, "updatedAt": 0}):
         block["items"] = [_as_sent(item) for item in block["items"]]
+        block["date"] = f"2030{block['date'][4:]}"  # not among the blocks that are copied
         weeks.setdefault(str(block.pop("customerId")), []).append(block)
     copies = [
         {
@@ -120,7 +136,7 @@ async def _write_logs(bench: Bench, uri: str, folder: Path) -> None:
         for item in block["items"]
         if item["type"] == "EXERCISE"
     ]
-    (folder / "logs.txt").write_text("\n".join(paths[::7] + paths[1::7]) + "\n")
+    (folder / "logs.txt").write_text("\n".join((paths[::7] + paths[1::7])[:LOGGED_ITEMS]) + "\n")
     (folder / "log.json").write_text(json.dumps(_LOG))
     bench.files["log"] = [str(folder / "logs.txt"), str(folder / "log.json")]
 
@@ -129,8 +145,9 @@ async def _write_logs(bench: Bench, uri: str, folder: Path) -> None:
 @click.option("--rounds", type=click.IntRange(1), default=8, show_default=True)
 @click.option("--clients", type=click.IntRange(200), default=1_000, show_default=True)
 @click.option("--connections", type=click.IntRange(1), multiple=True, default=(16, 64), show_default=True)
+@click.option("--seconds", type=click.IntRange(1), default=1, show_default=True, help="Of each slot.")
 @click.option("--only", type=click.Choice(list(COMPARISONS)), multiple=True, help="Only these; repeatable.")
-def main(rounds: int, clients: int, connections: tuple[int, ...], only: tuple[str, ...]) -> None:
+def main(rounds: int, clients: int, connections: tuple[int, ...], seconds: int, only: tuple[str, ...]) -> None:
     """Compare adding and logging an item, and copying a week, with bare handlers that do the same writes.
 
     Each is one transaction that ends with the insert of the change. The bare handler for a week gets the blocks that
@@ -143,7 +160,7 @@ def main(rounds: int, clients: int, connections: tuple[int, ...], only: tuple[st
     cores = allowed[0], allowed[min(1, len(allowed) - 1)]
     chosen_names = only or tuple(name for name in COMPARISONS if name != _EMBEDDED)
     chosen = [(name, number) for name in chosen_names for number in connections]
-    table = Table(title=f"{rounds} rounds of 1 s slots; medians, the ratio as minimum / median / maximum")
+    table = Table(title=f"{rounds} rounds of {seconds} s slots; medians, the ratio as minimum / median / maximum")
     for heading in ("Operation", "Conn.", "First req/s", "Second req/s", "CPU us", "mongod us", "Ratio", "Target"):
         table.add_column(heading)
     with (
@@ -156,13 +173,16 @@ def main(rounds: int, clients: int, connections: tuple[int, ...], only: tuple[st
         uvloop.run(_write_copies(bench, uri, folder))
         uvloop.run(_create_indexes(uri))
         requests = Requests(bench, folder)
+        if "log an item" in chosen_names:  # the first log of each exercise also creates records
+            while requests.sent("service", "log") < LOGGED_ITEMS:
+                requests.run(COMPARISONS["log an item"][0], 16, seconds)
         for operation, number in chosen:
             *arms, target = COMPARISONS[operation]
             measured: tuple[list[slots.Slot], list[slots.Slot]] = ([], [])
             for each in range(rounds + 1):
                 order = [0, 1] if each % 2 else [1, 0]
                 for arm in order:
-                    slot = requests.run(arms[arm], number)
+                    slot = requests.run(arms[arm], number, seconds)
                     if each:
                         measured[arm].append(slot)
             ratios = [ours.rate / theirs.rate for ours, theirs in zip(*measured, strict=True)]

@@ -42,14 +42,14 @@ def resident_mb(pid: int) -> float:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE / 1e6
 
 
-def run(arguments: list[str], connections: int, server: int, database: int) -> Slot:
-    """Run wrk with `arguments` for one second on the processes `server` and `database`.
+def run(arguments: list[str], connections: int, server: int, database: int, seconds: int = 1) -> Slot:
+    """Run wrk with `arguments` for some seconds on the processes `server` and `database`.
 
     Raises BadSlot when a response was an error, a socket failed, or there was no response.
     """
     time.sleep(_SETTLE_SECONDS)  # requests that the previous slot left unfinished are done by then
     before = cpu_seconds(server), cpu_seconds(database)
-    command = ["wrk", "-t1", f"-c{connections}", "-d1s", "--latency", *arguments]
+    command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", *arguments]
     result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     spent = cpu_seconds(server) - before[0], cpu_seconds(database) - before[1]
     return read(result.stdout + result.stderr, *spent)
