@@ -157,6 +157,15 @@ class Conflict(ServiceError):
     status, reason, default_code = 409, "Conflict", "CONFLICT"
 
 
+class ExternalIdTaken(Conflict):
+    """Another record of the same kind has this external identifier."""
+
+    default_code = "EXTERNAL_ID_TAKEN"
+
+    def __init__(self) -> None:
+        super().__init__("Another record of the same kind has this externalId")
+
+
 class CursorExpired(ServiceError):
     """The events after the cursor are no longer available: read the current state, and continue without a cursor."""
 

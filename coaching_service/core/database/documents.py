@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -25,7 +26,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.recorded_collection import RecordedCollection
 from coaching_service.core.database.recording import appended_element, touched_paths
 from coaching_service.core.database.transactions import in_transaction
-from coaching_service.core.errors import Conflict
+from coaching_service.core.errors import Conflict, ExternalIdTaken
 from coaching_service.core.ids import ObjectId
 
 __all__ = [
@@ -68,11 +69,12 @@ class Documents(RecordedCollection[D]):
         return cast("D", public)
 
     async def insert(self, ctx: Context, document: Mapping[str, Any]) -> D:
-        """Store a new document; returns it without its private fields."""
+        """Store a new document; returns it without its private fields. Raises ExternalIdTaken."""
         if self._needs_transaction(ctx):
             return await in_transaction(ctx, lambda tx: self.insert(tx, document))
         stored = self.with_metadata(ctx, document)
-        await self._in(ctx).insert_one(stored, session=ctx.session)
+        with _external_id_conflict():
+            await self._in(ctx).insert_one(stored, session=ctx.session)
         self._record_created(ctx, [stored])
         return self.without_private(cast("D", stored))
 
@@ -95,14 +97,15 @@ class Documents(RecordedCollection[D]):
     ) -> list[D]:
         """Store new documents; returns them without their private fields, in the same order.
 
-        `recorded`: in the change log.
+        `recorded`: in the change log. Raises ExternalIdTaken.
         """
         if not documents:
             return []
         if recorded and self._needs_transaction(ctx):
             return await in_transaction(ctx, lambda tx: self.insert_many(tx, documents))
         stored = [self.with_metadata(ctx, document) for document in documents]
-        await self._in(ctx).insert_many(stored, session=ctx.session)
+        with _external_id_conflict():
+            await self._in(ctx).insert_many(stored, session=ctx.session)
         if recorded:
             self._record_created(ctx, stored)
         return [self.without_private(cast("D", document)) for document in stored]
@@ -137,9 +140,13 @@ class Documents(RecordedCollection[D]):
         return stored
 
     async def reinsert(self, ctx: Context, document: Mapping[str, Any]) -> None:
-        """Store a deleted document again, with the next version. Raises DuplicateKeyError if it is there."""
+        """Store a deleted document again, with the next version.
+
+        Raises DuplicateKeyError if it is there, ExternalIdTaken if its external identifier is in use.
+        """
         stored = {**document, "companyId": ctx.company_id, "updatedAt": now(), "version": document["version"] + 1}
-        await self._in(ctx).insert_one(stored, session=ctx.session)
+        with _external_id_conflict():
+            await self._in(ctx).insert_one(stored, session=ctx.session)
         self._record_created(ctx, [stored])
 
     async def update(
@@ -155,7 +162,8 @@ class Documents(RecordedCollection[D]):
         """Apply update operators to one document, raise its version, and return it (only `fields` of it) afterwards.
 
         `previous` is the complete document, if it has been read in this transaction: the change log needs it. Returns
-        None if no document matches. Raises Conflict if `version` is given and the document is no longer at it.
+        None if no document matches. Raises Conflict if `version` is given and the document is no longer at it;
+        ExternalIdTaken.
         """
         if self._needs_transaction(ctx):
             return await in_transaction(
@@ -169,13 +177,14 @@ class Documents(RecordedCollection[D]):
             )
         updated: Document | None = None
         if self.history is None or appended is not None or previous is not None:
-            updated = await self._in(ctx).find_one_and_update(
-                condition,
-                _with_version(change),
-                projection=self._result_projection(fields, change, appended),
-                return_document=ReturnDocument.AFTER,
-                session=ctx.session,
-            )
+            with _external_id_conflict():
+                updated = await self._in(ctx).find_one_and_update(
+                    condition,
+                    _with_version(change),
+                    projection=self._result_projection(fields, change, appended),
+                    return_document=ReturnDocument.AFTER,
+                    session=ctx.session,
+                )
         if updated is None:
             if version is not None and await self.find_one(ctx, where, ("_id",)):
                 raise version_conflict()
@@ -393,6 +402,18 @@ class AlreadyClaimed(Exception):
 def version_conflict() -> Conflict:
     """The error for a change that is based on an older version."""
     return Conflict("The record has been changed since; read it again and retry", code="VERSION_CONFLICT")
+
+
+@contextmanager
+def _external_id_conflict() -> Iterator[None]:
+    """Raise ExternalIdTaken for a write that another document with the same external identifier prevents."""
+    try:
+        yield
+    except (DuplicateKeyError, BulkWriteError) as error:
+        details = error.details or {}
+        if any("externalId" in each.get("keyPattern", {}) for each in (details, *details.get("writeErrors", ()))):
+            raise ExternalIdTaken from None
+        raise
 
 
 def _with_version(change: Document) -> Document:

@@ -85,6 +85,7 @@ _PEOPLE = {
     "name": "The name.",
     "surname": "The surname.",
     "email": "The e-mail address.",
+    "externalId": "The identifier in another system, unique among the records of the same kind; null without one.",
     "phone": "The phone number.",
     "companyName": "The name of the company.",
     "role": "The role of the account.",

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Literal, NotRequired, TypedDict
 
 from coaching_service.core.database.models import Stored
+from coaching_service.core.external_identity import Identity, IdentityInput, StoredIdentity
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import Page
 
@@ -150,7 +151,7 @@ class ExerciseDetails(TypedDict, total=False):
     equipment: str | None
 
 
-class ExerciseChange(ExerciseDetails, total=False):
+class ExerciseChange(ExerciseDetails, IdentityInput, total=False):
     """The fields of an exercise to change, and the version the change is based on."""
 
     muscleGroups: list[MuscleInput]
@@ -158,7 +159,7 @@ class ExerciseChange(ExerciseDetails, total=False):
     version: int | None
 
 
-class ExerciseFields(ExerciseDetails, total=False):
+class ExerciseFields(ExerciseDetails, StoredIdentity, total=False):
     """The fields of a stored exercise to set."""
 
     muscleGroups: list[TrainedMuscle]
@@ -186,14 +187,14 @@ class ExerciseContent(RequiredDetails):
     libraryId: ObjectId
 
 
-class ExerciseInput(RequiredDetails):
+class ExerciseInput(RequiredDetails, IdentityInput):
     """An exercise to create."""
 
     muscleGroups: list[MuscleInput]
     media: list[MediaInput]
 
 
-class StoredExercise(ExerciseContent):
+class StoredExercise(ExerciseContent, StoredIdentity):
     """A stored exercise; `companyId` is null if it is shared, and only shared ones have the last fields."""
 
     _id: ObjectId
@@ -208,7 +209,7 @@ class StoredExercise(ExerciseContent):
     translations: NotRequired[Translations]
 
 
-class Exercise(RequiredDetails, Movement):
+class Exercise(RequiredDetails, Movement, Identity):
     """An exercise as the company sees it: a shared one with the company's override.
 
     `version` and `updatedAt` change with the exercise and with the override.

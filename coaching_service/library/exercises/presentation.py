@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from coaching_service.core.database.context import Context, Services
+from coaching_service.core.external_identity import present_identity
 from coaching_service.core.links import file_url
 from coaching_service.core.text import normalize
 from coaching_service.library.exercises.models import Exercise, Media, Override, StoredExercise, StoredMedia
@@ -33,6 +34,7 @@ def present(ctx: Context, stored: StoredExercise, override: Override | None = No
         "mechanic": stored.get("mechanic"),
         "laterality": stored.get("laterality"),
         "translations": stored.get("translations"),
+        **present_identity(stored),
         "media": media,
         "image": image,
         "thumbnail": thumbnail,

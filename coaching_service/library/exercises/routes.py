@@ -55,6 +55,7 @@ async def _page(ctx: Context, query: dict[str, Any], **filters: Any) -> models.E
         size=query["pageSize"],
         keywords=query.get("keywords", ""),
         library_id=query.get("libraryId"),
+        external_id=query.get("externalId"),
         **filters,
     )
 

@@ -6,6 +6,7 @@ from typing import get_args
 
 from marshmallow import Schema, fields
 
+from coaching_service.core.external_identity import ExternalIdFilter, IdentityFields, IdentityResult
 from coaching_service.core.pagination import PageQuery, page_of
 from coaching_service.core.validation import (
     TEXT_LENGTH,
@@ -34,7 +35,7 @@ MINE, PUBLIC = "my", "public"
 _MOVEMENT = "{}; null where it does not apply, and for a company's own exercise."
 
 
-class OwnExerciseQuery(PageQuery):
+class OwnExerciseQuery(PageQuery, ExternalIdFilter):
     """The filters of a company's own exercises."""
 
     keywords = fields.String(
@@ -75,7 +76,7 @@ class NewExerciseMedia(Input):
     )
 
 
-class NewExercise(Input):
+class NewExercise(IdentityFields):
     """An exercise to create."""
 
     name = Text(required=True)
@@ -155,7 +156,7 @@ class ExerciseTranslations(Output):
     es = fields.Nested(TranslatedNames, metadata={"description": "Spanish."})
 
 
-class Exercise(Output):
+class Exercise(IdentityResult):
     """An exercise as the company sees it: its own, or a shared one (`companyId` null) with the company's override."""
 
     _id = Identifier()

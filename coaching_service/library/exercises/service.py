@@ -10,6 +10,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, Ownership
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import Forbidden, NotFound, invalid_field
+from coaching_service.core.external_identity import fields_to_store, identity_to_store
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.pagination import page_document, skip_of
 from coaching_service.core.text import normalize
@@ -46,10 +47,11 @@ async def list_page(
     kind: str | None = None,
     own_only: bool = False,
     library_id: ObjectId | None = None,
+    external_id: str | None = None,
 ) -> ExercisePage:
     """Return one page of the exercises that the company can use, by name or by how well they match `keywords`.
 
-    `kind` is `my`, `public`, or a type of exercise.
+    `kind` is `my`, `public`, or a type of exercise; `external_id` is the identifier in another system.
     """
     condition: Filter = {}
     ownership: Ownership = "own" if own_only or kind == "my" else "shared" if kind == "public" else "all"
@@ -57,6 +59,8 @@ async def list_page(
         condition["type"] = kind
     if library_id is not None:
         condition["libraryId"] = library_id
+    if external_id is not None:
+        condition["externalId"] = external_id
     skip = skip_of(page, size)
     if not keywords.strip():
         docs, total = await store.find_page(ctx, condition, ownership=ownership, skip=skip, limit=size)
@@ -177,6 +181,7 @@ async def create(ctx: Context, exercise: ExerciseInput) -> Exercise:
             "media": media_list.merge([], exercise["media"]),
             "libraryId": ctx.company_id,
         },
+        identity_to_store(exercise),
     )
     return present(ctx, stored)
 
@@ -188,7 +193,7 @@ async def change(ctx: Context, exercise_id: ObjectId, change: ExerciseChange) ->
     Raises NotFound, Forbidden for a shared exercise, and Conflict if it has changed since `version`.
     """
     details = {name: value for name, value in change.items() if name not in ("version", "media")}
-    fields = cast("ExerciseFields", details)
+    fields = cast("ExerciseFields", fields_to_store(details))
     if "muscleGroups" in change:
         fields["muscleGroups"] = _name_muscles(change["muscleGroups"])
     await _require_own(ctx, exercise_id)

@@ -16,6 +16,7 @@ from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.events import EventType
+from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS, StoredIdentity
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.text import normalize
@@ -56,6 +57,7 @@ exercises = Documents[StoredExercise](
     (
         Index(("deletedAt", "sortName", "_id")),
         Index(("deletedAt", "type", "sortName", "_id")),
+        BY_EXTERNAL_ID,
     ),
     private=("sortName", "search", "searchNames", "searchAliases", "deletedAt", "digest"),
     shared=True,
@@ -66,6 +68,7 @@ exercises = Documents[StoredExercise](
         LIBRARY,
         extra={"deletedAt": datetime | None},
         checks={
+            **IDENTITY_CHECKS,
             "name": Text(),
             "aliases": Text(),
             "tags": Text(max_length=100),
@@ -82,7 +85,7 @@ exercise_uses = Documents[ExerciseUse](
     (Index(("exerciseId",), unique=True),),
     transfer=NotExported("counts that only order search results"),
 )
-_BY_NAME, _BY_TYPE = exercises.indexes[0].name, exercises.indexes[1].name
+_BY_NAME, _BY_TYPE, _BY_EXTERNAL_ID = (index.name for index in exercises.indexes)
 _NAME_FIELDS = ("name", "defaultInstructions")
 
 
@@ -91,10 +94,12 @@ async def find_page(
 ) -> tuple[list[StoredExercise], int]:
     """Return one page of exercises by name, and their total number."""
     condition = {"deletedAt": None, **condition}
+    hint = _BY_EXTERNAL_ID if "externalId" in condition else None
+    order = ("sortName", "_id")
     docs, total = await gather_reads(
         ctx,
-        exercises.find(ctx, condition, sort=("sortName", "_id"), skip=skip, limit=limit, ownership=ownership),
-        exercises.count(ctx, condition, ownership=ownership),
+        exercises.find(ctx, condition, sort=order, skip=skip, limit=limit, ownership=ownership, hint=hint),
+        exercises.count(ctx, condition, ownership=ownership, hint=hint),
     )
     return docs, total
 
@@ -106,7 +111,7 @@ async def find_search_entries(ctx: Context, condition: Filter, *, ownership: Own
         "names": {"$ifNull": ["$searchNames", 1]},
         "aliases": {"$ifNull": ["$searchAliases", {"$size": "$aliases"}]},
     }
-    hint = _BY_TYPE if "type" in condition else _BY_NAME
+    hint = _BY_EXTERNAL_ID if "externalId" in condition else _BY_TYPE if "type" in condition else _BY_NAME
     return await exercises.aggregate(
         ctx, {"deletedAt": None, **condition}, {"$project": fields}, hint=hint, ownership=ownership
     )
@@ -148,9 +153,9 @@ async def find_muscles(ctx: Context, ids: Sequence[ObjectId]) -> list[ExerciseMu
     return cast("list[ExerciseMuscles]", muscles)
 
 
-async def insert(ctx: Context, exercise: ExerciseContent) -> StoredExercise:
+async def insert(ctx: Context, exercise: ExerciseContent, identity: StoredIdentity) -> StoredExercise:
     """Store a new exercise of the company."""
-    return await exercises.insert(ctx, {**exercise, **_search_fields(exercise), "deletedAt": None})
+    return await exercises.insert(ctx, {**exercise, **identity, **_search_fields(exercise), "deletedAt": None})
 
 
 async def rewrite(
@@ -172,9 +177,10 @@ async def rewrite(
 
 
 async def soft_delete(ctx: Context, exercise_id: ObjectId) -> bool:
-    """Mark an exercise of the company as deleted. Returns whether it existed."""
+    """Mark an exercise of the company as deleted; its external identifier is free. Returns whether it existed."""
     condition = {"_id": exercise_id, "deletedAt": None}
-    return await exercises.update(ctx, condition, {"$set": {"deletedAt": now()}}) is not None
+    change = {"$set": {"deletedAt": now(), "externalId": None}}
+    return await exercises.update(ctx, condition, change) is not None
 
 
 async def count_uses(ctx: Context, ids: Sequence[ObjectId]) -> None:

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Literal, NotRequired, TypedDict
 
 from coaching_service.core.database.models import Stored
+from coaching_service.core.external_identity import Identity, IdentityInput, StoredIdentity
 from coaching_service.core.ids import ObjectId
 
 
@@ -97,7 +98,7 @@ class _Profile(_ProfileFields, Stored):
     pass
 
 
-class NewCustomerDocument(_ProfileFields):
+class NewCustomerDocument(_ProfileFields, StoredIdentity):
     """A client to store, without the fields that the database package adds; `_id` only to choose it."""
 
     _id: NotRequired[ObjectId]
@@ -110,7 +111,7 @@ class NewCustomerDocument(_ProfileFields):
     suf: list[str]
 
 
-class Customer(_Profile):
+class Customer(_Profile, StoredIdentity):
     """A stored client.
 
     `lastActivityDate` is the time of the client's own latest action. The fields that may be missing are private:
@@ -133,7 +134,7 @@ class Customer(_Profile):
     language: NotRequired[str | None]
 
 
-class CustomerProfile(_Profile):
+class CustomerProfile(_Profile, Identity):
     """A client as interfaces return one; `profilePhotoUrl` is a signed link."""
 
     profilePhotoUrl: str | None
@@ -145,7 +146,7 @@ class CreatedCustomer(CustomerProfile):
     firstAccessToken: str
 
 
-class CustomerDetails(TypedDict, total=False):
+class CustomerDetails(IdentityInput, total=False):
     """The fields of a client that a coach writes."""
 
     name: str

@@ -18,7 +18,7 @@ from coaching_service.people.customers import models, service
 from coaching_service.people.customers.schemas import (
     CreatedCustomer,
     Customer,
-    CustomerDetails,
+    CustomerFields,
     CustomerGroup,
     CustomerQuery,
     CustomerReference,
@@ -45,6 +45,7 @@ async def list_customers(ctx: Context, query: dict[str, Any]) -> Page[models.Cus
         groups=query.get("groups"),
         trainers=parse_trainers(query.get("assignedTo")),
         email=query.get("email"),
+        external_id=query.get("externalId"),
     )
 
 
@@ -108,7 +109,7 @@ async def unarchive_customer(ctx: Context, body: models.ArchiveRequest) -> model
 @routes.patch(
     "/{customerId}",
     access=coach(CUSTOMERS.EDIT),
-    body=patch_of(CustomerDetails, name="CustomerChange"),
+    body=patch_of(CustomerFields, name="CustomerChange"),
     returns=Customer,
     example={"phone": "+34 600 000 000", "groups": ["Morning"], "version": 0},
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 from marshmallow import ValidationError, fields
 
+from coaching_service.core.external_identity import ExternalIdFilter, IdentityFields, IdentityResult
 from coaching_service.core.pagination import PageQuery
 from coaching_service.core.query import FormVersion, QueryBoolean
 from coaching_service.core.validation import (
@@ -38,7 +39,7 @@ class Birthday(Date):
         return birthday
 
 
-class CustomerQuery(PageQuery):
+class CustomerQuery(PageQuery, ExternalIdFilter):
     """The filters of the customer list."""
 
     archived = QueryBoolean(required=True)
@@ -63,7 +64,11 @@ class CustomerDetails(Input):
     assignedTo = Identifier(allow_none=True)
 
 
-class NewCustomer(CustomerDetails):
+class CustomerFields(CustomerDetails, IdentityFields):
+    """The fields of a client that a coach writes, and what another system knows the client by."""
+
+
+class NewCustomer(CustomerFields):
     """A client to create."""
 
     sendInvitation = Boolean(load_default=True)
@@ -119,7 +124,7 @@ class ContactDetails(Output):
     timezone = fields.String(allow_none=True, metadata={"description": "IANA name; null: the company's time zone."})
 
 
-class Customer(ContactDetails):
+class Customer(ContactDetails, IdentityResult):
     """A client."""
 
     role = Choice("CUSTOMER")

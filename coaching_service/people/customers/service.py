@@ -13,6 +13,7 @@ from coaching_service.core.database.documents import Filter, PipelineStage, now,
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Forbidden, NotFound
+from coaching_service.core.external_identity import fields_to_store, identity_to_store, present_identity
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.links import file_url
 from coaching_service.core.pagination import Page, page_document, skip_of
@@ -52,16 +53,21 @@ async def list_customers(
     groups: list[str] | None = None,
     trainers: list[ObjectId | None] | None = None,
     email: str | None = None,
+    external_id: str | None = None,
 ) -> Page[CustomerProfile]:
     """Return one page of the clients in the coach's scope, by name.
 
     `contains` is part of a name, surname or e-mail address; clients in any of `groups`, of any of `trainers` (None
-    among them: clients without a trainer) match. `email` is a whole address, without regard to case.
+    among them: clients without a trainer) match. `email` is a whole address, without regard to case;
+    `external_id` is the identifier in another system.
     """
     where, unfiltered = build_list_filter(ctx, archived, groups, trainers)
     skip, contains = skip_of(page, size), contains.strip()
+    if external_id is not None:
+        where["externalId"] = external_id
     if email is not None:
         where["_id"] = {"$in": await store.find_ids_by_email(ctx, email.strip())}
+    if where.keys() & {"_id", "externalId"}:
         customers, total = await store.find_selected_page(ctx, where, contains=contains, skip=skip, limit=size)
     else:
         customers, total = await store.find_page(
@@ -195,7 +201,7 @@ async def list_groups(ctx: Context) -> list[GroupCount]:
 
 def to_response(ctx: Context, customer: Customer) -> CustomerProfile:
     """Return a stored client as interfaces return one."""
-    response: dict[str, Any] = {**customer}
+    response: dict[str, Any] = {**customer, **present_identity(customer)}
     photo: ProfilePhoto | None = response.pop("profilePhoto", None)
     response["profilePhotoUrl"] = file_url(ctx.services, photo["fileId"]) if photo else None
     return cast("CustomerProfile", response)
@@ -235,7 +241,7 @@ def build_document(
 ) -> NewCustomerDocument:
     """Return a new client's document, without what the database package adds."""
     search = search_fields(details["name"], details.get("surname"), details.get("email"))
-    return {
+    document: NewCustomerDocument = {
         "name": details["name"],
         "surname": details.get("surname"),
         "email": details.get("email"),
@@ -265,6 +271,7 @@ def build_document(
         "search": search["search"],
         "suf": search["suf"],
     }
+    return cast("NewCustomerDocument", {**document, **identity_to_store(details)})
 
 
 @transactional
@@ -282,7 +289,7 @@ async def update(ctx: Context, customer_id: ObjectId, change: CustomerChange) ->
     Raises NotFound if `assignedTo` is not a coach of the company, Conflict if the client has changed since
     `change["version"]`, and what get_visible raises.
     """
-    details = {name: value for name, value in change.items() if name != "version"}
+    details = fields_to_store({name: value for name, value in change.items() if name != "version"})
     await get_visible(ctx, customer_id)
     if (trainer := change.get("assignedTo")) is not None:
         await team.require_coach(ctx, trainer)

@@ -12,6 +12,7 @@ from coaching_service.core.database.documents import Document, Documents, Filter
 from coaching_service.core.database.portable import CLIENTS, FileRule, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import Date, Email, Text, Timezone
@@ -64,6 +65,7 @@ customers = Documents[Customer](
             for field in (TRAINER, REASON, GROUPS)
         ),
         Index(("email",), partial_filter=(("email", {"$gt": ""}),), ignore_case=True),
+        BY_EXTERNAL_ID,
     ),
     private=(
         "sortName",
@@ -99,6 +101,7 @@ customers = Documents[Customer](
             *(f"customerRoleData.{name}" for name in _RENEWED_FIGURES),
         ),
         checks={
+            **IDENTITY_CHECKS,
             "name": Text(),
             "surname": Text(allow_blank=True),
             "email": Email(),
@@ -126,7 +129,7 @@ BY_ID = customers.indexes[5].name
 BY_RATE = {days: customers.indexes[6 + number].name for number, days in enumerate(RATE_DAYS)}
 _BY_SCORE = customers.indexes[9].name
 _BY_SCORE_OF = {field: customers.indexes[10 + number].name for number, field in enumerate((TRAINER, REASON, GROUPS))}
-_BY_EMAIL = customers.indexes[13].name
+_BY_EMAIL, _BY_EXTERNAL_ID = (index.name for index in customers.indexes[13:15])
 
 
 # --- one client ------------------------------------------------------------------------------------------------------
@@ -216,17 +219,19 @@ async def find_page(
 async def find_selected_page(
     ctx: Context, where: Filter, *, contains: str, skip: int, limit: int
 ) -> tuple[list[Customer], int]:
-    """Return one page of the clients of `where`, which names a few of them by `_id`, in list order, and how many.
+    """Return one page of the clients of `where`, in list order, and how many there are.
 
-    `contains` is part of a name, surname or e-mail address; empty: any.
+    `where` names a few clients by `_id` or `externalId`. `contains` is part of a name, surname or e-mail address;
+    empty: any.
     """
     if (containing := substring_filter(contains)) is None:
         return [], 0
     where = where | containing if contains else where
+    hint = _BY_EXTERNAL_ID if "externalId" in where else BY_ID
     docs, total = await gather_reads(
         ctx,
-        customers.find(ctx, where, sort=ORDER, skip=skip, limit=limit, hint=BY_ID),
-        customers.count(ctx, where, hint=BY_ID),
+        customers.find(ctx, where, sort=ORDER, skip=skip, limit=limit, hint=hint),
+        customers.count(ctx, where, hint=hint),
     )
     return docs, total
 

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from coaching_service.core.database.models import Stored
+from coaching_service.core.external_identity import Identity, IdentityInput, StoredIdentity
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.models import BlockPlan
 
 LAST_DAY = 3_660
 
 
-class ProgramInput(TypedDict):
+class ProgramInput(IdentityInput):
     """A program to create."""
 
     name: str
@@ -20,7 +21,7 @@ class ProgramInput(TypedDict):
     tags: list[str]
 
 
-class ProgramFields(TypedDict, total=False):
+class ProgramFields(StoredIdentity, total=False):
     """The fields of a stored program to set."""
 
     name: str
@@ -29,7 +30,7 @@ class ProgramFields(TypedDict, total=False):
     isArchived: bool
 
 
-class ProgramChange(TypedDict, total=False):
+class ProgramChange(IdentityInput, total=False):
     """The fields of a program to change, and the version the change is based on."""
 
     name: str
@@ -38,16 +39,18 @@ class ProgramChange(TypedDict, total=False):
     version: int | None
 
 
-class StoredProgram(Stored):
-    """A program in the database; its blocks are stored by training/workouts."""
-
+class _Program(Stored):
     name: str
     description: str | None
     tags: list[str]
     isArchived: bool
 
 
-class Program(StoredProgram):
+class StoredProgram(_Program, StoredIdentity):
+    """A program in the database; its blocks are stored by training/workouts."""
+
+
+class Program(_Program, Identity):
     """A program as it is read, with the number of days that have a workout."""
 
     numberOfDaysWithWorkouts: int

@@ -36,6 +36,7 @@ async def list_programs(ctx: Context, query: dict[str, Any]) -> Page[models.Prog
         page=query["pageNum"],
         size=query["pageSize"],
         keywords=query.get("keywords", ""),
+        external_id=query.get("externalId"),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, validates_schema
 
+from coaching_service.core.external_identity import ExternalIdFilter, IdentityFields, IdentityResult
 from coaching_service.core.pagination import PageQuery
 from coaching_service.core.query import QueryBoolean, QueryInteger
 from coaching_service.core.validation import (
@@ -16,7 +17,6 @@ from coaching_service.core.validation import (
     Identifier,
     Input,
     Integer,
-    Output,
     StringList,
     Text,
     Version,
@@ -25,14 +25,14 @@ from coaching_service.training.programs.models import LAST_DAY
 from coaching_service.training.workouts.schemas import BlockItems, DryRun
 
 
-class ProgramQuery(PageQuery):
+class ProgramQuery(PageQuery, ExternalIdFilter):
     """The filters of the program list."""
 
     archived = QueryBoolean(required=True)
     keywords = fields.String(metadata={"description": "Every word must occur in name, description or tag."})
 
 
-class NewProgram(Input):
+class NewProgram(IdentityFields):
     """A program to create."""
 
     name = Text(required=True)
@@ -46,7 +46,7 @@ class VersionReference(Input):
     version = Version()
 
 
-class Program(Output):
+class Program(IdentityResult):
     """Workout blocks by day."""
 
     _id = Identifier()
@@ -62,7 +62,7 @@ class Program(Output):
     version = fields.Integer()
 
 
-class DayRange(Input):
+class DayRange(ExternalIdFilter):
     """`startDay` and `endDay`, both included; days count from 1, a start of 0 is accepted."""
 
     startDay = QueryInteger(minimum=0, required=True)
@@ -81,7 +81,7 @@ class ProgramBlockCopy(Input):
     day = Integer(minimum=1, maximum=LAST_DAY, required=True)
 
 
-class ProgramBlockFields(Input):
+class ProgramBlockFields(IdentityFields):
     """The fields of a workout block of a program."""
 
     name = Text(required=True)

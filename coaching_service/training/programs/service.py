@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import NotFound
+from coaching_service.core.external_identity import identity_to_store, present_identity
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import Page, page_document, skip_of
 from coaching_service.core.text import normalize
@@ -59,10 +61,17 @@ class ProgramPlan:
         """Do nothing: the items of a program are never completed."""
 
 
-async def list_page(ctx: Context, *, archived: bool, page: int, size: int, keywords: str = "") -> Page[Program]:
-    """Return one page of programs, sorted by name."""
+async def list_page(
+    ctx: Context, *, archived: bool, page: int, size: int, keywords: str = "", external_id: str | None = None
+) -> Page[Program]:
+    """Return one page of programs, sorted by name; `external_id` is the identifier in another system."""
     docs, total = await store.find_page(
-        ctx, archived=archived, keywords=normalize(keywords), skip=skip_of(page, size), limit=size
+        ctx,
+        archived=archived,
+        keywords=normalize(keywords),
+        external_id=external_id,
+        skip=skip_of(page, size),
+        limit=size,
     )
     return page_document(await _present(ctx, docs), total, page, size)
 
@@ -81,12 +90,13 @@ async def read(ctx: Context, program_id: ObjectId) -> Program:
 
 async def create(ctx: Context, program: ProgramInput) -> Program:
     """Create a program without blocks."""
-    return {**await store.insert(ctx, program), "numberOfDaysWithWorkouts": 0}
+    stored = await store.insert(ctx, program)
+    return {**stored, **present_identity(stored), "numberOfDaysWithWorkouts": 0}
 
 
 async def change(ctx: Context, program_id: ObjectId, change: ProgramChange) -> Program:
     """Change the fields of a program that are sent. Raises NotFound, and Conflict if it has changed since `version`."""
-    fields: ProgramFields = {}
+    fields = cast("ProgramFields", identity_to_store(change))
     if "name" in change:
         fields["name"] = change["name"]
     if "description" in change:
@@ -177,4 +187,7 @@ async def _present_one(ctx: Context, program: StoredProgram | None) -> Program:
 
 async def _present(ctx: Context, programs: Sequence[StoredProgram]) -> list[Program]:
     counts = await workouts.count_program_workout_days(ctx, [program["_id"] for program in programs])
-    return [{**program, "numberOfDaysWithWorkouts": counts.get(program["_id"], 0)} for program in programs]
+    return [
+        {**program, **present_identity(program), "numberOfDaysWithWorkouts": counts.get(program["_id"], 0)}
+        for program in programs
+    ]

@@ -12,6 +12,7 @@ from coaching_service.core.database.portable import LIBRARY, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.events import EventType
+from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS, fields_to_store
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import keyword_filter, normalize, search_fields_of
 from coaching_service.core.validation import TEXT_LENGTH, Text
@@ -30,21 +31,26 @@ def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> Even
 
 programs = Documents[StoredProgram](
     "programs",
-    (Index(("isArchived", "sortName", "_id")), Index(("isArchived", "suf")), Index(("_id",))),
+    (Index(("isArchived", "sortName", "_id")), Index(("isArchived", "suf")), Index(("_id",)), BY_EXTERNAL_ID),
     private=("companyId", "sortName", "search", "suf", "scheduleChanges"),
     history=History("program", _event),
     transfer=Portable(
         StoredProgram,
         LIBRARY,
-        checks={"name": Text(), "description": Text(max_length=TEXT_LENGTH, allow_blank=True), "tags": Text()},
+        checks={
+            **IDENTITY_CHECKS,
+            "name": Text(),
+            "description": Text(max_length=TEXT_LENGTH, allow_blank=True),
+            "tags": Text(),
+        },
         complete=lambda program: {**program, **_search_fields(program)},
     ),
 )
-_BY_NAME, _BY_SUFFIX = programs.indexes[0].name, programs.indexes[1].name
+_BY_NAME, _BY_SUFFIX, _, _BY_EXTERNAL_ID = (index.name for index in programs.indexes)
 
 
 async def find_page(
-    ctx: Context, *, archived: bool, keywords: str, skip: int, limit: int
+    ctx: Context, *, archived: bool, keywords: str, external_id: str | None, skip: int, limit: int
 ) -> tuple[list[StoredProgram], int]:
     """Return one page of programs, sorted by name, and their total number."""
     if "\0" in keywords:
@@ -54,6 +60,9 @@ async def find_page(
     if keywords:
         condition |= keyword_filter(keywords)
         hint = _BY_SUFFIX
+    if external_id is not None:
+        condition["externalId"] = external_id
+        hint = _BY_EXTERNAL_ID
     docs, total = await gather_reads(
         ctx,
         programs.find(ctx, condition, sort=("sortName", "_id"), skip=skip, limit=limit, hint=hint),
@@ -74,7 +83,7 @@ async def find_name(ctx: Context, program_id: ObjectId) -> ProgramName | None:
 
 async def insert(ctx: Context, program: ProgramInput) -> StoredProgram:
     """Store a new program."""
-    return await programs.insert(ctx, {**program, **_search_fields(program), "isArchived": False})
+    return await programs.insert(ctx, {**fields_to_store(program), **_search_fields(program), "isArchived": False})
 
 
 async def rewrite(

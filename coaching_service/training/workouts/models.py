@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from coaching_service.core.database.models import Stored
+from coaching_service.core.external_identity import Identity, IdentityInput, StoredIdentity
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises.models import ExerciseName
 from coaching_service.library.forms.models import Question, QuestionInput
@@ -231,7 +232,7 @@ class MoveTarget(TypedDict):
 # --- blocks ----------------------------------------------------------------------------------------------------------
 
 
-class BlockContent(TypedDict):
+class _BlockContent(TypedDict):
     """The content of a block: of a client (`date`), of a program (`day`), or of a client from a program (both).
 
     `checkInId` is the recurring check-in that scheduled it, if any (missing in blocks that are older than check-ins).
@@ -250,6 +251,10 @@ class BlockContent(TypedDict):
     clientTexts: NotRequired[list[str]]
     items: list[WorkItem]
     checkInId: NotRequired[ObjectId | None]
+
+
+class BlockContent(_BlockContent, StoredIdentity):
+    """The content of a stored block."""
 
 
 class StoredBlock(BlockContent, Stored):
@@ -274,7 +279,7 @@ class DayBlock(TypedDict):
     checkInId: NotRequired[ObjectId | None]
 
 
-class BlockFields(TypedDict, total=False):
+class BlockFields(StoredIdentity, total=False):
     """The fields of a stored block to set; `position` orders the blocks of a day, `done` are the totals of `items`."""
 
     name: str
@@ -290,14 +295,14 @@ class BlockFields(TypedDict, total=False):
     done: BlockTotals | None
 
 
-class Block(StoredBlock):
+class Block(_BlockContent, Stored, Identity):
     """A block as it is read; `order` counts the blocks of a day from 0."""
 
     order: int
     isCompleted: bool
 
 
-class BlockInput(TypedDict):
+class BlockInput(IdentityInput):
     """A new block as a coach sends it: with a `date` for a client, with a `day` for a program."""
 
     name: str
@@ -312,7 +317,7 @@ class NewBlock(BlockInput):
     items: list[ItemInput]
 
 
-class BlockChange(TypedDict, total=False):
+class BlockChange(IdentityInput, total=False):
     """The fields of a block to change, and the version that the change is based on."""
 
     name: str
@@ -322,7 +327,7 @@ class BlockChange(TypedDict, total=False):
     version: int | None
 
 
-class BlockPlan(TypedDict):
+class BlockPlan(IdentityInput):
     """A block to put on a schedule with its items, new or copied; whatever was done of them is left out."""
 
     name: str

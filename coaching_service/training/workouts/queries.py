@@ -29,7 +29,7 @@ from coaching_service.training.workouts.training_load import TOTALS
 Stage = dict[str, Any]
 
 _BY_DATE, _BY_PROGRAM, _BY_DONE_EXERCISE, _BY_EXERCISE, _BY_ITEM, _BY_PENDING_FORM = (
-    index.name for index in blocks.indexes
+    index.name for index in blocks.indexes[:6]
 )
 # The fields of an item that training load is computed from.
 _LOAD_FIELDS = ("_id", "type", "exerciseId", "exerciseSets", "circuitExercises", "customerSets")

@@ -9,12 +9,12 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.query import DateRange
 from coaching_service.core.validation import patch_of
 from coaching_service.training.workouts import service
 from coaching_service.training.workouts.block_routes import BlockRoutes
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
 from coaching_service.training.workouts.schemas import (
+    CalendarQuery,
     NewWorkoutBlock,
     WorkoutBlockCopy,
     WorkoutBlockFields,
@@ -32,7 +32,7 @@ BlockRoutes(
     owner_parameter="customer_id",
     view=coach(CUSTOMERS.VIEW),
     edit=coach(CUSTOMERS.EDIT),
-    range_query=DateRange(),
+    range_query=CalendarQuery(),
     range_names=("startDate", "endDate"),
     new_block=NewWorkoutBlock(),
     block_change=patch_of(WorkoutBlockFields, name="WorkoutBlockChange"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
+from coaching_service.core.external_identity import ExternalIdFilter, IdentityFields, IdentityResult
+from coaching_service.core.query import DateRange
 from coaching_service.core.validation import (
     Boolean,
     Choice,
@@ -25,7 +27,11 @@ from coaching_service.training.workouts.items import MAX_ITEMS
 from coaching_service.training.workouts.set_schemas import planned_set_response
 
 
-class WorkoutBlockFields(Input):
+class CalendarQuery(DateRange, ExternalIdFilter):
+    """The blocks of a calendar to read."""
+
+
+class WorkoutBlockFields(IdentityFields):
     """The fields of a workout block on a client's calendar."""
 
     name = Text(required=True)
@@ -297,7 +303,7 @@ def _preview_of(schema: type[Schema]) -> type[Schema]:
 _ITEM_PREVIEWS = {item_type: _preview_of(schema) for item_type, schema in _ITEMS.items()}
 
 
-class WorkoutBlock(Output):
+class WorkoutBlock(IdentityResult):
     """A workout block with its items in order."""
 
     _id = Identifier()

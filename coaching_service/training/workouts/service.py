@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from datetime import date, timedelta
-from typing import cast
+from typing import Any, cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import version_conflict
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import NotFound, invalid_field
+from coaching_service.core.external_identity import fields_to_store, identity_to_store, present_identity
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.account import service as account
@@ -35,11 +36,19 @@ from coaching_service.training.workouts.references import load_references
 from coaching_service.training.workouts.schedule_owners import DayField, ScheduleOwner
 
 
-async def list_blocks(ctx: Context, owner: ScheduleOwner, first: str | int, last: str | int) -> list[Block]:
+async def list_blocks(
+    ctx: Context, owner: ScheduleOwner, first: str | int, last: str | int, *, external_id: str | None = None
+) -> list[Block]:
     """Return the owner's blocks from `first` to `last` (dates or days, both included), in order, with their items.
 
-    Raises NotFound or Forbidden for the owner.
+    `external_id`: only the one with this identifier in another system. Raises NotFound or Forbidden for the owner.
     """
+    if external_id is not None:
+        await owner.require_access(ctx)
+        block = await store.find_by_external_id(ctx, owner.block_filter, external_id)
+        if block is None or not first <= cast("Any", block[owner.day_field]) <= last:
+            return []
+        return [await present_block(ctx, owner, block)]
     blocks: list[StoredBlock]
     _, blocks = await gather_reads(
         ctx, owner.require_access(ctx), store.find_between(ctx, owner.block_filter, owner.day_field, first, last)
@@ -144,7 +153,8 @@ async def change(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, change:
     Raises NotFound, Forbidden, and Conflict if the block has changed since `version`.
     """
     await owner.require_access(ctx)
-    fields = cast("BlockFields", {name: value for name, value in change.items() if name != "version"})
+    sent = {name: value for name, value in change.items() if name != "version"}
+    fields = cast("BlockFields", fields_to_store(sent))
     version = change.get("version")
     if not fields:
         return await present_block(ctx, owner, await _read_version(ctx, owner, block_id, version))
@@ -294,6 +304,7 @@ async def present_blocks(ctx: Context, blocks: Sequence[StoredBlock], orders: Se
     return [
         {
             **block,
+            **present_identity(block),
             "assignmentId": block.get("assignmentId"),  # missing in blocks that are older than assignments
             "checkInId": block.get("checkInId"),
             "order": order,
@@ -326,7 +337,8 @@ def new_block(owner: ScheduleOwner, plan: BlockPlan) -> BlockContent:
         "items": [items.create_item(item) for item in plan["items"]],
         "checkInId": plan.get("checkInId"),
     }
-    return cast("BlockContent", {**content, **owner.block_filter})  # the filter has the identifier of the owner
+    # The filter has the identifier of the owner.
+    return cast("BlockContent", {**content, **identity_to_store(plan), **owner.block_filter})
 
 
 def block_not_found() -> NotFound:

@@ -12,6 +12,7 @@ from coaching_service.core.database.documents import Documents, Filter, version_
 from coaching_service.core.database.portable import TRAINING, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.events import EventType
+from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import TEXT_LENGTH, Date, Text
 from coaching_service.training.workouts.done_work import SESSION_FIELDS
@@ -44,6 +45,7 @@ blocks = Documents[StoredBlock](
         Index(("customerId", "items.exerciseIds", "-date", "-_id")),
         Index(("customerId", "items._id")),
         Index(("date", "_id", "customerId"), partial_filter=(("items.isPendingForm", {"$eq": True}),)),
+        BY_EXTERNAL_ID,
     ),
     private=("companyId", "position", "done", "clientTexts"),
     client_field="customerId",
@@ -53,13 +55,18 @@ blocks = Documents[StoredBlock](
         TRAINING,
         extra={"position": int},
         computed=COMPUTED_ITEM_FIELDS,
-        checks={"name": Text(), "date": Date(), "comment": Text(max_length=TEXT_LENGTH, allow_blank=True)},
+        checks={
+            **IDENTITY_CHECKS,
+            "name": Text(),
+            "date": Date(),
+            "comment": Text(max_length=TEXT_LENGTH, allow_blank=True),
+        },
         references={"customerId": "customers", **ITEM_REFERENCES},
         complete=complete_block,
     ),
 )
 
-BY_PROGRAM = blocks.indexes[1].name
+BY_PROGRAM, _BY_EXTERNAL_ID = blocks.indexes[1].name, blocks.indexes[6].name
 
 
 def _time_position() -> int:
@@ -122,6 +129,12 @@ async def find_all(ctx: Context, owner: Filter, day_field: str) -> list[StoredBl
 async def find_one(ctx: Context, owner: Filter, block_id: ObjectId) -> StoredBlock | None:
     """Return the owner's block, or None."""
     return await blocks.find_one(ctx, owner | {"_id": block_id})
+
+
+async def find_by_external_id(ctx: Context, owner: Filter, external_id: str) -> StoredBlock | None:
+    """Return the owner's block with this identifier in another system, or None."""
+    matching = await blocks.find(ctx, owner | {"externalId": external_id}, limit=1, hint=_BY_EXTERNAL_ID)
+    return matching[0] if matching else None
 
 
 async def find_log_texts(ctx: Context, owner: Filter, block_id: ObjectId) -> StoredBlock | None:

@@ -1,0 +1,160 @@
+"""What another system knows a record by: its identifier there, and texts that it keeps with the record.
+
+`metadata` is stored as a list of entries, not as an object: a key that comes from outside is then never the name of a
+stored field, so that it cannot be a query operator or a path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypedDict, cast
+
+from marshmallow import ValidationError, fields, validate
+
+from coaching_service.core.database.connection import Index
+from coaching_service.core.validation import Input, Output, Text
+from coaching_service.core.validation_messages import NOT_AN_OBJECT, Message
+
+MAX_ENTRIES, KEY_LENGTH, VALUE_LENGTH = 20, 40, 500
+_PATTERN = r"^[A-Za-z0-9._:@-]{1,200}$"
+
+# Served only for queries with a text: records without an external identifier are not in it.
+BY_EXTERNAL_ID = Index(("externalId",), unique=True, partial_filter=(("externalId", {"$gt": ""}),))
+
+
+class MetadataEntry(TypedDict):
+    """A text that another system keeps with a record."""
+
+    key: str
+    value: str
+
+
+class IdentityInput(TypedDict, total=False):
+    """The external identity as it is sent; None removes it."""
+
+    externalId: str | None
+    metadata: dict[str, str] | None
+
+
+class StoredIdentity(TypedDict, total=False):
+    """The external identity as it is stored; absent in records that never had one."""
+
+    externalId: str | None
+    metadata: list[MetadataEntry]
+
+
+class Identity(TypedDict):
+    """The external identity as interfaces return it."""
+
+    externalId: str | None
+    metadata: dict[str, str]
+
+
+class ExternalId(Text):
+    """The identifier of a record in another system: 1 to 200 letters, digits and `. _ : @ -`."""
+
+    _check = validate.Regexp(
+        _PATTERN[:-1] + r"\Z", error=Message("must be 1 to 200 letters, digits or . _ : @ -", "INVALID_EXTERNAL_ID")
+    )
+
+    def __init__(self, **options: Any) -> None:
+        metadata = {"pattern": _PATTERN, "example": "crm-1042"} | options.pop("metadata", {})
+        super().__init__(trim=False, metadata=metadata, **options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> str:
+        if not isinstance(value, str):
+            raise self.make_error("invalid")
+        self._check(value)
+        return value
+
+
+class Metadata(fields.Dict):
+    """An object of up to 20 texts: keys of at most 40 characters, values of at most 500."""
+
+    default_error_messages = {
+        "invalid": NOT_AN_OBJECT,
+        "many": Message(f"must not hold more than {MAX_ENTRIES} entries", "TOO_MANY"),
+    }
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            keys=Text(max_length=KEY_LENGTH, trim=False),
+            values=Text(max_length=VALUE_LENGTH, allow_blank=True, trim=False),
+            metadata={"maxProperties": MAX_ENTRIES} | options.pop("metadata", {}),
+            **options,
+        )
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        if isinstance(value, Mapping) and len(value) > MAX_ENTRIES:
+            raise self.make_error("many")
+        try:
+            loaded: dict[str, str] = super()._deserialize(value, attr, data, **kwargs)  # type: ignore[no-untyped-call]  # marshmallow
+        except ValidationError as error:
+            if not isinstance(error.messages, dict):
+                raise
+            # marshmallow separates the errors of a key from those of its value.
+            texts = {key: [text for each in kinds.values() for text in each] for key, kinds in error.messages.items()}
+            raise ValidationError(texts) from None
+        return loaded
+
+
+class IdentityFields(Input):
+    """The external identity in a request."""
+
+    externalId = ExternalId(allow_none=True)
+    metadata = Metadata(
+        allow_none=True,
+        metadata={
+            "description": "Texts that another system keeps with the record: up to 20, keys of at most 40 characters, "
+            "values of at most 500. They are replaced as a whole; null removes them."
+        },
+    )
+
+
+class ExternalIdFilter(Input):
+    """The filter of a list by external identifier."""
+
+    externalId = ExternalId()
+
+
+class IdentityResult(Output):
+    """The external identity in a response."""
+
+    externalId = fields.String(allow_none=True)
+    metadata = fields.Dict(
+        keys=fields.String(),
+        values=fields.String(),
+        metadata={"description": "Texts that another system keeps with the record; empty without any."},
+    )
+
+
+# The checks of an import, by path.
+IDENTITY_CHECKS: dict[str, fields.Field[Any]] = {
+    "externalId": ExternalId(),
+    "metadata.key": Text(max_length=KEY_LENGTH, trim=False),
+    "metadata.value": Text(max_length=VALUE_LENGTH, allow_blank=True, trim=False),
+}
+
+
+def identity_to_store(sent: Mapping[str, Any]) -> StoredIdentity:
+    """Return the fields of an external identity that were sent, as they are stored."""
+    stored: StoredIdentity = {}
+    if "externalId" in sent:
+        stored["externalId"] = sent["externalId"]
+    if "metadata" in sent:
+        stored["metadata"] = [{"key": key, "value": value} for key, value in (sent["metadata"] or {}).items()]
+    return stored
+
+
+def fields_to_store(sent: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all fields that were sent, with those of an external identity as they are stored."""
+    return {**sent, **identity_to_store(sent)}
+
+
+def present_identity(stored: Mapping[str, Any]) -> Identity:
+    """Return the external identity of a stored record as interfaces return it."""
+    entries = cast("list[MetadataEntry]", stored.get("metadata") or [])
+    return {
+        "externalId": stored.get("externalId"),
+        "metadata": {entry["key"]: entry["value"] for entry in entries},
+    }
