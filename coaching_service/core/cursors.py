@@ -77,14 +77,21 @@ class Position:
         self, ctx: Context, list_name: str, filters: Mapping[str, object], sort: Sequence[str], after: str | None
     ) -> None:
         self.sort = tuple(sort)
-        self._vault = ctx.services.vault
-        canonical = orjson.dumps(dict(filters), default=str, option=orjson.OPT_SORT_KEYS)
-        self._binding = f"cursor:{ctx.company_id}:{list_name}:{','.join(sort)}:{hashlib.sha256(canonical).hexdigest()}"
-        self._values = None if after is None else self._read(after)
+        self._codec = CursorCodec(ctx, list_name, filters, sort)
+        self._values = None if after is None else self._codec.read(after)
 
     def condition(self) -> Filter:
         """Return the filter of the entries after this place; empty at the beginning of the list."""
         return {} if self._values is None else _after(self.sort, self._values)
+
+    def condition_on_first(self, number: int) -> Filter:
+        """Return the filter, by the first `number` sort fields, of the entries that may be after this place."""
+        if self._values is None:
+            return {}
+        first, values = self.sort[:number], self._values[:number]
+        condition = _after(first, values)
+        condition["$or"].append({field.removeprefix("-"): value for field, value in zip(first, values, strict=True)})
+        return condition
 
     def conditions_with_nulls_last(self) -> list[Filter]:
         """Return the filters of the entries after this place if the first sort field, ascending, can be null.
@@ -103,14 +110,25 @@ class Position:
         """Return the first `limit` of the stored entries `stored`, which were read with a limit of one more."""
         shown = stored[:limit]
         has_more = len(stored) > limit
-        cursor = self._write([_sort_value(shown[-1], field) for field in self.sort]) if has_more else None
+        cursor = self._codec.write([_sort_value(shown[-1], field) for field in self.sort]) if has_more else None
         return {"docs": [present(entry) for entry in shown], "nextCursor": cursor, "hasMore": has_more}
 
-    def _write(self, values: Sequence[object]) -> str:
+
+class CursorCodec:
+    """Writes and reads the cursors of one list: signed values, bound to the company, the list, its filters and sort."""
+
+    def __init__(self, ctx: Context, list_name: str, filters: Mapping[str, object], sort: Sequence[str]) -> None:
+        self._vault = ctx.services.vault
+        canonical = orjson.dumps(dict(filters), default=str, option=orjson.OPT_SORT_KEYS)
+        self._binding = f"cursor:{ctx.company_id}:{list_name}:{','.join(sort)}:{hashlib.sha256(canonical).hexdigest()}"
+
+    def write(self, values: Sequence[object]) -> str:
+        """Return the cursor with these values: identifiers, times, texts, numbers and null."""
         payload = _to_base64(orjson.dumps([_to_json(value) for value in values]))
         return f"{payload}.{self._vault.sign(self._signed_text(payload))}"
 
-    def _read(self, cursor: str) -> list[object]:
+    def read(self, cursor: str) -> list[object]:
+        """Return the values of a cursor. Raises InvalidFields if it is not one of this list with these filters."""
         payload, _, signature = cursor.partition(".")
         if not self._vault.verify_signature(self._signed_text(payload), signature):
             raise _not_a_cursor()

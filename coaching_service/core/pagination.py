@@ -2,35 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Generic, TypedDict, TypeVar
+from typing import Any, Generic, NotRequired, TypedDict, TypeVar
 
-from marshmallow import Schema, fields
+from marshmallow import Schema, fields, validates_schema
 
 from coaching_service.core.query import QueryInteger
 from coaching_service.core.validation import Input, Output
+from coaching_service.core.validation_messages import invalid
 
 MAX_PAGE = 50
 T = TypeVar("T")
 
 
 class Page(TypedDict, Generic[T]):
-    """The result of a paginated list: `docs` are the entries of page number `page`, from 1."""
+    """The result of a paginated list: `docs` are the entries of page number `page`, from 1, or those after a cursor.
+
+    `nextCursor` is the cursor of what follows; lists that are only read by page number leave it out. After a cursor
+    `page`, `pagingCounter`, `prevPage` and `nextPage` are None.
+    """
 
     docs: list[T]
     totalDocs: int
     limit: int
     totalPages: int
-    page: int
-    pagingCounter: int
+    page: int | None
+    pagingCounter: int | None
     hasPrevPage: bool
     hasNextPage: bool
     prevPage: int | None
     nextPage: int | None
+    nextCursor: NotRequired[str | None]
 
 
-class PageQuery(Input):
+class AfterCursor(Input):
+    """The query of a paginated list that can be walked; `page_field` is the parameter with the number of the page."""
+
+    page_field = "pageNum"
+
+    after = fields.String(
+        load_default=None,
+        metadata={"description": "The `nextCursor` of the part before; absent for the first part. The page is 1."},
+    )
+
+    @validates_schema
+    def validate_page(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Raises ValidationError for a cursor together with another page than the first."""
+        if data["after"] is not None and data[self.page_field] != 1:
+            raise invalid("must be 1 together with after", "NOT_WITH_AFTER", self.page_field)
+
+
+class PageQuery(AfterCursor):
     """`pageSize` (1 to 50) and `pageNum` (from 1), both required; numbers as the specification converts them."""
 
     pageSize = QueryInteger(minimum=1, maximum=MAX_PAGE, required=True)
@@ -43,12 +66,22 @@ class PageMetadata(Output):
     totalDocs = fields.Integer(metadata={"description": "How many entries the list has."})
     limit = fields.Integer()
     totalPages = fields.Integer()
-    page = fields.Integer()
-    pagingCounter = fields.Integer(metadata={"description": "The number of the first entry on this page, from 1."})
+    page = fields.Integer(allow_none=True, metadata={"description": "The number of this page; null after a cursor."})
+    pagingCounter = fields.Integer(
+        allow_none=True,
+        metadata={"description": "The number of the first entry on this page, from 1; null after a cursor."},
+    )
     hasPrevPage = fields.Boolean()
     hasNextPage = fields.Boolean()
     prevPage = fields.Integer(allow_none=True)
     nextPage = fields.Integer(allow_none=True)
+    nextCursor = fields.String(
+        allow_none=True,
+        metadata={
+            "description": "What to send as `after` for what follows; null at the end, and on pages after the first of "
+            "lists without a lasting order."
+        },
+    )
 
 
 @cache

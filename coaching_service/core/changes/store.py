@@ -9,7 +9,6 @@ from typing import Any
 from coaching_service.core.changes.models import (
     CompanyFeedItem,
     DocumentPatch,
-    FeedItem,
     NewChangeDocument,
     PartContent,
     StoredChange,
@@ -22,6 +21,7 @@ from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.events import EventType
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.walking import Walk
 
 _IN_FEED = (("feedCount", {"$gt": 0}),)
 _NUMBERED = (("lastSeq", {"$gt": 0}),)
@@ -204,24 +204,23 @@ async def remove_old_patches(services: Services) -> int:
     return len(old)
 
 
-async def find_feed_page(ctx: Context, customer_id: ObjectId, *, skip: int, limit: int) -> tuple[list[FeedItem], int]:
-    """Return one page of a client's feed, newest first, and how many entries it has."""
+async def find_feed_page(ctx: Context, customer_id: ObjectId, walk: Walk) -> tuple[list[CompanyFeedItem], int]:
+    """Return the entries for one part of a client's feed, newest first, and how many entries it has."""
     where = {"customerId": customer_id, "feedCount": {"$gt": 0}}
     only_count = {"$project": {"_id": 0, "feedCount": 1}}
-    entry = {name: f"$feed.{name}" for name in ("_id", "type", "data")}
+    changes_of_cursor = walk.position.condition_on_first(2)
     entries, counted = await gather_reads(
         ctx,
         changes.aggregate(
             ctx,
-            where,
+            where | changes_of_cursor,
             {"$sort": {"feedAt": -1, "_id": -1}},
-            {"$limit": skip + limit},
-            {"$project": {"feed": 1, "feedAt": 1, "actor": 1}},
+            {"$limit": walk.skip + walk.limit + 1},  # all entries of the cursor's change may be before the cursor
+            {"$project": {"feed": 1, "feedAt": 1, "actor": 1, "customerId": 1}},
             {"$unwind": "$feed"},
-            {"$match": {"feed.hiddenBy": None}},
-            {"$skip": skip},
-            {"$limit": limit},
-            {"$project": {**entry, "date": "$feedAt", "actor": 1}},
+            {"$match": walk.within({"feed.hiddenBy": None})},
+            {"$skip": walk.skip},
+            {"$limit": walk.limit},
             hint=_BY_FEED,
         ),
         changes.aggregate(

@@ -100,11 +100,11 @@ class ReadableCollection(Generic[D]):
         """Restrict `where` to what the company may change."""
         return within_company(ctx.company_id, where)
 
-    def projection(self, fields: Sequence[str] | None) -> dict[str, Any] | None:
-        """The projection to `fields` and `_id`; without `fields`, to all but the private ones."""
+    def projection(self, fields: Sequence[str] | None, including: Sequence[str] = ()) -> dict[str, Any] | None:
+        """The projection to `fields` and `_id`; without `fields`, to the public ones and those of `including`."""
         if fields is not None:
             return dict.fromkeys(fields, 1)
-        return dict.fromkeys(self.private, 0) or None
+        return dict.fromkeys((name for name in self.private if name not in including), 0) or None
 
     def _in(self, ctx: Context) -> Collection:
         return ctx.collection(self.name)
@@ -125,6 +125,7 @@ class ReadableCollection(Generic[D]):
         skip: int = 0,
         limit: int = 0,
         fields: Sequence[str] | None = None,
+        including: Sequence[str] = (),
         hint: str | None = None,
         ownership: Ownership = "all",
         ignore_case: bool = False,
@@ -132,10 +133,11 @@ class ReadableCollection(Generic[D]):
         """Return the documents that match `where`, in the order of `sort`; with `fields`, only those and `_id`.
 
         `ignore_case`: texts are compared without regard to case.
+        `including` are private fields to return without `fields`.
         """
         cursor = self._in(ctx).find(
             self.read_filter(ctx, where, ownership),
-            self.projection(fields),
+            self.projection(fields, including),
             skip=skip,
             limit=limit,
             session=ctx.session,

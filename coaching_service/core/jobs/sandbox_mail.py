@@ -12,8 +12,10 @@ from coaching_service.core.database.models import Stored
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.walking import Walk
 
 RETENTION = timedelta(days=30)
+ORDER = ("-createdAt", "-_id")
 
 
 class SandboxMail(Stored):
@@ -27,7 +29,7 @@ class SandboxMail(Stored):
 
 mails = Documents[SandboxMail](
     "sandboxMails",
-    (Index(("-createdAt", "-_id")), Index(("about",))),
+    (Index(ORDER), Index(("about",))),
     private=("companyId", "about"),
     client_field="about",
     secret=True,
@@ -41,10 +43,12 @@ async def store(ctx: Context, to: str, subject: str, text: str, about: ObjectId 
     await mails.insert(ctx, {"to": to, "subject": subject, "text": text, "about": about})
 
 
-async def find_page(ctx: Context, *, skip: int, limit: int) -> tuple[list[SandboxMail], int]:
-    """Return one page of the mails of the company, newest first, and how many there are."""
+async def find_page(ctx: Context, walk: Walk) -> tuple[list[SandboxMail], int]:
+    """Return the mails of the company for one part of the list, newest first, and how many there are."""
     documents, total = await gather_reads(
-        ctx, mails.find(ctx, {}, sort=("-createdAt", "-_id"), skip=skip, limit=limit), mails.count(ctx, {})
+        ctx,
+        mails.find(ctx, walk.within({}), sort=ORDER, skip=walk.skip, limit=walk.limit),
+        mails.count(ctx, {}),
     )
     result: tuple[list[Any], int] = (documents, total)
     return result

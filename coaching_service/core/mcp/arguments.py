@@ -143,6 +143,11 @@ def paged(entries: Sequence[T], page: int, size: int) -> Page[T]:
     return page_document(entries[first : first + size], len(entries), page, size)
 
 
+def numbered(page: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a page of a list as list tools return it: they take the number of a page, so there is no cursor."""
+    return {name: value for name, value in page.items() if name != "nextCursor"}
+
+
 def input_schema(schema: Schema) -> dict[str, Any]:
     """Returns the JSON Schema of a tool's arguments: closed objects, without references."""
     return _object_schema(schema)

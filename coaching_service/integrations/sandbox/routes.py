@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from coaching_service.core.auth.access import owner, owner_session
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
@@ -24,9 +26,9 @@ async def create_sandbox(ctx: Context) -> models.Sandbox:
 
 
 @routes.get("/mail", access=owner(), query=PageQuery(), returns=page_of(schemas.SandboxMail))
-async def list_sandbox_mail(ctx: Context, query: dict[str, int]) -> Page[StoredMail]:
+async def list_sandbox_mail(ctx: Context, query: dict[str, Any]) -> Page[StoredMail]:
     """List the mails that a sandbox would have sent, newest first.
 
     With a key of the sandbox; there are none in other companies, which send their mail. They are removed after 30 days.
     """
-    return await service.list_mail(ctx, page=query["pageNum"], size=query["pageSize"])
+    return await service.list_mail(ctx, page=query["pageNum"], size=query["pageSize"], after=query["after"])

@@ -7,7 +7,8 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.jobs import sandbox_mail
 from coaching_service.core.jobs.sandbox_mail import SandboxMail
-from coaching_service.core.pagination import Page, page_document, skip_of
+from coaching_service.core.pagination import Page
+from coaching_service.core.walking import Walk
 from coaching_service.demo.assets import Assets, create_assets
 from coaching_service.demo.company import fill_company
 from coaching_service.integrations.sandbox.models import Sandbox
@@ -46,7 +47,12 @@ async def _fill(tx: Context, owner: Principal, assets: Assets) -> Sandbox:
     return {"companyId": company_id, "apiKey": key["key"]}
 
 
-async def list_mail(ctx: Context, *, page: int, size: int) -> Page[SandboxMail]:
-    """Return one page of the mails that the caller's company, if it is a sandbox, has not sent, newest first."""
-    mails, total = await sandbox_mail.find_page(ctx, skip=skip_of(page, size), limit=size)
-    return page_document(mails, total, page, size)
+async def list_mail(ctx: Context, *, page: int, size: int, after: str | None = None) -> Page[SandboxMail]:
+    """Return one page of the mails that the caller's company, if it is a sandbox, has not sent, newest first.
+
+    With `after`, those after a cursor.
+    """
+    walk = Walk(ctx, "sandbox-mail", {}, sandbox_mail.ORDER, page=page, size=size, after=after)
+    stored, total = await sandbox_mail.find_page(ctx, walk)
+    mails, cursor = walk.cut(stored)
+    return walk.page(mails, total, cursor)

@@ -56,6 +56,7 @@ async def _page(ctx: Context, query: dict[str, Any], **filters: Any) -> models.E
         keywords=query.get("keywords", ""),
         library_id=query.get("libraryId"),
         external_id=query.get("externalId"),
+        after=query["after"],
         **filters,
     )
 

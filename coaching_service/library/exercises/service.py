@@ -12,8 +12,8 @@ from coaching_service.core.database.transactions import gather_reads, transactio
 from coaching_service.core.errors import Forbidden, NotFound, invalid_field
 from coaching_service.core.external_identity import fields_to_store, identity_to_store
 from coaching_service.core.ids import ObjectId, stable_id
-from coaching_service.core.pagination import page_document, skip_of
 from coaching_service.core.text import normalize
+from coaching_service.core.walking import RankedWalk, Walk
 from coaching_service.library.exercises import media_list, muscles, override_store, store
 from coaching_service.library.exercises.models import (
     Exercise,
@@ -48,10 +48,12 @@ async def list_page(
     own_only: bool = False,
     library_id: ObjectId | None = None,
     external_id: str | None = None,
+    after: str | None = None,
 ) -> ExercisePage:
     """Return one page of the exercises that the company can use, by name or by how well they match `keywords`.
 
-    `kind` is `my`, `public`, or a type of exercise; `external_id` is the identifier in another system.
+    With `after`, those after a cursor. `kind` is `my`, `public`, or a type of exercise; `external_id` is the identifier
+    in another system.
     """
     condition: Filter = {}
     ownership: Ownership = "own" if own_only or kind == "my" else "shared" if kind == "public" else "all"
@@ -61,17 +63,20 @@ async def list_page(
         condition["libraryId"] = library_id
     if external_id is not None:
         condition["externalId"] = external_id
-    skip = skip_of(page, size)
-    if not keywords.strip():
-        docs, total = await store.find_page(ctx, condition, ownership=ownership, skip=skip, limit=size)
-        exercises = await _present_all(ctx, docs)
-        return cast("ExercisePage", page_document(exercises, total, page, size))
+    filters = {"keywords": keywords.strip(), "ownership": ownership, **condition}
+    if not filters["keywords"]:
+        walk = Walk(ctx, "exercises", filters, store.ORDER, page=page, size=size, after=after)
+        stored, total = await store.find_page(ctx, condition, walk, ownership=ownership)
+        docs, cursor = walk.cut(stored)
+        return cast("ExercisePage", walk.page(await _present_all(ctx, docs), total, cursor))
+    ranked = RankedWalk(ctx, "exercises", filters, page=page, size=size, after=after)
     entries, use_counts = await gather_reads(
         ctx, _load_search_entries(ctx, condition, ownership), store.load_use_counts(ctx)
     )
     result = search(entries, keywords, use_counts)
-    exercises = await _present_all(ctx, await store.find_by_ids(ctx, result.ids[skip : skip + size]))
-    exercise_page = cast("ExercisePage", page_document(exercises, len(result.ids), page, size))
+    ids, cursor = ranked.cut(result.ids)
+    exercises = await _present_all(ctx, await store.find_by_ids(ctx, ids))
+    exercise_page = cast("ExercisePage", ranked.page(exercises, len(result.ids), cursor))
     return {**exercise_page, "tolerant": True} if result.tolerant else exercise_page
 
 

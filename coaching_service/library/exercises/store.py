@@ -21,6 +21,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import TEXT_LENGTH, Text
+from coaching_service.core.walking import Walk
 from coaching_service.library.exercises import muscles
 from coaching_service.library.exercises.media_checks import MEDIA_CHECKS
 from coaching_service.library.exercises.models import (
@@ -86,19 +87,28 @@ exercise_uses = Documents[ExerciseUse](
     transfer=NotExported("counts that only order search results"),
 )
 _BY_NAME, _BY_TYPE, _BY_EXTERNAL_ID = (index.name for index in exercises.indexes)
+ORDER = ("sortName", "_id")
 _NAME_FIELDS = ("name", "defaultInstructions")
 
 
 async def find_page(
-    ctx: Context, condition: Filter, *, ownership: Ownership, skip: int, limit: int
+    ctx: Context, condition: Filter, walk: Walk, *, ownership: Ownership
 ) -> tuple[list[StoredExercise], int]:
-    """Return one page of exercises by name, and their total number."""
+    """Return the exercises for one part of the list by name with their sort fields, and their total number."""
     condition = {"deletedAt": None, **condition}
     hint = _BY_EXTERNAL_ID if "externalId" in condition else None
-    order = ("sortName", "_id")
     docs, total = await gather_reads(
         ctx,
-        exercises.find(ctx, condition, sort=order, skip=skip, limit=limit, ownership=ownership, hint=hint),
+        exercises.find(
+            ctx,
+            walk.within(condition),
+            sort=ORDER,
+            skip=walk.skip,
+            limit=walk.limit,
+            including=ORDER,
+            ownership=ownership,
+            hint=hint,
+        ),
         exercises.count(ctx, condition, ownership=ownership, hint=hint),
     )
     return docs, total

@@ -7,7 +7,7 @@ from typing import Any
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import EXERCISES
 from coaching_service.core.database.context import Context
-from coaching_service.core.mcp.arguments import ToolPage
+from coaching_service.core.mcp.arguments import ToolPage, numbered
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Choice, Text
 from coaching_service.library.exercises import service
@@ -44,7 +44,7 @@ async def list_exercises(ctx: Context, page: int, page_size: int, search: str, t
     are included; a hint if there is no match. Use it to find the exerciseId that other tools need."""
     exercises = await service.list_page(ctx, page=page, size=page_size, keywords=search, kind=type)
     hint = {} if exercises["totalDocs"] or not search else {"hint": _NO_MATCH_HINT}
-    return {**exercises, "docs": [_summary(exercise) for exercise in exercises["docs"]], **hint}
+    return {**numbered(exercises), "docs": [_summary(exercise) for exercise in exercises["docs"]], **hint}
 
 
 def _summary(exercise: Exercise) -> dict[str, Any]:

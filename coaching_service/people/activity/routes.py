@@ -26,7 +26,7 @@ company_routes = Routes("/coach/activity-feed", tag="Activity")
 @routes.get("", access=coach(CUSTOMERS.VIEW), query=FeedQuery(), returns=ActivityEventPage)
 async def list_activity(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> Page[models.ActivityEvent]:
     """Read a client's activity feed, newest first."""
-    return await service.list_events(ctx, customer_id, page=query["page"], size=query["limit"])
+    return await service.list_events(ctx, customer_id, page=query["page"], size=query["limit"], after=query["after"])
 
 
 @company_routes.get("", access=coach(CUSTOMERS.VIEW), query=CompanyFeedQuery(), returns=CompanyEventList)

@@ -7,15 +7,17 @@ from typing import Any
 from marshmallow import fields
 
 from coaching_service.core.cursors import CursorMetadata, CursorQuery
-from coaching_service.core.pagination import PageMetadata
+from coaching_service.core.pagination import AfterCursor, PageMetadata
 from coaching_service.core.query import QueryInteger, QueryTime
-from coaching_service.core.validation import Choice, Date, DateTime, Identifier, Input, Output
+from coaching_service.core.validation import Choice, Date, DateTime, Identifier, Output
 from coaching_service.core.variants import Variant
 from coaching_service.people.customers.schemas import NamedCustomer
 
 
-class FeedQuery(Input):
+class FeedQuery(AfterCursor):
     """`page` from 1 and `limit` from 1 to 100, both required."""
+
+    page_field = "page"
 
     page = QueryInteger(minimum=1, required=True)
     limit = QueryInteger(minimum=1, maximum=100, required=True)

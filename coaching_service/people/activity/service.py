@@ -17,7 +17,8 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import FeedEntry, LoggedEvent, RemovedFeedEntries
 from coaching_service.core.events import EventValue
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import Page, page_document, skip_of
+from coaching_service.core.pagination import Page
+from coaching_service.core.walking import Walk
 from coaching_service.people.activity.models import (
     ACTIVITY_TYPE_OF,
     EVENT_TYPE_OF,
@@ -108,28 +109,45 @@ def set_dates(ctx: Context, dates: Mapping[ObjectId, datetime]) -> None:
     ctx.changes.set_feed_dates(dates)
 
 
-async def list_events(ctx: Context, customer_id: ObjectId, *, page: int, size: int) -> Page[ActivityEvent]:
-    """Return one page of a client's feed, newest first.
+async def list_events(
+    ctx: Context, customer_id: ObjectId, *, page: int, size: int, after: str | None = None
+) -> Page[ActivityEvent]:
+    """Return one page of a client's feed, newest first, or the entries after a cursor.
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
-    events = await list_attributed_events(ctx, customer_id, page=page, size=size)
+    events = await list_attributed_events(ctx, customer_id, page=page, size=size, after=after)
     docs: list[ActivityEvent] = [
         {"_id": event["_id"], "type": event["type"], "date": event["date"], "data": event["data"]}
         for event in events["docs"]
     ]
-    return page_document(docs, events["totalDocs"], page, size)
+    return cast("Page[ActivityEvent]", {**events, "docs": docs})
 
 
-async def list_attributed_events(ctx: Context, customer_id: ObjectId, *, page: int, size: int) -> Page[AttributedEvent]:
-    """Return one page of a client's feed with the author of each entry, newest first.
+async def list_attributed_events(
+    ctx: Context, customer_id: ObjectId, *, page: int, size: int, after: str | None = None
+) -> Page[AttributedEvent]:
+    """Return one page of a client's feed with the author of each entry, newest first, or those after a cursor.
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
     await customers.get_visible(ctx, customer_id)
-    entries, total = await feed.find_feed_page(ctx, customer_id, skip=skip_of(page, size), limit=size)
-    events: list[AttributedEvent] = [{**entry, "type": ACTIVITY_TYPE_OF[entry["type"]]} for entry in entries]
-    return page_document(events, total, page, size)
+    filters = {"customerId": customer_id}
+    walk = Walk(ctx, "client-feed", filters, feed.COMPANY_FEED_ORDER, page=page, size=size, after=after)
+    stored, total = await feed.find_feed_page(ctx, customer_id, walk)
+    entries, cursor = walk.cut(stored)
+    return walk.page([_attributed_event(entry) for entry in entries], total, cursor)
+
+
+def _attributed_event(stored: CompanyFeedItem) -> AttributedEvent:
+    entry = stored["feed"]
+    return {
+        "_id": entry["_id"],
+        "type": ACTIVITY_TYPE_OF[entry["type"]],
+        "date": stored["feedAt"],
+        "data": entry["data"],
+        "actor": stored["actor"],
+    }
 
 
 async def list_company_events(

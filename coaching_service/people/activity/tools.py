@@ -9,7 +9,7 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import CustomerArgument, ToolPage
+from coaching_service.core.mcp.arguments import CustomerArgument, ToolPage, numbered
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.pagination import Page
 from coaching_service.people.activity import service
@@ -41,7 +41,7 @@ async def get_activity(ctx: Context, customer_id: ObjectId, page: int, page_size
         service.list_events(ctx, customer_id, page=page, size=page_size),
     )
     docs = [_with_tool_names(event) for event in events["docs"]]
-    return cast("CustomerActivity", {"customer": client, **events, "docs": docs})
+    return cast("CustomerActivity", {"customer": client, **numbered(events), "docs": docs})
 
 
 def _with_tool_names(event: ActivityEvent) -> ActivityEvent:

@@ -46,6 +46,7 @@ async def list_customers(ctx: Context, query: dict[str, Any]) -> Page[models.Cus
         trainers=parse_trainers(query.get("assignedTo")),
         email=query.get("email"),
         external_id=query.get("externalId"),
+        after=query["after"],
     )
 
 

@@ -7,6 +7,7 @@ from typing import TypedDict
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Documents, Filter
 from coaching_service.core.text import SUFFIX_LENGTH, escape_regex, normalize, suffixes
+from coaching_service.core.walking import Walk
 from coaching_service.people.customers.models import Customer
 
 # Up to so many matches are sorted in memory; for more, the index in list order is tried first.
@@ -57,13 +58,11 @@ async def search_page(
     term: str,
     *,
     listed: Filter,
-    order: tuple[str, ...],
+    walk: Walk,
     by_suffix: str,
     by_order: str,
-    skip: int,
-    limit: int,
 ) -> tuple[list[Customer], int]:
-    """Return one page of the clients of `where` that contain `term`, and how many there are.
+    """Return the clients of `where` that contain `term` for one part of the list, and how many there are in total.
 
     Each query examines at most 1,001 keys and four times the number of matches: few matches are fetched by suffix and
     sorted; many are first searched for in the order of the complete list (`listed`), among at most twice their number.
@@ -72,19 +71,28 @@ async def search_page(
         return [], 0
     matching = where | matches
     total = await customers.count(ctx, matching, hint=by_suffix)
-    wanted = min(limit, max(0, total - skip))
+    wanted = min(walk.limit, max(0, total - walk.skip))
     if wanted == 0:
         return [], total
     if total > FEW_MATCHES:
         stages: list[Document] = [
-            {"$sort": dict.fromkeys(order, 1)},
+            {"$sort": dict.fromkeys(walk.sort, 1)},
             {"$limit": 2 * total},
             {"$match": where | {"search": {"$regex": escape_regex(normalize(term))}}},
-            {"$skip": skip},
-            {"$limit": limit},
-            {"$project": customers.projection(None)},
+            {"$skip": walk.skip},
+            {"$limit": walk.limit},
+            {"$project": customers.projection(None, walk.private)},
         ]
-        docs: list[Customer] = await customers.aggregate(ctx, listed, *stages, hint=by_order)
+        docs: list[Customer] = await customers.aggregate(ctx, walk.within(listed), *stages, hint=by_order)
         if len(docs) == wanted:
             return docs, total
-    return await customers.find(ctx, matching, sort=order, skip=skip, limit=limit, hint=by_suffix), total
+    found = await customers.find(
+        ctx,
+        walk.within(matching),
+        sort=walk.sort,
+        skip=walk.skip,
+        limit=walk.limit,
+        including=walk.private,
+        hint=by_suffix,
+    )
+    return found, total

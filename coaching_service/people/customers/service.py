@@ -16,7 +16,8 @@ from coaching_service.core.errors import Forbidden, NotFound
 from coaching_service.core.external_identity import fields_to_store, identity_to_store, present_identity
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.links import file_url
-from coaching_service.core.pagination import Page, page_document, skip_of
+from coaching_service.core.pagination import Page
+from coaching_service.core.walking import Walk
 from coaching_service.people.customers import store
 from coaching_service.people.customers.events import CustomerCreated, CustomersDeleted
 from coaching_service.people.customers.models import (
@@ -54,26 +55,35 @@ async def list_customers(
     trainers: list[ObjectId | None] | None = None,
     email: str | None = None,
     external_id: str | None = None,
+    after: str | None = None,
 ) -> Page[CustomerProfile]:
-    """Return one page of the clients in the coach's scope, by name.
+    """Return one page of the clients in the coach's scope, by name, or those after a cursor.
 
     `contains` is part of a name, surname or e-mail address; clients in any of `groups`, of any of `trainers` (None
     among them: clients without a trainer) match. `email` is a whole address, without regard to case;
     `external_id` is the identifier in another system.
     """
     where, unfiltered = build_list_filter(ctx, archived, groups, trainers)
-    skip, contains = skip_of(page, size), contains.strip()
     if external_id is not None:
         where["externalId"] = external_id
+    contains = contains.strip()
+    filters = {
+        "archived": archived,
+        "contains": contains,
+        "groups": sorted(groups or []),
+        "trainers": sorted(map(str, trainers or [])),
+        "email": email,
+        "externalId": external_id,
+    }
+    walk = Walk(ctx, "customers", filters, store.ORDER, page=page, size=size, after=after, private=store.PRIVATE_ORDER)
     if email is not None:
         where["_id"] = {"$in": await store.find_ids_by_email(ctx, email.strip())}
     if where.keys() & {"_id", "externalId"}:
-        customers, total = await store.find_selected_page(ctx, where, contains=contains, skip=skip, limit=size)
+        stored, total = await store.find_selected_page(ctx, where, walk, contains=contains)
     else:
-        customers, total = await store.find_page(
-            ctx, where, contains=contains, skip=skip, limit=size, unfiltered=unfiltered
-        )
-    return page_document([to_response(ctx, customer) for customer in customers], total, page, size)
+        stored, total = await store.find_page(ctx, where, walk, contains=contains, unfiltered=unfiltered)
+    customers, cursor = walk.cut(stored)
+    return walk.page([to_response(ctx, customer) for customer in customers], total, cursor)
 
 
 def build_list_filter(

@@ -16,6 +16,7 @@ from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHE
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import Date, Email, Text, Timezone
+from coaching_service.core.walking import Walk
 from coaching_service.people.customers import counters
 from coaching_service.people.customers.models import Attention, Customer, GroupCount, NewCustomerDocument, ProfilePhoto
 from coaching_service.people.customers.search import search_fields, search_page, substring_filter
@@ -24,6 +25,7 @@ ARCHIVED = "customerRoleData.isArchived"
 GROUPS = "customerRoleData.groups"
 TRAINER = "customerRoleData.assignedTo"
 ORDER = ("sortName", "sortSurname", "_id")
+PRIVATE_ORDER = ORDER[:2]
 SCORE = "attention.score"
 REASON = "attention.reasons.type"
 ATTENTION_FIELDS = ("name", "surname", "timezone", "profilePhoto", "customerRoleData", "attention")
@@ -189,9 +191,9 @@ async def delete(ctx: Context, customer_id: ObjectId) -> bool:
 
 
 async def find_page(
-    ctx: Context, where: Filter, *, contains: str, skip: int, limit: int, unfiltered: bool
+    ctx: Context, where: Filter, walk: Walk, *, contains: str, unfiltered: bool
 ) -> tuple[list[Customer], int]:
-    """Return one page of clients in list order, and how many there are.
+    """Return the clients for one part of the list with their sort fields, and how many there are in total.
 
     `unfiltered`: `where` has no condition other than archived or not.
     """
@@ -202,24 +204,21 @@ async def find_page(
             where,
             contains,
             listed={ARCHIVED: where[ARCHIVED]},
-            order=ORDER,
+            walk=walk,
             by_suffix=BY_SUFFIX,
             by_order=BY_ORDER,
-            skip=skip,
-            limit=limit,
         )
     hint = BY_GROUP if GROUPS in where else BY_TRAINER if TRAINER in where else BY_ORDER
     total = counters.read(ctx, archived=where[ARCHIVED]) if unfiltered else customers.count(ctx, where, hint=hint)
-    docs, count = await gather_reads(
-        ctx, customers.find(ctx, where, sort=ORDER, skip=skip, limit=limit, hint=hint), total
+    clients = customers.find(
+        ctx, walk.within(where), sort=ORDER, skip=walk.skip, limit=walk.limit, including=PRIVATE_ORDER, hint=hint
     )
+    docs, count = await gather_reads(ctx, clients, total)
     return docs, count
 
 
-async def find_selected_page(
-    ctx: Context, where: Filter, *, contains: str, skip: int, limit: int
-) -> tuple[list[Customer], int]:
-    """Return one page of the clients of `where`, in list order, and how many there are.
+async def find_selected_page(ctx: Context, where: Filter, walk: Walk, *, contains: str) -> tuple[list[Customer], int]:
+    """Return the clients of `where` for one part of the list, and how many there are in total.
 
     `where` names a few clients by `_id` or `externalId`. `contains` is part of a name, surname or e-mail address;
     empty: any.
@@ -230,7 +229,9 @@ async def find_selected_page(
     hint = _BY_EXTERNAL_ID if "externalId" in where else BY_ID
     docs, total = await gather_reads(
         ctx,
-        customers.find(ctx, where, sort=ORDER, skip=skip, limit=limit, hint=hint),
+        customers.find(
+            ctx, walk.within(where), sort=ORDER, skip=walk.skip, limit=walk.limit, including=PRIVATE_ORDER, hint=hint
+        ),
         customers.count(ctx, where, hint=hint),
     )
     return docs, total

@@ -11,7 +11,7 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import Arguments, ToolPage
+from coaching_service.core.mcp.arguments import Arguments, ToolPage, numbered
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.pagination import Page
 from coaching_service.core.validation import Boolean, Email, ListOf, StringList, Text
@@ -99,7 +99,7 @@ async def list_customers(
     )
     names = {coach["_id"]: coach["name"] for coach in coaches}
     summaries = [_summarize(customer, names) for customer in clients["docs"]]
-    return cast("CustomerSummaryPage", {**clients, "units": _UNITS, "docs": summaries})
+    return cast("CustomerSummaryPage", {**numbered(clients), "units": _UNITS, "docs": summaries})
 
 
 def _summarize(customer: CustomerProfile, coach_names: Mapping[ObjectId, str]) -> CustomerSummary:

@@ -15,6 +15,7 @@ class HistoryQuery(TypedDict):
 
     pageSize: int
     pageNum: int
+    after: str | None
     includeIncomplete: bool
 
 

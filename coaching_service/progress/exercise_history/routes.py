@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
@@ -14,13 +16,14 @@ routes = Routes("/coach/customers/{customerId}", tag="Exercise history")
 
 
 @routes.get("/exercises", access=coach(CUSTOMERS.VIEW), query=PageQuery(), returns=page_of(schemas.DoneExercise))
-async def list_done_exercises(ctx: Context, customer_id: ObjectId, query: dict[str, int]) -> Page[models.DoneExercise]:
+async def list_done_exercises(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> Page[models.DoneExercise]:
     """List the exercises that a client has done, the one done latest first.
 
     In a session of an exercise at least one set of it was completed that is not warm-up.
     """
-    page, size = query["pageNum"], query["pageSize"]
-    return await done_exercises.list_done_exercises(ctx, customer_id, page=page, size=size)
+    return await done_exercises.list_done_exercises(
+        ctx, customer_id, page=query["pageNum"], size=query["pageSize"], after=query["after"]
+    )
 
 
 @routes.get(
@@ -63,4 +66,5 @@ async def list_exercise_history(
         page=query["pageNum"],
         size=query["pageSize"],
         include_incomplete=query["includeIncomplete"],
+        after=query["after"],
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import Page, page_document, skip_of
+from coaching_service.core.pagination import Page
+from coaching_service.core.walking import Walk
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.exercise_history.models import ExerciseSession, OneRepMaxEstimate
@@ -29,22 +30,24 @@ async def list_sessions(
     page: int,
     size: int,
     include_incomplete: bool = False,
+    after: str | None = None,
 ) -> Page[ExerciseSession]:
-    """Return one page of a client's sessions with an exercise, newest first.
+    """Return one page of a client's sessions with an exercise, newest first, or those after a cursor.
 
     With `include_incomplete` also sessions in which it was scheduled and not done. Raises NotFound if the company has
     no such client or exercise, Forbidden if the client is outside the caller's scope.
     """
-    _, _, (blocks, total) = await gather_reads(
+    filters = {"customerId": customer_id, "exerciseId": exercise_id, "includeIncomplete": include_incomplete}
+    walk = Walk(ctx, "exercise-history", filters, queries.SESSION_ORDER, page=page, size=size, after=after)
+    _, _, (stored, total) = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
         exercises.require_known(ctx, exercise_id),
-        queries.find_exercise_sessions(
-            ctx, customer_id, exercise_id, include_planned=include_incomplete, skip=skip_of(page, size), limit=size
-        ),
+        queries.find_exercise_sessions(ctx, customer_id, exercise_id, walk, include_planned=include_incomplete),
     )
     load_unit = ctx.caller.company.load_unit
-    return page_document([_describe(block, exercise_id, load_unit) for block in blocks], total, page, size)
+    blocks, cursor = walk.cut(stored)
+    return walk.page([_describe(block, exercise_id, load_unit) for block in blocks], total, cursor)
 
 
 def _describe(block: query_models.ExerciseSession, exercise_id: ObjectId, load_unit: str) -> ExerciseSession:

@@ -7,7 +7,7 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import CustomerArgument, ToolPage
+from coaching_service.core.mcp.arguments import CustomerArgument, ToolPage, numbered
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Boolean, Identifier
 from coaching_service.library.exercises import service as exercises
@@ -46,7 +46,7 @@ async def get_exercise_history(
     return {
         "customer": customer,
         "exercise": {"_id": exercise_id, "name": names[exercise_id]["name"]},
-        **sessions,
+        **numbered(sessions),
         "docs": [_describe_session(session) for session in sessions["docs"]],
     }
 

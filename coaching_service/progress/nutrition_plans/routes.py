@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import NUTRITION
 from coaching_service.core.database.context import Context
@@ -18,9 +20,11 @@ routes = Routes("/coach/customers/{customerId}", tag="Nutrition plans")
 
 
 @routes.get("/plan-versions", access=coach(NUTRITION.VIEW), query=PageQuery(), returns=page_of(schemas.PlanVersion))
-async def list_plan_versions(ctx: Context, customer_id: ObjectId, query: dict[str, int]) -> Page[models.Plan]:
+async def list_plan_versions(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> Page[models.Plan]:
     """List the versions of a client's nutrition plan, newest first."""
-    return await service.list_plans(ctx, customer_id, page=query["pageNum"], size=query["pageSize"])
+    return await service.list_plans(
+        ctx, customer_id, page=query["pageNum"], size=query["pageSize"], after=query["after"]
+    )
 
 
 @routes.post(

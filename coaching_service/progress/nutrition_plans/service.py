@@ -9,24 +9,29 @@ from coaching_service.core.database.transactions import gather_reads, transactio
 from coaching_service.core.errors import LegacyFailure, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.links import file_url
-from coaching_service.core.pagination import Page, page_document, skip_of
+from coaching_service.core.pagination import Page
+from coaching_service.core.walking import Walk
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.nutrition_plans import store
 from coaching_service.progress.nutrition_plans.models import Plan, StoredPlan
 
 
-async def list_plans(ctx: Context, customer_id: ObjectId, *, page: int, size: int) -> Page[Plan]:
-    """Return one page of a client's plan versions, newest first.
+async def list_plans(
+    ctx: Context, customer_id: ObjectId, *, page: int, size: int, after: str | None = None
+) -> Page[Plan]:
+    """Return one page of a client's plan versions, newest first, or those after a cursor.
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
-    _, (plans, total) = await gather_reads(
+    walk = Walk(ctx, "nutrition_plans", {"customerId": customer_id}, store.ORDER, page=page, size=size, after=after)
+    _, (stored, total) = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
-        store.find_page(ctx, customer_id, skip=skip_of(page, size), limit=size),
+        store.find_page(ctx, customer_id, walk),
     )
-    return page_document([_to_plan(ctx, plan) for plan in plans], total, page, size)
+    plans, cursor = walk.cut(stored)
+    return walk.page([_to_plan(ctx, plan) for plan in plans], total, cursor)
 
 
 async def read(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> Plan:

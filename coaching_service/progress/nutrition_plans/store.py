@@ -11,7 +11,10 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import IMAGE_TYPES, PDF
 from coaching_service.core.validation import Text
+from coaching_service.core.walking import Walk
 from coaching_service.progress.nutrition_plans.models import NewPlan, PlanCounter, StoredPlan
+
+ORDER = ("-number",)
 
 plans = Documents[StoredPlan](
     "planVersions",
@@ -34,11 +37,13 @@ counters = Documents[PlanCounter](
 )
 
 
-async def find_page(ctx: Context, customer_id: ObjectId, *, skip: int, limit: int) -> tuple[list[StoredPlan], int]:
-    """Return one page of a client's plan versions, newest first, and how many there are."""
+async def find_page(ctx: Context, customer_id: ObjectId, walk: Walk) -> tuple[list[StoredPlan], int]:
+    """Return the plan versions for one part of the list of a client, and how many there are."""
     where = {"customerId": customer_id}
     documents, total = await gather_reads(
-        ctx, plans.find(ctx, where, sort=("-number",), skip=skip, limit=limit), plans.count(ctx, where)
+        ctx,
+        plans.find(ctx, walk.within(where), sort=ORDER, skip=walk.skip, limit=walk.limit),
+        plans.count(ctx, where),
     )
     return documents, total
 

@@ -19,12 +19,14 @@ routes = Routes("/coach/customers/{customerId}/progress-photos", tag="Progress p
 
 
 @routes.get("", access=coach(CUSTOMERS.VIEW), query=PageQuery(), returns=page_of(schemas.ProgressPhoto))
-async def list_progress_photos(ctx: Context, customer_id: ObjectId, query: dict[str, int]) -> Page[ProgressPhotos]:
+async def list_progress_photos(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> Page[ProgressPhotos]:
     """List a client's progress photos, newest first.
 
     One record a date, with three sides.
     """
-    return await service.list_photos(ctx, customer_id, page=query["pageNum"], size=query["pageSize"])
+    return await service.list_photos(
+        ctx, customer_id, page=query["pageNum"], size=query["pageSize"], after=query["after"]
+    )
 
 
 @routes.post(

@@ -14,7 +14,8 @@ from coaching_service.core.errors import NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.links import file_url
 from coaching_service.core.media import JPEG, file_extension
-from coaching_service.core.pagination import Page, page_document, skip_of
+from coaching_service.core.pagination import Page
+from coaching_service.core.walking import Walk
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.progress_photos import store
@@ -22,17 +23,21 @@ from coaching_service.progress.progress_photos.models import PhotoLinks, Progres
 from coaching_service.progress.progress_photos.store import SIDES
 
 
-async def list_photos(ctx: Context, customer_id: ObjectId, *, page: int, size: int) -> Page[ProgressPhotos]:
-    """Return one page of a client's photos, newest date first.
+async def list_photos(
+    ctx: Context, customer_id: ObjectId, *, page: int, size: int, after: str | None = None
+) -> Page[ProgressPhotos]:
+    """Return one page of a client's photos, newest date first, or those after a cursor.
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
-    _, (documents, total) = await gather_reads(
+    walk = Walk(ctx, "progress_photos", {"customerId": customer_id}, store.ORDER, page=page, size=size, after=after)
+    _, (stored, total) = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
-        store.find_page(ctx, customer_id, skip=skip_of(page, size), limit=size),
+        store.find_page(ctx, customer_id, walk),
     )
-    return page_document([_to_photos(ctx, document) for document in documents], total, page, size)
+    documents, cursor = walk.cut(stored)
+    return walk.page([_to_photos(ctx, document) for document in documents], total, cursor)
 
 
 async def read(ctx: Context, customer_id: ObjectId, photos_id: ObjectId) -> ProgressPhotos:

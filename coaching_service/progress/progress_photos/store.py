@@ -13,9 +13,12 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import Date
+from coaching_service.core.walking import Walk
 from coaching_service.progress.progress_photos.models import StoredPhoto, StoredPhotos
 
 SIDES = {"1": "front", "2": "back", "3": "side"}
+
+ORDER = ("-date",)
 
 photos = Documents[StoredPhotos](
     "progressPhotos",
@@ -32,11 +35,13 @@ photos = Documents[StoredPhotos](
 )
 
 
-async def find_page(ctx: Context, customer_id: ObjectId, *, skip: int, limit: int) -> tuple[list[StoredPhotos], int]:
-    """Return one page of a client's photos, newest date first, and how many dates there are."""
+async def find_page(ctx: Context, customer_id: ObjectId, walk: Walk) -> tuple[list[StoredPhotos], int]:
+    """Return the photos for one part of the list of a client, and how many dates there are."""
     where = {"customerId": customer_id}
     documents, total = await gather_reads(
-        ctx, photos.find(ctx, where, sort=("-date",), skip=skip, limit=limit), photos.count(ctx, where)
+        ctx,
+        photos.find(ctx, walk.within(where), sort=ORDER, skip=walk.skip, limit=walk.limit),
+        photos.count(ctx, where),
     )
     return documents, total
 

@@ -37,6 +37,7 @@ async def list_programs(ctx: Context, query: dict[str, Any]) -> Page[models.Prog
         size=query["pageSize"],
         keywords=query.get("keywords", ""),
         external_id=query.get("externalId"),
+        after=query["after"],
     )
 
 

@@ -13,8 +13,9 @@ from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import NotFound
 from coaching_service.core.external_identity import identity_to_store, present_identity
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import Page, page_document, skip_of
+from coaching_service.core.pagination import Page
 from coaching_service.core.text import normalize
+from coaching_service.core.walking import Walk
 from coaching_service.training.programs import store
 from coaching_service.training.programs.models import (
     DatedProgram,
@@ -62,18 +63,25 @@ class ProgramPlan:
 
 
 async def list_page(
-    ctx: Context, *, archived: bool, page: int, size: int, keywords: str = "", external_id: str | None = None
+    ctx: Context,
+    *,
+    archived: bool,
+    page: int,
+    size: int,
+    keywords: str = "",
+    external_id: str | None = None,
+    after: str | None = None,
 ) -> Page[Program]:
-    """Return one page of programs, sorted by name; `external_id` is the identifier in another system."""
-    docs, total = await store.find_page(
-        ctx,
-        archived=archived,
-        keywords=normalize(keywords),
-        external_id=external_id,
-        skip=skip_of(page, size),
-        limit=size,
-    )
-    return page_document(await _present(ctx, docs), total, page, size)
+    """Return one page of programs, sorted by name, or those after a cursor.
+
+    `external_id` is the identifier in another system.
+    """
+    keywords = normalize(keywords)
+    filters = {"archived": archived, "keywords": keywords, "externalId": external_id}
+    walk = Walk(ctx, "programs", filters, store.ORDER, page=page, size=size, after=after, private=store.PRIVATE_ORDER)
+    stored, total = await store.find_page(ctx, walk, archived=archived, keywords=keywords, external_id=external_id)
+    docs, cursor = walk.cut(stored)
+    return walk.page(await _present(ctx, docs), total, cursor)
 
 
 async def require(ctx: Context, program_id: ObjectId) -> ProgramName:

@@ -16,6 +16,7 @@ from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHE
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import keyword_filter, normalize, search_fields_of
 from coaching_service.core.validation import TEXT_LENGTH, Text
+from coaching_service.core.walking import Walk
 from coaching_service.training.programs.models import ProgramFields, ProgramInput, ProgramName, StoredProgram
 
 _EVENT_TYPES: dict[Action, EventType] = {
@@ -46,13 +47,14 @@ programs = Documents[StoredProgram](
         complete=lambda program: {**program, **_search_fields(program)},
     ),
 )
+ORDER, PRIVATE_ORDER = ("sortName", "_id"), ("sortName",)
 _BY_NAME, _BY_SUFFIX, _, _BY_EXTERNAL_ID = (index.name for index in programs.indexes)
 
 
 async def find_page(
-    ctx: Context, *, archived: bool, keywords: str, external_id: str | None, skip: int, limit: int
+    ctx: Context, walk: Walk, *, archived: bool, keywords: str, external_id: str | None
 ) -> tuple[list[StoredProgram], int]:
-    """Return one page of programs, sorted by name, and their total number."""
+    """Return the programs for one part of the list with their sort fields, and their total number."""
     if "\0" in keywords:
         return [], 0
     condition: Filter = {"isArchived": archived}
@@ -65,7 +67,15 @@ async def find_page(
         hint = _BY_EXTERNAL_ID
     docs, total = await gather_reads(
         ctx,
-        programs.find(ctx, condition, sort=("sortName", "_id"), skip=skip, limit=limit, hint=hint),
+        programs.find(
+            ctx,
+            walk.within(condition),
+            sort=ORDER,
+            skip=walk.skip,
+            limit=walk.limit,
+            including=PRIVATE_ORDER,
+            hint=hint,
+        ),
         programs.count(ctx, condition, hint=hint),
     )
     return docs, total

@@ -7,7 +7,7 @@ from typing import Any
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import PROGRAMS
 from coaching_service.core.database.context import Context
-from coaching_service.core.mcp.arguments import ToolPage
+from coaching_service.core.mcp.arguments import ToolPage, numbered
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Boolean, Text
 from coaching_service.training.programs import service
@@ -34,7 +34,7 @@ async def list_programs(ctx: Context, page: int, page_size: int, search: str, *,
     """List training programs (workouts by day that can be assigned to a client) by name. Returns docs,
     totalDocs, hasNextPage and nextPage."""
     programs = await service.list_page(ctx, archived=is_archived, page=page, size=page_size, keywords=search)
-    return {**programs, "docs": [_summary(program) for program in programs["docs"]]}
+    return {**numbered(programs), "docs": [_summary(program) for program in programs["docs"]]}
 
 
 def _summary(program: Program) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.walking import Walk
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts.models import DatedItem, StoredBlock
 from coaching_service.training.workouts.query_models import (
@@ -28,6 +29,8 @@ from coaching_service.training.workouts.training_load import TOTALS
 
 Stage = dict[str, Any]
 
+SESSION_ORDER = ("-date", "-_id")
+
 _BY_DATE, _BY_PROGRAM, _BY_DONE_EXERCISE, _BY_EXERCISE, _BY_ITEM, _BY_PENDING_FORM = (
     index.name for index in blocks.indexes[:6]
 )
@@ -38,9 +41,9 @@ _IS_SESSION: Filter = {"done": {"$ne": None}} | _IS_REGULAR
 
 
 async def find_exercise_sessions(
-    ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, *, include_planned: bool, skip: int, limit: int
+    ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, walk: Walk, *, include_planned: bool
 ) -> tuple[list[ExerciseSession], int]:
-    """Return one page of a client's blocks in which an exercise was done, newest first, and the total number.
+    """Return a client's blocks in which an exercise was done for one part of their list, and the total number.
 
     With `include_planned` also those in which it is only planned. Each has only the items with the exercise.
     """
@@ -49,10 +52,10 @@ async def find_exercise_sessions(
     )
     condition = {"customerId": customer_id, field: exercise_id}
     items = {"$filter": {"input": "$items", "cond": {"$in": [exercise_id, "$$this.exerciseIds"]}}}
-    page: list[Stage] = [{"$sort": {"date": -1, "_id": -1}}, {"$skip": skip}, {"$limit": limit}]
+    page: list[Stage] = [{"$sort": {"date": -1, "_id": -1}}, {"$skip": walk.skip}, {"$limit": walk.limit}]
     sessions, total = await gather_reads(
         ctx,
-        blocks.aggregate(ctx, condition, *page, {"$project": {"date": 1, "items": items}}, hint=hint),
+        blocks.aggregate(ctx, walk.within(condition), *page, {"$project": {"date": 1, "items": items}}, hint=hint),
         blocks.count(ctx, condition, hint=hint),
     )
     return sessions, total
