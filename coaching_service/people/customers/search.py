@@ -86,7 +86,7 @@ async def search_page(
         docs: list[Customer] = await customers.aggregate(ctx, walk.within(listed), *stages, hint=by_order)
         if len(docs) == wanted:
             return docs, total
-    found = await customers.find(
+    clients = await customers.find(
         ctx,
         walk.within(matching),
         sort=walk.sort,
@@ -95,4 +95,4 @@ async def search_page(
         including=walk.private,
         hint=by_suffix,
     )
-    return found, total
+    return clients, total
