@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
+from coaching_service.core import audit
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, now
@@ -35,8 +36,9 @@ _COACH_FIELDS = ("_id", "name", "email", "role", "permissions", "customersScope"
 
 
 async def export_archive(ctx: Context) -> Download:
-    """Return the export of the caller's company as a ZIP archive."""
+    """Return the export of the caller's company as a ZIP archive, and record that it was made."""
     company = await account.read(ctx)
+    await audit.record(ctx, "company.exported", kind="archive")
     name = f"company-{company['_id']}-{now():%Y-%m-%d}.zip"
 
     def read_all(_start: int, _end: int) -> AsyncIterator[bytes]:
@@ -46,8 +48,9 @@ async def export_archive(ctx: Context) -> Download:
 
 
 async def export_workouts(ctx: Context) -> Download:
-    """Return the logged sets of all clients as CSV, one row for each."""
+    """Return the logged sets of all clients as CSV, one row for each, and record that it was made."""
     company = await account.read(ctx)
+    await audit.record(ctx, "company.exported", kind="workouts")
     name = f"workouts-{company['_id']}-{now():%Y-%m-%d}.csv"
 
     def read_all(_start: int, _end: int) -> AsyncIterator[bytes]:

@@ -75,7 +75,7 @@ class CustomerImport:
             return False
         for archived in (False, True):
             page = await customers.list_customers(
-                self._progress.ctx, archived=archived, page=1, size=_PAGE, contains=email
+                self._progress.ctx, archived=archived, page=1, size=_PAGE, email=email
             )
             for known in page["docs"]:
                 details: CustomerDetails = {

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import IO, Protocol
 
+from coaching_service.core import audit
 from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, Services
@@ -73,6 +74,7 @@ async def begin(ctx: Context, file: StoredFile | None, *, dry_run: bool) -> Stor
         },
     )
     await queue.enqueue(ctx, IMPORT, {"jobId": job["_id"]})
+    await audit.record(ctx, "company.importBegun", jobId=job["_id"], isDryRun=dry_run)
     return job
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from coaching_service.core import audit
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import in_transaction
@@ -38,6 +39,7 @@ async def _fill(tx: Context, owner: Principal, assets: Assets) -> Sandbox:
     await account.delete_sandbox(of_owner)
     await account.set_sandbox(of_owner, company_id)
     name = f"Sandbox of {owner.company.name}"[:200]
+    await audit.record(of_owner, "sandbox.created", sandboxId=company_id)
     tester = await team.create_company(
         tx, name, owner.name, owner.email or "", None, company_id=company_id, sandbox_of=owner.company.id
     )
