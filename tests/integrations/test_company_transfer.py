@@ -12,10 +12,16 @@ import aiohttp
 import pytest
 
 from coaching_service.core.auth.permissions import ALL_PERMISSIONS
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.portable import NotExported
+from coaching_service.core.ids import ObjectId
+from coaching_service.integrations.background_jobs import service as background_jobs
+from coaching_service.integrations.background_jobs.models import ImportWork
+from coaching_service.integrations.background_jobs.service import Overtaken
 from coaching_service.integrations.company_export.format import portable_collections
-from coaching_service.integrations.company_import.progress import Progress
+from coaching_service.integrations.company_import.progress import Outcome, Progress
+from coaching_service.people.customers import service as customers
 from tests.conftest import NewCompany
 from tests.contract.test_examples import train
 from tests.support.client import CoachClient
@@ -253,3 +259,33 @@ async def test_imports_are_in_the_history_and_send_nothing(coach: CoachClient, n
     assert await target.ctx.db["jobs"].count_documents({**of_target, "kind": "send_mail"}) == 0
     files = await target.ctx.db["fs.files"].count_documents({"companyId": target.ctx.company_id})
     assert files == 0, "the uploaded archive is deleted"
+
+
+async def test_only_one_of_two_processes_continues_a_job(coach: CoachClient) -> None:
+    """Both have read the position of the import; what the second one stores is rolled back."""
+    work: ImportWork = {
+        "fileId": ObjectId(),
+        "fileName": "export.zip",
+        "contentType": "application/zip",
+        "isDryRun": False,
+        "seed": "seed",
+        "entry": 0,
+        "record": 0,
+        "isStarted": True,
+        "imported": {},
+        "failed": 0,
+    }
+    stored = await background_jobs.create(coach.ctx, {"kind": "import", "work": work})
+    first, second = [
+        Progress(coach.ctx, await background_jobs.read_with_work(coach.ctx, stored["_id"])) for _ in range(2)
+    ]
+
+    async def write(tx: Context) -> None:
+        await customers.create(tx, {"name": "Ana"})
+
+    await first.advance((0, 1), 1, Outcome({"customers": 1}), write)
+    with pytest.raises(Overtaken):
+        await second.advance((0, 1), 1, Outcome({"customers": 1}), write)
+
+    assert await coach.names() == ["Ana"]
+    assert (await coach.get(f"/coach/jobs/{stored['_id']}")).ok()["done"] == 1
