@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from marshmallow import Schema, ValidationError, fields
 
-from coaching_service.core.errors import InvalidFields
-from coaching_service.core.validation_messages import NOT_AN_OBJECT, Message, field_errors
+from coaching_service.core.errors import FieldError, InvalidFields
+from coaching_service.core.validation_messages import NOT_AN_OBJECT, UNKNOWN_FIELD, Message, field_errors
 
 
 class DeferredChange:
-    """A change that is validated once the type of the stored object is known."""
+    """A change that is validated once the type of the stored object is known.
+
+    `is_strict`: fields that the type does not have are errors.
+    """
 
     def __init__(self, by_type: Mapping[str, Schema], data: Any) -> None:
         self._by_type, self._data = by_type, data
+        self.is_strict = False
 
     def as_type(self, stored_type: str) -> dict[str, Any]:
         """Returns the change as the schema of `stored_type` loads it. Raises InvalidFields."""
@@ -23,6 +27,8 @@ class DeferredChange:
             change: dict[str, Any] = self._by_type[stored_type].load(self._data)
         except ValidationError as error:
             raise InvalidFields(field_errors(error)) from None
+        if self.is_strict and (unknown := list(find_unknown_fields(self._by_type[stored_type], self._data))):
+            raise InvalidFields(unknown)
         return change
 
 
@@ -55,6 +61,39 @@ class Variant(fields.Field[dict[str, Any]]):
         loaded: dict[str, Any] = schema.load(value)
         return {"type": type_name, **loaded}
 
+    def fields_of(self, data: Mapping[str, Any]) -> dict[str, fields.Field[Any]] | None:
+        """Return the fields of the type that `data` names, `type` included; None for an unknown type."""
+        type_name = data.get("type")
+        schema = self.by_type.get(type_name) if isinstance(type_name, str) else None
+        return None if schema is None else {"type": fields.String(), **schema.fields}
+
     def load(self, data: Any) -> dict[str, Any]:
         """Load a complete body, as a schema does. Raises ValidationError."""
         return self._deserialize(data, None, None)
+
+
+def find_unknown_fields(
+    schema: Schema | Variant | fields.Field[Any], data: Any, path: str = ""
+) -> Iterator[FieldError]:
+    """Yield an error for each field of `data`, nested ones included, that `schema` does not have.
+
+    `path` is that of `data`. What has another type than the schema's is left to validation.
+    """
+    if isinstance(schema, fields.List) and isinstance(data, list):
+        for index, entry in enumerate(data):
+            yield from find_unknown_fields(schema.inner, entry, _join(path, index))
+    elif isinstance(schema, fields.Nested):
+        yield from find_unknown_fields(schema.schema, data, path)
+    elif isinstance(schema, Variant | Schema) and isinstance(data, dict):
+        known = schema.fields_of(data) if isinstance(schema, Variant) else schema.fields
+        if known is None:
+            return
+        for name, value in data.items():
+            if name in known:
+                yield from find_unknown_fields(known[name], value, _join(path, name))
+            else:
+                yield {"field": _join(path, name), "code": UNKNOWN_FIELD.code, "message": str(UNKNOWN_FIELD)}
+
+
+def _join(path: str, name: object) -> str:
+    return f"{path}.{name}".lstrip(".")

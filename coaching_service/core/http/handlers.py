@@ -31,6 +31,14 @@ from coaching_service.core.http.request_parsing import (
 )
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.http.routes import MultipartBody, RequestClass, Route
+from coaching_service.core.http.strictness import (
+    IS_STRICT,
+    STRICT,
+    prefers_strict,
+    reject_unknown_fields,
+    reject_unknown_names,
+    reject_unknown_parameters,
+)
 from coaching_service.core.http.uploads import attach_file, read_upload, store_upload
 from coaching_service.core.idempotency import Claim, StoredResponse, run_in_steps, run_once
 from coaching_service.core.ids import ObjectId
@@ -118,6 +126,9 @@ def make_handler(route: Route, dependencies: HandlerDependencies) -> AiohttpHand
             operation=route.operation_id,
         )
         arguments: dict[str, Any] = dict(path_identifiers(route, request))
+        is_strict = request[IS_STRICT] = prefers_strict(request)
+        if is_strict:
+            reject_unknown_parameters(query, request)
         if query is not None:
             arguments["query"] = read_query(query, request)
         json_body = None
@@ -125,6 +136,8 @@ def make_handler(route: Route, dependencies: HandlerDependencies) -> AiohttpHand
             limit = route.body_limit or dependencies.body_limit
             json_body = await read_json(request, limit, optional=route.body_optional)
             arguments["body"] = validate_body(route.body, json_body)
+            if is_strict:
+                reject_unknown_fields(route.body, json_body, arguments["body"])
         if route.multipart is not None:
             uploaded = await _handle_upload(route, route.multipart, request, ctx, arguments, dependencies)
             return _with_change_id(uploaded, ctx)
@@ -132,7 +145,8 @@ def make_handler(route: Route, dependencies: HandlerDependencies) -> AiohttpHand
             response: Download | web.StreamResponse = await _call(route, request, ctx, arguments, json_body)
         if isinstance(response, Download):
             download = read_with_limit(response, dependencies.download_semaphore)
-            return await send_download(request, download, {"X-Request-Id": ctx.request_id})
+            headers = {"X-Request-Id": ctx.request_id} | ({"Preference-Applied": STRICT} if is_strict else {})
+            return await send_download(request, download, headers)
         return _with_change_id(response, ctx)
 
     return handle
@@ -156,6 +170,8 @@ async def _handle_upload(
     """Store the file first, then call the handler, whose transaction attaches the file to its record."""
     limits = dependencies.limits
     with closing(await read_upload(request, multipart, limits.max_bytes(multipart.size_limit))) as upload:
+        if request[IS_STRICT]:
+            reject_unknown_names(upload.other_names)
         arguments["body"] = validate_body(multipart.schema, upload.texts)
         customer_id = _customer_id(route, ctx, arguments)
         async with store_upload(ctx, upload, multipart, customer_id, limits.photo_pixels) as file:

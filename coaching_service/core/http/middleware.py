@@ -24,6 +24,7 @@ from coaching_service.core.errors import (
     TooLarge,
 )
 from coaching_service.core.http.responses import to_json
+from coaching_service.core.http.strictness import IS_STRICT, STRICT
 
 REQUEST_ID = web.RequestKey("request_id", str)
 PRINCIPAL = web.RequestKey("principal", Principal)
@@ -82,6 +83,8 @@ def _new_request_id() -> str:
 
 def _add_headers(request: web.Request, response: web.StreamResponse) -> None:
     response.headers["X-Request-Id"] = request[REQUEST_ID]
+    if request.get(IS_STRICT):
+        response.headers["Preference-Applied"] = STRICT
     for name, value in _SECURITY_HEADERS.items():
         response.headers.setdefault(name, value)
 

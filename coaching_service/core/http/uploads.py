@@ -59,7 +59,7 @@ for _warning in (BadContentDispositionHeader, BadContentDispositionParam):
 class Upload:
     """The contents of a multipart body: text fields, and the file, if any, as a temporary file.
 
-    `too_large`: the file was over the limit and has been discarded.
+    `too_large`: the file was over the limit and has been discarded. `other_names`: the parts that were ignored.
     """
 
     texts: dict[str, str] = field(default_factory=dict)
@@ -67,6 +67,7 @@ class Upload:
     name: str = ""
     sha256: str = ""
     too_large: bool = False
+    other_names: list[str] = field(default_factory=list)
 
     @property
     def fingerprint(self) -> dict[str, Any]:
@@ -155,6 +156,7 @@ async def _read_parts(
         elif name in text_fields:
             upload.texts[name] = await _read_text(part)
         else:
+            upload.other_names.append(name)
             other_bytes += await _copy(part, _MAX_OTHER_BYTES - other_bytes, "The other parts")
     raise BadRequest(f"The body must not have more than {_MAX_PARTS} parts", code="TOO_MANY_PARTS")
 

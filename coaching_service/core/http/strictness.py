@@ -1,0 +1,58 @@
+"""The preference of a caller that unknown parameters and fields are errors (RFC 7240, `Prefer: handling=strict`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from aiohttp import web
+from marshmallow import Schema
+
+from coaching_service.core.errors import FieldError, InvalidFields
+from coaching_service.core.validation_messages import UNKNOWN_FIELD, sentence
+from coaching_service.core.variants import ChangeByStoredType, DeferredChange, Variant, find_unknown_fields
+
+STRICT = "handling=strict"
+IS_STRICT = web.RequestKey("is_strict", bool)
+
+
+def prefers_strict(request: web.Request) -> bool:
+    """Whether the first `handling` preference of a request is `strict`."""
+    for header in request.headers.getall("Prefer", ()):
+        for preference in header.split(","):
+            name, _, value = preference.partition(";")[0].partition("=")
+            if name.strip().lower() == "handling":
+                return value.strip().strip('"').lower() == "strict"
+    return False
+
+
+def reject_unknown_parameters(schema: Schema | None, request: web.Request) -> None:
+    """Raise InvalidFields if the request has a query parameter that `schema` does not have."""
+    known = schema.fields if schema is not None else {}
+    _reject(_unknown(name for name in request.query if name not in known), is_query=True)
+
+
+def reject_unknown_names(names: Iterable[str]) -> None:
+    """Raise InvalidFields for parts of a multipart body that the operation does not have."""
+    _reject(_unknown(names))
+
+
+def reject_unknown_fields(schema: Schema | Variant | ChangeByStoredType, data: Any, loaded: Any) -> None:
+    """Raise InvalidFields if the body `data` has a field that `schema` does not have.
+
+    The fields of a body whose type is stored are checked when that type is known: `loaded` is set to do so.
+    """
+    if isinstance(schema, ChangeByStoredType):
+        if isinstance(loaded, DeferredChange):
+            loaded.is_strict = True
+        return
+    _reject(list(find_unknown_fields(schema, data)))
+
+
+def _unknown(names: Iterable[str]) -> list[FieldError]:
+    return [{"field": name, "code": UNKNOWN_FIELD.code, "message": str(UNKNOWN_FIELD)} for name in dict.fromkeys(names)]
+
+
+def _reject(errors: list[FieldError], *, is_query: bool = False) -> None:
+    if errors:
+        raise InvalidFields(errors, sentence(errors[0]) if is_query else None)
