@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import IO, Protocol
 
 from coaching_service.core import audit
@@ -37,6 +38,7 @@ IMPORT = "import_company"
 OPERATION = "importCompany"
 _STEP_SECONDS = 15.0
 _MAX_ATTEMPTS = 8
+_AFTER_OVERTAKING = timedelta(seconds=5)
 
 
 class _Import(Protocol):
@@ -95,8 +97,8 @@ async def run_step(services: Services, job: Job) -> RunAgain | None:
     try:
         async with _open_file(ctx, progress.work["fileId"]) as file:
             return await _continue(progress, file)
-    except Overtaken:
-        return None
+    except Overtaken:  # a step whose lease had ended was still running: go on where it is now
+        return RunAgain(_AFTER_OVERTAKING)
     except InvalidArchive as error:
         await _end(progress, error)
         return None
