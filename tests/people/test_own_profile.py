@@ -23,6 +23,15 @@ async def test_client_reads_and_changes_the_own_profile(coach: CoachClient) -> N
     assert "notifications" not in seen
 
 
+async def test_a_coach_in_the_clients_place_cannot_ask_for_erasure(
+    coach: CoachClient, interactive: CoachClient
+) -> None:
+    ana = await coach.create_customer("Ana")
+    token = (await interactive.post(f"/coach/customers/{ana['_id']}/impersonate")).ok()["accessToken"]
+    (await coach.with_bearer(token).post("/customer/me/erasure-request")).refused(403)
+    assert "erasureRequestedAt" not in str((await coach.get(f"/coach/customers/{ana['_id']}")).ok())
+
+
 async def test_client_prefers_a_language(coach: CoachClient) -> None:
     ana = await coach.create_customer("Ana")
     client = await coach.as_client(ana)

@@ -119,6 +119,27 @@ async def test_health_note(coach: CoachClient) -> None:
     assert await count_of(coach, ana, "health_note") == 0
 
 
+async def test_erasure_requested(coach: CoachClient) -> None:
+    """Until the client is deleted, or the reason is dismissed; a coach who impersonates the client cannot ask."""
+    ana, bo = await coach.create_customer("Ana"), await coach.create_customer("Bo")
+    client = await coach.as_client(ana)
+    assert await count_of(coach, ana, "erasure_requested") == 0
+    first = (await client.post("/customer/me/erasure-request")).ok()
+    assert (await client.post("/customer/me/erasure-request")).ok() == first
+    reason = {"type": "erasure_requested", "since": first["erasureRequestedAt"], "count": 1}
+    assert await reason_of(coach, ana, "erasure_requested") == reason
+    assert await names(coach, reason="erasure_requested") == ["Ana"]
+    await dismiss(coach, ana, "erasure_requested")
+    assert await count_of(coach, ana, "erasure_requested") == 0
+
+    other = await coach.as_client(bo)
+    (await other.post("/customer/me/erasure-request")).ok()
+    assert await count_of(coach, bo, "erasure_requested") == 1
+    (await coach.delete(client_path(bo))).ok(204)
+    await renew(coach)
+    assert await names(coach, reason="erasure_requested") == []
+
+
 async def test_unread_message(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     client = await coach.as_client(ana)

@@ -86,7 +86,7 @@ async def read_for_attention(ctx: Context, customer_id: ObjectId) -> Customer:
 
 
 async def read_states(ctx: Context, ids: Sequence[ObjectId], *stages: PipelineStage) -> list[Any]:
-    """Return `createdAt` and `attention` of clients, with what pipeline stages of other features add."""
+    """Return `createdAt`, `attention` and `erasureRequestedAt` of clients, with what other features' stages add."""
     return await store.find_states(ctx, ids, *stages)
 
 

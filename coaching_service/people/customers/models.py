@@ -118,7 +118,8 @@ class Customer(_Profile, StoredIdentity):
     `sortName`, `sortSurname`, `search` and `suf` serve sorting and searching; `firstAccessHash` is the hash of an
     unused first-access token; the derived figures are valid until `figuresUntil`; `attention` is absent until it is
     first computed with them; `scheduleChanges` is a counter that makes concurrent changes of one client's schedule
-    conflict; `notifications` and `language` are absent until the client changes them.
+    conflict; `notifications` and `language` are absent until the client changes them; `erasureRequestedAt` is the time
+    at which the client asked for the erasure of their data.
     """
 
     profilePhoto: ProfilePhoto | None
@@ -132,6 +133,7 @@ class Customer(_Profile, StoredIdentity):
     scheduleChanges: NotRequired[int]
     notifications: NotRequired[Notifications]
     language: NotRequired[str | None]
+    erasureRequestedAt: NotRequired[datetime]
 
 
 class CustomerProfile(_Profile, Identity):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, cast
 
 from coaching_service.core.auth.secrets import token_hash
@@ -338,6 +339,22 @@ async def update_own(ctx: Context, change: OwnDetails) -> None:
     """
     fields = {name: value for name, value in change.items() if name != "version"}
     await _rewrite(ctx, ctx.caller.id, lambda _: fields, change)
+
+
+@transactional
+async def request_erasure(ctx: Context) -> datetime:
+    """Record that the caller, a client, asks for the erasure of their data; returns the time of the first request.
+
+    Raises NotFound if the client has been deleted.
+    """
+    at = now()
+    customer = await store.rewrite(
+        ctx, ctx.caller.id, lambda stored: {} if "erasureRequestedAt" in stored else {"erasureRequestedAt": at}, None
+    )
+    if customer is None:
+        raise NotFound("customer")
+    await store.mark_figures_due(ctx, [ctx.caller.id])
+    return (await get_visible(ctx, ctx.caller.id, ("erasureRequestedAt",)))["erasureRequestedAt"]
 
 
 @transactional

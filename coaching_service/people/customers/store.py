@@ -80,6 +80,7 @@ customers = Documents[Customer](
         "attention",
         "notifications",
         "language",
+        "erasureRequestedAt",
     ),
     client_field="_id",
     history=History("customer", _event, (ARCHIVED,), undo="changes", omit=("firstAccessHash", "profilePhoto")),
@@ -459,8 +460,8 @@ async def mark_figures_due_after(
 
 
 async def find_states(ctx: Context, ids: Sequence[ObjectId], *stages: PipelineStage) -> list[Any]:
-    """Return `createdAt` and `attention` of those of `ids` that are the company's clients, with what `stages` add."""
-    project = {"$project": {"createdAt": 1, "attention": 1}}
+    """Return `createdAt`, `attention` and `erasureRequestedAt` of those of `ids` that exist, with what `stages` add."""
+    project = {"$project": {"createdAt": 1, "attention": 1, "erasureRequestedAt": 1}}
     return await customers.aggregate(ctx, {"_id": {"$in": list(ids)}}, project, *stages, hint=BY_ID)
 
 

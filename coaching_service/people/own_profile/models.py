@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import TypedDict
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers.models import ContactDetails, Notifications
@@ -17,3 +18,9 @@ class OwnProfile(ContactDetails):
     createdAt: datetime
     updatedAt: datetime
     version: int
+
+
+class ErasureRequest(TypedDict):
+    """A client's request for the erasure of their data, with the time of the first one."""
+
+    erasureRequestedAt: datetime

@@ -31,3 +31,12 @@ async def update_own_profile(ctx: Context, body: OwnDetails) -> models.OwnProfil
     Only the fields sent are changed; null clears a field.
     """
     return await service.update(ctx, body)
+
+
+@routes.post("/erasure-request", access=customer(), status=200, returns=schemas.ErasureRequest)
+async def request_own_erasure(ctx: Context) -> models.ErasureRequest:
+    """Ask for the erasure of my data.
+
+    The coaches see the request among what needs their attention, and delete the client; asking again changes nothing.
+    """
+    return await service.request_erasure(ctx)

@@ -51,6 +51,12 @@ class OwnDetails(Input):
     notifications = fields.Nested(OwnNotificationsInput, metadata=_NOTIFICATIONS)
 
 
+class ErasureRequest(Output):
+    """A client's request for the erasure of their data."""
+
+    erasureRequestedAt = DateTime(metadata={"description": "When the client asked for it first."})
+
+
 class OwnProfile(ContactDetails):
     """A client's own record."""
 

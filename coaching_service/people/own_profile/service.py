@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
+from coaching_service.core.errors import Forbidden
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Customer, OwnDetails
-from coaching_service.people.own_profile.models import OwnProfile
+from coaching_service.people.own_profile.models import ErasureRequest, OwnProfile
 
 _FIELDS = (
     *("name", "surname", "email", "phone", "birthday", "timezone", "language", "notifications"),
@@ -28,6 +29,19 @@ async def update(ctx: Context, change: OwnDetails) -> OwnProfile:
     await customers.update_own(ctx, change)
     await customers.record_activity(ctx, ctx.caller.id)
     return await read(ctx)
+
+
+@transactional
+async def request_erasure(ctx: Context) -> ErasureRequest:
+    """Ask for the erasure of the data of the caller, a client: the coaches see it among the reasons for attention.
+
+    Raises Forbidden for a coach who impersonates the client, NotFound if the client has been deleted.
+    """
+    if ctx.caller.impersonated_by is not None:
+        raise Forbidden("An impersonation session cannot ask for erasure")
+    requested_at = await customers.request_erasure(ctx)
+    await customers.record_activity(ctx, ctx.caller.id)
+    return {"erasureRequestedAt": requested_at}
 
 
 def _to_profile(customer: Customer) -> OwnProfile:

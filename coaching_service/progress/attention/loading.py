@@ -38,6 +38,7 @@ class _StoredClient(TypedDict, total=False):
     _id: ObjectId
     createdAt: datetime
     attention: Attention
+    erasureRequestedAt: datetime
     lastSession: list[_DatedBlock]
 
 
@@ -102,6 +103,7 @@ async def load_clients(
             pending_forms=forms_of[client],
             records=records_of[client],
             health_notes=health_notes_of.get(client),
+            erasure_requested=document.get("erasureRequestedAt"),
             unread=unread_of.get(client),
             to_review=to_review_of.get(client),
             program_end=date.fromisoformat(program_ends[client]) if client in program_ends else None,

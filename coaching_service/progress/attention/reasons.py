@@ -18,7 +18,7 @@ from coaching_service.progress.attention.models import DismissalFields
 from coaching_service.progress.compliance.calculation import count_workout_days
 from coaching_service.progress.compliance.models import DayCompliance
 
-# In the order in which reasons are listed: `erasure_requested` is reported as soon as clients can ask for erasure.
+# In the order in which reasons are listed.
 WEIGHTS: Mapping[ReasonType, int] = {
     "health_note": 50,
     "erasure_requested": 50,
@@ -56,6 +56,7 @@ class ClientState:
     pending_forms: Mapping[date, int] = field(default_factory=dict)
     records: Mapping[date, int] = field(default_factory=dict)
     health_notes: DatedCount | None = None
+    erasure_requested: datetime | None = None
     unread: DatedCount | None = None
     to_review: DatedCount | None = None
     program_end: date | None = None
@@ -74,6 +75,7 @@ def find_reasons(state: ClientState, settings: AttentionSettings) -> list[Reason
     """Return every reason why a client needs attention, dismissed ones included, most important first."""
     reasons = [
         _dated("health_note", state.health_notes),
+        _find_erasure_request(state),
         _dated("unread_message", state.unread),
         _dated("check_in_to_review", state.to_review),
         *(rule(state, settings) for rule in _RULES),
@@ -83,6 +85,12 @@ def find_reasons(state: ClientState, settings: AttentionSettings) -> list[Reason
 
 def _dated(reason_type: ReasonType, counted: DatedCount | None) -> Reason | None:
     return {"type": reason_type, "since": counted["newest"], "count": counted["count"]} if counted else None
+
+
+def _find_erasure_request(state: ClientState) -> Reason | None:
+    """The client asked for erasure; the reason ends with the client."""
+    since = state.erasure_requested
+    return {"type": "erasure_requested", "since": since, "count": 1} if since else None
 
 
 def _find_overdue(state: ClientState, _: AttentionSettings) -> Reason | None:
