@@ -136,7 +136,7 @@ IDENTITY_CHECKS: dict[str, fields.Field[Any]] = {
 }
 
 
-def identity_to_store(sent: Mapping[str, Any]) -> StoredIdentity:
+def stored_identity(sent: Mapping[str, Any]) -> StoredIdentity:
     """Return the fields of an external identity that were sent, as they are stored."""
     stored: StoredIdentity = {}
     if "externalId" in sent:
@@ -146,9 +146,9 @@ def identity_to_store(sent: Mapping[str, Any]) -> StoredIdentity:
     return stored
 
 
-def fields_to_store(sent: Mapping[str, Any]) -> dict[str, Any]:
+def stored_fields(sent: Mapping[str, Any]) -> dict[str, Any]:
     """Return all fields that were sent, with those of an external identity as they are stored."""
-    return {**sent, **identity_to_store(sent)}
+    return {**sent, **stored_identity(sent)}
 
 
 def present_identity(stored: Mapping[str, Any]) -> Identity:

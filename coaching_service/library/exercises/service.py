@@ -10,7 +10,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, Ownership
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import Forbidden, NotFound, invalid_field
-from coaching_service.core.external_identity import fields_to_store, identity_to_store
+from coaching_service.core.external_identity import stored_fields, stored_identity
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.text import normalize
 from coaching_service.core.walking import RankedWalk, Walk
@@ -186,7 +186,7 @@ async def create(ctx: Context, exercise: ExerciseInput) -> Exercise:
             "media": media_list.merge([], exercise["media"]),
             "libraryId": ctx.company_id,
         },
-        identity_to_store(exercise),
+        stored_identity(exercise),
     )
     return present(ctx, stored)
 
@@ -198,7 +198,7 @@ async def change(ctx: Context, exercise_id: ObjectId, change: ExerciseChange) ->
     Raises NotFound, Forbidden for a shared exercise, and Conflict if it has changed since `version`.
     """
     details = {name: value for name, value in change.items() if name not in ("version", "media")}
-    fields = cast("ExerciseFields", fields_to_store(details))
+    fields = cast("ExerciseFields", stored_fields(details))
     if "muscleGroups" in change:
         fields["muscleGroups"] = _name_muscles(change["muscleGroups"])
     await _require_own(ctx, exercise_id)

@@ -14,7 +14,7 @@ from coaching_service.core.database.documents import Filter, PipelineStage, now,
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Forbidden, NotFound
-from coaching_service.core.external_identity import fields_to_store, identity_to_store, present_identity
+from coaching_service.core.external_identity import present_identity, stored_fields, stored_identity
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.links import file_url
 from coaching_service.core.pagination import Page
@@ -282,7 +282,7 @@ def build_document(
         "search": search["search"],
         "suf": search["suf"],
     }
-    return cast("NewCustomerDocument", {**document, **identity_to_store(details)})
+    return cast("NewCustomerDocument", {**document, **stored_identity(details)})
 
 
 @transactional
@@ -300,7 +300,7 @@ async def update(ctx: Context, customer_id: ObjectId, change: CustomerChange) ->
     Raises NotFound if `assignedTo` is not a coach of the company, Conflict if the client has changed since
     `change["version"]`, and what get_visible raises.
     """
-    details = fields_to_store({name: value for name, value in change.items() if name != "version"})
+    details = stored_fields({name: value for name, value in change.items() if name != "version"})
     await get_visible(ctx, customer_id)
     if (trainer := change.get("assignedTo")) is not None:
         await team.require_coach(ctx, trainer)

@@ -11,7 +11,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import NotFound
-from coaching_service.core.external_identity import identity_to_store, present_identity
+from coaching_service.core.external_identity import present_identity, stored_identity
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import Page
 from coaching_service.core.text import normalize
@@ -104,7 +104,7 @@ async def create(ctx: Context, program: ProgramInput) -> Program:
 
 async def change(ctx: Context, program_id: ObjectId, change: ProgramChange) -> Program:
     """Change the fields of a program that are sent. Raises NotFound, and Conflict if it has changed since `version`."""
-    fields = cast("ProgramFields", identity_to_store(change))
+    fields = cast("ProgramFields", stored_identity(change))
     if "name" in change:
         fields["name"] = change["name"]
     if "description" in change:

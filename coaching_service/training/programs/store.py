@@ -12,7 +12,7 @@ from coaching_service.core.database.portable import LIBRARY, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.events import EventType
-from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS, fields_to_store
+from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS, stored_fields
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import keyword_filter, normalize, search_fields_of
 from coaching_service.core.validation import TEXT_LENGTH, Text
@@ -93,7 +93,7 @@ async def find_name(ctx: Context, program_id: ObjectId) -> ProgramName | None:
 
 async def insert(ctx: Context, program: ProgramInput) -> StoredProgram:
     """Store a new program."""
-    return await programs.insert(ctx, {**fields_to_store(program), **_search_fields(program), "isArchived": False})
+    return await programs.insert(ctx, {**stored_fields(program), **_search_fields(program), "isArchived": False})
 
 
 async def rewrite(

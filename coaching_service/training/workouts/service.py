@@ -11,7 +11,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import version_conflict
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import NotFound, invalid_field
-from coaching_service.core.external_identity import fields_to_store, identity_to_store, present_identity
+from coaching_service.core.external_identity import present_identity, stored_fields, stored_identity
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.account import service as account
@@ -154,7 +154,7 @@ async def change(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, change:
     """
     await owner.require_access(ctx)
     sent = {name: value for name, value in change.items() if name != "version"}
-    fields = cast("BlockFields", fields_to_store(sent))
+    fields = cast("BlockFields", stored_fields(sent))
     version = change.get("version")
     if not fields:
         return await present_block(ctx, owner, await _read_version(ctx, owner, block_id, version))
@@ -338,7 +338,7 @@ def new_block(owner: ScheduleOwner, plan: BlockPlan) -> BlockContent:
         "checkInId": plan.get("checkInId"),
     }
     # The filter has the identifier of the owner.
-    return cast("BlockContent", {**content, **identity_to_store(plan), **owner.block_filter})
+    return cast("BlockContent", {**content, **stored_identity(plan), **owner.block_filter})
 
 
 def block_not_found() -> NotFound:
