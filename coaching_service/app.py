@@ -17,6 +17,7 @@ from coaching_service.core.database.abandoned import aborting_abandoned_transact
 from coaching_service.core.database.context import Services
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.http.availability import Availability, RequestSlots
+from coaching_service.core.http.cross_origin import CrossOrigin
 from coaching_service.core.http.handlers import Authenticate, HandlerDependencies, mount
 from coaching_service.core.http.interruption import end_interruption
 from coaching_service.core.http.middleware import HttpMetrics, request_middleware
@@ -43,7 +44,11 @@ def create_app(settings: Settings, services: Services, availability: Availabilit
     """
     availability = availability or Availability("ready")
     metrics = HttpMetrics()
-    app = web.Application(middlewares=[request_middleware(metrics), availability.middleware()])
+    routes = routes_of(features.ROUTES)
+    cross_origin = CrossOrigin(settings.cors_origins, routes)
+    app = web.Application(
+        middlewares=[request_middleware(metrics), cross_origin.middleware(), availability.middleware()]
+    )
     app[SERVICES] = services
     app[HTTP_METRICS] = metrics
     dependencies = HandlerDependencies(
@@ -56,7 +61,6 @@ def create_app(settings: Settings, services: Services, availability: Availabilit
         settings.trusted_proxies,
         services.upload_limits,
     )
-    routes = routes_of(features.ROUTES)
     mount(app, routes, dependencies)
     operator_endpoints = OperatorEndpoints(services, routes, features.TAGS)
     app.add_routes(operator_endpoints.routes(metrics, with_metrics=settings.metrics_port is None))
@@ -64,6 +68,7 @@ def create_app(settings: Settings, services: Services, availability: Availabilit
     app.add_routes(Endpoints(services, settings.trusted_proxies).routes())
     coach_application.mount(app, dependencies)
     app.on_response_prepare.append(end_interruption)
+    app.on_response_prepare.append(cross_origin.add_headers)
     app.cleanup_ctx.append(_background(services, availability))
     app.on_shutdown.append(_end_waiting)
     return app

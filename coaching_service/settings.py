@@ -204,6 +204,11 @@ class Settings(BaseSettings):
     mcp_origins: Annotated[Items, AfterValidator(_validate_origins)] = Field(
         default=(), description="Origins, separated by commas, of other web pages that may call `/mcp` from a browser."
     )
+    cors_origins: Annotated[Items, AfterValidator(_validate_origins)] = Field(
+        default=(),
+        description="Origins, separated by commas, of other web pages that may call the REST interface from a browser, "
+        "with a session and never with an API key.",
+    )
     registration: bool = Field(default=True, description="Whether new companies may sign up.")
     smtp_host: str | None = Field(
         default=None, description="Mail server. Unset: mail is written to files in `DATA_DIR/mail`."

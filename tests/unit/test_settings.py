@@ -17,6 +17,7 @@ EXAMPLES: dict[str, tuple[str, object]] = {
     "log_format": ("json", "json"),
     "log_level": ("warning", "warning"),
     "mcp_origins": ("https://a.example/,https://b.example", ("https://a.example", "https://b.example")),
+    "cors_origins": ("https://a.example/,https://b.example", ("https://a.example", "https://b.example")),
     "trusted_proxies": ("2", 2),
     "webhook_retry_seconds": ("1, 2.5", (1.0, 2.5)),
     "webhooks_allow_http": ("true", True),
