@@ -6,16 +6,22 @@ stored field, so that it cannot be a query operator or a path.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypedDict, cast
 
 from marshmallow import ValidationError, fields, validate
 
 from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.errors import ExternalIdTaken
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Input, Output, Text
 from coaching_service.core.validation_messages import NOT_AN_OBJECT, Message
 
 MAX_ENTRIES, KEY_LENGTH, VALUE_LENGTH = 20, 40, 500
+_ATTEMPTS = 3
 _PATTERN = r"^[A-Za-z0-9._:@-]{1,200}$"
 
 # Served only for queries with a text: records without an external identifier are not in it.
@@ -158,3 +164,36 @@ def present_identity(stored: Mapping[str, Any]) -> Identity:
         "externalId": stored.get("externalId"),
         "metadata": {entry["key"]: entry["value"] for entry in entries},
     }
+
+
+@dataclass(frozen=True)
+class Upserted:
+    """A record that was sent by its external identifier, as interfaces return it, and whether it is new."""
+
+    record: Mapping[str, Any]
+    created: bool
+
+
+async def upsert(
+    ctx: Context,
+    find: Callable[[Context], Awaitable[ObjectId | None]],
+    change: Callable[[Context, ObjectId], Awaitable[Mapping[str, Any]]],
+    create: Callable[[Context], Awaitable[Mapping[str, Any]]],
+) -> Upserted:
+    """Call `change` with the record that `find` returns, or `create` if there is none, in one transaction.
+
+    A creation that another one forestalls finds that record at the next attempt. Raises ExternalIdTaken if `find` does
+    not return the record that has the identifier, and what the functions raise.
+    """
+
+    async def work(tx: Context) -> Upserted:
+        if (identifier := await find(tx)) is not None:
+            return Upserted(await change(tx, identifier), created=False)
+        return Upserted(await create(tx), created=True)
+
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return await in_transaction(ctx, work)
+        except ExternalIdTaken:
+            continue
+    return await in_transaction(ctx, work)

@@ -13,6 +13,7 @@ from zoneinfo import available_timezones
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, missing
 from marshmallow import validate as validators
 
+from coaching_service.core.errors import InvalidFields
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.validation_messages import EMPTY, NOT_AN_OBJECT, NULL, REQUIRED, UNKNOWN_FIELD, Message
 
@@ -309,3 +310,30 @@ def patch_of(*schemas: type[Schema], name: str) -> Schema:
             optional[field_name] = field
     patch_schema: type[Schema] = type(name, schemas, optional)
     return patch_schema()
+
+
+def upsert_of(schema: type[Schema], *, name: str, without: tuple[str, ...] = ()) -> Schema:
+    """Returns the schema of a PUT body that creates a record or changes one: every field of `schema`, none required.
+
+    `without` are fields that it does not have. `complete_upsert` adds what only a new record needs.
+    """
+    optional = patch_of(schema, name=name)
+    type(optional).__doc__ = "The record to create, or the fields of the existing one to change."
+    return type(optional)(exclude=("externalId", *without))
+
+
+def complete_upsert(schema: Schema, sent: dict[str, Any]) -> dict[str, Any]:
+    """Returns the body of a new record: what was sent, with the defaults of `schema` for what was not.
+
+    Raises InvalidFields if a required field is missing.
+    """
+    complete = {name: value for name, value in sent.items() if name != "version"}
+    absent = {name: field for name, field in schema.fields.items() if name not in sent}
+    if missing_fields := [name for name, field in absent.items() if field.required]:
+        raise InvalidFields(
+            [{"field": name, "code": REQUIRED.code, "message": str(REQUIRED)} for name in missing_fields]
+        )
+    for name, field in absent.items():
+        if field.load_default is not missing:
+            complete[name] = field.load_default() if callable(field.load_default) else field.load_default
+    return complete

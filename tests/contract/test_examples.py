@@ -113,9 +113,9 @@ def unconditional(route: Route) -> Route:
 
 
 def in_order(routes: list[Route]) -> list[Route]:
-    """Reads first, while everything is as it was made; deleting many clients last."""
+    """Reads first, while everything is as it was made; changes before upserts; deleting many clients last."""
     called = [route for route in routes if route.access.audience != "public" and route.method != "DELETE"]
-    return sorted(called, key=lambda route: (route.method != "GET", "bulk" in route.path))
+    return sorted(called, key=lambda route: (route.method != "GET", "bulk" in route.path, route.upserts))
 
 
 def _fields(value: Any, path: str = "") -> set[str]:

@@ -19,7 +19,7 @@ ROUTES = routes_of(features.ROUTES)
 VERBS = (
     "adjust|apply|archive|assign|bulk|clear|copy|create|delete|dismiss|disconnect|download|end|export|get|"
     "impersonate|import|invite|list|log|mark|move|record|redeliver|refresh|replace|request|reset|resolve|reveal|rotate|"
-    "send|set|shift|sign|unarchive|unassign|undo|update|upload|use"
+    "send|set|shift|sign|unarchive|unassign|undo|update|upsert|upload|use"
 )
 each_route = pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation_id)
 

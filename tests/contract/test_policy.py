@@ -131,9 +131,14 @@ async def test_every_audited_operation_writes_its_action(coach: CoachClient) -> 
 
 
 def in_order(routes: list[Route]) -> list[Route]:
-    """Protected routes: what is deleted comes last, inner resources before those that hold them."""
+    """Protected routes: what is deleted comes last, inner resources before those that hold them.
+
+    Upserts come after changes, whose examples have the first version.
+    """
     called = [route for route in routes if route.access.audience != "public" and route.path != "/coach/account"]
-    return sorted(called, key=lambda route: (deletes(route), -route.path.count("/") if deletes(route) else 0))
+    return sorted(
+        called, key=lambda route: (deletes(route), route.upserts, -route.path.count("/") if deletes(route) else 0)
+    )
 
 
 def deletes(route: Route) -> bool:

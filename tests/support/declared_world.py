@@ -36,16 +36,18 @@ _TASK = {"type": "TASK", "taskFields": {"title": "Walk"}}
 async def make_world(coach: CoachClient) -> World:
     """Create one document of each resource; returns identifiers by path parameter (or by owner and parameter)."""
     number = secrets.token_hex(6)
-    customer = await coach.create_customer(email=f"ana{number}@example.com", sendInvitation=False)
+    customer = await coach.create_customer(email=f"ana{number}@example.com", sendInvitation=False, externalId=number)
     media = {"type": "link", "url": "https://media.example.com/squat"}
-    exercise = await coach.create_exercise(media=[media])
+    exercise = await coach.create_exercise(media=[media], externalId=number)
     block = await coach.schedule(customer)
-    path = f"/coach/customers/{customer['_id']}/wblocks/{block['_id']}/witems"
+    path = f"/coach/customers/{customer['_id']}/wblocks/{block['_id']}"
+    (await coach.patch(path, {"externalId": number})).ok()
+    path = f"{path}/witems"
     item = (await coach.post(path, _TASK)).ok(201)
     entry = {"exerciseId": exercise["_id"], "sets": [{"type": "reps", "minPlannedReps": 10}]}
     finisher = {"type": "CIRCUIT", "circuitName": "Finisher", "circuitExercises": [entry]}
     circuit = (await coach.post(path, finisher)).ok(201)
-    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    program = (await coach.post("/coach/programs", {"name": "Base", "externalId": number})).ok(201)
     form = (await coach.post("/coach/forms", {"name": "Check-in", "questions": [{"label": "Well?"}]})).ok(201)
     unit = (await coach.get("/metrics-units")).ok()[0]["_id"]
     metrics = {"name": "Body", "metrics": [{"name": "Weight", "metricUnitId": unit}]}
@@ -89,6 +91,7 @@ async def make_world(coach: CoachClient) -> World:
     while (await coach.get(f"/coach/jobs/{job['_id']}")).ok()["status"] in ("queued", "running"):
         await queue.run_due(coach.ctx.services, {company_import.IMPORT: company_import.run_step})
     return {
+        "externalId": number,
         "webhookId": hook["_id"],
         "deliveryId": delivery["_id"],
         "jobId": job["_id"],

@@ -17,6 +17,7 @@ from marshmallow import Schema
 from coaching_service.core.auth.access import check_access
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context, Services
+from coaching_service.core.external_identity import Upserted
 from coaching_service.core.http.availability import RequestSlots
 from coaching_service.core.http.downloads import Download, read_with_limit, send_download
 from coaching_service.core.http.interruption import interruptible
@@ -220,6 +221,9 @@ def _customer_id(route: Route, ctx: Context, arguments: dict[str, Any]) -> Objec
 def _response(route: Route, result: Any) -> Any:
     if isinstance(result, Download):
         return result
-    if route.status == 204:
+    status = route.status
+    if isinstance(result, Upserted):
+        status, result = 201 if result.created else status, result.record
+    if status == 204:
         return web.Response(status=204)
-    return web.Response(body=to_json(result), status=route.status, headers={"Content-Type": _JSON})
+    return web.Response(body=to_json(result), status=status, headers={"Content-Type": _JSON})

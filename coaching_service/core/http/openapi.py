@@ -10,7 +10,7 @@ from typing import Any
 
 from apispec import APISpec
 from apispec.ext.marshmallow import MarshmallowPlugin
-from marshmallow import Schema
+from marshmallow import Schema, fields
 
 from coaching_service import __version__
 from coaching_service.core import errors
@@ -188,7 +188,13 @@ def _parameters(route: Route) -> list[Any]:
     identifier = {"type": "string", "pattern": "^[0-9a-fA-F]{24}$"}
     descriptions = {**DESCRIPTIONS, **route.path_descriptions}
     parameters: list[Any] = [
-        {"in": "path", "name": name, "required": True, "description": descriptions[name], "schema": identifier}
+        {
+            "in": "path",
+            "name": name,
+            "required": True,
+            "description": descriptions[name],
+            "schema": _path_schema(route.path_fields[name]) if name in route.path_fields else identifier,
+        }
         for name, _ in route.path_parameters
     ]
     if route.query is not None:
@@ -199,6 +205,10 @@ def _parameters(route: Route) -> list[Any]:
             {"in": "header", "name": "Idempotency-Key", "description": description, "schema": _IDEMPOTENCY_KEY}
         )
     return parameters
+
+
+def _path_schema(field: fields.Field[Any]) -> dict[str, Any]:
+    return {"type": "string", "pattern": field.metadata["pattern"]}
 
 
 def _responses(route: Route, routes: Sequence[Route]) -> dict[str, Any]:
@@ -214,6 +224,8 @@ def _responses(route: Route, routes: Sequence[Route]) -> dict[str, Any]:
             content["example"] = response_examples()[route.operation_id]
         success["content"] = {"application/json": content}
     responses: dict[str, Any] = {str(route.status): success}
+    if route.upserts:
+        responses["201"] = {**success, "description": _SUCCESS[201]}
     if route.preview is not None:
         responses["200"] = _preview_response(route.preview)
     responses |= {str(status): {"description": description} for status, description in route.other_responses.items()}

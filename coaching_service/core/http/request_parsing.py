@@ -32,13 +32,19 @@ INVALID_ID_MESSAGE = "must be an identifier of 24 hexadecimal characters"
 _MAX_ADDRESS_LENGTH = 100
 
 
-def path_identifiers(route: Route, request: web.Request) -> dict[str, ObjectId]:
-    """Returns the identifiers in the path, by the handler's argument names.
+def path_identifiers(route: Route, request: web.Request) -> dict[str, ObjectId | str]:
+    """Returns the identifiers and other parameters in the path, by the handler's argument names.
 
     Raises InvalidFields naming a malformed one, or LegacyFailure where the route declares that.
     """
-    identifiers = {}
+    identifiers: dict[str, ObjectId | str] = {}
     for wire, name in route.path_parameters:
+        if wire in route.path_fields:
+            try:
+                identifiers[name] = route.path_fields[wire].deserialize(request.match_info[wire])
+            except ValidationError as error:
+                raise _one_invalid({**field_errors(error)[0], "field": wire}) from None
+            continue
         if (identifier := parse_id(request.match_info[wire])) is None:
             if wire in route.legacy_id_errors:
                 raise LegacyFailure(*route.legacy_id_errors[wire])

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from marshmallow import Schema
+from marshmallow import Schema, fields
 
 from coaching_service.core.auth.access import Access
 from coaching_service.core.errors import ServiceError
@@ -73,6 +73,8 @@ class Route:
     default the handler's name. `read_only`: a POST that changes nothing, which read-only credentials may call.
     `legacy_codes`: the codes of its other documented legacy failures. `media_types`: the
     content types of a Download. `path_descriptions`: what the path parameters are that have no common description.
+    `path_fields`: the fields of path parameters that are not identifiers, by name. `upserts`: the handler returns
+    Upserted, and the response is 201 if the record is new.
     """
 
     method: str
@@ -101,6 +103,8 @@ class Route:
     read_only: bool = False
     media_types: tuple[str, ...] = ("application/octet-stream",)
     path_descriptions: Mapping[str, str] = field(default_factory=dict)
+    path_fields: Mapping[str, fields.Field[Any]] = field(default_factory=dict)
+    upserts: bool = False
 
     @property
     def summary(self) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import EXERCISES
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import Conflict, NotFound
+from coaching_service.core.external_identity import ExternalId, Upserted
 from coaching_service.core.http.routes import MultipartBody, Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import MEDIA_TYPES
-from coaching_service.core.validation import patch_of
+from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
 from coaching_service.library.exercises import customization, models, service
 from coaching_service.library.exercises.schemas import (
     EXERCISE_PAGE,
@@ -90,6 +91,29 @@ async def resolve_exercise_names(ctx: Context, body: dict[str, list[str]]) -> di
     it.
     """
     return {"results": await service.resolve_names(ctx, body["names"])}
+
+
+@routes.put(
+    "/exercises/by-external-id/{externalId}",
+    access=coach(EXERCISES.CREATE, EXERCISES.EDIT),
+    path_fields={"externalId": ExternalId()},
+    body=upsert_of(NewExercise, name="ExerciseUpsert"),
+    returns=Exercise,
+    errors=(NotFound,),
+    upserts=True,
+    example={"name": "Garage Squat", "type": "strength"},
+)
+async def upsert_exercise(ctx: Context, external_id: str, body: dict[str, Any]) -> Upserted:
+    """Create or change the exercise with an external identifier.
+
+    201 if it is new; otherwise 200, as changed by PATCH.
+    """
+    return await service.upsert_external(
+        ctx,
+        external_id,
+        cast("models.ExerciseChange", body),
+        lambda: cast("models.ExerciseInput", complete_upsert(NewExercise(), body)),
+    )
 
 
 @routes.get("/exercises/{exerciseId}", access=coach(EXERCISES.VIEW), returns=Exercise)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from typing import cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, Ownership
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import Forbidden, NotFound, invalid_field
-from coaching_service.core.external_identity import stored_fields, stored_identity
+from coaching_service.core.external_identity import Upserted, stored_fields, stored_identity, upsert
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.text import normalize
 from coaching_service.core.walking import RankedWalk, Walk
@@ -189,6 +189,21 @@ async def create(ctx: Context, exercise: ExerciseInput) -> Exercise:
         stored_identity(exercise),
     )
     return present(ctx, stored)
+
+
+async def upsert_external(
+    ctx: Context, external_id: str, sent: ExerciseChange, complete: Callable[[], ExerciseInput]
+) -> Upserted:
+    """Change the company's exercise with this identifier in another system, or create one of what `complete` returns.
+
+    Raises what `change` and `create` raise.
+    """
+    return await upsert(
+        ctx,
+        lambda tx: store.find_id_by_external_id(tx, external_id),
+        lambda tx, exercise_id: change(tx, exercise_id, sent),
+        lambda tx: create(tx, {**complete(), "externalId": external_id}),
+    )
 
 
 @transactional

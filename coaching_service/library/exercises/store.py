@@ -134,6 +134,13 @@ async def find_by_ids(ctx: Context, ids: Sequence[ObjectId]) -> list[StoredExerc
     return [by_id[exercise_id] for exercise_id in ids if exercise_id in by_id]
 
 
+async def find_id_by_external_id(ctx: Context, external_id: str) -> ObjectId | None:
+    """Return the identifier of the company's exercise with this identifier in another system, or None."""
+    where = {"externalId": external_id, "deletedAt": None}
+    own = await exercises.find(ctx, where, limit=1, fields=("_id",), hint=_BY_EXTERNAL_ID, ownership="own")
+    return own[0]["_id"] if own else None
+
+
 async def find_one(ctx: Context, exercise_id: ObjectId) -> StoredExercise | None:
     """Return the exercise, shared or own, or None if it does not exist or is deleted."""
     return await exercises.find_one(ctx, {"_id": exercise_id, "deletedAt": None})

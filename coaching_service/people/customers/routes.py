@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import Conflict, NotFound
+from coaching_service.core.external_identity import ExternalId, Upserted
 from coaching_service.core.http.routes import MultipartBody, Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.pagination import Page, page_of
-from coaching_service.core.validation import patch_of
+from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
 from coaching_service.people.customers import models, service
 from coaching_service.people.customers.schemas import (
     CreatedCustomer,
@@ -105,6 +106,31 @@ async def unarchive_customer(ctx: Context, body: models.ArchiveRequest) -> model
     Repeating is harmless.
     """
     return await service.set_archived(ctx, body["id"], archived=False, version=body.get("version"))
+
+
+@routes.put(
+    "/by-external-id/{externalId}",
+    access=coach(CUSTOMERS.CREATE, CUSTOMERS.EDIT),
+    path_fields={"externalId": ExternalId()},
+    body=upsert_of(NewCustomer, name="CustomerUpsert"),
+    returns=Customer,
+    errors=(NotFound,),
+    upserts=True,
+    example={"name": "Ana", "surname": "Flores"},
+)
+async def upsert_customer(ctx: Context, external_id: str, body: dict[str, Any]) -> Upserted:
+    """Create or change the client with an external identifier.
+
+    201 if it is new, as created by POST but without a first-access token; otherwise 200, as changed by PATCH.
+    `sendInvitation` only applies to a new client.
+    """
+    change = {name: value for name, value in body.items() if name != "sendInvitation"}
+    return await service.upsert_external(
+        ctx,
+        external_id,
+        cast("models.CustomerChange", change),
+        lambda: cast("models.NewCustomer", complete_upsert(NewCustomer(), body)),
+    )
 
 
 @routes.patch(

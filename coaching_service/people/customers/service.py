@@ -14,7 +14,13 @@ from coaching_service.core.database.documents import Filter, PipelineStage, now,
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Forbidden, NotFound
-from coaching_service.core.external_identity import present_identity, stored_fields, stored_identity
+from coaching_service.core.external_identity import (
+    Upserted,
+    present_identity,
+    stored_fields,
+    stored_identity,
+    upsert,
+)
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.links import file_url
 from coaching_service.core.pagination import Page
@@ -29,6 +35,7 @@ from coaching_service.people.customers.models import (
     CustomerProfile,
     CustomerReference,
     GroupCount,
+    NewCustomer,
     NewCustomerDocument,
     Notifications,
     OwnDetails,
@@ -292,6 +299,35 @@ async def add_many(ctx: Context, documents: Sequence[NewCustomerDocument]) -> No
     Their trainers are not checked and CustomerCreated is not published: no invitation is sent.
     """
     await store.insert_samples(ctx, documents)
+
+
+async def upsert_external(
+    ctx: Context, external_id: str, change: CustomerChange, complete: Callable[[], NewCustomer]
+) -> Upserted:
+    """Change the client with this identifier in another system, or create one of what `complete` returns.
+
+    Raises what `update` and `create` raise.
+    """
+
+    async def create_new(tx: Context) -> CustomerProfile:
+        new = complete()
+        details: dict[str, Any] = {name: value for name, value in new.items() if name != "sendInvitation"}
+        created: dict[str, Any] = {
+            **await create(
+                tx,
+                cast("CustomerDetails", {**details, "externalId": external_id}),
+                send_invitation=new["sendInvitation"],
+            )
+        }
+        created.pop("firstAccessToken")
+        return cast("CustomerProfile", created)
+
+    return await upsert(
+        ctx,
+        lambda tx: store.find_id_by_external_id(tx, external_id),
+        lambda tx, customer_id: update(tx, customer_id, change),
+        create_new,
+    )
 
 
 async def update(ctx: Context, customer_id: ObjectId, change: CustomerChange) -> CustomerProfile:

@@ -238,6 +238,13 @@ async def find_selected_page(ctx: Context, where: Filter, walk: Walk, *, contain
     return docs, total
 
 
+async def find_id_by_external_id(ctx: Context, external_id: str) -> ObjectId | None:
+    """Return the identifier of the client with this identifier in another system, or None."""
+    where = {"externalId": external_id}
+    clients = await customers.find(ctx, where, limit=1, fields=("_id",), hint=_BY_EXTERNAL_ID)
+    return clients[0]["_id"] if clients else None
+
+
 async def find_ids_by_email(ctx: Context, email: str) -> list[ObjectId]:
     """Return the identifiers of the clients with an e-mail address, without regard to case."""
     if not email:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import PROGRAMS
 from coaching_service.core.database.context import Context
+from coaching_service.core.external_identity import ExternalId, Upserted
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import Page, page_of
-from coaching_service.core.validation import patch_of
+from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
 from coaching_service.training.programs import models, service
 from coaching_service.training.programs.schemas import (
     DayRange,
@@ -51,6 +52,28 @@ async def list_programs(ctx: Context, query: dict[str, Any]) -> Page[models.Prog
 async def create_program(ctx: Context, body: models.ProgramInput) -> models.Program:
     """Create a program."""
     return await service.create(ctx, body)
+
+
+@routes.put(
+    "/by-external-id/{externalId}",
+    access=coach(PROGRAMS.CREATE, PROGRAMS.EDIT),
+    path_fields={"externalId": ExternalId()},
+    body=upsert_of(NewProgram, name="ProgramUpsert"),
+    returns=Program,
+    upserts=True,
+    example={"name": "First twelve weeks", "tags": ["beginner"]},
+)
+async def upsert_program(ctx: Context, external_id: str, body: dict[str, Any]) -> Upserted:
+    """Create or change the program with an external identifier.
+
+    201 if it is new; otherwise 200, as changed by PATCH.
+    """
+    return await service.upsert_external(
+        ctx,
+        external_id,
+        cast("models.ProgramChange", body),
+        lambda: cast("models.ProgramInput", complete_upsert(NewProgram(), body)),
+    )
 
 
 @routes.get("/{programId}", access=coach(PROGRAMS.VIEW), returns=Program)

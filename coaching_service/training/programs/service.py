@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import cast
@@ -11,7 +11,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import NotFound
-from coaching_service.core.external_identity import present_identity, stored_identity
+from coaching_service.core.external_identity import Upserted, present_identity, stored_identity, upsert
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import Page
 from coaching_service.core.text import normalize
@@ -112,6 +112,21 @@ async def change(ctx: Context, program_id: ObjectId, change: ProgramChange) -> P
     if "tags" in change:
         fields["tags"] = change["tags"]
     return await _present_one(ctx, await store.rewrite(ctx, program_id, lambda _: fields, change.get("version")))
+
+
+async def upsert_external(
+    ctx: Context, external_id: str, sent: ProgramChange, complete: Callable[[], ProgramInput]
+) -> Upserted:
+    """Change the program with this identifier in another system, or create one of what `complete` returns.
+
+    Raises what `change` raises.
+    """
+    return await upsert(
+        ctx,
+        lambda tx: store.find_id_by_external_id(tx, external_id),
+        lambda tx, program_id: change(tx, program_id, sent),
+        lambda tx: create(tx, {**complete(), "externalId": external_id}),
+    )
 
 
 async def set_archived(ctx: Context, program_id: ObjectId, *, archived: bool, version: int | None = None) -> Program:

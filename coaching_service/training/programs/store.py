@@ -86,6 +86,13 @@ async def find_one(ctx: Context, program_id: ObjectId) -> StoredProgram | None:
     return await programs.find_one(ctx, {"_id": program_id})
 
 
+async def find_id_by_external_id(ctx: Context, external_id: str) -> ObjectId | None:
+    """Return the identifier of the program with this identifier in another system, or None."""
+    where = {"externalId": external_id}
+    matching = await programs.find(ctx, where, limit=1, fields=("_id",), hint=_BY_EXTERNAL_ID)
+    return matching[0]["_id"] if matching else None
+
+
 async def find_name(ctx: Context, program_id: ObjectId) -> ProgramName | None:
     """Return the name of the program, or None."""
     return cast("ProgramName | None", await programs.find_one(ctx, {"_id": program_id}, ("name",)))

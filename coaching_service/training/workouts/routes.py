@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
+from coaching_service.core.errors import Conflict, NotFound
+from coaching_service.core.external_identity import ExternalId, Upserted
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import patch_of
-from coaching_service.training.workouts import service
+from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
+from coaching_service.training.workouts import external_blocks, service
 from coaching_service.training.workouts.block_routes import BlockRoutes
+from coaching_service.training.workouts.models import NewBlock
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
 from coaching_service.training.workouts.schemas import (
     CalendarQuery,
     NewWorkoutBlock,
+    ScheduledWorkoutBlock,
+    WorkoutBlock,
     WorkoutBlockCopy,
     WorkoutBlockFields,
     WorkoutBlockQuery,
@@ -56,3 +61,28 @@ async def shift_workout_blocks(ctx: Context, customer_id: ObjectId, body: dict[s
     Every block from that date on with nothing done moves by that number of days, back if it is negative.
     """
     return {"shifted": await service.shift(ctx, ClientCalendar(customer_id), body["from"], body["days"])}
+
+
+@routes.put(
+    "/wblocks/by-external-id/{externalId}",
+    access=coach(CUSTOMERS.EDIT),
+    path_fields={"externalId": ExternalId()},
+    body=upsert_of(NewWorkoutBlock, name="WorkoutBlockUpsert", without=("dryRun",)),
+    returns=WorkoutBlock,
+    errors=(NotFound, Conflict),
+    upserts=True,
+    example={"name": "Lower body", "date": "2026-03-02"},
+)
+async def upsert_workout_block(ctx: Context, customer_id: ObjectId, external_id: str, body: dict[str, Any]) -> Upserted:
+    """Create or change a client's workout block with an external identifier.
+
+    201 if it is new; otherwise 200, as changed by PATCH. `items` replace those of the block: 409 `WORKOUT_LOGGED` if
+    something of it is done.
+    """
+    return await external_blocks.upsert_external(
+        ctx,
+        ClientCalendar(customer_id),
+        external_id,
+        body,
+        lambda: cast("NewBlock", complete_upsert(ScheduledWorkoutBlock(), body)),
+    )
