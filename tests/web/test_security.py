@@ -190,7 +190,7 @@ async def test_opening_a_form_path_redirects_to_its_page(coach: CoachClient, own
 
     assert (await owner_page.get(rejected.path)).ok().path == week.path
     assert (await owner_page.get(f"{ana}/invite")).ok().path == f"{ana}/details"
-    assert (await owner_page.get("/app/sign-in?next=/app/sign-out")).ok().path == "/app/customers"
+    assert (await owner_page.get("/app/sign-in?next=/app/sign-out")).ok().path == "/app/attention"
     (await owner_page.get(f"{ana}/blocks/nothing")).ok(404)
 
 

@@ -177,7 +177,8 @@ async def test_employee_sees_only_assigned_clients(
     ana = await coach.create_customer("Ana")
     eli = new_visitor()
 
-    (await eli.sign_in(email, PASSWORD)).ok().says("No clients yet", "You see the clients assigned to you.")
+    (await eli.sign_in(email, PASSWORD)).ok()
+    (await eli.get("/app/customers")).says("No clients yet", "You see the clients assigned to you.")
     for page in ("", "/progress", "/notes", "/photos", "/records", "/details"):
         (await eli.get(f"/app/customers/{ana['_id']}{page}")).ok(403).says("This client is assigned to another coach.")
 

@@ -73,6 +73,7 @@ _NOUNS = {
 # Names that the rule describes badly.
 _EXCEPTIONS = {
     "addBlock": "Workout added",
+    "requestOwnErasure": "Erasure requested",
     "addForm": "Form added to a workout",
     "addMetrics": "Metric set added to a workout",
     "addReminder": "Reminder added to a workout",
