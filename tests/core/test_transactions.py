@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
+from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 import pytest
@@ -12,7 +15,7 @@ from motor.motor_asyncio import AsyncIOMotorClient
 from pymongo.errors import AutoReconnect, OperationFailure, PyMongoError
 
 from coaching_service.core.database import transactions
-from coaching_service.core.database.connection import as_service_error, database, is_disk_full
+from coaching_service.core.database.connection import as_service_error, database, hosts_of, is_disk_full
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import in_transaction, transactional
 from coaching_service.core.database.worker_thread import on_worker_thread
@@ -59,8 +62,11 @@ async def ctx(coach: CoachClient, settings: Settings) -> AsyncIterator[Context]:
 
 
 @pytest.fixture
-async def fail_commit(ctx: Context, coach: CoachClient) -> AsyncIterator[FailCommit]:
-    """Make the next commits of `ctx` fail, by the fail point `failCommand` of MongoDB."""
+async def fail_commit(ctx: Context, coach: CoachClient, settings: Settings) -> AsyncIterator[FailCommit]:
+    """Make the next commits of `ctx` fail, by the fail point `failCommand` of MongoDB.
+
+    The database has only one, which the tests of other processes wait for.
+    """
     admin = coach.ctx.db.client.admin
     name = ctx.db.client.delegate.options.pool_options.metadata["application"]["name"]
 
@@ -68,8 +74,10 @@ async def fail_commit(ctx: Context, coach: CoachClient) -> AsyncIterator[FailCom
         failure = {"failCommands": ["commitTransaction"], "appName": name, **data}
         await admin.command("configureFailPoint", "failCommand", mode=mode, data=failure)
 
-    yield configure
-    await admin.command("configureFailPoint", "failCommand", mode="off")
+    with (Path(gettempdir()) / f"fail-point-{hosts_of(settings.mongodb_uri)}.lock").open("w") as lock:
+        await asyncio.to_thread(fcntl.flock, lock, fcntl.LOCK_EX)
+        yield configure
+        await admin.command("configureFailPoint", "failCommand", mode="off")
 
 
 @pytest.fixture(params=["event loop", "worker thread"])

@@ -168,12 +168,11 @@ async def test_values_that_a_request_could_not_have_stored_are_left_out(
     assert await target.ctx.db[collection].count_documents({"companyId": target.ctx.company_id}) == 0
 
 
-async def test_files_are_checked_again(target: CoachClient, entries: Entries) -> None:
+@pytest.mark.parametrize("content", [b"<script>alert(1)</script>", None], ids=["of another type", "missing"])
+async def test_files_are_checked_again(target: CoachClient, entries: Entries, content: bytes | None) -> None:
     (plan,) = [name for name in entries if name.startswith("files/") and name.endswith(".pdf")]
-    scripts = {**entries, plan: b"<script>alert(1)</script>"}
-    assert ("records/planVersions.jsonl:1", "fileId") in await problems(target, scripts)
-    missing = {name: content for name, content in entries.items() if name != plan}
-    assert ("records/planVersions.jsonl:1", "fileId") in await problems(target, missing)
+    changed = {name: own for name, own in entries.items() if name != plan} | ({plan: content} if content else {})
+    assert ("records/planVersions.jsonl:1", "fileId") in await problems(target, changed)
     assert await target.ctx.db["planVersions"].count_documents({"companyId": target.ctx.company_id}) == 0
 
 

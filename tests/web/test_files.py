@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -88,7 +89,7 @@ async def test_invalid_photo_is_reported_at_its_field_and_input_is_preserved(
 async def narrow(settings: Settings, services: Services) -> AsyncIterator[TestServer]:
     """The same service with low limits for files."""
     small = settings.model_copy(update={"max_photo_bytes": 20_000, "max_plan_bytes": 30_000})
-    server = TestServer(create_app(small, services))
+    server = TestServer(create_app(small, replace(services, upload_limits=small.upload_limits())))
     await server.start_server()
     yield server
     await server.close()

@@ -42,7 +42,7 @@ async def test_password_change_ends_all_other_sessions(
     assert await assistants.list_assistants(coach.ctx) == []
     (await coach.get("/me")).ok(), "API keys go on"
     (await elsewhere.sign_in(email, PASSWORD)).ok(401)
-    assert (await elsewhere.sign_in(email, FRESH)).ok().path == "/app/customers"
+    assert (await elsewhere.sign_in(email, FRESH)).ok().path == "/app/attention"
     kept_of_it = {"companyId": coach.ctx.company_id, "action": "password.changed"}
     assert await coach.ctx.db["audit"].count_documents(kept_of_it) == 1
 

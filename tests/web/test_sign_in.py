@@ -65,7 +65,7 @@ async def test_sign_in_returns_to_the_requested_page(coach: CoachClient, visitor
     arrived = await visitor.submit(confirmation, "/app/sign-in", email=str(coach.ctx.caller.email), password=PASSWORD)
 
     assert arrived.ok().path == "/app/settings/company?a=1"
-    assert (await visitor.get("/app/sign-in")).path == "/app/customers", "a signed-in coach is redirected"
+    assert (await visitor.get("/app/sign-in")).path == "/app/attention", "a signed-in coach is redirected"
 
 
 @pytest.mark.parametrize(
@@ -227,5 +227,5 @@ async def test_sign_up_stores_the_time_zone(visitor: Visitor) -> None:
 
 
 async def test_trailing_slash_is_redirected(owner_page: Visitor) -> None:
-    assert (await owner_page.get("/app/")).ok().path == "/app/customers"
+    assert (await owner_page.get("/app/")).ok().path == "/app/attention"
     assert (await owner_page.get("/app/exercises/")).ok().path == "/app/exercises"

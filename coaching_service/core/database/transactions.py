@@ -28,6 +28,7 @@ _MAX_BACKOFF_SECONDS = 0.1
 _ABORT_SECONDS = 0.5
 _TRANSIENT = "TransientTransactionError"
 _COMMIT_UNKNOWN = "UnknownTransactionCommitResult"
+_random = random.SystemRandom()  # apart from the generator that tests seed
 _endings: set[asyncio.Task[None]] = set()  # the event loop has only weak references to its tasks
 
 
@@ -85,7 +86,7 @@ async def in_transaction(
                 message = "The database cannot be reached or is too busy; nothing was changed, try again"
                 raise Unavailable(message) from error
         attempt += 1
-        await _pause(ctx, random.random() * min(attempt * _BACKOFF_SECONDS, _MAX_BACKOFF_SECONDS))  # noqa: S311 - jitter, no secret
+        await _pause(ctx, _random.random() * min(attempt * _BACKOFF_SECONDS, _MAX_BACKOFF_SECONDS))
 
 
 @asynccontextmanager
