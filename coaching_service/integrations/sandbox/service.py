@@ -18,7 +18,6 @@ from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.team import service as team
 
 _KEY_NAME = "Sandbox"
-_PATIENCE_SECONDS = 60.0  # filling a company takes some seconds
 
 
 async def create(ctx: Context) -> Sandbox:
@@ -30,7 +29,7 @@ async def create(ctx: Context) -> Sandbox:
     # Without a caller, so that what the transaction changes belongs to the sandbox and not to the caller's company.
     without_caller = Context(ctx.services, request_id=ctx.request_id, operation=ctx.operation)
     assets = await create_assets(without_caller)
-    return await in_transaction(without_caller, lambda tx: _fill(tx, owner, assets), patience=_PATIENCE_SECONDS)
+    return await in_transaction(without_caller, lambda tx: _fill(tx, owner, assets))
 
 
 async def _fill(tx: Context, owner: Principal, assets: Assets) -> Sandbox:
