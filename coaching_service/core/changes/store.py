@@ -110,7 +110,7 @@ async def restore_feed(ctx: Context, customer_id: ObjectId, undone: ObjectId, un
     await changes.set_derived(ctx, where, _update_feed(was_hidden, {"hiddenBy": None}))
 
 
-def _update_feed(condition: PipelineStage, fields: Mapping[str, Any]) -> Any:
+def _update_feed(condition: PipelineStage, fields: Mapping[str, Any]) -> list[PipelineStage]:
     """The update stages that set `fields` of the entries that meet `condition`, and count the shown entries again."""
     updated = {"$cond": [condition, {"$mergeObjects": ["$$entry", dict(fields)]}, "$$entry"]}
     shown = {"$filter": {"input": "$feed", "as": "entry", "cond": {"$eq": ["$$entry.hiddenBy", None]}}}

@@ -11,7 +11,14 @@ from coaching_service.core.changes.models import ChangedDocument, DocumentPatch,
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Documents, declared_collections, version_conflict
 from coaching_service.core.database.models import DocumentFields, FieldValue
-from coaching_service.core.database.recording import MISSING, FieldChange, restored_elements, set_path, values_at
+from coaching_service.core.database.recording import (
+    MISSING,
+    FieldChange,
+    History,
+    restored_elements,
+    set_path,
+    values_at,
+)
 from coaching_service.core.errors import ServiceError
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.ids import ObjectId
@@ -77,8 +84,10 @@ async def restore(ctx: Context, change: StoredChange, patches: Mapping[ObjectId,
     await ctx.publish(DocumentsRestored(restored))
 
 
-def _history(collections: Mapping[str, Documents[Any]], document: ChangedDocument) -> Any:
-    return collections[document["collection"]].history
+def _history(collections: Mapping[str, Documents[Any]], document: ChangedDocument) -> History:
+    if (history := collections[document["collection"]].history) is None:
+        raise RuntimeError(f"{document['collection']} is not recorded")
+    return history
 
 
 async def _restore(

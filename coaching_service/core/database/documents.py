@@ -244,7 +244,7 @@ class Documents(RecordedCollection[D]):
             rewritten.append(cast("D", after))
         return rewritten
 
-    async def set_derived(self, ctx: Context, where: Filter, change: Document) -> int:
+    async def set_derived(self, ctx: Context, where: Filter, change: Document | list[PipelineStage]) -> int:
         """Change derived fields: neither `version` nor `updatedAt` changes. Returns how many documents matched."""
         result = await self._in(ctx).update_many(self.write_filter(ctx, where), change, session=ctx.session)
         return result.matched_count

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import pymongo
 from motor.motor_asyncio import AsyncIOMotorChangeStream
@@ -15,8 +15,8 @@ from pymongo.errors import DuplicateKeyError, OperationFailure
 
 from coaching_service.core.changes.numbering.models import ChangeCounter, NewChange, Position, SequencerState, Start
 from coaching_service.core.database.connection import UNAUTHORIZED, Index, is_unavailable
-from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.context import Collection, Context, Services
+from coaching_service.core.database.documents import Document, Documents
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
@@ -72,8 +72,8 @@ async def release_lease(services: Services, holder: str) -> None:
 
 async def read_position(services: Services) -> Position | None:
     """The position in the stream up to which changes have numbers; None if it is not known."""
-    state: Any = await _state.across_companies(services).find_one({"_id": _STATE_ID})
-    return state["position"] if state else None
+    state = await _state.across_companies(services).find_one({"_id": _STATE_ID})
+    return cast("SequencerState", state)["position"] if state else None
 
 
 async def can_resume(services: Services, position: Position) -> bool:
@@ -216,7 +216,7 @@ async def _read(stream: AsyncIOMotorChangeStream[Any]) -> Any:
     return event
 
 
-def _lease(holder: str) -> dict[str, Any]:
+def _lease(holder: str) -> Document:
     expiry = {"$add": ["$$NOW", round(LEASE.total_seconds() * 1000)]}
     return {"holder": {"$literal": holder}, "expiresAt": expiry}
 
@@ -225,5 +225,5 @@ def _companies(batch: Sequence[NewChange]) -> list[ObjectId]:
     return list(dict.fromkeys(change["companyId"] for change in batch))
 
 
-def _changes(services: Services) -> Any:
+def _changes(services: Services) -> Collection:
     return services.collection(_CHANGES)
