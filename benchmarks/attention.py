@@ -119,7 +119,7 @@ def _wait_until_ready(caller: Caller, seconds: float = 60.0) -> None:
         except RuntimeError:
             if time.monotonic() > deadline:
                 raise
-            time.sleep(0.1)
+            time.sleep(0.1)  # between attempts to reach a service that is starting
         else:
             return
 

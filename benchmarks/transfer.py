@@ -127,7 +127,7 @@ async def wait_until_ready(http: aiohttp.ClientSession, server: Server) -> None:
         async with http.get(f"{server.base_url}/readyz") as response:
             if response.status == 200:
                 return
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(0.2)  # between attempts to reach a service that is starting
 
 
 def resident(server: Server) -> float:
@@ -160,7 +160,7 @@ async def follow(server: Server, key: str, job_id: str, until: float) -> tuple[d
             share = job["done"] / job["total"] if job["total"] else 0.0
             if job["status"] in ("done", "failed") or share >= until:
                 break
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(0.5)  # between reads of the progress
     return job, figures[0]
 
 

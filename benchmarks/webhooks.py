@@ -103,7 +103,7 @@ class Company:
                 async with self.http.get("/readyz") as response:
                     if response.status == 200:
                         return
-                await asyncio.sleep(0.1)
+                await asyncio.sleep(0.1)  # between attempts to reach a service that is starting
 
     async def subscribe(self, receiver: Receiver) -> None:
         await self.call("POST", "/coach/webhooks", json={"url": receiver.url, "types": ["customer.updated"]})
@@ -161,7 +161,7 @@ async def _measure_delay(company: Company, receiver: Receiver, client: str, seco
     written: dict[int, float] = {}
     start, count = len(receiver.arrivals), seconds * _EVENTS_A_SECOND
     for number in range(count):
-        due = asyncio.create_task(asyncio.sleep(1 / _EVENTS_A_SECOND))
+        due = asyncio.create_task(asyncio.sleep(1 / _EVENTS_A_SECOND))  # a steady rate
         await company.call("PATCH", f"/coach/customers/{client}", json={"phone": str(number)})
         written[number] = time.time()
         await due

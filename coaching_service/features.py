@@ -169,7 +169,7 @@ TAGS = (
     ("Metric sets", "The metrics that the company measures, and their units."),
     ("Metrics", "The metric sets assigned to a client, and the recorded values."),
     ("Form responses", "The answers of clients to forms."),
-    ("Check-ins", "Forms, metric sets and tasks that are scheduled for a client again and again."),
+    ("Check-ins", "Forms, metric sets and tasks that are scheduled for a client repeatedly."),
     ("Notes", "Notes of coaches about a client."),
     ("Messages", "The conversation of a client with the coaches, and comments on workouts."),
     ("Activity", "The activity feed of a client, newest first."),

@@ -306,7 +306,7 @@ class Settings(BaseSettings):
         )
 
     def outbound_relaxations(self) -> Relaxations:
-        """What is allowed of webhooks besides https to public addresses."""
+        """Which addresses webhooks may have in addition to https and public ones."""
         return Relaxations(self.webhooks_allow_http, self.webhooks_allow_private)
 
     def deadlines(self) -> Deadlines:

@@ -309,7 +309,7 @@ PLACES = {
     "user data of the file": mp4(moov=[box(b"udta", box(b"\xa9xyz", b"\0\x12\x15\xc7", ISO6709))]),
     "user data of a track": mp4(track(b"vide", box(b"udta", box(b"loci", ISO6709)))),
     "metadata of the file": mp4(moov=[box(b"meta", bytes(4), box(b"ilst", ISO6709))]),
-    "metadata beside the film": mp4(end=[box(b"meta", bytes(4), ISO6709)]),
+    "metadata next to the tracks": mp4(end=[box(b"meta", bytes(4), ISO6709)]),
     "XMP": mp4(end=[box(b"uuid", XMP, large=True)]),
     "padding": mp4(end=[box(b"free", ISO6709), box(b"skip", ISO6709)]),
     "box of an unknown kind": mp4(moov=[box(b"gps ", ISO6709)]),

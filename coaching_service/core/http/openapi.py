@@ -248,7 +248,7 @@ def _returned(returns: Any) -> Any:
 
 
 def _errors(route: Route, routes: Sequence[Route]) -> list[type[errors.ServiceError]]:
-    """The errors that a route can respond with, one for each status; narrower ones stand for their common base."""
+    """The errors that a route can respond with, one for each status: the common base class of several."""
     possible = [error for error, applies in _ALWAYS_POSSIBLE if applies(route)]
     possible += [error for error in route.errors if error is not errors.LegacyFailure]
     if _shares_literal_path(route, routes):

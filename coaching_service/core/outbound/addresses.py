@@ -69,6 +69,6 @@ def is_address(host: str) -> bool:
 
 
 def is_local_name(host: str) -> bool:
-    """Whether a name stands for the machine itself (RFC 6761)."""
+    """Whether a name means the local machine (RFC 6761)."""
     name = host.rstrip(".").lower()
     return name == "localhost" or name.endswith(".localhost")

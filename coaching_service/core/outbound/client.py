@@ -57,7 +57,7 @@ class OutboundResponse:
 
 @dataclass(frozen=True)
 class Relaxations:
-    """What is allowed besides https to public addresses, for development: `http`, and other addresses (`private`)."""
+    """Which requests are allowed in addition to https to public addresses, for development."""
 
     http: bool = False
     private: bool = False

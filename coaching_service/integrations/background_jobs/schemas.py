@@ -28,7 +28,7 @@ class ImportResult(Output):
 
 
 class BackgroundJob(Output):
-    """Work that goes on after the response."""
+    """Work that continues after the response."""
 
     _id = Identifier()
     kind = Choice("import", metadata={"description": "What the job does."})

@@ -92,7 +92,7 @@ async def run_step(services: Services, job: Job) -> RunAgain | None:
         return None
     progress = Progress(ctx, stored)
     if job.attempts > _MAX_ATTEMPTS:
-        await _end(progress, InvalidArchive("could not be imported: its import was interrupted again and again"))
+        await _end(progress, InvalidArchive("could not be imported: its import was interrupted too often"))
         return None
     try:
         async with _open_file(ctx, progress.work["fileId"]) as file:

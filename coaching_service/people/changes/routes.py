@@ -38,7 +38,7 @@ async def list_changes(ctx: Context, query: dict[str, Any]) -> CursorPage[models
 async def get_change(ctx: Context, change_id: ObjectId) -> models.ChangeDetails:
     """Read a change with the values before and after.
 
-    The values are kept for 30 days, and only of changes that can be undone.
+    Values are stored for 30 days, and only for changes that can be undone.
     """
     return await service.read_change(ctx, change_id)
 
