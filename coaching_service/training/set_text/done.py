@@ -1,0 +1,227 @@
+"""Done sets as text, such as `8, 8, 7 @60kg`: three sets. A load counts for the sets before it that have none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, cast
+
+from coaching_service.core.ids import ObjectId
+from coaching_service.training.set_text.planned import MAX_INDEX
+from coaching_service.training.set_text.scanner import Scanner, to_number, write_number
+from coaching_service.training.set_text.values import (
+    meters_of,
+    require_load,
+    seconds_of,
+    take_distance_unit,
+    take_time_unit,
+    write_load,
+)
+from coaching_service.training.workouts.set_models import CustomerSet
+from coaching_service.training.workouts.set_schemas import MAX_REPS, MAX_SETS
+
+EXAMPLE = "8, 8, 7 @60kg"
+MAX_DONE_SETS = 200
+_QUANTITY = "repetitions (8), a time (30s), a distance (400m) or -"
+_OPTIONS = "a comma, or one of @LOAD, RPE, RIR, round and skipped"
+
+
+@dataclass
+class _Entry:
+    """One entry of the text: a set, or equal ones; `fields` without the load if none was stated."""
+
+    count: int = 1
+    index: int | None = None
+    fields: dict[str, Any] = field(default_factory=dict)
+
+
+def parse_done(
+    text: str, load_unit: str, exercise_id: ObjectId | None = None, sets_per_round: int | None = None
+) -> list[CustomerSet]:
+    """Return the done sets of a text, in the fields in which they are stored.
+
+    `load_unit` (`kg` or `lb`) is the unit of loads without one, and of the result. `exercise_id`: the exercise of a
+    circuit. `sets_per_round`: how many sets each round has, so that sets without `round` are those of round 1, then 2.
+    Raises SetTextError.
+    """
+    scanner = Scanner(text, EXAMPLE)
+    entries: list[_Entry] = []
+    without_load: list[_Entry] = []
+    while True:
+        entry = _parse_entry(scanner, load_unit)
+        entries.append(entry)
+        without_load.append(entry)
+        if "load" in entry.fields:
+            for each in without_load:
+                each.fields["load"] = entry.fields["load"]
+            without_load = []
+        if sum(each.count for each in entries) > MAX_DONE_SETS:
+            raise scanner.error(f"at most {MAX_DONE_SETS} sets")
+        if scanner.is_at_end:
+            break
+        if not scanner.take_text(","):
+            raise scanner.error(_OPTIONS)
+    return _number_sets(scanner, entries, exercise_id, sets_per_round)
+
+
+def _number_sets(
+    scanner: Scanner, entries: Sequence[_Entry], exercise_id: ObjectId | None, sets_per_round: int | None
+) -> list[CustomerSet]:
+    sets: list[CustomerSet] = []
+    counts: Counter[int | None] = Counter()
+    used: set[tuple[int | None, int]] = set()
+    for entry in entries:
+        for at in range(entry.count):
+            round_of_set = entry.fields.get("round") or _expected_round(len(sets), sets_per_round)
+            index = counts[round_of_set] + 1 if entry.index is None else entry.index + at
+            counts[round_of_set] = index
+            if (round_of_set, index) in used or index > MAX_INDEX:
+                raise scanner.error(f"each number of a set once, at most {MAX_INDEX}", 0)
+            used.add((round_of_set, index))
+            empty = dict.fromkeys(("reps", "load", "seconds", "meters", "rpe", "rir"))
+            logged = {"index": index, "exerciseId": exercise_id, **empty, "isCompleted": True, **entry.fields}
+            sets.append(cast("CustomerSet", {**logged, "round": round_of_set}))
+    return sets
+
+
+def _expected_round(position: int, sets_per_round: int | None) -> int | None:
+    """Return the round of a set that does not state it: its position counts from 0."""
+    return None if sets_per_round is None else position // sets_per_round + 1
+
+
+def _parse_entry(scanner: Scanner, load_unit: str) -> _Entry:
+    entry = _Entry()
+    if scanner.take_text("#"):
+        entry.index = scanner.require_integer(f"the number of a set, 1 to {MAX_INDEX}", 1, MAX_INDEX)
+    if not scanner.take_text("-") and not _parse_quantity(scanner, entry):
+        raise scanner.error(_QUANTITY)
+    while _parse_quantity(scanner, entry) or _parse_option(scanner, entry, load_unit):
+        pass
+    return entry
+
+
+def _parse_quantity(scanner: Scanner, entry: _Entry) -> bool:
+    start = scanner.start
+    number = scanner.take_number()
+    if number is None:
+        return False
+    if not entry.fields and scanner.take_word("x"):
+        if number != number.to_integral_value() or not 1 <= number <= MAX_SETS:
+            raise scanner.error(f"how many sets, 1 to {MAX_SETS}", start)
+        entry.count = int(number)
+        return scanner.take_text("-") or _parse_quantity(scanner, entry)
+    if (factor := take_time_unit(scanner)) is not None:
+        _set_once(scanner, entry, "seconds", seconds_of(scanner, number, factor, start), start)
+    elif (factor := take_distance_unit(scanner)) is not None:
+        _set_once(scanner, entry, "meters", meters_of(scanner, number, factor, start), start)
+    elif number != number.to_integral_value() or number > MAX_REPS:
+        raise scanner.error(f"a whole number of repetitions, at most {MAX_REPS}", start)
+    else:
+        _set_once(scanner, entry, "reps", int(number), start)
+    return True
+
+
+def _parse_option(scanner: Scanner, entry: _Entry, load_unit: str) -> bool:
+    start = scanner.start
+    if scanner.take_text("@"):
+        _set_once(scanner, entry, "load", _parse_load(scanner, load_unit, start), start)
+    elif scanner.take_word("rpe"):
+        rpe = scanner.require_number("a number from 1 to 10 after RPE", lambda n: 1 <= n <= 10)
+        _set_once(scanner, entry, "rpe", to_number(rpe), start)
+    elif scanner.take_word("rir"):
+        rir = scanner.require_number("a number from 0 to 100 after RIR", lambda n: n <= 100)
+        _set_once(scanner, entry, "rir", to_number(rir), start)
+    elif scanner.take_word("round"):
+        _set_once(scanner, entry, "round", scanner.require_integer("the number of a round", 1, 1000), start)
+    elif scanner.take_word("skipped"):
+        _set_once(scanner, entry, "isCompleted", value=False, start=start)
+    else:
+        return False
+    return True
+
+
+def _parse_load(scanner: Scanner, load_unit: str, start: int) -> float | None:
+    if scanner.take_text("?"):
+        return None
+    number = scanner.take_number()
+    if number is None:
+        raise scanner.error("a load (60kg, 135lb) or ?")
+    return require_load(scanner, number, load_unit, start)
+
+
+def _set_once(scanner: Scanner, entry: _Entry, name: str, value: object, start: int) -> None:
+    if name in entry.fields:
+        raise scanner.error(f"{name} only once", start)
+    entry.fields[name] = value
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+def write_done(sets: Sequence[CustomerSet], load_unit: str, sets_per_round: int | None = None) -> str:
+    """Return done sets of one exercise, whose loads are in `load_unit`, as text: the inverse of `parse_done`.
+
+    Sets without a load at the end need no mark; before one with a load, `@?` states that they have none.
+    """
+    texts = _write_entries(sets, sets_per_round)
+    # Equal sets with flags are one entry with a count, others are written one by one, as coaches do.
+    entries = [
+        (count, prefix, quantity, flags, load)
+        for (prefix, quantity, flags, load, _), count in _count_equal(texts)
+        for count in ([count] if flags and not prefix else [1] * count)
+    ]
+    last_loaded = max((at for at, entry in enumerate(entries) if entry[4] is not None), default=-1)
+    words = []
+    for at, (count, prefix, quantity, flags, load) in enumerate(entries):
+        ends_run = at + 1 == len(entries) or entries[at + 1][4] != load
+        states_load = at <= last_loaded and ends_run
+        options = [write_load(load, load_unit)] if states_load else []
+        counted = f"{count}x{quantity}" if count > 1 else quantity
+        words.append(" ".join([prefix + counted, *options, *flags]))
+    return ", ".join(words)
+
+
+_EntryText = tuple[str, str, tuple[str, ...], float | None, int | None]
+
+
+def _write_entries(sets: Sequence[CustomerSet], sets_per_round: int | None) -> list[_EntryText]:
+    """Return of each set: its number if it does not follow, quantity, flags, load, and round."""
+    counts: Counter[int | None] = Counter()
+    entries = []
+    for position, logged in enumerate(sets):
+        number = logged["round"]
+        prefix = "" if logged["index"] == counts[number] + 1 else f"#{logged['index']} "
+        counts[number] = logged["index"]
+        flags = _write_flags(logged)
+        if number is not None and number != _expected_round(position, sets_per_round):
+            flags.append(f"round {number}")
+        entries.append((prefix, _write_quantity(logged), tuple(flags), logged["load"], number))
+    return entries
+
+
+def _count_equal(entries: Sequence[_EntryText]) -> list[tuple[_EntryText, int]]:
+    return [(entry, len(list(members))) for entry, members in groupby(entries)]
+
+
+def _write_quantity(logged: CustomerSet) -> str:
+    words = []
+    if logged["reps"] is not None:
+        words.append(str(logged["reps"]))
+    if logged["seconds"] is not None:
+        words.append(f"{write_number(logged['seconds'])}s")
+    if logged["meters"] is not None:
+        words.append(f"{write_number(logged['meters'])}m")
+    return " ".join(words) or "-"
+
+
+def _write_flags(logged: CustomerSet) -> list[str]:
+    words = []
+    if logged["rpe"] is not None:
+        words.append(f"RPE{write_number(logged['rpe'])}")
+    if logged["rir"] is not None:
+        words.append(f"RIR{write_number(logged['rir'])}")
+    if not logged["isCompleted"]:
+        words.append("skipped")
+    return words

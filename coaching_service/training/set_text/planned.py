@@ -1,0 +1,250 @@
+"""Reading planned sets from text, such as `4x8-10 @60kg rest 90s RPE8, 1xAMRAP @50kg failure`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, cast
+
+from coaching_service.training.set_text.scanner import Scanner, to_number
+from coaching_service.training.set_text.values import (
+    meters_of,
+    require_load,
+    seconds_of,
+    take_distance_unit,
+    take_time_unit,
+)
+from coaching_service.training.workouts.set_models import PlannedSet
+from coaching_service.training.workouts.set_schemas import MAX_PERCENT, MAX_REPS, MAX_SECONDS, MAX_SETS
+
+EXAMPLE = "4x8-10 @60kg rest 90s RPE8"
+MAX_INDEX = 1000
+_FLAGS = "a comma, or one of @LOAD, rest, RPE, RIR, tempo, warmup, drop, failure and AMRAP"
+_QUANTITY = "repetitions (8 or 8-10), a time (30s), a distance (400m) or AMRAP"
+_LABELS = {"setKind": "drop or failure", "isAmrap": "AMRAP", "isWarmup": "warmup"}
+_TIMES = re.compile(r"[xX×]")
+_CLOCK = re.compile(r"(\d{1,4}):([0-5]\d)(?!\d)", re.ASCII)
+_DASH = re.compile(r"[-–]")
+_SIDE = re.compile(r"/\s*side\b|\bper side\b|\beach side\b", re.IGNORECASE)
+_TEMPO = re.compile(r'"((?:[^"\\]|\\["\\]){1,40})"|([^\s,"]{1,20})')
+_UNESCAPE = re.compile(r"\\(.)")
+_LONGEST_TEMPO = 20
+
+
+@dataclass
+class _Group:
+    """Equal sets while they are read: `fields` are those of each set, but its index."""
+
+    scanner: Scanner
+    load_unit: str
+    fields: dict[str, Any] = field(default_factory=dict)
+    quantity: str = "reps"
+    has_load: bool = False
+    given: set[str] = field(default_factory=set)
+
+    def set_once(self, name: str, value: object, start: int) -> None:
+        """Set a field. Raises SetTextError if the text has already stated it."""
+        if name in self.given:
+            raise self.scanner.error(f"{_LABELS.get(name, name)} only once", start)
+        self.given.add(name)
+        self.fields[name] = value
+
+
+def parse_planned(text: str, load_unit: str) -> list[PlannedSet]:
+    """Return the planned sets of a text, in the fields in which they are stored.
+
+    `load_unit` (`kg` or `lb`) is the unit of loads without one, and of the result: other loads are converted. Raises
+    SetTextError.
+    """
+    scanner = Scanner(text, EXAMPLE)
+    sets: list[PlannedSet] = []
+    used: set[int] = set()
+    index = 1
+    while True:
+        start = scanner.start
+        if scanner.take_text("#"):
+            index = scanner.require_integer(f"the number of a set, 1 to {MAX_INDEX}", 1, MAX_INDEX)
+        count = scanner.require_integer(f"how many sets, 1 to {MAX_SETS}, then x", 1, MAX_SETS)
+        if not scanner.take(_TIMES):
+            raise scanner.error("x after the number of sets")
+        group = _parse_group(scanner, load_unit)
+        indexes = range(index, index + count)
+        if len(sets) + count > MAX_SETS or indexes[-1] > MAX_INDEX or not used.isdisjoint(indexes):
+            raise scanner.error(f"at most {MAX_SETS} sets in all, each number once", start)
+        used.update(indexes)
+        sets += [cast("PlannedSet", {"index": each, **group}) for each in indexes]
+        index += count
+        if scanner.is_at_end:
+            return sorted(sets, key=lambda planned: planned["index"])
+        if not scanner.take_text(","):
+            raise scanner.error(_FLAGS)
+
+
+def _parse_group(scanner: Scanner, load_unit: str) -> dict[str, Any]:
+    group = _Group(scanner, load_unit)
+    _parse_quantity(group)
+    while _parse_option(group):
+        pass
+    defaults: dict[str, Any] = {"rest": None, "rpe": None, "rir": None, "tempo": None, "isWarmup": False}
+    defaults |= {"isAmrap": False, "perSide": False, "setKind": "normal"}
+    if group.has_load:
+        defaults |= {"load": None, "loadPercent": None}
+    set_type = f"{group.quantity}_load" if group.has_load else group.quantity
+    return {"type": set_type, **defaults, **group.fields}
+
+
+# --- quantities ------------------------------------------------------------------------------------------------------
+
+
+def _parse_quantity(group: _Group) -> None:
+    """Read the repetitions, time or distance of each set."""
+    scanner = group.scanner
+    start = scanner.start
+    if scanner.take_word("amrap", "max"):
+        group.set_once("isAmrap", value=True, start=start)
+        _set_reps(group, None, None, start)
+    elif clock := scanner.take(_CLOCK):
+        seconds = seconds_of(scanner, Decimal(clock[1]) * 60 + Decimal(clock[2]), 1, start)
+        _set_seconds(group, seconds, seconds)
+    else:
+        _parse_range(group, start)
+    if scanner.take(_SIDE):
+        group.set_once("perSide", value=True, start=start)
+
+
+def _parse_range(group: _Group, start: int) -> None:
+    scanner = group.scanner
+    low = _parse_end(scanner)
+    high = _parse_end(scanner) if scanner.take(_DASH) else low
+    if low is not None and high is not None and low > high:
+        raise scanner.error("the smaller number first", start)
+    if (factor := take_time_unit(scanner)) is not None:
+        ends = [None if end is None else seconds_of(scanner, end, factor, start) for end in (low, high)]
+        _set_seconds(group, ends[0], ends[1])
+    elif (factor := take_distance_unit(scanner)) is not None:
+        if low != high:
+            raise scanner.error("one distance, not a range", start)
+        group.quantity = "distance"
+        group.fields["plannedMeters"] = None if low is None else meters_of(scanner, low, factor, start)
+    else:
+        _set_reps(group, low, high, start)
+        if scanner.take_text("+"):
+            group.set_once("isAmrap", value=True, start=start)
+
+
+def _parse_end(scanner: Scanner) -> Decimal | None:
+    """Read one end of a range; None for `?`, which leaves it open."""
+    if scanner.take_text("?"):
+        return None
+    number = scanner.take_number()
+    if number is None:
+        raise scanner.error(_QUANTITY)
+    return number
+
+
+def _set_seconds(group: _Group, low: float | None, high: float | None) -> None:
+    group.quantity = "time"
+    group.fields |= {"minPlannedSeconds": low, "maxPlannedSeconds": high}
+
+
+def _set_reps(group: _Group, low: Decimal | None, high: Decimal | None, start: int) -> None:
+    for end in (low, high):
+        if end is not None and (end != end.to_integral_value() or end > MAX_REPS):
+            raise group.scanner.error(f"a whole number of repetitions, at most {MAX_REPS}", start)
+    ends = [None if end is None else int(end) for end in (low, high)]
+    group.fields |= {"minPlannedReps": ends[0], "maxPlannedReps": ends[1]}
+
+
+# --- load and flags --------------------------------------------------------------------------------------------------
+
+
+def _parse_option(group: _Group) -> bool:
+    """Read a load or a flag; False if there is none."""
+    scanner = group.scanner
+    start = scanner.start
+    if scanner.take_text("@"):
+        _parse_load(group, start)
+        return True
+    for words, parse in _OPTIONS:
+        if scanner.take_word(*words):
+            parse(group, start)
+            return True
+    return False
+
+
+def _parse_load(group: _Group, start: int) -> None:
+    scanner = group.scanner
+    if group.quantity == "distance":
+        raise scanner.error("no load, which a distance cannot have", start)
+    group.has_load = True
+    if scanner.take_text("?"):
+        group.set_once("load", None, start)
+        return
+    number = scanner.take_number()
+    if number is None:
+        raise scanner.error("a load (60kg, 135lb), a percentage (70%) or ?")
+    if not scanner.take_text("%"):
+        group.set_once("load", require_load(scanner, number, group.load_unit, start), start)
+        return
+    if number > MAX_PERCENT:
+        raise scanner.error(f"at most {MAX_PERCENT}%", start)
+    group.set_once("load", None, start)
+    group.fields["loadPercent"] = to_number(number)
+
+
+def _parse_rest(group: _Group, start: int) -> None:
+    scanner = group.scanner
+    if clock := scanner.take(_CLOCK):
+        seconds = seconds_of(scanner, Decimal(clock[1]) * 60 + Decimal(clock[2]), 1, start)
+    else:
+        number = scanner.require_number("a time, such as 90s", lambda n: n <= MAX_SECONDS)
+        seconds = seconds_of(scanner, number, take_time_unit(scanner) or 1, start)
+    group.set_once("rest", seconds, start)
+
+
+def _parse_rpe(group: _Group, start: int) -> None:
+    number = group.scanner.require_number("a number from 1 to 10 after RPE", lambda n: 1 <= n <= 10)
+    group.set_once("rpe", to_number(number), start)
+
+
+def _parse_rir(group: _Group, start: int) -> None:
+    number = group.scanner.require_number("a number from 0 to 100 after RIR", lambda n: n <= 100)
+    group.set_once("rir", to_number(number), start)
+
+
+def _parse_tempo(group: _Group, start: int) -> None:
+    match = group.scanner.take(_TEMPO)
+    tempo = match and (match[2] or _UNESCAPE.sub(r"\1", match[1]).strip())
+    if not tempo or len(tempo) > _LONGEST_TEMPO:
+        raise group.scanner.error(f'a tempo such as 3110 or "slow down", at most {_LONGEST_TEMPO} characters')
+    group.set_once("tempo", tempo, start)
+
+
+def _parse_warmup(group: _Group, start: int) -> None:
+    group.set_once("isWarmup", value=True, start=start)
+
+
+def _parse_drop(group: _Group, start: int) -> None:
+    group.set_once("setKind", "drop", start)
+
+
+def _parse_failure(group: _Group, start: int) -> None:
+    group.set_once("setKind", "failure", start)
+
+
+def _parse_amrap(group: _Group, start: int) -> None:
+    group.set_once("isAmrap", value=True, start=start)
+
+
+_OPTIONS: Sequence[tuple[Sequence[str], Callable[[_Group, int], None]]] = (
+    (("rest",), _parse_rest),
+    (("rpe",), _parse_rpe),
+    (("rir",), _parse_rir),
+    (("tempo",), _parse_tempo),
+    (("warmup",), _parse_warmup),
+    (("drop",), _parse_drop),
+    (("failure",), _parse_failure),
+    (("amrap",), _parse_amrap),
+)

@@ -1,0 +1,111 @@
+"""Reading a text from left to right, with errors that name the position and what was expected there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+
+_SPACE = re.compile(r"\s*")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
+_WORD = re.compile(r"[a-z]+", re.ASCII | re.IGNORECASE)
+_KG_PER_LB = Decimal("0.45359237")
+_HUNDREDTH = Decimal("0.01")
+
+
+class SetTextError(ValueError):
+    """A text is not in the grammar; `position` counts characters from 1."""
+
+    def __init__(self, position: int, expected: str, example: str) -> None:
+        super().__init__(f"at position {position}: expected {expected}, as in: {example}")
+        self.position = position
+
+
+@dataclass
+class Scanner:
+    """A text and the position up to which it has been read; `example` is added to errors."""
+
+    text: str
+    example: str
+    position: int = 0
+
+    def take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """Read what `pattern` matches after white space; None, and nothing is read, if it does not match."""
+        start = self.start
+        match = pattern.match(self.text, start)
+        if match is not None:
+            self.position = match.end()
+        return match
+
+    def take_word(self, *words: str) -> bool:
+        """Read one of these words, in lower or upper case, and return whether it was there."""
+        start = self.start
+        match = _WORD.match(self.text, start)
+        if match is None or match[0].lower() not in words:
+            return False
+        self.position = match.end()
+        return True
+
+    def take_text(self, text: str) -> bool:
+        """Read exactly this text, and return whether it was there."""
+        start = self.start
+        if not self.text.startswith(text, start):
+            return False
+        self.position = start + len(text)
+        return True
+
+    def take_number(self) -> Decimal | None:
+        """Read a number without a sign, if there is one."""
+        match = self.take(_NUMBER)
+        return None if match is None else Decimal(match[0])
+
+    def require_number(self, expected: str, check: Callable[[Decimal], bool]) -> Decimal:
+        """Read a number that satisfies `check`. Raises SetTextError."""
+        start = self.start
+        number = self.take_number()
+        if number is None or not check(number):
+            raise self.error(expected, start)
+        return number
+
+    def require_integer(self, expected: str, minimum: int, maximum: int) -> int:
+        """Read a whole number from `minimum` to `maximum`. Raises SetTextError."""
+        return int(self.require_number(expected, lambda n: n == n.to_integral_value() and minimum <= n <= maximum))
+
+    @property
+    def start(self) -> int:
+        """The position of the next character that is not white space."""
+        match = _SPACE.match(self.text, self.position)
+        return match.end() if match else self.position
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether only white space is left."""
+        return self.start == len(self.text)
+
+    def error(self, expected: str, position: int | None = None) -> SetTextError:
+        """Return the error for a position, by default the next character that is not white space."""
+        return SetTextError((self.start if position is None else position) + 1, expected, self.example)
+
+
+def to_number(number: Decimal) -> float:
+    """Return a number as it is stored: an integer if it is whole."""
+    return int(number) if number == number.to_integral_value() else float(number)
+
+
+def write_number(number: float) -> str:
+    """Return the shortest text of a number that is read as the same number, without an exponent."""
+    if number == int(number):
+        return str(int(number))
+    return format(Decimal(repr(number)), "f")
+
+
+def convert_load(load: Decimal, unit: str, target: str) -> Decimal:
+    """Return a load in kg or lb in the target unit, rounded half up to 0.01 if it has to be converted.
+
+    The international pound is 0.45359237 kg.
+    """
+    if unit == target:
+        return load
+    converted = load * _KG_PER_LB if target == "kg" else load / _KG_PER_LB
+    return converted.quantize(_HUNDREDTH, ROUND_HALF_UP)
