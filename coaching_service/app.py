@@ -22,6 +22,7 @@ from coaching_service.core.http.handlers import Authenticate, HandlerDependencie
 from coaching_service.core.http.interruption import end_interruption
 from coaching_service.core.http.middleware import HttpMetrics, request_middleware
 from coaching_service.core.http.operator_endpoints import OperatorEndpoints
+from coaching_service.core.http.request_limits import RequestLimits
 from coaching_service.core.http.routes import routes_of
 from coaching_service.core.jobs import queue
 from coaching_service.core.mcp.tools import tools_of
@@ -51,15 +52,18 @@ def create_app(settings: Settings, services: Services, availability: Availabilit
     )
     app[SERVICES] = services
     app[HTTP_METRICS] = metrics
+    per_minute = settings.rate_limit_per_minute
+    request_limits = RequestLimits(services, per_minute) if per_minute else None
     dependencies = HandlerDependencies(
         services,
-        _with_time_limit(authenticate, settings.request_queue_seconds),
+        _authentication(authenticate, settings, request_limits),
         _slots(settings, settings.database_concurrency),
         _slots(settings, _BULK_CONCURRENCY),
         asyncio.Semaphore(_DOWNLOAD_CONCURRENCY),
         settings.max_body_bytes,
         settings.trusted_proxies,
         services.upload_limits,
+        request_limits,
     )
     mount(app, routes, dependencies)
     operator_endpoints = OperatorEndpoints(services, routes, features.TAGS)
@@ -69,6 +73,8 @@ def create_app(settings: Settings, services: Services, availability: Availabilit
     coach_application.mount(app, dependencies)
     app.on_response_prepare.append(end_interruption)
     app.on_response_prepare.append(cross_origin.add_headers)
+    if request_limits is not None:
+        app.on_response_prepare.append(request_limits.add_headers)
     app.cleanup_ctx.append(_background(services, availability))
     app.on_shutdown.append(_end_waiting)
     return app
@@ -83,7 +89,7 @@ def _mcp_endpoint(settings: Settings, services: Services, dependencies: HandlerD
     return McpEndpoint(
         make_server(tools_of(features.TOOLS), dependencies.database_semaphore),
         services,
-        _with_time_limit(authenticate_assistant, settings.request_queue_seconds),
+        _authentication(authenticate_assistant, settings, dependencies.request_limits),
         settings.max_body_bytes,
         settings.trusted_proxies,
         frozenset(settings.mcp_origins),
@@ -92,6 +98,15 @@ def _mcp_endpoint(settings: Settings, services: Services, dependencies: HandlerD
 
 def _slots(settings: Settings, running: int) -> RequestSlots:
     return RequestSlots(running, settings.request_queue_length, settings.request_queue_seconds)
+
+
+def _authentication(
+    authenticate_request: Authenticate, settings: Settings, request_limits: RequestLimits | None
+) -> Authenticate:
+    """Authentication with a time limit that also counts the request if requests are limited."""
+    if request_limits is not None:
+        authenticate_request = request_limits.applied_to(authenticate_request)
+    return _with_time_limit(authenticate_request, settings.request_queue_seconds)
 
 
 def _with_time_limit(authenticate_request: Authenticate, seconds: float) -> Authenticate:

@@ -209,6 +209,13 @@ class Settings(BaseSettings):
         description="Origins, separated by commas, of other web pages that may call the REST interface from a browser, "
         "with a session and never with an API key.",
     )
+    rate_limit_per_minute: int = Field(
+        default=0,
+        ge=0,
+        le=1_000_000,
+        description="Requests that each API key, session and connected assistant may send at once, and a minute in the "
+        "long run, over all processes; more get 429. 0: no limit.",
+    )
     registration: bool = Field(default=True, description="Whether new companies may sign up.")
     smtp_host: str | None = Field(
         default=None, description="Mail server. Unset: mail is written to files in `DATA_DIR/mail`."

@@ -135,7 +135,7 @@ def _cors(origin: str) -> dict[str, str]:
         "Access-Control-Allow-Origin": origin,
         "Access-Control-Allow-Methods": "POST",
         "Access-Control-Allow-Headers": _ALLOWED_HEADERS,
-        "Access-Control-Expose-Headers": "WWW-Authenticate, X-Request-Id",
+        "Access-Control-Expose-Headers": "RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Request-Id",
         "Access-Control-Max-Age": "600",
         "Vary": "Origin",
     }

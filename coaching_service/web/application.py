@@ -36,6 +36,7 @@ from coaching_service.core.http.uploads import Upload
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import camel_case
+from coaching_service.core.token_buckets import RateLimitExceeded
 from coaching_service.people.changes import undo
 from coaching_service.web import form_idempotency, reauthentication, rendering, static_files, uploads, views
 from coaching_service.web.browser_sessions import CSRF_FIELD, BrowserSession, StaleForm
@@ -113,6 +114,7 @@ class WebApplication:
             try:
                 async with interrupting(self.dependencies.services, request):
                     browser_session = await BrowserSession.from_request(self.dependencies.services, request)
+                    await self._count(request, browser_session)
                     return await self._respond(self._page_request(page, request, browser_session))
             except Unauthorized:
                 return redirect_to_sign_in(request, browser_session)
@@ -122,6 +124,12 @@ class WebApplication:
                 return render_error(request, browser_session, to_service_error(request, error))
 
         return handle
+
+    async def _count(self, request: web.Request, browser_session: BrowserSession) -> None:
+        """Count a request of a session, if requests are limited. Raises RateLimitExceeded."""
+        limits, principal = self.dependencies.request_limits, browser_session.principal
+        if limits is not None and principal is not None:
+            await limits.count(request, principal)
 
     def fallback_handler(self, pages: list[Page]) -> _AiohttpHandler:
         """Return the handler for methods that the `pages` of a path do not have, or for an unknown path.
@@ -144,8 +152,9 @@ class WebApplication:
             try:
                 async with interrupting(self.dependencies.services, request):
                     browser_session = await BrowserSession.from_request(self.dependencies.services, request)
-            except Unavailable as unavailable:
-                error = unavailable
+                    await self._count(request, browser_session)
+            except (RateLimitExceeded, Unavailable) as refusal:
+                error = refusal
             return render_error(request, browser_session, error)
 
         return handle

@@ -8,6 +8,7 @@ from aiohttp import web
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.errors import BadRequest, InternalError, LegacyFailure, ServiceError
 from coaching_service.core.http.middleware import REQUEST_ID
+from coaching_service.core.token_buckets import RateLimitExceeded
 from coaching_service.web import rendering
 from coaching_service.web.browser_sessions import BrowserSession, CrossSiteForm, StaleForm
 from coaching_service.web.formatting import permission_label
@@ -20,6 +21,7 @@ _BY_TYPE: dict[type[ServiceError], tuple[str, str]] = {
         "Request blocked",
         "The form was sent from another site. If it was you, open the page here and submit the form from there.",
     ),
+    RateLimitExceeded: ("Too many requests", "Wait a moment, then reload the page. Nothing was changed."),
 }
 _BY_STATUS = {
     400: ("Invalid request", "Go back and try again."),

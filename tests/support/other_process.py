@@ -53,10 +53,10 @@ class OtherProcess:
 
 
 @asynccontextmanager
-async def running(settings: Settings, key: str | None, folder: Path) -> AsyncIterator[OtherProcess]:
-    """Run another process; requests to it have a coach's key."""
+async def running(settings: Settings, key: str | None, folder: Path, **variables: str) -> AsyncIterator[OtherProcess]:
+    """Run another process with these variables; requests to it have a coach's key."""
     async with proxy_to(str(settings.mongodb_uri)) as (proxy, uri):
-        with _spawned(settings, uri, folder) as process:
+        with _spawned(settings, uri, folder, variables) as process:
             try:
                 assert process.stdout is not None
                 address = (await asyncio.to_thread(process.stdout.readline)).decode().split()[1]
@@ -66,8 +66,8 @@ async def running(settings: Settings, key: str | None, folder: Path) -> AsyncIte
                 process.kill()
 
 
-def _spawned(settings: Settings, uri: str, folder: Path) -> subprocess.Popen[bytes]:
+def _spawned(settings: Settings, uri: str, folder: Path, further: dict[str, str]) -> subprocess.Popen[bytes]:
     keys = ",".join(settings.secret_keys)
     variables = environment(MONGODB_URI=uri, MONGODB_DATABASE=settings.mongodb_database, SECRET_KEYS=keys)
     command = [sys.executable, "-m", "coaching_service", "serve", "--port", "0", "--data", str(folder)]
-    return subprocess.Popen(command, env=variables | {"LOG_LEVEL": "critical"}, stdout=subprocess.PIPE)
+    return subprocess.Popen(command, env=variables | further | {"LOG_LEVEL": "critical"}, stdout=subprocess.PIPE)

@@ -308,6 +308,17 @@ class Documents(RecordedCollection[D]):
             collection = self._in(ctx).with_options(write_concern=_NOT_DURABLE)
             await collection.bulk_write(writes, ordered=False)
 
+    async def upsert_not_durable(self, services: Services, identifier: ObjectId, stages: list[Document]) -> D:
+        """Update one document with a pipeline, create it if it is missing, and return it.
+
+        For counters across companies that may be lost: it does not wait for a majority or a disk.
+        """
+        collection = self.across_companies(services).with_options(write_concern=_NOT_DURABLE)
+        stored = await collection.find_one_and_update(
+            {"_id": identifier}, stages, upsert=True, return_document=ReturnDocument.AFTER
+        )
+        return cast("D", stored)
+
     async def set_derived_each(self, ctx: Context, changes: Sequence[tuple[Filter, Document]]) -> None:
         """`set_derived` for several documents in one round trip: (`where`, change) for each."""
         if changes:

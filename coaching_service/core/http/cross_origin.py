@@ -20,6 +20,8 @@ _RESPONSE_HEADERS = ", ".join(
         "ETag",
         "Idempotent-Replayed",
         "Preference-Applied",
+        "RateLimit",
+        "RateLimit-Policy",
         "Retry-After",
         "X-As-Of",
         "X-Change-Id",

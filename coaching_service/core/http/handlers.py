@@ -22,6 +22,7 @@ from coaching_service.core.http.availability import RequestSlots
 from coaching_service.core.http.downloads import Download, read_with_limit, send_download
 from coaching_service.core.http.interruption import interruptible
 from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID
+from coaching_service.core.http.request_limits import RequestLimits
 from coaching_service.core.http.request_parsing import (
     is_disconnected,
     network_address,
@@ -57,7 +58,8 @@ class HandlerDependencies:
 
     The semaphores limit how many requests use the database at once (`database_semaphore`), how many long-running ones
     run at once (`bulk_semaphore`), and how many downloads read at once (`download_semaphore`). `proxies`: number of
-    our own reverse proxies in front of the service.
+    our own reverse proxies in front of the service. `request_limits` counts the requests of each session of the web
+    application; `authenticate` counts those of REST.
     """
 
     services: Services
@@ -68,6 +70,7 @@ class HandlerDependencies:
     body_limit: int
     proxies: int = 0
     limits: UploadLimits = field(default_factory=UploadLimits)
+    request_limits: RequestLimits | None = None
 
     def limiter(self, request_class: RequestClass, waited: float = 0.0) -> AbstractAsyncContextManager[None]:
         """Returns the context to run a request of this class in, which has waited for `waited` seconds before."""

@@ -40,6 +40,9 @@ A 500 with a `code` is permanent; another 500 on a write must not be blindly rep
 operation.
 
 **Limits.** A JSON body holds at most 1 MiB unless the operator sets another limit (413); a workout block 100 items.
+The operator may limit the requests a minute of each key and session: then every response to it has `RateLimit-Policy`
+and `RateLimit` (`"requests";r=12;t=1`: 12 remain, and another one is available in 1 second), and 429 says in
+`Retry-After` when to continue.
 
 **Versions.** Changes are additive only: new operations, new optional inputs, new fields in responses. `info.version`
 counts them; nothing is removed or renamed. Ignore fields you do not know.
@@ -59,6 +62,15 @@ _SUCCESS = {
     202: "The work has been queued.",
     204: "Deleted; no body.",
 }
+_RETRY_AFTER = "Whole seconds to wait before the request is sent again."
+_ERROR_HEADERS: dict[type[errors.ServiceError], dict[str, str]] = {
+    errors.TooManyRequests: {
+        "Retry-After": _RETRY_AFTER,
+        "RateLimit": "What remains of the limit of requests, if it was exceeded.",
+        "RateLimit-Policy": "The limit of requests, if it was exceeded.",
+    },
+    errors.Unavailable: {"Retry-After": _RETRY_AFTER},
+}
 _CREDENTIAL_ERRORS: tuple[type[errors.ServiceError], ...] = (errors.Unauthorized,)
 
 
@@ -75,6 +87,7 @@ _ALWAYS_POSSIBLE: tuple[tuple[type[errors.ServiceError], Callable[[Route], bool]
     (errors.Conflict, lambda route: route.idempotent or route.takes_version),
     (errors.TooLarge, _has_body),
     (errors.UnsupportedMediaType, _has_body),
+    (errors.TooManyRequests, lambda route: route.access.audience != "public"),
     (errors.InternalError, lambda _: True),
     (errors.Unavailable, lambda _: True),
 )
@@ -288,7 +301,8 @@ def _error_response(error: type[errors.ServiceError]) -> dict[str, Any]:
     name = "CredentialError" if issubclass(error, _CREDENTIAL_ERRORS) else "Error"
     content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
     description = (error.__doc__ or "").split("\n")[0]
-    return {"description": description, "headers": _headers(), "content": content}
+    headers = _headers() | {name: _header(text) for name, text in _ERROR_HEADERS.get(error, {}).items()}
+    return {"description": description, "headers": headers, "content": content}
 
 
 def _headers() -> dict[str, Any]:
