@@ -12,6 +12,7 @@ import structlog
 from aiohttp import hdrs, web
 
 from coaching_service.core.errors import NotFound
+from coaching_service.core.http.conditional import is_not_modified
 
 log = structlog.get_logger("coaching_service")
 # A stored file must not run scripts under our origin.
@@ -69,7 +70,7 @@ async def send_download(request: web.Request, download: Download, headers: dict[
     }
     if download.etag is not None:
         headers["ETag"] = download.etag
-        if _is_not_modified(request, download.etag):
+        if is_not_modified(request, download.etag):
             return web.Response(status=304, headers={name: headers[name] for name in _NOT_MODIFIED_HEADERS})
     start, end, status = 0, download.size or 0, 200
     if download.size is not None:
@@ -109,10 +110,6 @@ async def _write(
         if request.transport is not None and not request.transport.is_closing():
             log.warning("download aborted", error=type(error).__name__)
             request.transport.abort()
-
-
-def _is_not_modified(request: web.Request, etag: str) -> bool:
-    return any(known.value in ("*", etag.strip('"')) for known in request.if_none_match or ())
 
 
 def _requested_range(request: web.Request, download: Download) -> slice | None:

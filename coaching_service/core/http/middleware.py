@@ -23,6 +23,7 @@ from coaching_service.core.errors import (
     ServiceError,
     TooLarge,
 )
+from coaching_service.core.http.compression import compress
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.http.strictness import IS_STRICT, STRICT
 
@@ -71,6 +72,7 @@ def request_middleware(metrics: HttpMetrics) -> Middleware:
             response = _error_response(request, error)
         if not response.prepared:
             _add_headers(request, response)
+            await compress(request, response)
         _record(metrics, request, response.status, time.perf_counter() - started)
         return response
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import hashlib
 from collections.abc import Sequence
 from functools import cached_property
 from math import nan
 from typing import Any
 
 import structlog
-from aiohttp import web
+from aiohttp import hdrs, web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from coaching_service.core.changes.numbering.sequencer import count_pending
@@ -19,6 +21,8 @@ from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.indexes import missing_indexes
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.http import docs_page
+from coaching_service.core.http.compression import accepts_gzip
+from coaching_service.core.http.conditional import is_not_modified
 from coaching_service.core.http.middleware import HttpMetrics
 from coaching_service.core.http.openapi import describe
 from coaching_service.core.http.responses import to_json
@@ -63,6 +67,14 @@ class OperatorEndpoints:
         return to_json(self.document)
 
     @cached_property
+    def _compressed_json(self) -> bytes:
+        return gzip.compress(self._document_json, mtime=0)
+
+    @cached_property
+    def _etag(self) -> str:
+        return f'"{hashlib.sha256(self._document_json).hexdigest()}"'
+
+    @cached_property
     def _page(self) -> str:
         return docs_page.render(self.document)
 
@@ -96,9 +108,17 @@ class OperatorEndpoints:
             raise Unavailable(message)
         self._has_indexes = True
 
-    async def swagger_json(self, _: web.Request) -> web.Response:
-        """The OpenAPI document."""
-        return web.Response(body=self._document_json, headers=_JSON)
+    async def swagger_json(self, request: web.Request) -> web.Response:
+        """The OpenAPI document; 304 if the caller has it."""
+        is_compressed = accepts_gzip(request)
+        etag = f"W/{self._etag}" if is_compressed else self._etag  # the compressed bytes differ
+        headers = {hdrs.ETAG: etag, hdrs.CACHE_CONTROL: "no-cache", hdrs.VARY: hdrs.ACCEPT_ENCODING}
+        if is_not_modified(request, etag):
+            return web.Response(status=304, headers=headers)
+        if is_compressed:
+            headers[hdrs.CONTENT_ENCODING] = "gzip"
+        body = self._compressed_json if is_compressed else self._document_json
+        return web.Response(body=body, headers=_JSON | headers)
 
     async def docs(self, _: web.Request) -> web.Response:
         """The OpenAPI document as a self-contained page."""
