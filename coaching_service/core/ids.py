@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import re
+from typing import Annotated, TypeAlias
 
 from bson import ObjectId
 
-__all__ = ["ObjectId", "parse_id", "stable_id"]
+__all__ = ["NameOrId", "ObjectId", "parse_id", "stable_id"]
 
 _HEX24 = re.compile(r"[0-9a-fA-F]{24}", re.ASCII)
+
+
+# A stored text that is a name or an identifier: that of a question of a form, among names of fields.
+NameOrId: TypeAlias = Annotated[str, "identifier"]
 
 
 def parse_id(text: object) -> ObjectId | None:

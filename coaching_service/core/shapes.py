@@ -13,7 +13,7 @@ from types import UnionType
 from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from coaching_service.core.errors import InvalidFields, invalid_field
-from coaching_service.core.ids import ObjectId, parse_id
+from coaching_service.core.ids import NameOrId, ObjectId, parse_id
 
 MAX_TEXT = 50_000
 MAX_ENTRIES = 1_000
@@ -90,6 +90,11 @@ def _convert_identifier(value: Any, path: str, map_id: MapId) -> ObjectId:
     return map_id(identifier, path)
 
 
+def _convert_name_or_identifier(value: Any, path: str, map_id: MapId) -> str:
+    identifier = parse_id(value)
+    return _convert_text(value, path, map_id) if identifier is None else str(map_id(identifier, path))
+
+
 def _convert_time(value: Any, path: str, _: MapId) -> datetime:
     try:
         time = datetime.fromisoformat(value)
@@ -119,6 +124,7 @@ _SCALARS: dict[Any, Converter] = {
     str: _convert_text,
     float: _convert_number,
     int: _convert_integer,
+    NameOrId: _convert_name_or_identifier,
     bool: _convert_boolean,
     ObjectId: _convert_identifier,
     datetime: _convert_time,

@@ -8,15 +8,16 @@ from collections.abc import Mapping
 from coaching_service.core.database.portable import FILE_FIELDS
 from coaching_service.core.ids import ObjectId
 
-_TIME_BYTES = 4
+# The parts of an identifier: the time in seconds, a random value of the process that made it, and a counter.
+_PROCESS, _COUNTER = slice(4, 9), slice(9, 12)
 
 
 class IdMap:
     """Maps the identifiers of an export to those that the import stores.
 
-    The new ones are derived from the old ones with the secret `seed` of the import, which is stored with its job; they
-    keep the time of creation, so that records which are ordered by identifier stay in order. `fixed` are those of what
-    exists already: the company, its coaches, and what all companies share.
+    The new ones are derived from the old ones with the secret `seed` of the import, which is stored with its job. They
+    keep the time of creation, and those of one process their order, so that records which are ordered by identifier
+    stay in order. `fixed` are those of what exists already: the company, its coaches, and what all companies share.
     """
 
     def __init__(self, seed: str, fixed: Mapping[ObjectId, ObjectId]) -> None:
@@ -33,5 +34,10 @@ class IdMap:
 
     def derive(self, identifier: ObjectId) -> ObjectId:
         """The new identifier of a record."""
-        digest = hashlib.sha256(self._seed + identifier.binary).digest()
-        return ObjectId(identifier.binary[:_TIME_BYTES] + digest[: 12 - _TIME_BYTES])
+        old = identifier.binary
+        process, counter = self._digest(old[_PROCESS])[:5], int.from_bytes(old[_COUNTER])
+        moved = (counter + int.from_bytes(self._digest(b"counter")[:3])) % 2**24
+        return ObjectId(old[: _PROCESS.start] + process + moved.to_bytes(3))
+
+    def _digest(self, value: bytes) -> bytes:
+        return hashlib.sha256(self._seed + value).digest()

@@ -8,7 +8,7 @@ from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.external_identity import Identity, IdentityInput, StoredIdentity
-from coaching_service.core.ids import ObjectId
+from coaching_service.core.ids import NameOrId, ObjectId
 from coaching_service.library.exercises.models import ExerciseName
 from coaching_service.library.forms.models import Question, QuestionInput
 from coaching_service.library.metric_sets.models import Metric
@@ -95,7 +95,7 @@ class ItemBase(TypedDict):
     doneExerciseIds: NotRequired[list[ObjectId]]
     tally: NotRequired[ItemTally]
     isPendingForm: NotRequired[bool]
-    clientTexts: NotRequired[list[str]]
+    clientTexts: NotRequired[list[NameOrId]]
     order: NotRequired[int]
     version: NotRequired[int]
 
@@ -204,7 +204,7 @@ class ItemLog(TypedDict):
     customerSets: NotRequired[list[CustomerSet]]
     answers: NotRequired[list[FormAnswer]]
     values: NotRequired[list[MetricValue]]
-    clientTexts: NotRequired[list[str]]
+    clientTexts: NotRequired[list[NameOrId]]
     version: NotRequired[int | None]
 
 
@@ -248,7 +248,7 @@ class _BlockContent(TypedDict):
     durationMinutes: float | None
     sessionRpe: float | None
     comment: str | None
-    clientTexts: NotRequired[list[str]]
+    clientTexts: NotRequired[list[NameOrId]]
     items: list[WorkItem]
     checkInId: NotRequired[ObjectId | None]
 
@@ -290,7 +290,7 @@ class BlockFields(StoredIdentity, total=False):
     durationMinutes: float | None
     sessionRpe: float | None
     comment: str | None
-    clientTexts: list[str]
+    clientTexts: list[NameOrId]
     items: list[WorkItem]
     done: BlockTotals | None
 
@@ -354,7 +354,7 @@ class BlockLog(TypedDict):
     durationMinutes: float | None
     sessionRpe: float | None
     comment: str | None
-    clientTexts: NotRequired[list[str]]
+    clientTexts: NotRequired[list[NameOrId]]
     version: NotRequired[int | None]
 
 
@@ -362,7 +362,7 @@ class LogTexts(TypedDict):
     """The comment of a session, and the names of the texts that the client wrote: of the session, and of each item."""
 
     comment: str | None
-    clientTexts: list[str]
+    clientTexts: list[NameOrId]
     ofItems: dict[ObjectId, list[str]]
 
 
@@ -378,4 +378,4 @@ class LoggedBlock(TypedDict):
     durationMinutes: float | None
     sessionRpe: float | None
     comment: str | None
-    clientTexts: NotRequired[list[str]]
+    clientTexts: NotRequired[list[NameOrId]]
