@@ -27,6 +27,7 @@ from coaching_service.people.activity import tools as activity_tools
 from coaching_service.people.api_keys import routes as api_keys
 from coaching_service.people.assistants import routes as assistants
 from coaching_service.people.changes import routes as changes
+from coaching_service.people.changes import tools as changes_tools
 from coaching_service.people.customer_access import routes as customer_access
 from coaching_service.people.customers import routes as customers
 from coaching_service.people.customers import subscribers as customers_subscribers
@@ -144,6 +145,7 @@ TOOLS: tuple[Tools, ...] = (
     workload_tools.tools,
     activity_tools.tools,
     form_responses_tools.tools,
+    changes_tools.tools,
 )
 
 TAGS = (

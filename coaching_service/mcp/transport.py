@@ -62,6 +62,14 @@ _PARAMETER_HINTS = {
 
 
 @dataclass(frozen=True)
+class CallerRequest:
+    """What tools get of a request: its context, and whether the client can ask its user (elicitation)."""
+
+    ctx: Context
+    can_ask: bool = False
+
+
+@dataclass(frozen=True)
 class Reply:
     """A JSON value, or None for messages without a response, and the HTTP status."""
 
@@ -180,6 +188,7 @@ async def _serve(
     modern: bool,
     version: str,
 ) -> Reply:
+    can_ask = False
     if modern:
         routing = [(name, value) for name in _ROUTING for value in headers.getall(name, ())]
         if (twice := find_duplicated_routing_header(routing)) is not None:
@@ -188,13 +197,13 @@ async def _serve(
         if isinstance(route, InboundLadderRejection):
             status = ERROR_CODE_HTTP_STATUS.get(route.code, 400)
             return failure(route.code, route.message, status, message.id, route.data)
-        version = route.protocol_version
+        version, can_ask = route.protocol_version, _can_ask(route.client_capabilities)
     if message.method not in _METHODS[modern]:
         return failure(METHOD_NOT_FOUND, "Method not found", 404 if modern else 200, message.id)
     exchange = _RequestContext(
         TransportContext(kind="streamable-http", can_send_request=False, headers=headers),
         message.id,
-        ServerMessageMetadata(request_context=ctx),
+        ServerMessageMetadata(request_context=CallerRequest(ctx, can_ask)),
     )
     connection = Connection(exchange, protocol_version=version)  # tools need no client information
     connection.initialized.set()
@@ -208,6 +217,12 @@ async def _serve(
         text = _invalid_params(message.method, error) if isinstance(error, ValidationError) else details.message
         return failure(details.code, text, status, message.id, details.data or None)
     return Reply({"jsonrpc": "2.0", "id": message.id, "result": result}, 200)
+
+
+def _can_ask(capabilities: Any) -> bool:
+    """Whether a client shows forms to its user; no mode at all means forms."""
+    asks = capabilities.get("elicitation") if isinstance(capabilities, dict) else None
+    return isinstance(asks, dict) and (not asks or "form" in asks)
 
 
 def _invalid_params(method: str, error: ValidationError) -> str:

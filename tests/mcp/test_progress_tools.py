@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from tests.support.client import MONDAY, TUESDAY, UNKNOWN, CoachClient
-from tests.support.mcp_client import McpHttpClient, tool_error, tool_result
+from tests.support.mcp_client import McpHttpClient, tool_change, tool_error, tool_result
 from tests.support.results import read_compliance
 from tests.support.training import block_with, log, task
 
@@ -38,12 +38,13 @@ async def test_metrics_are_recorded_and_read(mcp: McpHttpClient, coach: CoachCli
     )
 
     (await coach.post(f"/coach/customers/{client['_id']}/metrics-sets", {"metricsSetId": metric_set["_id"]})).ok(201)
-    for day, value, before in ((MONDAY, 73, None), (MONDAY, 72.5, 73), (TUESDAY, 72, None)):
-        recorded = tool_result(await mcp.call("record_metric", **known, date=day, value=value))
+    today, yesterday = [str(datetime.now(UTC).date() - timedelta(days=days)) for days in (0, 1)]
+    for day, value, before in ((yesterday, 73, None), (yesterday, 72.5, 73), (today, 72, None)):
+        recorded = tool_change(await mcp.call("record_metric", **known, date=day, value=value))
         assert (recorded["value"], recorded["previousValue"]) == (value, before)
     history = tool_result(await mcp.call("get_metric_history", **known, pageSize=1))
     assert (history["metric"]["name"], history["metric"]["unit"]) == ("Weight", "kg")
-    assert history["docs"] == [{"date": TUESDAY, "value": 72}]
+    assert history["docs"] == [{"date": today, "value": 72}]
     assert (history["totalDocs"], history["hasNextPage"]) == (2, True)
     (listed,) = tool_result(await mcp.call("list_metric_sets", customerId=client["_id"]))["docs"]
     assert [(each["initialValue"], each["currentValue"], each["unit"]) for each in listed["metrics"]] == [

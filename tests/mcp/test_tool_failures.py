@@ -14,10 +14,10 @@ from coaching_service.app import create_app
 from coaching_service.core.database.connection import Deadlines, connect, database
 from coaching_service.core.database.context import Services
 from coaching_service.settings import Settings
-from tests.support.client import MONDAY, CoachClient
+from tests.support.client import CoachClient
 from tests.support.database_proxy import DatabaseProxy, Moment, proxy_to
 from tests.support.declared_world import World, make_world
-from tests.support.mcp_client import McpHttpClient, tool_error, tool_result
+from tests.support.mcp_client import TODAY, McpHttpClient, tool_change, tool_error
 
 
 @dataclass
@@ -56,10 +56,11 @@ async def test_committed_change_is_reported_despite_later_failures(
 
     behind_proxy.proxy.wait_for(Moment("commitTransaction", done=True), client_is_erased)
     about = {name: world[name] for name in ("customerId", "metricsSetId", "metricId")}
-    result = await behind_proxy.mcp.call("record_metric", **about, date=MONDAY, value=70)
+    result = await behind_proxy.mcp.call("record_metric", **about, date=TODAY, value=70)
 
     assert behind_proxy.proxy.reached.is_set()
-    assert (tool_result(result)["customer"]["name"], tool_result(result)["value"]) == ("Ana", 70)
+    change = tool_change(result)
+    assert ("for «Ana»" in change["summary"], change["value"]) == (True, 70)
 
 
 async def test_unknown_commit_result_advises_to_check(

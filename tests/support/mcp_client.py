@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any, Self
 
 import aiohttp
@@ -17,6 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.support.client import Reply
 
 MODERN = "2026-07-28"
+TODAY = str(datetime.now(UTC).date())  # a date more than a year away has to be confirmed
 
 
 class McpHttpClient:
@@ -51,13 +53,19 @@ class McpHttpClient:
         message = {"jsonrpc": "2.0", "id": 1, "method": method}
         return await self.post_json(message if params is None else message | {"params": params}, **headers)
 
-    async def request_modern(self, method: str, params: dict[str, Any] | None = None, **headers: str) -> Reply:
+    async def request_modern(
+        self,
+        method: str,
+        params: dict[str, Any] | None = None,
+        capabilities: dict[str, Any] | None = None,
+        **headers: str,
+    ) -> Reply:
         """POST one request of the newer era, with the headers and metadata that it needs."""
         arguments = params or {}
         usual = {"MCP_Protocol_Version": MODERN, "Mcp_Method": method}
         if "name" in arguments:
             usual["Mcp_Name"] = arguments["name"]
-        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**arguments, "_meta": envelope()}}
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**arguments, "_meta": envelope(capabilities)}}
         return await self.post_json(body, **{**usual, **headers})
 
     async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -67,12 +75,12 @@ class McpHttpClient:
         return result
 
 
-def envelope() -> dict[str, Any]:
-    """The metadata of every request of the newer era."""
+def envelope(capabilities: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The metadata of every request of the newer era, with the client's capabilities."""
     return {
         "io.modelcontextprotocol/protocolVersion": MODERN,
         "io.modelcontextprotocol/clientInfo": {"name": "a test", "version": "1"},
-        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientCapabilities": capabilities or {},
     }
 
 
@@ -100,4 +108,27 @@ def tool_result(result: dict[str, Any]) -> dict[str, Any]:
     assert not result.get("isError"), result
     content: dict[str, Any] = result["structuredContent"]
     assert orjson.loads(result["content"][0]["text"]) == content
+    return content
+
+
+def tool_change(result: dict[str, Any]) -> dict[str, Any]:
+    """Assert that a call changed something, with one line of text, and return its data."""
+    assert not result.get("isError"), result
+    content: dict[str, Any] = result["structuredContent"]
+    assert content.get("executed", True), content
+    text = result["content"][0]["text"]
+    assert "\n" not in text
+    assert text.startswith(content["summary"])
+    assert content["changeId"] is None or f"changeId: {content['changeId']}" in text
+    return content
+
+
+def tool_proposal(result: dict[str, Any], *reasons: str) -> dict[str, Any]:
+    """Assert that a call changed nothing and has to be confirmed for these reasons, and return its data."""
+    assert not result.get("isError"), result
+    content: dict[str, Any] = result["structuredContent"]
+    assert (content["executed"], content["reasons"]) == (False, list(reasons))
+    text = result["content"][0]["text"]
+    assert "Nothing is done yet" in text and content["summary"] in text
+    assert content["confirmationToken"] in text
     return content

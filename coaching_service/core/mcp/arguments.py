@@ -11,6 +11,7 @@ from apispec import APISpec
 from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from marshmallow import RAISE, Schema, ValidationError, fields, validates_schema
 
+from coaching_service.core.mcp.results import without_marks
 from coaching_service.core.pagination import Page, T, page_document, skip_of
 from coaching_service.core.validation import Date, Identifier, Input, Integer
 from coaching_service.core.validation_messages import UNKNOWN_FIELD, body_messages, invalid
@@ -82,7 +83,7 @@ class OpenDates(Arguments):
 
 
 def validate_arguments(schema: Schema, arguments: Any) -> dict[str, Any]:
-    """Returns the arguments as `schema` loads them: null is the same as absent, 5.0 the same as 5.
+    """Returns the arguments as `schema` loads them: null is the same as absent, 5.0 as 5, and «text» as text.
 
     Raises InvalidArguments with one message per error; none quotes the arguments.
     """
@@ -102,6 +103,8 @@ def _normalize(value: Any) -> Any:
         return {name: _normalize(inner) for name, inner in value.items() if inner is not None}
     if isinstance(value, list):
         return [_normalize(inner) for inner in value]
+    if isinstance(value, str):
+        return without_marks(value)
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

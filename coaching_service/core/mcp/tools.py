@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,20 +12,47 @@ from marshmallow import Schema
 
 from coaching_service.core.auth.access import Access
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import in_transaction
-from coaching_service.core.mcp.arguments import input_schema
+from coaching_service.core.mcp.arguments import Arguments, input_schema
+from coaching_service.core.mcp.confirmation import Reason
+from coaching_service.core.mcp.results import Answer, Written
 from coaching_service.core.text import snake_case
+from coaching_service.core.validation import Text
 
-ToolHandler = Callable[..., Awaitable[Mapping[str, Any]]]
+Returned = Mapping[str, Any] | Answer | Written
+ToolHandler = Callable[..., Awaitable[Returned]]
+Preparation = Callable[..., Awaitable[None]]
+
+
+class WriteArguments(Arguments):
+    """What every tool that writes takes besides its own arguments; the server consumes it."""
+
+    idempotencyKey = Text(
+        max_length=255,
+        load_default=None,
+        allow_none=True,
+        metadata={"description": "Your own key: repeated with it, the call changes nothing more."},
+    )
+
+
+class ConfirmedArguments(WriteArguments):
+    """What a tool that may have to be confirmed takes besides its own arguments."""
+
+    confirmationToken = Text(
+        max_length=64, load_default=None, allow_none=True, metadata={"description": "From the call to confirm."}
+    )
 
 
 @dataclass(frozen=True)
 class Tool:
     """One tool: its name, who may call it, and its arguments.
 
-    `takes` is a schema instance; the handler receives its fields by their names in snake case and returns a
-    JSON object. `writes`: it changes something. `destructive`: it may replace existing data. `idempotent`: repeating it
-    with the same arguments changes nothing more. `open_world`: it reaches people outside the service (e-mail).
+    `takes` is a schema instance; the handler receives its fields by their names in snake case. A tool that reads
+    returns a JSON object or an `Answer`, one that writes returns `Written`. `writes`: it changes something.
+    `destructive`: it may replace or remove existing data. `idempotent`: repeating it with the same arguments changes
+    nothing more. `open_world`: it reaches people outside the service (e-mail). `alias`: it can be called but is not
+    listed. `confirms`: the reasons for which it may have to be confirmed. `outreach`: it always reaches people or many
+    clients, so an access without that right does not see it. `prepare` is called with the arguments before the
+    transaction.
     """
 
     title: str
@@ -36,6 +63,10 @@ class Tool:
     destructive: bool = False
     idempotent: bool = False
     open_world: bool = False
+    alias: bool = False
+    outreach: bool = False
+    confirms: frozenset[Reason] = frozenset()
+    prepare: Preparation | None = None
 
     @property
     def name(self) -> str:
@@ -48,20 +79,32 @@ class Tool:
         return " ".join((inspect.getdoc(self.handler) or "").split())
 
     @cached_property
+    def control(self) -> Schema | None:
+        """The schema of the arguments that the server consumes; None for a tool that reads."""
+        if not self.writes:
+            return None
+        return ConfirmedArguments() if self.confirms else WriteArguments()
+
+    @cached_property
     def input_schema(self) -> dict[str, Any]:
         """The JSON Schema of its arguments."""
-        return input_schema(self.takes)
+        schema = input_schema(self.takes)
+        if self.control is not None:
+            schema["properties"] |= input_schema(self.control)["properties"]
+        return schema
 
-    async def call(self, ctx: Context, arguments: dict[str, Any]) -> Mapping[str, Any]:
-        """Call the handler with validated arguments and return its result.
+    async def call(self, ctx: Context, arguments: Mapping[str, Any]) -> Returned:
+        """Call the handler with validated arguments and return its result."""
+        return await self.handler(ctx, **_by_parameter(arguments))
 
-        A tool that writes runs in one transaction: a call that fails changes nothing.
-        """
+    async def call_preparation(self, ctx: Context, arguments: Mapping[str, Any]) -> None:
+        """Do what comes before the transaction."""
+        if self.prepare is not None:
+            await self.prepare(ctx, **_by_parameter(arguments))
 
-        async def call_handler(tx: Context) -> Mapping[str, Any]:
-            return await self.handler(tx, **{snake_case(name): value for name, value in arguments.items()})
 
-        return await (in_transaction(ctx, call_handler) if self.writes else call_handler(ctx))
+def _by_parameter(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {snake_case(name): value for name, value in arguments.items()}
 
 
 class Tools:
@@ -70,13 +113,23 @@ class Tools:
     def __init__(self) -> None:
         self.declared: list[Tool] = []
 
-    def tool(self, title: str, *, access: Access, takes: Schema, **hints: bool) -> Callable[[ToolHandler], ToolHandler]:
-        """Declare a tool. `hints`: writes, destructive, idempotent, open_world."""
+    def tool(
+        self,
+        title: str,
+        *,
+        access: Access,
+        takes: Schema,
+        confirms: Iterable[Reason] = (),
+        prepare: Preparation | None = None,
+        **hints: bool,
+    ) -> Callable[[ToolHandler], ToolHandler]:
+        """Declare a tool. `hints`: writes, destructive, idempotent, open_world, alias, outreach."""
 
         def declare(handler: ToolHandler) -> ToolHandler:
             if not handler.__doc__:
                 raise TypeError(f"{handler.__name__}: a tool needs a docstring, its description for assistants")
-            self.declared.append(Tool(title, handler, access, takes, **hints))
+            confirmed = frozenset(confirms)
+            self.declared.append(Tool(title, handler, access, takes, confirms=confirmed, prepare=prepare, **hints))
             return handler
 
         return declare

@@ -100,6 +100,11 @@ async def find_visible(ctx: Context, change_id: ObjectId, visibility: Visibility
         await asyncio.sleep(_POLL_SECONDS)
 
 
+def describe_changes(changes: Sequence[StoredChange]) -> str:
+    """Return what changes have done in words, such as `3 workouts created, 1 client changed`."""
+    return _describe([reference for change in changes for reference in _references(change)])
+
+
 def _summary(change: StoredChange) -> ChangeSummary:
     return {
         "_id": change["_id"],

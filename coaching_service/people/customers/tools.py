@@ -12,6 +12,8 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import Arguments, ToolPage, numbered
+from coaching_service.core.mcp.confirmation import Reason, find_reasons
+from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.pagination import Page
 from coaching_service.core.validation import Boolean, Email, ListOf, StringList, Text
@@ -22,7 +24,7 @@ from coaching_service.people.team import service as team
 tools = Tools()
 
 _NOT_INVITED = (
-    "No invitation was sent: the client has no e-mail address. The coach can add one and invite the client in the "
+    ". No invitation was sent: the client has no e-mail address. The coach can add one and invite the client in the "
     "application."
 )
 _UNITS = {"complianceRate7d": "percent", "complianceRate30d": "percent", "complianceRate90d": "percent"}
@@ -145,23 +147,30 @@ class CreateCustomer(Arguments):
     surname = Text(load_default=None, allow_none=True, metadata={"description": "Surname."})
     email = Email(load_default=None, allow_none=True, metadata={"description": "E-mail address."})
     sendInvitation = Boolean(
-        load_default=True, metadata={"description": "Whether an e-mail invites the client; needs email."}
+        load_default=False, metadata={"description": "true sends an e-mail that invites the client; needs email."}
     )
     phone = Text(max_length=50, load_default=None, allow_none=True, metadata={"description": "Phone number."})
     groups = StringList(load_default=list, metadata={"description": "Names of the groups the client is in."})
 
 
-@tools.tool("Create a client", access=coach(CUSTOMERS.CREATE), takes=CreateCustomer(), writes=True, open_world=True)
-async def create_customer(ctx: Context, send_invitation: bool, **details: Any) -> Mapping[str, object]:
-    """Create a client. With an e-mail address an invitation is sent, unless sendInvitation is false. Two clients may
-    share a name or an e-mail address, so search with list_customers first. Do not repeat it blindly: each call creates
-    another client. Returns the client with its new _id, and invited: whether an invitation has been queued."""
+@tools.tool(
+    "Create a client",
+    access=coach(CUSTOMERS.CREATE),
+    takes=CreateCustomer(),
+    writes=True,
+    open_world=True,
+    confirms=(Reason.CONTACT,),
+)
+async def create_customer(ctx: Context, send_invitation: bool, **details: Any) -> Written:
+    """Create a client. No invitation is sent unless sendInvitation is true. Two clients may share a name or an e-mail
+    address, so search with list_customers first."""
     invited = send_invitation and details["email"] is not None
-    customer, coaches = await gather_reads(
-        ctx,
-        service.create(ctx, cast("CustomerDetails", details), send_invitation=invited),
-        team.list_coaches(ctx),
+    customer = await service.create(ctx, cast("CustomerDetails", details), send_invitation=invited)
+    name = " ".join(part for part in (customer["name"], customer["surname"]) if part)
+    outcome = " and invited them by e-mail." if invited else _NOT_INVITED if send_invitation else "."
+    return Written(
+        f"Created the client {typed(name)}{outcome}",
+        {"customerId": customer["_id"]},
+        find_reasons(contacts=invited),
+        details={"invited": invited},
     )
-    coach_names = {coach["_id"]: coach["name"] for coach in coaches}
-    result = {**describe_customer(ctx, customer, coach_names), "invited": invited}
-    return result | ({"hint": _NOT_INVITED} if send_invitation and not invited else {})

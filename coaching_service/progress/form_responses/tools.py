@@ -19,7 +19,7 @@ class ResponsesPage(OpenDates, ToolPage, CustomerArgument):
     """The client, the dates, and the page of the responses."""
 
 
-@tools.tool("List form responses", access=coach(FORMS.VIEW), takes=ResponsesPage())
+@tools.tool("List form responses", access=coach(FORMS.VIEW), takes=ResponsesPage(), alias=True)
 async def list_form_responses(
     ctx: Context, customer_id: ObjectId, start_date: str | None, end_date: str | None, page: int, page_size: int
 ) -> dict[str, object]:

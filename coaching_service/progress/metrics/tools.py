@@ -8,6 +8,8 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import CustomerArgument, ToolPage, paged
+from coaching_service.core.mcp.confirmation import Reason, find_reasons
+from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Date, Identifier, Number
 from coaching_service.library.metric_sets.models import Metric
@@ -87,21 +89,24 @@ async def get_metric_history(
     writes=True,
     destructive=True,
     idempotent=True,
+    confirms=(Reason.FAR_DATE,),
 )
 async def record_metric(
     ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId, metric_id: ObjectId, date: str, value: float
-) -> dict[str, object]:
-    """Record a value of one of a client's assigned metrics on a date. An existing value of that date is replaced:
-    previousValue reports it, null for none. Sets are assigned by the coach, in the application."""
+) -> Written:
+    """Record a value of one of a client's assigned metrics on a date. An existing value of that date is replaced; the
+    result reports it. Sets are assigned by the coach, in the application."""
     previous_value = await service.find_value(ctx, customer_id, metric_id, date)
     await service.record(ctx, customer_id, metrics_set_id, metric_id, date, value)
     customer, metric = await gather_reads(
         ctx, customers.get_visible_reference(ctx, customer_id), service.find_metric(ctx, metrics_set_id, metric_id)
     )
-    return {
-        "customer": customer,
-        "metric": _describe_metric(metric),
-        "date": date,
-        "value": value,
-        "previousValue": previous_value,
-    }
+    replaced = "" if previous_value is None else f" (before: {previous_value:g})"
+    unit = metric["metricUnit"]["shortName"]
+    line = f"Recorded {typed(metric['name'])} {value:g} {unit} on {date} for {typed(customer['name'])}{replaced}."
+    return Written(
+        line,
+        {"customerId": customer_id, "metricId": metric_id},
+        find_reasons(today=ctx.caller.today(), dates=(date,)),
+        details={"value": value, "previousValue": previous_value},
+    )

@@ -102,7 +102,7 @@ async def _result(ctx: Context, customer_id: ObjectId, block: Block) -> dict[str
     }
 
 
-@tools.tool("Add to a workout", access=coach(CUSTOMERS.EDIT), takes=NewWorkoutItem(), writes=True)
+@tools.tool("Add to a workout", access=coach(CUSTOMERS.EDIT), takes=NewWorkoutItem(), writes=True, alias=True)
 async def add_workout_item(
     ctx: Context, customer_id: ObjectId, workout_id: ObjectId, **arguments: Any
 ) -> dict[str, Any]:
@@ -113,7 +113,7 @@ async def add_workout_item(
     return await _result(ctx, customer_id, await service.read(ctx, owner, workout_id))
 
 
-@tools.tool("Move a workout item", access=coach(CUSTOMERS.EDIT), takes=WorkoutMove(), writes=True)
+@tools.tool("Move a workout item", access=coach(CUSTOMERS.EDIT), takes=WorkoutMove(), writes=True, alias=True)
 async def move_workout_item(
     ctx: Context,
     customer_id: ObjectId,

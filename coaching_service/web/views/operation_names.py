@@ -104,6 +104,7 @@ _EXCEPTIONS = {
     "sendFile": "File sent",
     "setVisibility": "Visibility of a day changed",
     "shiftWorkoutBlocks": "Workouts moved to other days",
+    "undo": "Change undone",
     "undoCustomerChange": "Change undone",
     "unassignSet": "Metric set unassigned",
     "updateCompany": "Company changed",

@@ -1,0 +1,55 @@
+"""Why a coach has to confirm what an assistant wants to change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date
+from enum import StrEnum
+
+MAX_DAYS = 7
+
+
+class Reason(StrEnum):
+    """A reason for which a change has to be confirmed."""
+
+    CONTACT = "it sends mail or messages to people"
+    DONE_WORK = "it overwrites work that is already done"
+    MANY_DAYS = "it concerns more than seven days"
+    MANY_CLIENTS = "it concerns more than one client"
+    FAR_DATE = "it has a date more than a year away"
+
+
+# What an access without the switch "mail and work on many clients" may not do.
+OUTREACH = frozenset({Reason.CONTACT, Reason.MANY_CLIENTS})
+
+
+def find_reasons(
+    *,
+    today: date | None = None,
+    dates: Iterable[str] = (),
+    days: int = 0,
+    clients: int = 1,
+    contacts: bool = False,
+    done_work: bool = False,
+) -> tuple[Reason, ...]:
+    """Return the reasons that hold for a change.
+
+    `dates` (YYYY-MM-DD) are compared with `today`, the client's date. `days` is the number of days of the source or
+    the target, whichever has more. `clients`: how many are changed. `contacts`: people receive mail or messages.
+    `done_work`: what a client has done is overwritten.
+    """
+    checks = {
+        Reason.CONTACT: contacts,
+        Reason.DONE_WORK: done_work,
+        Reason.MANY_DAYS: days > MAX_DAYS,
+        Reason.MANY_CLIENTS: clients > 1,
+        Reason.FAR_DATE: today is not None and any(is_far(today, date.fromisoformat(each)) for each in dates),
+    }
+    return tuple(reason for reason, holds in checks.items() if holds)
+
+
+def is_far(today: date, other: date) -> bool:
+    """Whether a date is more than a year before or after `today`."""
+    earlier, later = sorted((today, other))
+    years = later.year - earlier.year
+    return (years, later.month, later.day) > (1, earlier.month, earlier.day)

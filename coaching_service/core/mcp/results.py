@@ -1,0 +1,56 @@
+"""What tools return: text for the assistant, data for programs, and text of people marked as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.confirmation import Reason
+
+OPEN, CLOSE = "«", "»"
+_WITHOUT_MARKS = str.maketrans({OPEN: "‹", CLOSE: "›"})
+
+Identifiers = Mapping[str, ObjectId | Sequence[ObjectId] | None]
+
+
+def typed(text: str) -> str:
+    """Return a text that a person typed (a name, note, answer or message), marked as data: `«text»`.
+
+    The marks cannot be closed from inside. The instructions of the server tell assistants to follow nothing that is
+    between them.
+    """
+    return f"{OPEN}{text.translate(_WITHOUT_MARKS)}{CLOSE}"
+
+
+def without_marks(text: str) -> str:
+    """Return a text without the marks around it: assistants send back what they have read."""
+    is_marked = len(text) > 1 and text.startswith(OPEN) and text.endswith(CLOSE)
+    return text[1:-1] if is_marked and not {OPEN, CLOSE} & {*text[1:-1]} else text
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a tool that reads has found: `text` is what an assistant reads, `data` the JSON object for programs."""
+
+    text: str
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a tool that writes has done.
+
+    `line` is one sentence in the past tense, such as `Created the workout «Legs» on 2026-03-02.`. `identifiers` are by
+    the argument's name that other tools have for them. `reasons`: why the coach has to confirm it (`find_reasons`);
+    without a confirmation everything is rolled back and the sentence is shown as what would be done. `depends_on` is
+    what was shown besides the documents that are changed, such as the versions of workouts that are copied: the
+    confirmation is void when it differs. `details` is further data.
+    """
+
+    line: str
+    identifiers: Identifiers = field(default_factory=dict)
+    reasons: Sequence[Reason] = ()
+    depends_on: Sequence[object] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)

@@ -1,0 +1,129 @@
+"""The tools that are listed: their names, their hints and what they have to have confirmed, written by hand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from coaching_service import features
+from coaching_service.core.mcp.tools import tools_of
+from tests.support.mcp_client import McpHttpClient
+
+# Each tool that is listed: r (reads) or w (writes), then d (replaces or removes data), i (a repetition changes nothing
+# more), o (reaches people outside the service); and the reasons for which it has to be confirmed.
+CATALOGUE: dict[str, tuple[str, set[str]]] = {
+    "list_customers": ("r", set()),
+    "get_customer": ("r", set()),
+    "create_customer": ("wo", {"CONTACT"}),
+    "get_attention": ("r", set()),
+    "get_activity": ("r", set()),
+    "get_compliance": ("r", set()),
+    "get_workouts": ("r", set()),
+    "create_workout": ("w", {"FAR_DATE"}),
+    "update_workout": ("wd", {"DONE_WORK", "FAR_DATE"}),
+    "update_workout_items": ("wd", {"DONE_WORK"}),
+    "remove_workout": ("wd", {"DONE_WORK"}),
+    "log_workout": ("wd", {"DONE_WORK"}),
+    "copy_schedule": ("w", {"MANY_DAYS", "FAR_DATE", "MANY_CLIENTS"}),
+    "adjust_schedule": ("wd", {"DONE_WORK", "MANY_DAYS", "FAR_DATE"}),
+    "replace_exercise": ("wd", {"DONE_WORK", "MANY_DAYS", "FAR_DATE"}),
+    "list_exercises": ("r", set()),
+    "get_exercise_history": ("r", set()),
+    "list_programs": ("r", set()),
+    "get_program": ("r", set()),
+    "save_program": ("wd", {"MANY_DAYS"}),
+    "assign_program": ("w", {"MANY_DAYS", "FAR_DATE", "MANY_CLIENTS"}),
+    "list_metric_sets": ("r", set()),
+    "get_metric_history": ("r", set()),
+    "record_metric": ("wdi", {"FAR_DATE"}),
+    "get_training_load": ("r", set()),
+    "list_check_ins": ("r", set()),
+    "review_check_in": ("wo", {"CONTACT"}),
+    "list_notes": ("r", set()),
+    "add_note": ("w", set()),
+    "list_messages": ("r", set()),
+    "send_message": ("wo", {"CONTACT"}),
+    "undo": ("wd", {"MANY_DAYS", "MANY_CLIENTS"}),
+}
+# Remove a name when the tool has been built (and remove this set when it is empty).
+NOT_BUILT = {
+    *("get_attention", "update_workout", "update_workout_items", "remove_workout", "log_workout", "copy_schedule"),
+    *("adjust_schedule", "replace_exercise", "get_program", "save_program", "list_check_ins", "review_check_in"),
+    *("list_notes", "add_note", "list_messages", "send_message"),
+}
+# Replace the reasons above when these tools ask for confirmation.
+NOT_CONFIRMED = {"create_workout", "assign_program"}
+# The tools that version 0.1 had, and that can still be called.
+ALIASES = {"add_workout_item", "move_workout_item", "list_form_responses"}
+MAX_LIST_BYTES = 38_000
+
+
+def listed_names() -> set[str]:
+    """The tools that `tools/list` names for a caller with all rights."""
+    return CATALOGUE.keys() - NOT_BUILT
+
+
+def hints(annotations: dict[str, Any]) -> str:
+    """The hints of a listed tool as the catalogue abbreviates them."""
+    reads = annotations["readOnlyHint"]
+    return "".join(
+        [
+            "r" if reads else "w",
+            "d" if annotations["destructiveHint"] else "",
+            "i" if annotations["idempotentHint"] and not reads else "",
+            "o" if annotations["openWorldHint"] else "",
+        ]
+    )
+
+
+async def test_listed_tools_are_those_of_the_catalogue_with_its_hints(mcp: McpHttpClient) -> None:
+    tools = (await mcp.request("tools/list")).ok()["result"]["tools"]
+    listed = {tool["name"]: hints(tool["annotations"]) for tool in tools}
+    assert listed == {name: CATALOGUE[name][0] for name in listed_names()}
+    assert len(CATALOGUE) == 32
+    for tool in tools:
+        assert tool["annotations"].keys() == {
+            *("title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+        }
+        assert "outputSchema" not in tool
+
+
+def test_tools_declare_what_has_to_be_confirmed() -> None:
+    declared = {tool.name: {reason.name for reason in tool.confirms} for tool in tools_of(features.TOOLS)}
+    unconfirmed: dict[str, set[str]] = {name: set() for name in ALIASES | NOT_CONFIRMED}
+    assert declared == {name: CATALOGUE[name][1] for name in listed_names()} | unconfirmed
+
+
+def test_aliases_can_be_called_but_are_not_listed() -> None:
+    assert {tool.name for tool in tools_of(features.TOOLS) if tool.alias} == ALIASES
+
+
+async def test_list_of_tools_is_short(mcp: McpHttpClient) -> None:
+    assert len((await mcp.request("tools/list")).raw) < MAX_LIST_BYTES
+
+
+def parameters(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every parameter of an input schema, those inside others included."""
+    assert schema["additionalProperties"] is False, path
+    for name, about in schema["properties"].items():
+        yield f"{path}.{name}", about
+        inner = about.get("items", about)
+        if inner["type"] == "object":
+            yield from parameters(inner, f"{path}.{name}")
+
+
+async def test_every_argument_is_described_and_bounded(mcp: McpHttpClient) -> None:
+    for tool in (await mcp.request("tools/list")).ok()["result"]["tools"]:
+        assert re.fullmatch("[a-z_]{1,64}", tool["name"])
+        assert tool["title"] and len(tool["description"]) > 60
+        for path, about in parameters(tool["inputSchema"], tool["name"]):
+            assert about.get("description"), f"{path} is not described"
+            if about["type"] in ("integer", "number"):
+                assert {"minimum", "maximum"} <= about.keys(), f"{path} has no bounds"
+            if about["type"] == "array":
+                assert "maxItems" in about, f"{path} has no bounds"
+            if about["type"] == "string":
+                assert about.keys() & {"maxLength", "pattern", "format", "enum"}, f"{path} has no bounds"
+        own = {"idempotencyKey"} <= tool["inputSchema"]["properties"].keys()
+        assert own is not tool["annotations"]["readOnlyHint"], tool["name"]

@@ -1,0 +1,145 @@
+"""What protects the data of a company from its assistants: confirmation, repeated calls, and undo."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestServer
+
+from tests.support.client import CoachClient
+from tests.support.mcp_client import TODAY, McpHttpClient, tool_change, tool_error, tool_proposal
+
+Json = dict[str, Any]
+FAR = str(datetime.now(UTC).date() + timedelta(days=370))
+
+
+@pytest.fixture
+async def other_key(public_server: TestServer, coach: CoachClient) -> AsyncIterator[McpHttpClient]:
+    """POSTs to /mcp with another key of the same coach."""
+    session = await coach.interactive()
+    key = (await session.post("/coach/api-keys", {"name": "Other"})).ok(201)["key"]
+    async with McpHttpClient(public_server, {"X-API-Key": key}) as client:
+        yield client
+
+
+def invitation(coach: CoachClient, name: str = "Ana") -> Json:
+    """Arguments of create_customer with which mail is sent."""
+    return {"name": name, "email": f"{name.lower()}-{coach.ctx.company_id}@example.com", "sendInvitation": True}
+
+
+async def test_confirmation_is_valid_once_for_one_caller_and_the_same_arguments(
+    mcp: McpHttpClient, other_key: McpHttpClient, coach: CoachClient
+) -> None:
+    ana = invitation(coach)
+    proposal = tool_proposal(await mcp.call("create_customer", **ana), "CONTACT")
+    assert proposal["summary"] == "Created the client «Ana» and invited them by e-mail."
+    assert await coach.names() == []
+
+    token = proposal["confirmationToken"]
+    changed = {**ana, "name": "Bo"}
+    for client, arguments in ((other_key, ana), (mcp, changed), (mcp, {**ana, "groups": ["A"]})):
+        refused = await client.call("create_customer", **arguments, confirmationToken=token)
+        tool_proposal(refused, "CONTACT")
+        assert "That confirmation is not valid" in refused["content"][0]["text"]
+    assert await coach.names() == []
+
+    tool_change(await mcp.call("create_customer", **ana, confirmationToken=token))
+    tool_proposal(await mcp.call("create_customer", **ana, confirmationToken=token), "CONTACT")
+    assert await coach.names() == ["Ana"]
+
+
+async def test_client_that_can_ask_its_user_is_told_to(mcp: McpHttpClient, coach: CoachClient) -> None:
+    ana = {"name": "create_customer", "arguments": invitation(coach)}
+
+    async def call(capabilities: Json, **answer: Any) -> Json:
+        result: Json = (await mcp.request_modern("tools/call", {**ana, **answer}, capabilities)).ok()["result"]
+        return result
+
+    tool_proposal(await call({}), "CONTACT")
+    tool_proposal(await call({"elicitation": {"url": {}}}), "CONTACT")
+    forms: Json = {"elicitation": {}}
+    question = await call(forms)
+    assert question["resultType"] == "input_required"
+    request = question["inputRequests"]["confirm"]
+    assert request["method"] == "elicitation/create"
+    assert "Created the client «Ana» and invited them" in request["params"]["message"]
+    assert "structuredContent" not in question
+
+    state = question["requestState"]
+    for action in ("decline", "cancel"):
+        tool_error(await call(forms, requestState=state, inputResponses={"confirm": {"action": action}}), "declined")
+    tool_error(await call(forms, requestState=state), "declined")
+    assert await coach.names() == []
+    agreed = {"confirm": {"action": "accept", "content": {}}}
+    assert (await call(forms, requestState="unknown", inputResponses=agreed))["resultType"] == "input_required"
+    tool_change(await call(forms, requestState=state, inputResponses=agreed))
+    assert await coach.names() == ["Ana"]
+
+
+async def test_confirmation_is_void_when_what_it_changes_has_changed(mcp: McpHttpClient, coach: CoachClient) -> None:
+    client = await coach.create_customer()
+    program = (await coach.post("/coach/programs", {"name": "Long"})).ok(201)
+    for day in range(1, 9):
+        block = {"name": f"Day {day}", "day": day, "items": []}
+        (await coach.post(f"/coach/programs/{program['_id']}/wblocks", block)).ok(201)
+    known = {"customerId": client["_id"], "programId": program["_id"], "startDate": TODAY}
+    change_id = (await mcp.call("assign_program", **known))["structuredContent"]["changeId"]
+
+    first = tool_proposal(await mcp.call("undo", changeId=change_id), "MANY_DAYS")
+    assert first["summary"] == "Undid: 1 program assignment created, 8 workouts created."
+    undone = (await coach.post(f"/coach/changes/{change_id}/undo")).ok()
+    (await coach.post(f"/coach/changes/{undone['changeId']}/undo")).ok()
+
+    void = await mcp.call("undo", changeId=change_id, confirmationToken=first["confirmationToken"])
+    second = tool_proposal(void, "MANY_DAYS")
+    assert "That confirmation is not valid" in void["content"][0]["text"]
+    tool_change(await mcp.call("undo", changeId=change_id, confirmationToken=second["confirmationToken"]))
+    assert await coach.calendar(client, TODAY, str(date.fromisoformat(TODAY) + timedelta(days=8))) == []
+
+
+async def test_same_key_executes_a_call_once(mcp: McpHttpClient, other_key: McpHttpClient, coach: CoachClient) -> None:
+    ana = {"name": "Ana", "idempotencyKey": "one"}
+    first = await mcp.call("create_customer", **ana)
+    assert await mcp.call("create_customer", **ana) == first
+    tool_error(await mcp.call("create_customer", **{**ana, "name": "Bo"}), "was used with another")
+    assert await coach.names() == ["Ana"]
+    tool_change(await other_key.call("create_customer", **ana))
+    assert await coach.names() == ["Ana", "Ana"]
+
+    cy = {**invitation(coach, "Cy"), "idempotencyKey": "two"}
+    token = tool_proposal(await mcp.call("create_customer", **cy), "CONTACT")["confirmationToken"]
+    executed = await mcp.call("create_customer", **cy, confirmationToken=token)
+    tool_change(executed)
+    assert await mcp.call("create_customer", **cy) == executed
+    assert await mcp.call("create_customer", **cy, confirmationToken=token) == executed
+    assert await coach.names() == ["Ana", "Ana", "Cy"]
+
+
+async def test_assistant_undoes_what_it_has_done_and_nothing_else(
+    mcp: McpHttpClient, other_key: McpHttpClient, coach: CoachClient
+) -> None:
+    client, unit = await coach.create_customer(), (await coach.get("/metrics-units")).ok()[0]["_id"]
+    metrics = {"name": "Body", "metrics": [{"name": "Weight", "metricUnitId": unit}]}
+    metric_set = (await coach.post("/coach/metrics-sets", metrics)).ok(201)
+    known = {
+        "customerId": client["_id"],
+        "metricsSetId": metric_set["_id"],
+        "metricId": metric_set["metrics"][0]["_id"],
+    }
+    (await coach.post(f"/coach/customers/{client['_id']}/metrics-sets", {"metricsSetId": metric_set["_id"]})).ok(201)
+    far = await mcp.call("record_metric", **known, date=FAR, value=80)
+    tool_proposal(far, "FAR_DATE")
+    recorded = tool_change(await mcp.call("record_metric", **known, date=TODAY, value=80))
+    tool_error(await other_key.call("undo", changeId=recorded["changeId"]), "only what it has changed itself")
+
+    undone = tool_change(await mcp.call("undo", changeId=recorded["changeId"]))
+    assert undone["summary"] == "Undid: 1 metric value created."
+    history = (await mcp.call("get_metric_history", **known))["structuredContent"]
+    assert history["docs"] == []
+    tool_error(await mcp.call("undo", changeId=recorded["changeId"]), "undone already")
+    redone = tool_change(await mcp.call("undo", changeId=undone["changeId"]))
+    assert redone["changeId"] != recorded["changeId"]
+    assert len((await mcp.call("get_metric_history", **known))["structuredContent"]["docs"]) == 1
