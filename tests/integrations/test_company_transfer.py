@@ -95,6 +95,26 @@ async def test_an_export_has_no_secrets_and_no_data_of_others(coach: CoachClient
     assert {entry["name"] for entry in manifest["entries"]} == entries.keys() - {"manifest.json"}
 
 
+async def test_an_export_has_activity_and_history_to_read_and_an_import_leaves_them_out(
+    coach: CoachClient, new_company: NewCompany, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coaching_service.integrations.company_export.service._PAGE", 2)
+    await make_world(coach)
+    entries = await export(coach)
+    feed = (await coach.get("/coach/activity-feed", limit=100)).ok()["docs"]
+    changes = (await coach.get("/coach/changes", limit=100)).ok()["docs"]
+    target = await new_company()
+    await import_file(target, make_zip(entries))
+
+    assert [json.loads(line) for line in entries["activity.jsonl"].splitlines()] == feed
+    history = [json.loads(line) for line in entries["history.jsonl"].splitlines()]
+    assert [(each["_id"], each["summary"]) for each in history] == [(each["_id"], each["summary"]) for each in changes]
+    assert len(feed) > 5 < len(changes)
+    operations = {each["operation"] for each in (await target.get("/coach/changes", limit=100)).ok()["docs"]}
+    assert operations == {"importCompany"}
+    assert (await target.get("/coach/activity-feed", limit=100)).ok()["docs"] == []
+
+
 async def test_only_the_owner_may_export_import_and_read_jobs(coach: CoachClient, other_company: CoachClient) -> None:
     employee = coach.with_key(await employee_key(coach, *sorted(ALL_PERMISSIONS), scope="all"))
     job = await import_file(coach, make_zip(await export(coach)))

@@ -11,6 +11,7 @@ from coaching_service.core.media import file_extension
 FORMAT = "coaching-service-company"
 VERSION = 1
 HEADER, ACCOUNT, COACHES, MANIFEST = "export.json", "account.json", "coaches.jsonl", "manifest.json"
+ACTIVITY, HISTORY = "activity.jsonl", "history.jsonl"  # to be read by people: an import leaves them out
 _RECORDS, _FILES = "records/", "files/"
 _MAX_NAME = 100
 

@@ -6,7 +6,7 @@ may write: each is as it was when it was read.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
 from coaching_service.core import audit
@@ -20,9 +20,11 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.company_export import workout_rows
 from coaching_service.integrations.company_export.format import (
     ACCOUNT,
+    ACTIVITY,
     COACHES,
     FORMAT,
     HEADER,
+    HISTORY,
     VERSION,
     file_entry,
     portable_collections,
@@ -30,9 +32,13 @@ from coaching_service.integrations.company_export.format import (
 )
 from coaching_service.lifecycle.export.archive import Archive
 from coaching_service.people.account import service as account
+from coaching_service.people.activity import service as activity
+from coaching_service.people.changes import service as changes
 from coaching_service.people.team import service as team
 
 _COACH_FIELDS = ("_id", "name", "email", "role", "permissions", "customersScope", "createdAt")
+_HISTORY_FIELDS = ("_id", "at", "actor", "via", "operation", "summary", "customerId", "documents")
+_PAGE = 200
 
 
 async def export_archive(ctx: Context) -> Download:
@@ -66,16 +72,23 @@ async def _zip(ctx: Context) -> AsyncIterator[bytes]:
         yield output
     async for output in archive.add(ACCOUNT, _single(await _account(ctx))):
         yield output
-    async for output in archive.add_records(COACHES, _coaches(ctx)):
-        yield output
-    for name, collection, portable in portable_collections():
-        async for output in archive.add_records(records_entry(name), _records(ctx, collection, portable)):
+    for name, entries in _lists(ctx):
+        async for output in archive.add_records(name, entries):
             yield output
     for _, collection, portable in portable_collections():
         if portable.files is not None:
             async for output in _files(ctx, archive, collection):
                 yield output
     yield archive.close(header)
+
+
+def _lists(ctx: Context) -> Iterator[tuple[str, AsyncIterator[Mapping[str, Any]]]]:
+    """Yield the entries of the archive that are lists of records, with the records of each."""
+    yield COACHES, _coaches(ctx)
+    for name, collection, portable in portable_collections():
+        yield records_entry(name), _records(ctx, collection, portable)
+    yield ACTIVITY, _activity(ctx)
+    yield HISTORY, _history(ctx)
 
 
 async def _single(content: Mapping[str, Any]) -> AsyncIterator[bytes]:
@@ -118,3 +131,25 @@ async def _files(ctx: Context, archive: Archive, collection: Documents[dict[str,
             name = file_entry(file_id, file["filename"], file["contentType"])
             async for output in archive.add(name, content, compressed=True):
                 yield output
+
+
+async def _activity(ctx: Context) -> AsyncIterator[Mapping[str, Any]]:
+    """Yield the entries of the activity feed of all clients, newest first."""
+    after: str | None = None
+    while True:
+        page = await activity.list_company_events(ctx, limit=_PAGE, after=after)
+        for event in page["docs"]:
+            yield event
+        if (after := page["nextCursor"]) is None:
+            return
+
+
+async def _history(ctx: Context) -> AsyncIterator[Mapping[str, Any]]:
+    """Yield the changes of the company, newest first, without values."""
+    after: str | None = None
+    while True:
+        page = await changes.list_changes(ctx, limit=_PAGE, after=after)
+        for change in page["docs"]:
+            yield {name: value for name, value in change.items() if name in _HISTORY_FIELDS}
+        if (after := page["nextCursor"]) is None:
+            return
