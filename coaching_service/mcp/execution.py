@@ -17,7 +17,7 @@ from coaching_service.core.http.responses import to_json
 from coaching_service.core.idempotency import Claim, StoredResponse, run_once
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.confirmation import OUTREACH, Reason
-from coaching_service.core.mcp.results import Answer, Written
+from coaching_service.core.mcp.results import Answer, Written, mark_typed
 from coaching_service.core.mcp.tools import Returned, Tool
 from coaching_service.mcp import store
 
@@ -146,8 +146,8 @@ def _output(result: Returned, change_id: ObjectId | None = None) -> Output:
         known = [f"{name}: {_spoken(value)}" for name, value in identifiers.items() if value]
         data = {"summary": result.line, **_json(result.details), **identifiers}
         return Output(" ".join([result.line, "; ".join(known)]).strip(), data)
-    body = to_json(result if change_id is None else {**result, "changeId": change_id})
-    return Output(body.decode(), orjson.loads(body))
+    data = _json(result if change_id is None else {**result, "changeId": change_id})
+    return Output(orjson.dumps(data).decode(), data)
 
 
 def _spoken(value: object) -> str:
@@ -155,5 +155,6 @@ def _spoken(value: object) -> str:
 
 
 def _json(value: Mapping[str, Any]) -> dict[str, Any]:
-    decoded: dict[str, Any] = orjson.loads(to_json(value))
+    """Return an object as JSON has it, in which the text of people is marked."""
+    decoded: dict[str, Any] = mark_typed(orjson.loads(to_json(value)))
     return decoded

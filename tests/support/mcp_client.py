@@ -104,11 +104,21 @@ def tool_error(result: dict[str, Any], *words: str) -> str:
 
 
 def tool_result(result: dict[str, Any]) -> dict[str, Any]:
-    """Assert that a call succeeded and that its text has the same content, and return the content."""
+    """Assert that a call succeeded and that its text has the same content, and return the content without marks."""
     assert not result.get("isError"), result
     content: dict[str, Any] = result["structuredContent"]
     assert orjson.loads(result["content"][0]["text"]) == content
-    return content
+    unmarked: dict[str, Any] = without_marks(content)
+    return unmarked
+
+
+def without_marks(value: Any) -> Any:
+    """A value without the marks around what people typed."""
+    if isinstance(value, dict):
+        return {name: without_marks(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [without_marks(each) for each in value]
+    return value.removeprefix("«").removesuffix("»") if isinstance(value, str) else value
 
 
 def tool_change(result: dict[str, Any]) -> dict[str, Any]:

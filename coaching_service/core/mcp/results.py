@@ -10,6 +10,27 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.confirmation import Reason
 
 OPEN, CLOSE = "«", "»"
+# Fields that people fill in, also with one word; any other text of several words is marked too, except what we write.
+_TYPED_FIELDS = frozenset(
+    {
+        *(
+            "name",
+            "surname",
+            "phone",
+            "groups",
+            "title",
+            "description",
+            "tags",
+            "text",
+            "content",
+            "comment",
+            "message",
+        ),
+        *("instructions", "exerciseInstructions", "question", "answer", "value", "reason", "pain", "aliases", "unit"),
+        *("exerciseName", "formName", "programName", "metricName", "note"),
+    }
+)
+_OWN_FIELDS = frozenset({"hint", "summary"})
 _WITHOUT_MARKS = str.maketrans({OPEN: "‹", CLOSE: "›"})
 
 Identifiers = Mapping[str, ObjectId | Sequence[ObjectId] | None]
@@ -22,6 +43,16 @@ def typed(text: str) -> str:
     between them.
     """
     return f"{OPEN}{text.translate(_WITHOUT_MARKS)}{CLOSE}"
+
+
+def mark_typed(value: Any, name: str = "") -> Any:
+    """Return a decoded JSON value in which every text that a person typed is marked, once."""
+    if isinstance(value, dict):
+        return {inner: mark_typed(each, inner) for inner, each in value.items()}
+    if isinstance(value, list):
+        return [mark_typed(each, name) for each in value]
+    is_typed = isinstance(value, str) and value and name not in _OWN_FIELDS and (name in _TYPED_FIELDS or " " in value)
+    return typed(without_marks(value)) if is_typed else value
 
 
 def without_marks(text: str) -> str:
