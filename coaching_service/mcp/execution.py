@@ -16,7 +16,7 @@ from coaching_service.core.errors import Forbidden
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.idempotency import Claim, StoredResponse, run_once
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.confirmation import OUTREACH, Reason
+from coaching_service.core.mcp.confirmation import OUTREACH, OUTREACH_DENIED, Reason
 from coaching_service.core.mcp.results import Answer, Written, mark_typed
 from coaching_service.core.mcp.tools import Returned, Tool
 from coaching_service.mcp import store
@@ -118,7 +118,7 @@ async def _require_confirmation(tx: Context, call: Call, written: Written) -> No
     if not reasons:
         return
     if reasons & OUTREACH and not tx.caller.may_reach_out:
-        raise Forbidden("This access may not send mail or messages, or change several clients at once")
+        raise Forbidden(OUTREACH_DENIED)
     shown = _digest([written.line, sorted(reasons), written.depends_on, _versions(tx)])
     known = await store.find(tx, token_hash(call.token), call.identity(tx)) if call.token else None
     if known is None or known["shown"] != shown:

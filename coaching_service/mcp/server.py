@@ -26,6 +26,7 @@ from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.errors import Forbidden, ServiceError, Unavailable
 from coaching_service.core.mcp.arguments import InvalidArguments, validate_arguments
+from coaching_service.core.mcp.confirmation import OUTREACH_DENIED
 from coaching_service.core.mcp.tools import Tool
 from coaching_service.mcp import confirmation
 from coaching_service.mcp.confirmation import Result, text_result
@@ -116,7 +117,9 @@ def _request(request: Request) -> CallerRequest:
 def _find_denial(tool: Tool, caller: Principal) -> Forbidden | None:
     """Return the error with which a caller may not call a tool, or None."""
     if tool.outreach and not caller.may_reach_out:
-        return Forbidden("This access may not send mail or messages, or change several clients at once")
+        return Forbidden(OUTREACH_DENIED)
+    if not tool.writes and not caller.may_read:
+        return Forbidden("This access may not read")
     return find_denial(tool.access, caller, writes=tool.writes)
 
 

@@ -6,7 +6,7 @@ The consent page is in web/, which calls `approve` or `deny`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from urllib.parse import quote_plus
 
@@ -16,7 +16,9 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.oauth import redirects, store
 from coaching_service.oauth.metadata import is_our_resource, resource_of
 from coaching_service.oauth.models import OAuthClient
+from coaching_service.oauth.scopes import offered_scopes, requested_scopes
 from coaching_service.people.assistants import service as assistants
+from coaching_service.people.assistants.models import Scope
 from coaching_service.people.assistants.service import GrantRequest
 
 _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
@@ -68,6 +70,8 @@ async def parse_request(services: Services, query: MultiMapping[str]) -> Authori
         challenge=query["code_challenge"],
         resource=resource_of(services.base_url),
         redirect_uri_given="redirect_uri" in query,
+        requested=requested_scopes(query.get("scope", "")),
+        offered=offered_scopes(query.get("scope", "")),
     )
     return AuthorizationRequest(grant_request, state)
 
@@ -121,9 +125,9 @@ def _redirect_url(services: Services, redirect_uri: str, state: str | None, valu
     return redirects.with_query(redirect_uri, {**values, "state": state, "iss": services.base_url})
 
 
-async def approve(ctx: Context, request: AuthorizationRequest, *, read_only: bool) -> str:
+async def approve(ctx: Context, request: AuthorizationRequest, scopes: Collection[Scope]) -> str:
     """Grant the client access on behalf of the caller; returns the URL to redirect to, with the code."""
-    code = await assistants.create_grant(ctx, request.grant_request, read_only=read_only)
+    code = await assistants.create_grant(ctx, request.grant_request, scopes)
     return _redirect_url(ctx.services, request.grant_request.redirect_uri, request.state, {"code": code})
 
 

@@ -11,10 +11,10 @@ from coaching_service.core.database.context import Services
 from coaching_service.oauth import redirects, store
 from coaching_service.oauth.errors import OAuthError, invalid_client
 from coaching_service.oauth.models import ClientRegistration, NewOAuthClient, OAuthClient
+from coaching_service.oauth.scopes import SCOPE
 
 METHODS = ("none", "client_secret_post", "client_secret_basic")
 GRANT_TYPES = ("authorization_code", "refresh_token")
-SCOPE = "mcp"
 _MAX_URIS = 20
 _MAX_NAME = 100
 

@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 
 from mcp.shared.auth import OAuthMetadata, ProtectedResourceMetadata
 
-from coaching_service.oauth.clients import GRANT_TYPES, METHODS, SCOPE
+from coaching_service.oauth.clients import GRANT_TYPES, METHODS
+from coaching_service.oauth.scopes import SUPPORTED
 
 
 def resource_of(base_url: str) -> str:
@@ -36,7 +37,7 @@ def protected_resource(base_url: str) -> dict[str, Any]:
         {
             "resource": resource_of(base_url),
             "authorization_servers": [base_url],
-            "scopes_supported": [SCOPE],
+            "scopes_supported": SUPPORTED,
             "bearer_methods_supported": ["header"],
             "resource_name": "Coaching service",
         }
@@ -52,7 +53,7 @@ def authorization_server(base_url: str) -> dict[str, Any]:
             "token_endpoint": f"{base_url}/oauth/token",
             "registration_endpoint": f"{base_url}/oauth/register",
             "revocation_endpoint": f"{base_url}/oauth/revoke",
-            "scopes_supported": [SCOPE],
+            "scopes_supported": SUPPORTED,
             "response_types_supported": ["code"],
             "response_modes_supported": ["query"],
             "grant_types_supported": list(GRANT_TYPES),

@@ -12,10 +12,11 @@ from multidict import MultiMapping
 
 from coaching_service.core.database.context import Services
 from coaching_service.oauth import store
-from coaching_service.oauth.clients import SCOPE, authenticate
+from coaching_service.oauth.clients import authenticate
 from coaching_service.oauth.errors import OAuthError, invalid_client, invalid_request
 from coaching_service.oauth.metadata import is_our_resource
 from coaching_service.oauth.models import OAuthClient, TokenResponse
+from coaching_service.oauth.scopes import SCOPE, granted_scopes
 from coaching_service.people.assistants import service as assistants
 
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}", re.ASCII)
@@ -62,7 +63,7 @@ async def issue(services: Services, form: TokenRequest) -> TokenResponse:
         "access_token": tokens.access,
         "token_type": "Bearer",
         "expires_in": tokens.seconds,
-        "scope": SCOPE,
+        "scope": granted_scopes(tokens.requested or SCOPE, tokens.scopes),
     }
     if tokens.refresh:
         response["refresh_token"] = tokens.refresh

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from functools import partial
 from urllib.parse import parse_qsl, urlsplit
 
 import httpx2
@@ -71,10 +72,33 @@ async def test_coach_can_deny_access(
 async def test_read_only_assistant_does_not_see_write_tools(
     browser: Visitor, application: OAuthApplication, unauthenticated: McpHttpClient
 ) -> None:
-    code = redirect_query(await decide(browser, application, "allow_reading"))["code"]
-    token = (await application.exchange(code)).ok()["access_token"]
+    page = (await browser.get(application.authorize_url())).ok()
+    form = dict(page.form("/oauth/authorize").fields)
+    assert {name: form.get(name) for name in ("read", "change", "outreach")} == {
+        "read": "true",
+        "change": "true",
+        "outreach": None,
+    }
+    send = partial(browser.submit, page, "/oauth/authorize", follow=False, decision="allow")
+    (await send(read=None, change=None)).ok(400).says("Choose at least one kind of access")
+    page = (await browser.get(application.authorize_url())).ok()
+    answer = await browser.submit(page, "/oauth/authorize", follow=False, decision="allow", change=None)
+    token = (await application.exchange(redirect_query(answer)["code"])).ok()["access_token"]
     listed = (await unauthenticated.request("tools/list", Authorization=f"Bearer {token}")).ok()["result"]["tools"]
     assert all(tool["annotations"]["readOnlyHint"] for tool in listed)
+
+
+async def test_application_is_allowed_at_most_the_scopes_it_requests(
+    browser: Visitor, application: OAuthApplication
+) -> None:
+    page = (await browser.get(application.authorize_url(scope="mcp:read mcp:outreach other"))).ok()
+    assert "change" not in dict(page.form("/oauth/authorize").fields)
+    submitted = await browser.submit(
+        page, "/oauth/authorize", follow=False, decision="allow", change="true", outreach="true"
+    )
+    tokens = (await application.exchange(redirect_query(submitted)["code"])).ok()
+    assert tokens["scope"] == "mcp:read mcp:outreach"
+    assert (await application.renew(tokens["refresh_token"])).ok()["scope"] == "mcp:read mcp:outreach"
 
 
 async def test_refreshing_keeps_the_previous_access_token_valid(

@@ -51,7 +51,10 @@ async def test_discovery_documents_have_the_exact_urls(unauthenticated: McpHttpC
     base = unauthenticated.base_url
     resource = (await unauthenticated.send("GET", f"/.well-known/oauth-protected-resource{suffix}")).ok()
     assert (resource["resource"], resource["authorization_servers"]) == (f"{base}/mcp", [base])
-    assert (resource["scopes_supported"], resource["bearer_methods_supported"]) == (["mcp"], ["header"])
+    assert (resource["scopes_supported"], resource["bearer_methods_supported"]) == (
+        ["mcp", "mcp:read", "mcp:change", "mcp:outreach"],
+        ["header"],
+    )
     reply = await unauthenticated.send("GET", f"/.well-known/oauth-authorization-server{suffix}")
     server = reply.ok()
     assert server["issuer"] == base

@@ -20,7 +20,7 @@ from tests.conftest import PASSWORD, NewCompany
 from tests.support.assistants import authorize_assistant
 from tests.support.client import MONDAY, UNKNOWN, CoachClient
 from tests.support.declared_world import World, make_world
-from tests.support.mcp_client import TODAY, McpHttpClient, tool_error
+from tests.support.mcp_client import TODAY, McpHttpClient, tool_error, tool_proposal
 
 TOOLS = tools_of(features.TOOLS)
 EVERY_TOOL = pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
@@ -146,9 +146,40 @@ async def test_employee_is_limited_to_assigned_clients(public_server: TestServer
 
 
 async def test_read_only_assistant_cannot_write(public_server: TestServer, coach: CoachClient) -> None:
-    grant = await authorize_assistant(coach.ctx, read_only=True)
+    grant = await authorize_assistant(coach.ctx, scopes=["read"])
     async with McpHttpClient(public_server, {"Authorization": f"Bearer {grant.tokens.access}"}) as mcp:
         assert await listed(mcp) == {tool.name for tool in TOOLS if not tool.writes and not tool.alias}
+
+
+async def test_each_scope_allows_its_part_of_the_tools(public_server: TestServer, coach: CoachClient) -> None:
+    mail = {"name": "Ana", "email": f"ana-{coach.ctx.company_id}@example.com", "sendInvitation": True}
+    for scopes in (["read"], ["change"], ["read", "change"], ["change", "outreach"]):
+        grant = await authorize_assistant(coach.ctx, "Claude", scopes)
+        async with McpHttpClient(public_server, {"Authorization": f"Bearer {grant.tokens.access}"}) as mcp:
+            kinds = {tool.writes for tool in TOOLS if tool.name in await listed(mcp)}
+            assert kinds == {kind == "change" for kind in scopes if kind != "outreach"}
+            assert (await mcp.call("list_customers")).get("isError", False) is ("read" not in scopes)
+            invited = await mcp.call("create_customer", **mail)
+            if "outreach" in scopes:
+                tool_proposal(invited, "CONTACT")
+            else:
+                tool_error(invited, "may not send mail" if "change" in scopes else "read-only")
+    assert await coach.names() == []
+
+
+async def test_grant_from_before_scopes_keeps_its_access(public_server: TestServer, coach: CoachClient) -> None:
+    for read_only in (False, True):
+        grant = await authorize_assistant(coach.ctx)
+        stored = coach.ctx.services.db["assistantGrants"]
+        await stored.update_one(
+            {"_id": grant.grant["_id"]}, {"$set": {"readOnly": read_only}, "$unset": {"scopes": 1, "requested": 1}}
+        )
+        async with McpHttpClient(public_server, {"Authorization": f"Bearer {grant.tokens.access}"}) as mcp:
+            assert {tool.writes for tool in TOOLS if tool.name in await listed(mcp)} == {False, not read_only}
+        seen = (await (await coach.interactive()).get("/coach/assistants")).ok()[-1]
+        assert seen["scopes"] == (["read"] if read_only else ["read", "change", "outreach"])
+        renewed = await assistants.refresh_tokens(coach.ctx.services, str(grant.tokens.refresh), "a-client")
+        assert len(renewed.scopes) == (1 if read_only else 3)
 
 
 async def test_assistant_token_is_not_a_session(coach: CoachClient) -> None:

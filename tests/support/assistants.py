@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from coaching_service.core.database.context import Context
 from coaching_service.people.assistants import service as assistants
+from coaching_service.people.assistants.models import SCOPES, Scope
 from coaching_service.people.assistants.service import GrantRequest, TokenPair
 
 
@@ -28,7 +30,9 @@ def pkce() -> tuple[str, str]:
     return verifier, base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
 
-async def authorize_assistant(ctx: Context, name: str = "Claude", *, read_only: bool = False) -> AuthorizedAssistant:
+async def authorize_assistant(
+    ctx: Context, name: str = "Claude", scopes: Sequence[Scope] = SCOPES
+) -> AuthorizedAssistant:
     """Authorize an assistant as the coach of `ctx`, and exchange the code for its first tokens."""
     verifier, challenge = pkce()
     resource = f"{ctx.services.base_url}/mcp"
@@ -36,7 +40,7 @@ async def authorize_assistant(ctx: Context, name: str = "Claude", *, read_only: 
         "a-client", name, "https://claude.ai/callback", "claude.ai", challenge, resource, redirect_uri_given=False
     )
     before = {grant["_id"] for grant in await assistants.list_assistants(ctx)}
-    code = await assistants.create_grant(ctx, request, read_only=read_only)
+    code = await assistants.create_grant(ctx, request, scopes)
     tokens = await assistants.exchange_code(ctx.services, code, "a-client", verifier, None, refreshable=True)
     (grant,) = [grant for grant in await assistants.list_assistants(ctx) if grant["_id"] not in before]
     return AuthorizedAssistant(grant, tokens)

@@ -42,7 +42,8 @@ class Principal:
 
     `permissions` are already narrowed by the restrictions of the credential; `customers_scope` is `all` or `assigned`;
     `credential_id` identifies the key or session. `restricted`: an API key with fewer rights than the coach who
-    created it. `may_reach_out`: an assistant may send mail and messages, and change several clients at once. `client`:
+    created it. `may_read` and `may_reach_out` restrict assistants: reading, and sending mail and messages or changing
+    several clients at once. `client`:
     `_id` and trainer of the client in the path, if they were loaded together with the credential.
     """
 
@@ -58,6 +59,7 @@ class Principal:
     impersonated_by: ObjectId | None = None
     read_only: bool = False
     restricted: bool = False
+    may_read: bool = True
     may_reach_out: bool = True
     client: Mapping[str, Any] | None = field(default=None, compare=False)
 

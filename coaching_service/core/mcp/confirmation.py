@@ -21,6 +21,10 @@ class Reason(StrEnum):
 
 # What an access without the switch "mail and work on many clients" may not do.
 OUTREACH = frozenset({Reason.CONTACT, Reason.MANY_CLIENTS})
+OUTREACH_DENIED = (
+    "This access may not send mail or messages, or change several clients at once; the coach can allow it by "
+    "connecting the assistant again"
+)
 
 
 def find_reasons(

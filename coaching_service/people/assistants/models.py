@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import NotRequired, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account.models import Account
 from coaching_service.people.team.models import Coach
+
+# What a coach allows an assistant: to read, to change, and to reach out: mail, messages, and work on many clients.
+Scope = Literal["read", "change", "outreach"]
+SCOPES: tuple[Scope, ...] = ("read", "change", "outreach")
 
 
 class AuthorizationCode(TypedDict):
@@ -47,12 +51,17 @@ class Grant(Stored):
     clientName: str
     redirectHost: str
     readOnly: bool
+    scopes: list[Scope]
     lastUsedAt: datetime | None
 
 
 class StoredGrant(Grant):
-    """A stored grant with its private fields."""
+    """A stored grant with its private fields.
 
+    `requested`: the scopes of OAuth that the application asked for, as one text; absent in grants before scopes.
+    """
+
+    requested: NotRequired[str]
     code: AuthorizationCode
     familyHash: NotRequired[str]
     refresh: NotRequired[list[StoredRefreshToken]]

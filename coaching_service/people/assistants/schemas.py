@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from marshmallow import fields
+from marshmallow.validate import OneOf
 
 from coaching_service.core.validation import DateTime, Identifier, Output
+from coaching_service.people.assistants.models import SCOPES
 
 
 class Assistant(Output):
@@ -16,6 +18,13 @@ class Assistant(Output):
     clientName = fields.String(metadata={"description": "The name of the OAuth application, as it registered."})
     redirectHost = fields.String(metadata={"description": "The host to which the authorization code was sent."})
     readOnly = fields.Boolean()
+    scopes = fields.List(
+        fields.String(validate=OneOf(SCOPES)),
+        metadata={
+            "description": "What the coach allows. `outreach`: sending mail and messages, and changing several clients "
+            "at once."
+        },
+    )
     lastUsedAt = DateTime(allow_none=True, metadata={"description": "To the minute."})
     createdAt = DateTime()
     updatedAt = DateTime()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import structlog
@@ -20,7 +21,7 @@ from coaching_service.core.errors import NotFound, Unauthorized
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account import service as account
 from coaching_service.people.assistants import store
-from coaching_service.people.assistants.models import AuthorizationCode, Grant, StoredGrant
+from coaching_service.people.assistants.models import SCOPES, AuthorizationCode, Grant, Scope, StoredGrant
 from coaching_service.people.team import service as team
 from coaching_service.people.team.events import CoachRemoved
 
@@ -37,7 +38,8 @@ class GrantRequest:
 
     `client_id` and `client_name` identify the application. The code is sent to `redirect_uri`; `redirect_uri_given`:
     the request contained it, so the token request must repeat it. `challenge` is the SHA-256 of the code verifier
-    (base64url, no padding); `resource` is what the tokens are for.
+    (base64url, no padding); `resource` is what the tokens are for. `requested` are the scopes of OAuth that it asks
+    for, and `offered` what the coach can allow of them.
     """
 
     client_id: str
@@ -47,14 +49,21 @@ class GrantRequest:
     challenge: str
     resource: str
     redirect_uri_given: bool = True
+    requested: str = ""
+    offered: tuple[Scope, ...] = SCOPES
 
 
 @dataclass(frozen=True)
 class TokenPair:
-    """An access token that is valid for `seconds`, and a refresh token if the application uses them."""
+    """An access token that is valid for `seconds`, and a refresh token if the application uses them.
+
+    `requested` and `scopes`: what the application asked for, and what it was allowed.
+    """
 
     access: str
     refresh: str | None
+    requested: str = ""
+    scopes: tuple[Scope, ...] = SCOPES
     seconds: int = int(store.ACCESS_LIFETIME.total_seconds())
 
 
@@ -62,8 +71,8 @@ class TokenPair:
 
 
 @transactional
-async def create_grant(ctx: Context, request: GrantRequest, *, read_only: bool) -> str:
-    """Store the caller's consent and return the code, which can be exchanged for tokens once."""
+async def create_grant(ctx: Context, request: GrantRequest, scopes: Collection[Scope]) -> str:
+    """Store the caller's consent to `scopes`, and return the code, which can be exchanged for tokens once."""
     authorization_code = new_token()
     code: AuthorizationCode = {
         "hash": token_hash(authorization_code),
@@ -77,7 +86,9 @@ async def create_grant(ctx: Context, request: GrantRequest, *, read_only: bool) 
         "clientId": request.client_id,
         "clientName": request.client_name,
         "redirectHost": request.redirect_host,
-        "readOnly": read_only,
+        "readOnly": "change" not in scopes,
+        "scopes": [scope for scope in SCOPES if scope in scopes],
+        "requested": request.requested,
     }
     grant = await store.insert(ctx, fields, code)
     await audit.record(ctx, "assistant.granted", grantId=grant["_id"], clientName=request.client_name)
@@ -110,7 +121,12 @@ async def exchange_code(
     family_hash, refresh_hash = (token_hash(family), token_hash(refresh)) if refresh else (None, None)
     if not await store.exchange_code(services, grant["_id"], token_hash(access), family_hash, refresh_hash):
         raise await _reject_replayed_code(services, grant)
-    return TokenPair(access, refresh)
+    return _pair(grant, access, refresh)
+
+
+def _pair(grant: StoredGrant, access: str, refresh: str | None) -> TokenPair:
+    scopes = tuple(store.with_scopes(grant)["scopes"])
+    return TokenPair(access, refresh, grant.get("requested", ""), scopes)
 
 
 async def _reject_replayed_code(services: Services, grant: StoredGrant) -> GrantRejected:
@@ -141,7 +157,7 @@ async def refresh_tokens(services: Services, token: str, client_id: str) -> Toke
         await store.delete_by_id(services, grant["_id"])
         log.warning("spent refresh token", grant=str(grant["_id"]), company=str(grant["companyId"]))
         raise GrantRejected("The refresh token has been used; its grant has been revoked")
-    return TokenPair(access, renewed)
+    return _pair(grant, access, renewed)
 
 
 async def _require_coach(services: Services, grant: StoredGrant) -> None:
@@ -169,9 +185,15 @@ async def authenticate(services: Services, access_token: str) -> Principal:
         raise Unauthorized()
     await store.set_last_used(services, grant)
     coach = team.to_principal(grant["coach"], account.to_company(grant["company"]), "mcp", grant["_id"])
-    if not grant["readOnly"]:
-        return coach
-    return replace(coach, permissions=coach.permissions & READ_PERMISSIONS, read_only=True, restricted=True)
+    scopes = store.with_scopes(grant)["scopes"]
+    return replace(
+        coach,
+        permissions=coach.permissions if "change" in scopes else coach.permissions & READ_PERMISSIONS,
+        read_only="change" not in scopes,
+        may_read="read" in scopes,
+        may_reach_out="outreach" in scopes,
+        restricted="change" not in scopes,
+    )
 
 
 # --- managing grants -------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, now
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.assistants.models import AuthorizationCode, Grant, GrantWithCoach, StoredGrant
+from coaching_service.people.assistants.models import SCOPES, AuthorizationCode, Grant, GrantWithCoach, StoredGrant
 
 CODE_LIFETIME = timedelta(minutes=5)
 ACCESS_LIFETIME = timedelta(hours=1)
@@ -24,7 +24,7 @@ _LAST_USED_PRECISION = timedelta(minutes=1)
 grants = Documents[StoredGrant](
     "assistantGrants",
     (Index(("coachId", "createdAt")), Index(("createdAt", "_id"))),
-    private=("companyId", "code", "familyHash", "refresh", "access", "expiresAt"),
+    private=("companyId", "requested", "code", "familyHash", "refresh", "access", "expiresAt"),
     secret=True,
     global_indexes=(
         Index(("code.hash",), unique=True),
@@ -47,7 +47,13 @@ async def insert(ctx: Context, grant: Mapping[str, object], code: AuthorizationC
 async def list_in_use(ctx: Context, where: Filter) -> list[Grant]:
     """Return the grants of `where` whose code has been exchanged, oldest first."""
     used = where | {"code.usedAt": {"$ne": None}}
-    return [*await grants.find(ctx, used, sort=("createdAt", "_id"))]
+    return [with_scopes(grant) for grant in await grants.find(ctx, used, sort=("createdAt", "_id"))]
+
+
+def with_scopes(grant: Grant) -> Grant:
+    """Return a grant with its scopes: one stored before there were any allows all, or only reading."""
+    grant["scopes"] = grant.get("scopes") or (["read"] if grant["readOnly"] else [*SCOPES])
+    return grant
 
 
 async def delete(ctx: Context, where: Filter) -> bool:

@@ -24,6 +24,7 @@ async def assistants_page(ctx: Context) -> dict[str, Any]:
     return {
         "assistants": connected,
         "coach_names": {coach["_id"]: coach["name"] for coach in coaches},
+        "scope_names": {"read": "read", "change": "change", "outreach": "contact people"},
         "mcp_url": f"{ctx.services.base_url}/mcp",
     }
 

@@ -9,7 +9,7 @@ from aiohttp import hdrs, web
 from coaching_service.core.auth.access import check_access, coach, public
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import BadRequest
-from coaching_service.core.validation import Choice, Input
+from coaching_service.core.validation import Boolean, Choice, Input
 from coaching_service.oauth import authorize
 from coaching_service.web.pages import Pages
 
@@ -17,7 +17,10 @@ pages = Pages("/oauth")
 
 
 class _Decision(Input):
-    decision = Choice("allow", "allow_reading", "deny", required=True)
+    decision = Choice("allow", "deny", required=True)
+    read = Boolean(load_default=False)
+    change = Boolean(load_default=False)
+    outreach = Boolean(load_default=False)
 
 
 @pages.get("/authorize", access=public(), template="oauth/consent.html", with_request=True, external_redirect=True)
@@ -39,8 +42,10 @@ async def decide(ctx: Context, request: web.Request, form: dict[str, Any]) -> we
         return _redirect_to_client(rejection.location)
     if form["decision"] == "deny":
         return _redirect_to_client(authorize.deny(ctx.services, authorization))
-    is_read_only = form["decision"] == "allow_reading"
-    return _redirect_to_client(await authorize.approve(ctx, authorization, read_only=is_read_only))
+    scopes = [scope for scope in authorization.grant_request.offered if form[scope]]
+    if not scopes:
+        raise BadRequest("Choose at least one kind of access, or deny")
+    return _redirect_to_client(await authorize.approve(ctx, authorization, scopes))
 
 
 async def _read_authorization(ctx: Context, request: web.Request) -> authorize.AuthorizationRequest:
