@@ -72,8 +72,8 @@ from coaching_service.training.schedule import routes as schedule
 from coaching_service.training.templates import routes as templates
 from coaching_service.training.training_maxes import routes as training_maxes
 from coaching_service.training.visibility import routes as visibility
+from coaching_service.training.workout_text import tools as workouts_tools
 from coaching_service.training.workouts import routes as workouts
-from coaching_service.training.workouts import tools as workouts_tools
 
 ROUTES: tuple[Routes, ...] = (
     sessions.routes,

@@ -42,11 +42,19 @@ def arguments(tool: Tool, world: World) -> dict[str, Any]:
         "date": TODAY,
         "name": "Ana",
         "value": 7,
-        "exercises": [{"exerciseId": world["exerciseId"], "sets": [{"reps": 5}]}],
+        "changes": [{"action": "add", "text": "task: Walk"}],
         **world,
     }
     given = {name: of[name] for name in tool.input_schema.get("required", ())}
-    return given | ({"task": {"title": "Walk"}} if tool.name == "add_workout_item" else {})
+    return given | _OPTIONAL.get(tool.name, {})
+
+
+# What tools need besides the arguments that are always required.
+_OPTIONAL: dict[str, dict[str, Any]] = {
+    "add_workout_item": {"task": {"title": "Walk"}},
+    "create_workout": {"days": [{"date": TODAY, "name": "Legs", "text": "task: Walk"}]},
+    "update_workout": {"name": "Arms"},
+}
 
 
 async def result(mcp: McpHttpClient, tool: Tool, world: World) -> dict[str, Any]:

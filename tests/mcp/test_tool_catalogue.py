@@ -20,7 +20,7 @@ CATALOGUE: dict[str, tuple[str, set[str]]] = {
     "get_activity": ("r", set()),
     "get_compliance": ("r", set()),
     "get_workouts": ("r", set()),
-    "create_workout": ("w", {"FAR_DATE"}),
+    "create_workout": ("w", {"MANY_DAYS", "FAR_DATE"}),
     "update_workout": ("wd", {"DONE_WORK", "FAR_DATE"}),
     "update_workout_items": ("wd", {"DONE_WORK"}),
     "remove_workout": ("wd", {"DONE_WORK"}),
@@ -48,12 +48,12 @@ CATALOGUE: dict[str, tuple[str, set[str]]] = {
 }
 # Remove a name when the tool has been built (and remove this set when it is empty).
 NOT_BUILT = {
-    *("get_attention", "update_workout", "update_workout_items", "remove_workout", "log_workout", "copy_schedule"),
+    *("get_attention", "log_workout", "copy_schedule"),
     *("adjust_schedule", "replace_exercise", "get_program", "save_program", "list_check_ins", "review_check_in"),
     *("list_notes", "add_note", "list_messages", "send_message"),
 }
 # Replace the reasons above when these tools ask for confirmation.
-NOT_CONFIRMED = {"create_workout", "assign_program"}
+NOT_CONFIRMED = {"assign_program"}
 # The tools that version 0.1 had, and that can still be called.
 ALIASES = {"add_workout_item", "move_workout_item", "list_form_responses"}
 # 9,500 tokens of o200k_base (npm gpt-tokenizer): 4.07 bytes are a token of this list.

@@ -24,11 +24,13 @@ async def test_instructions_name_what_only_the_application_can_do(mcp: McpHttpCl
 
 async def test_schemas_describe_set_types_and_local_dates(mcp: McpHttpClient) -> None:
     tools = {tool["name"]: tool for tool in (await mcp.request("tools/list")).ok()["result"]["tools"]}
-    exercise = tools["create_workout"]["inputSchema"]["properties"]["exercises"]["items"]["properties"]
-    assert "at most 100 in all" in exercise["sets"]["description"]
-    set_properties = exercise["sets"]["items"]["properties"]
-    assert "exactly one of reps, seconds and meters" in set_properties["reps"]["description"]
-    assert "not with meters" in set_properties["load"]["description"]
+    grammar = tools["create_workout"]["description"]
+    assert "COUNT x REPS[-REPS] [@LOAD[kg|lb] | @P%] [flags]" in grammar
+    for example in ("4x8-10 @60kg rest 90s RPE8", "3x30s", "2x400m", "3xAMRAP", "3x10/side", "1x5 @70%, 1x3 @80%"):
+        assert example in grammar
+    assert tools["create_workout"]["inputSchema"]["properties"].keys() == {
+        *("customerId", "days", "idempotencyKey", "confirmationToken")
+    }
     alias = next(tool for tool in tools_of(features.TOOLS) if tool.name == "add_workout_item")
     reminder = alias.input_schema["properties"]["reminder"]["properties"]
     assert "ISO 8601" in reminder["time"]["description"]
@@ -68,7 +70,7 @@ async def test_workouts_are_paginated(mcp: McpHttpClient, coach: CoachClient) ->
     for number in range(21):
         await coach.schedule(client, MONDAY, f"Workout {number:02}")
     days = {"customerId": client["_id"], "startDate": MONDAY, "endDate": MONDAY}
-    first = tool_result(await mcp.call("get_workouts", **days))
+    first = (await mcp.call("get_workouts", **days, pageSize=20))["structuredContent"]
     assert [len(first["docs"]), first["totalDocs"], first["hasNextPage"], first["nextPage"]] == [20, 21, True, 2]
-    second = tool_result(await mcp.call("get_workouts", **days, page=2))
-    assert [(each["name"], each["order"]) for each in second["docs"]] == [("Workout 20", 20)]
+    second = (await mcp.call("get_workouts", **days, page=2, pageSize=20))["structuredContent"]
+    assert [each["name"] for each in second["docs"]] == ["«Workout 20»"]

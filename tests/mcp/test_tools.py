@@ -12,7 +12,7 @@ from coaching_service import features
 from coaching_service.core.mcp.tools import tools_of
 from tests.mcp.test_tool_catalogue import listed_names
 from tests.support.client import MONDAY, TUESDAY, UNKNOWN, CoachClient
-from tests.support.mcp_client import McpHttpClient, official_client, tool_change, tool_error, tool_result
+from tests.support.mcp_client import TODAY, McpHttpClient, official_client, tool_change, tool_error, tool_result
 
 
 async def test_tools_list_is_deterministic_and_cacheable(mcp: McpHttpClient) -> None:
@@ -77,15 +77,11 @@ async def test_workout_created_by_tool_reads_the_same_over_rest(mcp: McpHttpClie
     }
     hold = {"exerciseId": plank["_id"], "superset": "A", "instructions": "Breathe", "sets": [{"seconds": 60}]}
     run = {"exerciseId": plank["_id"], "sets": [{"meters": 400, "count": 2}]}
-    created = tool_result(
-        await mcp.call(
-            "create_workout", customerId=client["_id"], date=MONDAY, name="Legs", exercises=[squat, hold, run]
-        )
-    )
-    assert created["customer"] == {"_id": client["_id"], "name": "Ana"}
-    assert created["units"]["load"] == "kg"
-    (block,) = await coach.calendar(client)
-    assert (block["_id"], block["name"], block["date"]) == (created["workout"]["_id"], "Legs", MONDAY)
+    arguments = {"customerId": client["_id"], "date": TODAY, "name": "Legs"}
+    created = tool_change(await mcp.call("create_workout", **arguments, exercises=[squat, hold, run]))
+    assert created["summary"] == f"Created 1 workout of «Ana»: «Legs» on {TODAY}."
+    (block,) = await coach.calendar(client, TODAY, TODAY)
+    assert (block["_id"], block["name"], block["date"]) == (created["workoutId"], "Legs", TODAY)
     first, second, third = block["items"]
     assert first["exercise"]["name"] == exercise["name"]
     assert first["supersetId"] == second["supersetId"] == "A"
@@ -99,6 +95,15 @@ async def test_workout_created_by_tool_reads_the_same_over_rest(mcp: McpHttpClie
     assert [each["plannedMeters"] for each in third["exerciseSets"]] == [400, 400]
 
 
+async def read_workout(mcp: McpHttpClient, client: dict[str, Any], date: str) -> dict[str, Any]:
+    """The one workout of a date in full."""
+    days = {"customerId": client["_id"], "startDate": date, "endDate": date}
+    result = await mcp.call("get_workouts", **days, detail="full")
+    (workout,) = result["structuredContent"]["docs"]
+    assert isinstance(workout, dict)
+    return workout
+
+
 async def test_percentages_amrap_and_kinds_of_sets_are_written_and_read(mcp: McpHttpClient, coach: CoachClient) -> None:
     client, squat = await coach.create_customer(), await coach.create_exercise()
     (await coach.put(f"/coach/customers/{client['_id']}/training-maxes/{squat['_id']}", {"value": 140})).ok()
@@ -107,20 +112,22 @@ async def test_percentages_amrap_and_kinds_of_sets_are_written_and_read(mcp: Mcp
         {"reps": 8, "load": 40, "setKind": "drop"},
         {"isAmrap": True, "perSide": True, "setKind": "failure"},
     ]
-    arguments = {"customerId": client["_id"], "date": MONDAY, "name": "Legs"}
+    arguments = {"customerId": client["_id"], "date": TODAY, "name": "Legs"}
 
-    created = tool_result(
-        await mcp.call("create_workout", **arguments, exercises=[{"exerciseId": squat["_id"], "sets": sets}])
-    )
+    as_array, as_text = [
+        {"exerciseId": squat["_id"], "sets": sets},
+        {"name": squat["name"], "sets": "2x5 @75%, 1x8 @40kg drop, 1xAMRAP/side failure"},
+    ]
+    tool_change(await mcp.call("create_workout", **arguments, exercises=[as_array, as_text]))
 
     half = {"type": "reps_load", "isWarmup": False, "minPlannedReps": 5, "maxPlannedReps": 5}
     heavy = {**half, "load": 105, "loadPercent": 75}
     drop = {**half, "minPlannedReps": 8, "maxPlannedReps": 8, "load": 40, "setKind": "drop"}
     amrap = {"type": "reps", "isWarmup": False, "isAmrap": True, "perSide": True, "setKind": "failure"}
-    written = created["workout"]["items"][0]["exerciseSets"]
-    assert written == [{"index": index, **each} for index, each in enumerate((heavy, heavy, drop, amrap), 1)]
-    page = tool_result(await mcp.call("get_workouts", customerId=client["_id"], startDate=MONDAY, endDate=MONDAY))
-    assert page["docs"][0]["items"][0]["exerciseSets"] == written
+    workout = await read_workout(mcp, client, TODAY)
+    written = [{"index": index, **each} for index, each in enumerate((heavy, heavy, drop, amrap), 1)]
+    assert [item["exerciseSets"] for item in workout["items"]] == [written, written]
+    assert "today 75% is 105kg" in workout["text"]
 
 
 async def test_workout_created_over_rest_reads_the_same_by_tool(mcp: McpHttpClient, coach: CoachClient) -> None:
@@ -128,9 +135,8 @@ async def test_workout_created_over_rest_reads_the_same_by_tool(mcp: McpHttpClie
     block = await coach.schedule(client)
     path = f"/coach/customers/{client['_id']}/wblocks/{block['_id']}/witems"
     item = (await coach.post(path, {"type": "TASK", "taskFields": {"title": "Walk", "description": "Slowly"}})).ok(201)
-    page = tool_result(await mcp.call("get_workouts", customerId=client["_id"], startDate=MONDAY, endDate=MONDAY))
-    (read,) = page["docs"]
-    assert (read["_id"], read["name"], page["totalDocs"]) == (block["_id"], block["name"], 1)
+    read = await read_workout(mcp, client, MONDAY)
+    assert (read["_id"], read["name"]) == (block["_id"], f"«{block['name']}»")
     assert read["items"] == [
         {
             "_id": item["_id"],
@@ -190,21 +196,21 @@ async def test_invalid_set_is_rejected_and_nothing_is_scheduled(
     result = await mcp.call(
         *("create_workout",),
         customerId=client["_id"],
-        date=MONDAY,
+        date=TODAY,
         name="Legs",
         exercises=[{"exerciseId": exercise["_id"], "sets": [planned]}],
     )
     tool_error(result, words, "nothing was changed")
-    assert await coach.calendar(client) == []
+    assert await coach.calendar(client, TODAY, TODAY) == []
 
 
 async def test_workout_with_an_unknown_exercise_is_not_created(mcp: McpHttpClient, coach: CoachClient) -> None:
     client = await coach.create_customer()
     exercise = await coach.create_exercise()
     exercises = [{"exerciseId": each, "sets": [{"reps": 5}]} for each in (exercise["_id"], UNKNOWN)]
-    result = await mcp.call("create_workout", customerId=client["_id"], date=MONDAY, name="Legs", exercises=exercises)
+    result = await mcp.call("create_workout", customerId=client["_id"], date=TODAY, name="Legs", exercises=exercises)
     tool_error(result, "exercises.1.exerciseId: Exercise not found; nothing was changed.", "list_exercises")
-    assert await coach.calendar(client) == []
+    assert await coach.calendar(client, TODAY, TODAY) == []
 
 
 async def test_errors_do_not_quote_the_arguments(mcp: McpHttpClient) -> None:
@@ -218,7 +224,7 @@ async def test_errors_do_not_quote_the_arguments(mcp: McpHttpClient) -> None:
 
 async def test_errors_are_short_and_deep_nesting_is_rejected(mcp: McpHttpClient) -> None:
     wrong = {"exerciseId": UNKNOWN, "sets": [{"repetitions": 5}] * 50}
-    text = tool_error(await mcp.call("create_workout", exercises=[wrong] * 50), "and 2495 more of the kind")
+    text = tool_error(await mcp.call("create_workout", exercises=[wrong] * 50), "and 2493 more of the kind")
     assert len(text) < 4_000
     deep = '{"a":' * 900 + "1" + "}" * 900
     call = {

@@ -17,6 +17,8 @@ from coaching_service.core.validation import Date, Identifier, Input, Integer
 from coaching_service.core.validation_messages import UNKNOWN_FIELD, body_messages, invalid
 
 DEFAULT_PAGE, MAX_TOOL_PAGE = 20, 100
+# The metadata of an argument that is accepted and not listed: the shape that older versions had.
+UNLISTED = {"unlisted": True}
 _MAX_MESSAGES = 8
 
 
@@ -164,8 +166,9 @@ def _converter() -> OpenAPIConverter:
 
 
 def _object_schema(schema: Schema) -> dict[str, Any]:
-    properties = {name: _property(field) for name, field in schema.fields.items()}
-    required = [name for name, field in schema.fields.items() if field.required]
+    listed = {name: field for name, field in schema.fields.items() if not field.metadata.get("unlisted")}
+    properties = {name: _property(field) for name, field in listed.items()}
+    required = [name for name, field in listed.items() if field.required]
     description: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
     return description | ({"required": required} if required else {})
 

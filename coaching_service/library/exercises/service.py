@@ -102,6 +102,31 @@ async def resolve_names(ctx: Context, names: Sequence[str]) -> list[ResolvedName
     ]
 
 
+async def find_exact(ctx: Context, resolved: Sequence[ResolvedName]) -> list[ObjectId | None]:
+    """Return the one exercise that each resolved name means, in the same order; None if there is none or several.
+
+    Of exercises with the same name it is the company's own.
+    """
+    same = {id(each): _same_name(each) for each in resolved}
+    several = [exercise_id for ids in same.values() if len(ids) > 1 for exercise_id in ids]
+    own = await store.find_own_ids(ctx, several) if several else set()
+
+    def choose(ids: Sequence[ObjectId]) -> ObjectId | None:
+        chosen = ids if len(ids) == 1 else [exercise_id for exercise_id in ids if exercise_id in own]
+        return chosen[0] if len(chosen) == 1 else None
+
+    return [choose(same[id(each)]) for each in resolved]
+
+
+def _same_name(resolved: ResolvedName) -> list[ObjectId]:
+    """Return the exercises that have exactly this name, else the match and the others with the name of the match."""
+    candidates = [each for each in (resolved["match"], *resolved["alternatives"]) if each is not None]
+    exact = [each["_id"] for each in candidates if normalize(each["name"]) == normalize(resolved["name"])]
+    if exact or resolved["match"] is None:
+        return exact
+    return [each["_id"] for each in candidates if normalize(each["name"]) == normalize(resolved["match"]["name"])]
+
+
 async def read(ctx: Context, exercise_id: ObjectId) -> Exercise:
     """Return an exercise as the company sees it, shared or own. Raises NotFound."""
     stored, override = await gather_reads(

@@ -158,6 +158,12 @@ async def find_names(ctx: Context, ids: Sequence[ObjectId]) -> list[ExerciseName
     return cast("list[ExerciseName]", names)
 
 
+async def find_own_ids(ctx: Context, ids: Sequence[ObjectId]) -> set[ObjectId]:
+    """Return which of the exercises are the company's own, deleted ones included."""
+    own = await exercises.find(ctx, {"_id": {"$in": list(ids)}}, fields=("_id",), ownership="own", hint="_id_")
+    return {exercise["_id"] for exercise in own}
+
+
 async def find_shared_ids(ctx: Context) -> list[ObjectId]:
     """Return the identifiers of the shared exercises, deleted ones included."""
     shared = await exercises.find(ctx, {}, fields=("_id",), ownership="shared", hint=_BY_NAME)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, cast
 
 from coaching_service.core.auth.secrets import token_hash
@@ -143,6 +143,12 @@ async def get_visible_reference(ctx: Context, customer_id: ObjectId) -> Customer
     """Return a client's identifier and full name. Raises what get_visible raises."""
     customer = await get_visible(ctx, customer_id, (*SCOPE_FIELDS, "name", "surname"))
     return {"_id": customer_id, "name": full_name(customer)}
+
+
+async def read_local_date(ctx: Context, customer_id: ObjectId) -> date:
+    """Return today's date where a client is. Raises what get_visible raises."""
+    customer = await get_visible(ctx, customer_id, (*SCOPE_FIELDS, "timezone"))
+    return ctx.caller.today(customer["timezone"])
 
 
 async def find_references(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, CustomerReference]:

@@ -172,6 +172,29 @@ async def change(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, change:
     return await present_block(ctx, owner, block)
 
 
+@transactional
+async def reorder(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, order: int) -> Block:
+    """Move a block to the position `order`, from 0, among the blocks of its day; past the end means the end.
+
+    Raises NotFound, Forbidden.
+    """
+    await owner.require_access(ctx)
+    block = await store.find_one(ctx, owner.block_filter, block_id)
+    if block is None:
+        raise block_not_found()
+    of_day = await store.find_days(ctx, owner.block_filter, owner.day_field, {"$eq": block[owner.day_field]})
+    others = [each for each in of_day if each["_id"] != block_id]
+    moved = next(each for each in of_day if each["_id"] == block_id)
+    previous = -1
+    for position, each in zip(
+        (each["position"] for each in of_day), [*others[:order], moved, *others[order:]], strict=True
+    ):
+        previous = max(position, previous + 1)  # two blocks may have the same position
+        if each["position"] != previous:
+            await store.update(ctx, owner.block_filter, each["_id"], {"position": previous}, None)
+    return await read(ctx, owner, block_id)
+
+
 async def _read_version(
     ctx: Context, owner: ScheduleOwner, block_id: ObjectId, version: int | None
 ) -> StoredBlock | None:

@@ -1,0 +1,97 @@
+"""Items from the arrays and objects that tools also accept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import invalid_field
+from coaching_service.training.set_text.planned import parse_planned
+from coaching_service.training.set_text.scanner import SetTextError
+from coaching_service.training.workout_text.mentions import resolve_exercise
+from coaching_service.training.workout_text.tool_schemas import (
+    ToolExerciseArguments,
+    ToolReminderArguments,
+    ToolSetArguments,
+)
+from coaching_service.training.workouts.models import ItemInput, ReminderFields, TaskFields
+from coaching_service.training.workouts.set_models import PlannedSet
+
+
+async def to_item(
+    ctx: Context,
+    *,
+    exercise: ToolExerciseArguments | None,
+    task: TaskFields | None,
+    reminder: ToolReminderArguments | None,
+) -> ItemInput:
+    """Return the item that the one given argument describes.
+
+    Raises InvalidFields for a name or sets that cannot be read, and ValueError if there is none.
+    """
+    if exercise is not None:
+        return await _to_exercise_item(ctx, exercise, "exercise")
+    if task is not None:
+        return {"type": "TASK", "taskFields": task}
+    if reminder is not None:
+        fields: ReminderFields = {"scheduledTime": reminder["time"], "message": reminder["message"]}
+        return {"type": "REMINDER", "reminderFields": fields}
+    raise ValueError("one of exercise, task and reminder is required")
+
+
+async def to_exercise_items(ctx: Context, exercises: Sequence[ToolExerciseArguments]) -> list[ItemInput]:
+    """Return exercises with their sets as items. Raises InvalidFields for names and sets that cannot be read."""
+    return [await _to_exercise_item(ctx, each, f"exercises.{index}") for index, each in enumerate(exercises)]
+
+
+async def _to_exercise_item(ctx: Context, exercise: ToolExerciseArguments, path: str) -> ItemInput:
+    exercise_id = exercise["exerciseId"]
+    if exercise_id is None:
+        exercise_id = await resolve_exercise(ctx, cast("str", exercise["name"]), f"{path}.name")
+    return {
+        "type": "EXERCISE",
+        "exerciseId": exercise_id,
+        "exerciseSets": _read_sets(exercise["sets"], ctx.caller.company.load_unit, f"{path}.sets"),
+        "exerciseInstructions": exercise["instructions"],
+        "supersetId": exercise["superset"],
+    }
+
+
+def _read_sets(sets: str | list[ToolSetArguments], load_unit: str, path: str) -> list[PlannedSet]:
+    if not isinstance(sets, str):
+        return _planned_sets(sets)
+    try:
+        return parse_planned(sets, load_unit)
+    except SetTextError as error:
+        raise invalid_field(path, str(error), code="INVALID") from None
+
+
+def _planned_sets(sets: Iterable[ToolSetArguments]) -> list[PlannedSet]:
+    repeated = [each for each in sets for _ in range(each["count"])]
+    return [_planned_set(index, each) for index, each in enumerate(repeated, 1)]
+
+
+def _planned_set(index: int, sent: ToolSetArguments) -> PlannedSet:
+    planned: PlannedSet = {
+        "index": index,
+        "type": "reps",
+        "rest": sent["rest"],
+        "rpe": sent["rpe"],
+        "rir": sent["rir"],
+        "tempo": sent["tempo"],
+        "isWarmup": sent["isWarmup"],
+        "isAmrap": sent["isAmrap"],
+        "perSide": sent["perSide"],
+        "setKind": sent["setKind"],
+    }
+    if sent["meters"] is not None:
+        return {**planned, "type": "distance", "plannedMeters": sent["meters"]}
+    has_load = sent["load"] is not None or sent["loadPercent"] is not None
+    if has_load:
+        planned["load"], planned["loadPercent"] = sent["load"], sent["loadPercent"]
+    if sent["seconds"] is not None:
+        planned["type"] = "time_load" if has_load else "time"
+        return {**planned, "minPlannedSeconds": sent["seconds"], "maxPlannedSeconds": sent["seconds"]}
+    planned["type"] = "reps_load" if has_load else "reps"
+    return {**planned, "minPlannedReps": sent["reps"], "maxPlannedReps": sent["repsMax"] or sent["reps"]}

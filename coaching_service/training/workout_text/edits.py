@@ -1,0 +1,153 @@
+"""Changes of the items of a workout: text lines to add or change, and items to move or remove."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import NotFound, invalid_field
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.results import typed
+from coaching_service.core.variants import DeferredChange
+from coaching_service.training.set_text.planned import parse_planned
+from coaching_service.training.set_text.scanner import SetTextError
+from coaching_service.training.workout_text.lines import ParsedItem, is_sets, parse_items, split_note
+from coaching_service.training.workout_text.mentions import resolve_mentions
+from coaching_service.training.workout_text.short_ids import find_item
+from coaching_service.training.workout_text.tool_schemas import ItemEditArguments
+from coaching_service.training.workout_text.writing import name_of, superset_letters
+from coaching_service.training.workouts import item_service, service
+from coaching_service.training.workouts.items import PLANNED_FIELDS, is_recorded
+from coaching_service.training.workouts.models import Block, WorkItem
+from coaching_service.training.workouts.schedule_owners import ClientCalendar
+
+
+@dataclass
+class Outcome:
+    """What edits have done: a sentence for each, the identifiers of new items, and whether done work is affected."""
+
+    sentences: list[str] = field(default_factory=list)
+    added: list[ObjectId] = field(default_factory=list)
+    changes_done_work: bool = False
+
+
+class ParsedChange(DeferredChange):
+    """A change of an item that was read from a text."""
+
+    def __init__(self, change: Mapping[str, Any]) -> None:
+        super().__init__({}, None)
+        self._change = change
+
+    def as_type(self, stored_type: str) -> dict[str, Any]:
+        """Return the change: its fields are those of the stored item."""
+        return dict(self._change)
+
+
+async def apply_edits(
+    ctx: Context, owner: ClientCalendar, block_id: ObjectId, edits: Sequence[ItemEditArguments]
+) -> Outcome:
+    """Apply edits to a workout one after another, in the transaction of the caller.
+
+    Raises NotFound, Forbidden, and InvalidFields for a text or an item that cannot be read.
+    """
+    outcome = Outcome()
+    for number, edit in enumerate(edits):
+        block = await service.read(ctx, owner, block_id)
+        path = f"changes.{number}"
+        if edit["action"] == "add":
+            await _add(ctx, owner, block, edit, path, outcome)
+            continue
+        item = _require_item(block, edit, path)
+        if edit["action"] == "change":
+            await _change(ctx, owner, block, item, str(edit["text"]), f"{path}.text")
+            outcome.changes_done_work |= is_recorded(item)
+            outcome.sentences.append(f"changed {typed(name_of(item))}")
+        elif edit["action"] == "move":
+            index = 1000 if edit["index"] is None else edit["index"]
+            target = edit["toWorkoutId"] or block_id
+            await _move(ctx, owner, item["_id"], block_id, target, index)
+            outcome.sentences.append(f"moved {typed(name_of(item))}")
+        else:
+            await item_service.remove_item(ctx, owner, block_id, item["_id"])
+            outcome.changes_done_work |= is_recorded(item)
+            outcome.sentences.append(f"removed {typed(name_of(item))}")
+    return outcome
+
+
+def _require_item(block: Block, edit: ItemEditArguments, path: str) -> WorkItem:
+    item = find_item(block["items"], str(edit["itemId"]))
+    if item is None:
+        raise NotFound("workout item", f"{path}.itemId: Workout item not found")
+    return item
+
+
+async def _add(
+    ctx: Context, owner: ClientCalendar, block: Block, edit: ItemEditArguments, path: str, outcome: Outcome
+) -> None:
+    parsed = parse_items(str(edit["text"]), ctx.caller.company.load_unit, f"{path}.text")
+    await resolve_mentions(ctx, parsed.mentions)
+    for offset, new in enumerate(parsed.items):
+        _join_superset(block, new)
+        added = await item_service.add_item(ctx, owner, block["_id"], new.details)
+        if edit["index"] is not None:
+            await _move(ctx, owner, added["_id"], block["_id"], block["_id"], edit["index"] + offset)
+        outcome.added.append(added["_id"])
+        outcome.sentences.append(f"added {typed(name_of(added))}")
+
+
+async def _move(
+    ctx: Context, owner: ClientCalendar, item_id: ObjectId, source: ObjectId, target: ObjectId, index: int
+) -> None:
+    await item_service.move_item(
+        ctx, owner, {"wblockId": source, "witemId": item_id}, {"wblockId": target, "index": index}
+    )
+
+
+async def _change(ctx: Context, owner: ClientCalendar, block: Block, item: WorkItem, text: str, path: str) -> None:
+    if item["type"] == "EXERCISE" and is_sets(text):
+        change = _read_sets_change(text, ctx.caller.company.load_unit, path)
+    else:
+        parsed = parse_items(text, ctx.caller.company.load_unit, path)
+        if len(parsed.items) != 1 or parsed.items[0].item["type"] != item["type"]:
+            message = f"must describe one item of the type {item['type']}; remove the item and add another instead"
+            raise invalid_field(path, message, code="INVALID")
+        await resolve_mentions(ctx, parsed.mentions)
+        change = _planned_change(block, item, parsed.items[0])
+    await item_service.change_item(ctx, owner, block["_id"], item["_id"], ParsedChange(change))
+
+
+def _read_sets_change(text: str, load_unit: str, path: str) -> dict[str, Any]:
+    sets, note = split_note(text)
+    try:
+        change: dict[str, Any] = {"exerciseSets": parse_planned(sets, load_unit)}
+    except SetTextError as error:
+        raise invalid_field(path, str(error), code="INVALID") from None
+    return change if note is None else {**change, "exerciseInstructions": note or None}
+
+
+def _planned_change(block: Block, item: WorkItem, parsed: ParsedItem) -> dict[str, Any]:
+    """Return the fields that a text states: a missing note or label leaves those of the item."""
+    change = {name: parsed.item[name] for name in PLANNED_FIELDS[item["type"]]}
+    if item["type"] != "EXERCISE":
+        return change
+    if change["exerciseInstructions"] is None:
+        del change["exerciseInstructions"]
+    if parsed.superset is None:
+        del change["supersetId"]
+    else:
+        change["supersetId"] = None if parsed.superset == "-" else _superset_of(block, parsed.superset)
+    return change
+
+
+def _join_superset(block: Block, parsed: ParsedItem) -> None:
+    """Put a new exercise with a label into the superset of the workout that has this letter, if there is one."""
+    if parsed.superset is not None and parsed.superset in superset_letters(block["items"]).values():
+        parsed.item["supersetId"] = _superset_of(block, parsed.superset)
+
+
+def _superset_of(block: Block, letter: str) -> str:
+    """Return the identifier of the superset that a letter names, or the letter for a new one."""
+    by_letter = {known: superset for superset, known in superset_letters(block["items"]).items()}
+    return by_letter.get(letter, letter)

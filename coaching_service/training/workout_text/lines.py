@@ -1,0 +1,268 @@
+"""Reading the text of a workout: the items that its lines describe, and what they name in the libraries."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+from marshmallow import ValidationError
+
+from coaching_service.core.errors import InvalidFields, invalid_field
+from coaching_service.core.ids import ObjectId, parse_id
+from coaching_service.core.validation import NAME_LENGTH, TEXT_LENGTH
+from coaching_service.training.set_text.planned import parse_planned
+from coaching_service.training.set_text.scanner import SetTextError
+from coaching_service.training.workouts.item_schemas import ScheduledTime
+from coaching_service.training.workouts.items import MAX_ITEMS
+from coaching_service.training.workouts.models import ItemInput
+
+Kind = Literal["exercise", "form", "metric set"]
+
+EXAMPLE = "A1) Back squat: 4x8-10 @60kg rest 90s RPE8 | note"
+_ITEM_ID = re.compile(r"#[0-9a-f]{6,24}\s+", re.ASCII | re.IGNORECASE)
+_LABEL = re.compile(r"(?:([A-Za-z])\d{0,2}[).:]\s*|([A-Z])\d{1,2}\s+|(-)\)\s*)(?=\S)", re.ASCII)
+_NAME = re.compile(r"«(?P<marked>[^»]*)»|(?P<plain>[^:|\[«]*)")
+_ID = re.compile(r"\s*\[([0-9a-fA-F]{24})\]", re.ASCII)
+_CIRCUIT = re.compile(r"circuit\b\s*", re.IGNORECASE)
+_ROUNDS = re.compile(r"\s*,?\s*(\d{1,4})\s*rounds?\s*:?\s*$|\s*x\s*(\d{1,4})\s*:?\s*$", re.IGNORECASE)
+_OTHER = re.compile(r"(task|form|metrics)\s*:\s*", re.IGNORECASE)
+_REMINDER = re.compile(r"reminder\s+([0-9T:.Z+-]+?)\s*:\s+", re.IGNORECASE)
+_ENTRY = re.compile(r"[-*•]\s+")
+_MAX_CIRCUIT_EXERCISES = 50
+_SCHEDULED_TIME = ScheduledTime()
+_COLON = re.compile(r"\s*:")
+_SETS = re.compile(r"(#\d+\s*)?\d+\s*[xX×]", re.ASCII)
+
+
+@dataclass
+class Mention:
+    """A name in a text: `target[key]` becomes the identifier of what it names. `line` counts from 1."""
+
+    kind: Kind
+    field: str
+    line: int
+    name: str
+    target: dict[str, Any]
+    key: str
+
+
+@dataclass
+class ParsedItem:
+    """An item that a text describes.
+
+    `superset`: the letter of its label, `-` for none, or None without a label.
+    """
+
+    item: dict[str, Any]
+    line: int
+    superset: str | None = None
+
+    @property
+    def details(self) -> ItemInput:
+        """The item as coaches send it; its identifiers are there once the mentions are resolved."""
+        return cast("ItemInput", self.item)
+
+
+@dataclass
+class ParsedWorkout:
+    """The items of a text in order, and the names in it that are still to be resolved."""
+
+    items: list[ParsedItem] = field(default_factory=list)
+    mentions: list[Mention] = field(default_factory=list)
+
+
+def parse_items(text: str, load_unit: str, path: str) -> ParsedWorkout:
+    """Return the items of a text, one for each line; the lines of a circuit's exercises begin with `- `.
+
+    Items whose labels have the same letter (`A1)`, `A2)`) are a superset. `path` is the field of the request that has
+    the text. Raises InvalidFields, with the line and what was expected.
+    """
+    parser = _Parser(load_unit, path)
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            parser.read_line(number, line.strip())
+    parser.end_circuit()
+    if len(parser.workout.items) > MAX_ITEMS:
+        raise error_in_line(path, parser.workout.items[MAX_ITEMS].line, f"expected at most {MAX_ITEMS} items")
+    _group_supersets(parser.workout.items)
+    return parser.workout
+
+
+def error_in_line(path: str, line: int, message: str) -> InvalidFields:
+    """Return the error for a line of a text, counted from 1."""
+    return invalid_field(path, f"line {line}: {message}", code="INVALID")
+
+
+def is_sets(text: str) -> bool:
+    """Return whether a text begins with planned sets rather than with a name."""
+    return _SETS.match(text.strip()) is not None
+
+
+def unmark(text: str) -> str:
+    """Return a text without the marks «» that results have around what people typed, and with its line breaks."""
+    stripped = text.strip()
+    if stripped.startswith("«") and stripped.endswith("»"):
+        return stripped[1:-1].replace("\\n", "\n").strip()
+    return stripped
+
+
+def split_note(text: str) -> tuple[str, str | None]:
+    """Return what is before the first `|` outside of marks and quotes, and the note after it; None without one."""
+    quoted = marked = False
+    for position, character in enumerate(text):
+        if character == '"' and not marked:
+            quoted = not quoted
+        elif character in "«»":
+            marked = character == "«"
+        elif character == "|" and not quoted and not marked:
+            return text[:position].strip(), unmark(text[position + 1 :])
+    return text.strip(), None
+
+
+def split_name(text: str) -> tuple[str, ObjectId | None, str] | None:
+    """Return the name at the beginning of a line, the identifier `[id]` after it, and what follows the colon."""
+    match = _NAME.match(text)
+    if match is None:
+        return None
+    position = match.end()
+    identifier = _ID.match(text, position)
+    if identifier is not None:
+        position = identifier.end()
+    colon = _COLON.match(text, position)
+    if colon is None:
+        return None
+    name = match["marked"] if match["marked"] is not None else match["plain"]
+    return name.strip(), parse_id(identifier[1].lower()) if identifier else None, text[colon.end() :].strip()
+
+
+class _Parser:
+    def __init__(self, load_unit: str, path: str) -> None:
+        self.load_unit, self.path = load_unit, path
+        self.workout = ParsedWorkout()
+        self._circuit: ParsedItem | None = None
+
+    def read_line(self, number: int, line: str) -> None:
+        """Read one line that is not empty."""
+        line = _ITEM_ID.sub("", line, count=1) if _ITEM_ID.match(line) else line
+        if self._circuit is not None and (entry := _ENTRY.match(line)):
+            self._circuit.item["circuitExercises"].append(
+                self._read_exercise(number, line[entry.end() :], "sets", "instructions")
+            )
+            return
+        self.end_circuit()
+        for pattern, read in self._readers():
+            if match := pattern.match(line):
+                read(number, match, line[match.end() :])
+                return
+        self._read_exercise_item(number, line)
+
+    def end_circuit(self) -> None:
+        """Check the circuit whose lines have ended."""
+        if self._circuit is not None and not (
+            1 <= len(self._circuit.item["circuitExercises"]) <= _MAX_CIRCUIT_EXERCISES
+        ):
+            message = f"expected 1 to {_MAX_CIRCUIT_EXERCISES} exercises in the next lines, as in: - Burpee: 1x10"
+            raise error_in_line(self.path, self._circuit.line, message)
+        self._circuit = None
+
+    def _readers(self) -> Sequence[tuple[re.Pattern[str], Callable[[int, re.Match[str], str], None]]]:
+        return ((_CIRCUIT, self._read_circuit), (_REMINDER, self._read_reminder), (_OTHER, self._read_other))
+
+    def _add(self, number: int, item: dict[str, Any], superset: str | None = None) -> ParsedItem:
+        self.workout.items.append(ParsedItem(item, number, superset))
+        return self.workout.items[-1]
+
+    def _read_exercise_item(self, number: int, line: str) -> None:
+        label = _LABEL.match(line)
+        superset = label and (label[1] or label[2] or label[3]).upper()
+        content = self._read_exercise(
+            number, line[label.end() :] if label else line, "exerciseSets", "exerciseInstructions"
+        )
+        content |= {"type": "EXERCISE", "supersetId": None}
+        self._add(number, content, superset or None)
+
+    def _read_exercise(self, number: int, text: str, sets_field: str, note_field: str) -> dict[str, Any]:
+        parts = split_name(text)
+        if parts is None:
+            raise error_in_line(self.path, number, f"expected NAME: SETS, as in: {EXAMPLE}")
+        name, exercise_id, rest_of_line = parts
+        sets, note = split_note(rest_of_line)
+        content: dict[str, Any] = {"exerciseId": exercise_id, note_field: self._checked_note(number, note)}
+        content[sets_field] = self._read_sets(number, sets)
+        if exercise_id is None:
+            self._mention("exercise", number, name, content, "exerciseId")
+        return content
+
+    def _read_sets(self, number: int, text: str) -> list[Any]:
+        try:
+            return list(parse_planned(text, self.load_unit))
+        except SetTextError as error:
+            raise error_in_line(self.path, number, f"in the sets, {error}") from None
+
+    def _read_circuit(self, number: int, _: re.Match[str], text: str) -> None:
+        rounds = _ROUNDS.search(text)
+        name = unmark((text[: rounds.start()] if rounds else text).strip().rstrip(":"))
+        count = int(rounds[1] or rounds[2]) if rounds else 1
+        if not 1 <= count <= 1000:
+            raise error_in_line(self.path, number, "expected 1 to 1000 rounds")
+        item: dict[str, Any] = {
+            "type": "CIRCUIT",
+            "circuitName": name or "Circuit",
+            "rounds": count,
+            "circuitExercises": [],
+        }
+        self._require_name(number, item["circuitName"])
+        self._circuit = self._add(number, item)
+
+    def _read_reminder(self, number: int, match: re.Match[str], text: str) -> None:
+        message = unmark(text)
+        try:
+            _SCHEDULED_TIME.deserialize(match[1])
+        except ValidationError:
+            raise error_in_line(self.path, number, "expected a time HH:MM, or a date-time in ISO 8601") from None
+        if not message or len(message) > 2_000:
+            raise error_in_line(self.path, number, "expected a message, as in: reminder 08:30: Drink water")
+        self._add(number, {"type": "REMINDER", "reminderFields": {"scheduledTime": match[1], "message": message}})
+
+    def _read_other(self, number: int, match: re.Match[str], text: str) -> None:
+        kind = match[1].lower()
+        if kind == "task":
+            title, note = split_note(text)
+            title = unmark(title)
+            self._require_name(number, title)
+            fields = {"title": title, "description": self._checked_note(number, note)}
+            self._add(number, {"type": "TASK", "taskFields": fields})
+            return
+        named = split_name(f"{text.strip()}:")
+        name, identifier, _ = named if named is not None else (unmark(text), None, "")
+        key, item_type, holder = (
+            ("formId", "FORM", "form") if kind == "form" else ("metricsSetId", "METRICS", "metricsFields")
+        )
+        target: dict[str, Any] = {key: identifier}
+        self._add(number, {"type": item_type, holder: target})
+        if identifier is None:
+            self._mention("form" if kind == "form" else "metric set", number, name, target, key)
+
+    def _mention(self, kind: Kind, number: int, name: str, target: dict[str, Any], key: str) -> None:
+        self._require_name(number, name)
+        self.workout.mentions.append(Mention(kind, self.path, number, name, target, key))
+
+    def _require_name(self, number: int, name: str) -> None:
+        if not name or len(name) > NAME_LENGTH:
+            raise error_in_line(self.path, number, f"expected a name of 1 to {NAME_LENGTH} characters")
+
+    def _checked_note(self, number: int, note: str | None) -> str | None:
+        if note is not None and len(note) > TEXT_LENGTH:
+            raise error_in_line(self.path, number, f"expected a note of at most {TEXT_LENGTH} characters")
+        return note or None
+
+
+def _group_supersets(items: Sequence[ParsedItem]) -> None:
+    """Put the items whose labels have the same letter into a superset; a letter on its own makes none."""
+    counts = Counter(parsed.superset for parsed in items if parsed.superset)
+    for parsed in items:
+        if parsed.superset is not None and parsed.superset != "-" and counts[parsed.superset] > 1:
+            parsed.item["supersetId"] = parsed.superset

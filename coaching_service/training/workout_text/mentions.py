@@ -1,0 +1,96 @@
+"""Resolving the names in a text: exercises, forms and metric sets of the libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from rapidfuzz import process
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import InvalidFields, invalid_field
+from coaching_service.core.ids import ObjectId, parse_id
+from coaching_service.core.mcp.results import typed
+from coaching_service.core.text import normalize
+from coaching_service.library.exercises import service as exercises
+from coaching_service.library.exercises.models import ResolvedName
+from coaching_service.library.forms import service as forms
+from coaching_service.library.metric_sets import service as metric_sets
+from coaching_service.training.workout_text.lines import Kind, Mention, error_in_line
+
+_MAX_NAMES = 200
+_NEAREST, _MIN_SCORE = 4, 60
+
+
+async def resolve_mentions(ctx: Context, mentions: Sequence[Mention]) -> None:
+    """Put the identifiers of what the mentions name into their items.
+
+    Raises InvalidFields for the first name that means nothing or more than one document; it has the nearest ones.
+    """
+    for kind in ("exercise", "form", "metric set"):
+        of_kind = [mention for mention in mentions if mention.kind == kind]
+        if of_kind:
+            await _resolve(ctx, kind, of_kind)
+
+
+async def resolve_exercise(ctx: Context, text: str, path: str) -> ObjectId:
+    """Return the exercise that a text names, or whose identifier it is, with or without brackets.
+
+    Raises InvalidFields, naming the field `path`, with the nearest exercises.
+    """
+    if identifier := parse_id(text.strip().removeprefix("[").removesuffix("]").lower()):
+        return identifier
+    resolved = await exercises.resolve_names(ctx, [text])
+    [match] = await exercises.find_exact(ctx, resolved)
+    if match is None:
+        raise invalid_field(path, describe_nearest("exercise", resolved[0]), code="UNKNOWN_NAME")
+    return match
+
+
+def describe_nearest(kind: Kind, resolved: ResolvedName) -> str:
+    """Return what is wrong with a name that means no exercise, or several, with the nearest exercises."""
+    candidates = [each for each in (resolved["match"], *resolved["alternatives"]) if each is not None]
+    return _describe(kind, [(each["name"], each["_id"]) for each in candidates])
+
+
+async def _resolve(ctx: Context, kind: Kind, mentions: Sequence[Mention]) -> None:
+    if kind == "exercise":
+        await _resolve_exercises(ctx, mentions)
+    elif kind == "form":
+        _match_names(mentions, {form["_id"]: form["name"] for form in await forms.list_all(ctx)})
+    else:
+        _match_names(mentions, {each["_id"]: each["name"] for each in await metric_sets.list_all(ctx)})
+
+
+async def _resolve_exercises(ctx: Context, mentions: Sequence[Mention]) -> None:
+    names = list(dict.fromkeys(mention.name for mention in mentions))
+    if len(names) > _MAX_NAMES:
+        raise error_in_line(mentions[0].field, mentions[0].line, f"expected at most {_MAX_NAMES} different exercises")
+    resolved = await exercises.resolve_names(ctx, names)
+    matches = dict(zip(names, zip(resolved, await exercises.find_exact(ctx, resolved), strict=True), strict=True))
+    for mention in mentions:
+        about, match = matches[mention.name]
+        if match is None:
+            raise _unknown(mention, describe_nearest("exercise", about))
+        mention.target[mention.key] = match
+
+
+def _match_names(mentions: Iterable[Mention], names: Mapping[ObjectId, str]) -> None:
+    for mention in mentions:
+        wanted = normalize(mention.name)
+        matching = [identifier for identifier, name in names.items() if normalize(name) == wanted]
+        if len(matching) != 1:
+            normalized = {identifier: normalize(name) for identifier, name in names.items()}
+            near = process.extract(wanted, normalized, limit=_NEAREST, score_cutoff=_MIN_SCORE)
+            raise _unknown(mention, _describe(mention.kind, [(names[key], key) for _, _, key in near]))
+        mention.target[mention.key] = matching[0]
+
+
+def _unknown(mention: Mention, message: str) -> InvalidFields:
+    return invalid_field(mention.field, f"line {mention.line}: {message}", code="UNKNOWN_NAME")
+
+
+def _describe(kind: Kind, candidates: Sequence[tuple[str, ObjectId]]) -> str:
+    if not candidates:
+        return f"no {kind} has this name or a similar one"
+    nearest = ", ".join(f"{typed(name)} [{identifier}]" for name, identifier in candidates)
+    return f"the name does not mean exactly one {kind}; the nearest: {nearest}. Write one of these names, or its [id]"

@@ -1,0 +1,366 @@
+"""Arguments of the workout tools, and their conversion to items."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal, TypedDict
+
+from marshmallow import ValidationError, fields, validates_schema
+
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.arguments import (
+    MAX_TOOL_PAGE,
+    UNLISTED,
+    Arguments,
+    CustomerArgument,
+    Dates,
+    ToolPage,
+)
+from coaching_service.core.validation import (
+    TEXT_LENGTH,
+    Boolean,
+    Choice,
+    Date,
+    Identifier,
+    Integer,
+    ListOf,
+    Number,
+    Text,
+)
+from coaching_service.training.workout_text.writing import DETAILS
+from coaching_service.training.workouts.item_schemas import ScheduledTime
+from coaching_service.training.workouts.set_models import SetKind
+from coaching_service.training.workouts.set_schemas import (
+    MAX_LOAD,
+    MAX_METERS,
+    MAX_PERCENT,
+    MAX_REPS,
+    MAX_SECONDS,
+    MAX_SETS,
+    SET_KINDS,
+)
+
+_MAX_CALENDAR = 93
+MAX_DAYS, MAX_TEXT = 31, 20_000
+_SETS_TEXT = Text(max_length=2_000)
+_ITEM_ID = re.compile(r"#?[0-9a-fA-F]{6,24}", re.ASCII)
+
+
+class CalendarDates(Dates, ToolPage, CustomerArgument):
+    """A client, a range of dates (at most three months), how much of each workout, and a page."""
+
+    max_days = _MAX_CALENDAR
+
+    pageSize = Integer(
+        minimum=1, maximum=MAX_TOOL_PAGE, load_default=40, metadata={"description": "Workouts a page, 1 to 100."}
+    )
+    detail = Choice(
+        *DETAILS,
+        load_default="plan",
+        metadata={
+            "description": "summary: names of items; plan: sets, notes, what was done; full: also answers, times, "
+            "loads of percentages, and arrays."
+        },
+    )
+
+
+def _optional(description: str, **options: Any) -> dict[str, Any]:
+    return {"load_default": None, "allow_none": True, "metadata": {"description": description}, **options}
+
+
+class ItemIdentifier(Text):
+    """The identifier of an item, or its last 6 characters or more."""
+
+    def __init__(self, **options: Any) -> None:
+        options["metadata"] = {"pattern": "^#?[0-9a-fA-F]{6,24}$", **options.pop("metadata", {})}
+        super().__init__(max_length=25, **options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        text = super()._deserialize(value, attr, data, **kwargs)
+        if not _ITEM_ID.fullmatch(text):
+            raise ValidationError("must be 6 to 24 hexadecimal characters, from get_workouts")
+        return text
+
+
+class ToolSet(Arguments):
+    """A planned set: repetitions, seconds or meters, with a load or without."""
+
+    reps = Integer(
+        minimum=0,
+        maximum=MAX_REPS,
+        **_optional(
+            "Repetitions, or their low end. A set has exactly one of reps, seconds and meters; AMRAP needs none."
+        ),
+    )
+    repsMax = Integer(minimum=0, maximum=MAX_REPS, **_optional("High end of the repetitions."))
+    load = Number(  # type: ignore[assignment]  # a field of this name does not affect marshmallow's own method
+        minimum=0,
+        maximum=MAX_LOAD,
+        **_optional("In the company's unit (get_workouts returns it); not with meters."),
+    )
+    loadPercent = Number(
+        minimum=0,
+        maximum=MAX_PERCENT,
+        **_optional("Percent of the client's training maximum, else of the estimated 1RM; instead of load."),
+    )
+    seconds = Number(minimum=0, maximum=MAX_SECONDS, **_optional("Work for this time."))
+    meters = Number(minimum=0, maximum=MAX_METERS, **_optional("Work over this distance."))
+    rest = Number(minimum=0, maximum=MAX_SECONDS, **_optional("Seconds of rest after the set."))
+    rpe = Number(minimum=1, maximum=10, **_optional("Intended rating of perceived exertion."))
+    rir = Number(minimum=0, maximum=100, **_optional("Intended repetitions in reserve."))
+    tempo = Text(max_length=20, **_optional("Such as 3-1-1-0."))
+    isWarmup = Boolean(load_default=False, metadata={"description": "Warm-up sets do not count as volume."})
+    isAmrap = Boolean(
+        load_default=False, metadata={"description": "As many repetitions as possible; reps are the minimum."}
+    )
+    perSide = Boolean(load_default=False, metadata={"description": "The quantity is for each side."})
+    setKind = Choice(
+        *SET_KINDS,
+        load_default="normal",
+        metadata={"description": "drop: less load, directly after the set before; failure: to failure."},
+    )
+    count = Integer(minimum=1, maximum=20, load_default=1, metadata={"description": "How many such sets."})
+
+    @validates_schema
+    def has_one_quantity(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require exactly one quantity, and a maximum that is not below the minimum."""
+        quantities = sum(data[name] is not None for name in ("reps", "seconds", "meters"))
+        if quantities != 1 and not (quantities == 0 and data["isAmrap"]):
+            raise ValidationError("must have exactly one of reps, seconds and meters")
+        if data["repsMax"] is not None and (data["reps"] is None or data["repsMax"] < data["reps"]):
+            raise ValidationError("must not be less than reps", "repsMax")
+        if data["load"] is not None and data["loadPercent"] is not None:
+            raise ValidationError("must not be combined with load", "loadPercent")
+        for name in ("load", "loadPercent"):
+            if data["meters"] is not None and data[name] is not None:
+                raise ValidationError("must not be combined with meters", name)
+
+
+class ToolSets(ListOf):
+    """Sets as text or as an array: at most 100 in all, each counted `count` times."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(fields.Nested(ToolSet), minimum=1, maximum=50, **options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        if isinstance(value, str):
+            return _SETS_TEXT.deserialize(value)
+        return super()._deserialize(value, attr, data, **kwargs)
+
+
+class ToolExercise(Arguments):
+    """An exercise of a workout with its sets."""
+
+    exerciseId = Identifier(**_optional("The exercise's _id, from list_exercises."))
+    name = Text(**_optional("The exercise's name, instead of exerciseId."))
+    sets = ToolSets(required=True)
+    instructions = Text(max_length=TEXT_LENGTH, **_optional("Instructions for the client."))
+    superset = Text(max_length=50, **_optional("A label: exercises of the workout that share it alternate."))
+
+    @validates_schema
+    def names_one_exercise(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require an identifier or a name."""
+        if (data["exerciseId"] is None) == (data["name"] is None):
+            raise ValidationError("is required (or a name)", "exerciseId")
+
+    @validates_schema
+    def limit_sets(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Limit the number of sets."""
+        if not isinstance(data["sets"], str) and sum(each["count"] for each in data["sets"]) > MAX_SETS:
+            raise ValidationError(f"must not be more than {MAX_SETS} in all", "sets")
+
+
+def workout_text(description: str, **options: Any) -> Text:
+    """Return the field of a text with a line for each item."""
+    return Text(max_length=MAX_TEXT, metadata={"description": description}, **options)
+
+
+class WorkoutDay(Arguments):
+    """A workout of a date, as text."""
+
+    date = Date(required=True, metadata={"description": "YYYY-MM-DD, the client's local date."})
+    name = Text(required=True, metadata={"description": "Name of the workout, such as Lower body."})
+    text = workout_text("A line for each item, in order.", load_default="", allow_blank=True)
+    isRest = Boolean(load_default=False, metadata={"description": "A day of rest, without text."})
+
+
+class NewWorkouts(CustomerArgument):
+    """Workouts as text; or one with its exercises as an array."""
+
+    days = ListOf(
+        fields.Nested(WorkoutDay),
+        minimum=1,
+        maximum=MAX_DAYS,
+        load_default=None,
+        allow_none=True,
+        metadata={"description": "The workouts."},
+    )
+    date = Date(load_default=None, allow_none=True, metadata=UNLISTED)
+    name = Text(load_default=None, allow_none=True, metadata=UNLISTED)
+    exercises = ListOf(
+        fields.Nested(ToolExercise), minimum=1, maximum=50, load_default=None, allow_none=True, metadata=UNLISTED
+    )
+
+    @validates_schema
+    def days_or_exercises(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require days, or one workout with an array of exercises, and nothing of the other."""
+        array = [data[name] for name in ("date", "name", "exercises")]
+        if data["days"] is None and any(value is not None for value in array):
+            for name in ("date", "name", "exercises"):
+                if data[name] is None:
+                    raise ValidationError("is required", name)
+        elif data["days"] is None or any(value is not None for value in array):
+            raise ValidationError("is required, without other fields of a workout beside it", "days")
+
+
+class WorkoutArgument(CustomerArgument):
+    """A workout of a client."""
+
+    workoutId = Identifier(required=True, metadata={"description": "The workout's _id, from get_workouts."})
+
+
+class WorkoutChange(WorkoutArgument):
+    """A new name, date or position of a workout."""
+
+    name = Text(**_optional("A new name."))
+    date = Date(**_optional("A new date, YYYY-MM-DD."))
+    order = Integer(minimum=0, maximum=1000, **_optional("New position among the workouts of the day, from 0."))
+
+    @validates_schema
+    def changes_something(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require a change."""
+        if all(data[name] is None for name in ("name", "date", "order")):
+            raise ValidationError("must have name, date or order")
+
+
+class ItemEdit(Arguments):
+    """One change of a workout's items."""
+
+    action = Choice(*("add", "change", "move", "remove"), required=True, metadata={"description": "What to do."})
+    itemId = ItemIdentifier(**_optional("The item (not for add): the id after # in get_workouts."))
+    text = workout_text(
+        "add: lines as in create_workout. change: one such item, or only its sets.", load_default=None, allow_none=True
+    )
+    index = Integer(minimum=0, maximum=1000, **_optional("add, move: new position from 0. Default: the end."))
+    toWorkoutId = Identifier(**_optional("move: another workout of the client."))
+
+    @validates_schema
+    def has_what_the_action_needs(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require the item, and the text, where the action needs them."""
+        action = data["action"]
+        if action != "add" and data["itemId"] is None:
+            raise ValidationError(f"is required to {action}", "itemId")
+        if action in ("add", "change") and data["text"] is None:
+            raise ValidationError(f"is required to {action}", "text")
+
+
+class ItemEdits(WorkoutArgument):
+    """Changes of a workout's items, in order."""
+
+    changes = ListOf(
+        fields.Nested(ItemEdit), minimum=1, maximum=50, required=True, metadata={"description": "In order."}
+    )
+
+
+class ToolTask(Arguments):
+    """A task that is not an exercise."""
+
+    title = Text(required=True, metadata={"description": "The title of the task."})
+    description = Text(max_length=TEXT_LENGTH, **_optional("A description of the task."))
+
+
+class ToolReminder(Arguments):
+    """A reminder."""
+
+    time = ScheduledTime(
+        required=True, metadata={"description": "HH:MM in the client's time zone, or a date-time in ISO 8601."}
+    )
+    message = Text(max_length=2_000, required=True, metadata={"description": "The text of the reminder."})
+
+
+class NewWorkoutItem(CustomerArgument):
+    """An item to add: an exercise, a task or a reminder."""
+
+    workoutId = Identifier(required=True, metadata={"description": "The workout's _id, from get_workouts."})
+    exercise = fields.Nested(ToolExercise, **_optional("An exercise with its sets."))
+    task = fields.Nested(ToolTask, **_optional("A task that is not an exercise."))
+    reminder = fields.Nested(ToolReminder, **_optional("A reminder."))
+
+    @validates_schema
+    def exactly_one(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require exactly one item."""
+        if sum(data[name] is not None for name in ("exercise", "task", "reminder")) != 1:
+            raise ValidationError("must have exactly one of exercise, task and reminder")
+
+
+class WorkoutMove(CustomerArgument):
+    """The move of an item."""
+
+    itemId = Identifier(required=True, metadata={"description": "The item's _id, from get_workouts."})
+    fromWorkoutId = Identifier(required=True, metadata={"description": "The _id of the workout that contains it."})
+    toWorkoutId = Identifier(
+        required=True, metadata={"description": "The _id of the workout to move it to; may be the same."}
+    )
+    index = Integer(
+        minimum=0,
+        maximum=1000,
+        load_default=1000,
+        metadata={"description": "Its new position from 0. Default: the end."},
+    )
+
+
+class ToolSetArguments(TypedDict):
+    """The validated arguments of ToolSet."""
+
+    reps: int | None
+    repsMax: int | None
+    load: float | None
+    seconds: float | None
+    meters: float | None
+    rest: float | None
+    rpe: float | None
+    rir: float | None
+    tempo: str | None
+    loadPercent: float | None
+    isWarmup: bool
+    isAmrap: bool
+    perSide: bool
+    setKind: SetKind
+    count: int
+
+
+class ToolExerciseArguments(TypedDict):
+    """The validated arguments of ToolExercise: `exerciseId` or `name`, and sets as text or as an array."""
+
+    exerciseId: ObjectId | None
+    name: str | None
+    sets: str | list[ToolSetArguments]
+    instructions: str | None
+    superset: str | None
+
+
+class WorkoutDayArguments(TypedDict):
+    """The validated arguments of WorkoutDay."""
+
+    date: str
+    name: str
+    text: str
+    isRest: bool
+
+
+class ItemEditArguments(TypedDict):
+    """The validated arguments of ItemEdit."""
+
+    action: Literal["add", "change", "move", "remove"]
+    itemId: str | None
+    text: str | None
+    index: int | None
+    toWorkoutId: ObjectId | None
+
+
+class ToolReminderArguments(TypedDict):
+    """The validated arguments of ToolReminder."""
+
+    time: str
+    message: str

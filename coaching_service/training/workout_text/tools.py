@@ -1,0 +1,308 @@
+"""MCP tools for workouts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.arguments import numbered, paged
+from coaching_service.core.mcp.confirmation import Reason, find_reasons
+from coaching_service.core.mcp.results import Answer, Written, typed
+from coaching_service.core.mcp.tools import Tools
+from coaching_service.people.customers import service as customers
+from coaching_service.training.workout_text.arrays import to_exercise_items, to_item
+from coaching_service.training.workout_text.edits import apply_edits
+from coaching_service.training.workout_text.lines import parse_items
+from coaching_service.training.workout_text.mentions import resolve_mentions
+from coaching_service.training.workout_text.tool_schemas import (
+    CalendarDates,
+    ItemEditArguments,
+    ItemEdits,
+    NewWorkoutItem,
+    NewWorkouts,
+    ToolExerciseArguments,
+    WorkoutArgument,
+    WorkoutChange,
+    WorkoutDayArguments,
+    WorkoutMove,
+)
+from coaching_service.training.workout_text.writing import Detail, write_block, write_header
+from coaching_service.training.workouts import block_batches, item_service, service
+from coaching_service.training.workouts.done_work import has_nothing_done
+from coaching_service.training.workouts.models import Block, BlockChange, NewBlock
+from coaching_service.training.workouts.schedule_owners import ClientCalendar
+
+tools = Tools()
+# Of planned sets, which assistants read only where they differ.
+_DEFAULTS: dict[str, Any] = {"isAmrap": False, "perSide": False, "setKind": "normal"}
+_LISTED_IDENTIFIERS = 20
+
+
+@tools.tool("Read workouts", access=coach(CUSTOMERS.VIEW), takes=CalendarDates())
+async def get_workouts(
+    ctx: Context, customer_id: ObjectId, start_date: str, end_date: str, page: int, page_size: int, detail: Detail
+) -> Answer:
+    """Read the workouts on a client's calendar as text, planned and done, from startDate to endDate (at most three
+    months). A line for each item, as create_workout takes it, begins with # and the item's id; the workout's _id is in
+    brackets."""
+    customer, blocks = await gather_reads(
+        ctx,
+        customers.get_visible_reference(ctx, customer_id),
+        service.list_blocks(ctx, ClientCalendar(customer_id), start_date, end_date),
+    )
+    workouts = paged(blocks, page, page_size)
+    load_unit = ctx.caller.company.load_unit
+    docs = [describe_workout(block, load_unit, detail) for block in workouts["docs"]]
+    return Answer(
+        write_answer(f"Workouts of {typed(customer['name'])}, loads in {load_unit}", workouts, docs),
+        {
+            "customer": {**customer, "name": typed(customer["name"])},
+            "units": {"load": load_unit},
+            **numbered(workouts),
+            "docs": [_without_header(doc) for doc in docs],
+        },
+    )
+
+
+def describe_workout(block: Block, load_unit: str, detail: Detail) -> dict[str, Any]:
+    """Return a workout as assistants read it; for `full` also its items as objects."""
+    described: dict[str, Any] = {
+        "_id": block["_id"],
+        "date": block["date"],
+        "day": block["day"],
+        "name": typed(block["name"]),
+        "isCompleted": block["isCompleted"],
+        "header": write_header(block),
+        "text": write_block(block, load_unit, detail),
+    }
+    if detail == "full":
+        described |= _compact(block, ("_id", "customerId", "name", "createdAt", "updatedAt", "items"))
+        described["items"] = [
+            _compact(item, ("createdAt", "updatedAt", "exerciseId", "version")) for item in block["items"]
+        ]
+    return {name: value for name, value in described.items() if value is not None}
+
+
+def write_answer(title: str, page: Mapping[str, Any], docs: Sequence[Mapping[str, Any]]) -> str:
+    """Return the text of a page of workouts."""
+    more = f"; more on page {page['nextPage']} of {page['totalPages']}" if page["hasNextPage"] else ""
+    return "\n\n".join([f"{title}: {page['totalDocs']}{more}", *(f"{doc['header']}\n{doc['text']}" for doc in docs)])
+
+
+def _without_header(doc: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in doc.items() if name != "header"}
+
+
+def _compact(fields: Mapping[str, Any], omitted: tuple[str, ...]) -> dict[str, Any]:
+    return {name: _without_unset(value) for name, value in fields.items() if name not in omitted and value is not None}
+
+
+def _without_unset(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            name: _without_unset(inner)
+            for name, inner in value.items()
+            if name not in ("variables", "defaultInstructions") and inner is not None and inner != _DEFAULTS.get(name)
+        }
+    return [_without_unset(each) for each in value] if isinstance(value, list) else value
+
+
+@tools.tool(
+    "Create workouts",
+    access=coach(CUSTOMERS.EDIT),
+    takes=NewWorkouts(),
+    writes=True,
+    confirms=(Reason.MANY_DAYS, Reason.FAR_DATE),
+)
+async def create_workout(
+    ctx: Context,
+    customer_id: ObjectId,
+    days: list[WorkoutDayArguments] | None,
+    date: str | None,
+    name: str | None,
+    exercises: list[ToolExerciseArguments] | None,
+) -> Written:
+    """Schedule workouts on a client's calendar, all or nothing. text has a line for each item: `NAME: SETS | note`,
+    NAME an exercise's name or [id]. SETS are groups separated by commas, each
+    `COUNT x REPS[-REPS] [@LOAD[kg|lb] | @P%] [flags]`: 4x8-10 @60kg rest 90s RPE8; 3x30s; 2x400m; 3xAMRAP; 1x8+ (at
+    least 8); 3x10/side; 1x5 @70%, 1x3 @80%. Flags: rest Ns, RPEn, RIRn, tempo abcd, warmup, drop, failure; ? leaves a
+    value open. Supersets: lines that begin with A1) and A2). Other lines: `circuit NAME, N rounds:`, with its exercises
+    in the next lines as `- NAME: SETS`; `task: TITLE | note`; `reminder HH:MM: text`; `form: NAME`; `metrics: SET`."""
+    owner = ClientCalendar(customer_id)
+    if days is not None:
+        created = (await block_batches.create_blocks(ctx, owner, await read_days(ctx, days)))["created"]
+    else:
+        items = await to_exercise_items(ctx, exercises or [])
+        block: NewBlock = {"name": name or "", "date": date or "", "isRest": False, "items": items}
+        created = [await block_batches.create_block(ctx, owner, block, items_field="exercises")]
+    dates = {str(block["date"]) for block in created}
+    return Written(
+        f"Created {await _name_workouts(ctx, customer_id, created)}.",
+        identify_workouts(created),
+        find_reasons(today=await customers.read_local_date(ctx, customer_id), dates=dates, days=len(dates)),
+    )
+
+
+async def read_days(ctx: Context, days: Sequence[WorkoutDayArguments]) -> list[NewBlock]:
+    """Return the blocks that texts describe. Raises InvalidFields, naming the line."""
+    load_unit = ctx.caller.company.load_unit
+    parsed = [parse_items(day["text"], load_unit, f"days.{index}.text") for index, day in enumerate(days)]
+    await resolve_mentions(ctx, [mention for each in parsed for mention in each.mentions])
+    return [
+        {
+            "name": day["name"],
+            "date": day["date"],
+            "isRest": day["isRest"],
+            "items": [item.details for item in workout.items],
+        }
+        for day, workout in zip(days, parsed, strict=True)
+    ]
+
+
+def identify_workouts(blocks: Sequence[Block]) -> dict[str, Any]:
+    """Return the identifiers of workouts for the result of a tool, if there are not too many of them."""
+    ids = [block["_id"] for block in blocks]
+    if len(ids) == 1:
+        return {"workoutId": ids[0]}
+    return {"workoutIds": ids} if len(ids) <= _LISTED_IDENTIFIERS else {}
+
+
+async def _name_workouts(ctx: Context, customer_id: ObjectId, blocks: Sequence[Block]) -> str:
+    customer = await customers.get_visible_reference(ctx, customer_id)
+    count = "1 workout" if len(blocks) == 1 else f"{len(blocks)} workouts"
+    named = ", ".join(f"{typed(block['name'])} on {block['date']}" for block in blocks[:_LISTED_IDENTIFIERS])
+    return f"{count} of {typed(customer['name'])}: {named}"
+
+
+@tools.tool(
+    "Rename or move a workout",
+    access=coach(CUSTOMERS.EDIT),
+    takes=WorkoutChange(),
+    writes=True,
+    destructive=True,
+    confirms=(Reason.DONE_WORK, Reason.FAR_DATE),
+)
+async def update_workout(
+    ctx: Context, customer_id: ObjectId, workout_id: ObjectId, name: str | None, date: str | None, order: int | None
+) -> Written:
+    """Change the name or date of a workout on a client's calendar, or its position among the workouts of its day. A
+    workout of which something is done moves with its log, after confirmation."""
+    owner = ClientCalendar(customer_id)
+    before = await service.read(ctx, owner, workout_id)
+    change: BlockChange = {}
+    if name is not None:
+        change["name"] = name
+    if date is not None and date != before["date"]:
+        change["date"] = date
+    block = await service.change(ctx, owner, workout_id, change)
+    if order is not None:
+        block = await service.reorder(ctx, owner, workout_id, order)
+    moved = f", before on {before['date']}" if "date" in change else ""
+    position = "" if order is None else f", position {block['order']} of the day"
+    return Written(
+        f"Changed {await _name_workouts(ctx, customer_id, [block])}{moved}{position}.",
+        {"workoutId": workout_id},
+        find_reasons(
+            today=await customers.read_local_date(ctx, customer_id),
+            dates=[change["date"]] if "date" in change else [],
+            done_work="date" in change and not has_nothing_done(before),
+        ),
+    )
+
+
+@tools.tool(
+    "Change a workout's items",
+    access=coach(CUSTOMERS.EDIT),
+    takes=ItemEdits(),
+    writes=True,
+    destructive=True,
+    confirms=(Reason.DONE_WORK,),
+)
+async def update_workout_items(
+    ctx: Context, customer_id: ObjectId, workout_id: ObjectId, changes: list[ItemEditArguments]
+) -> Written:
+    """Add, change, move and remove items of a workout on a client's calendar, all or nothing. A changed exercise may
+    have only new sets (`4x8 @62.5kg`), or `NAME: SETS | note`; without a note it stays. A label A) puts it into a
+    superset, -) takes it out."""
+    owner = ClientCalendar(customer_id)
+    outcome = await apply_edits(ctx, owner, workout_id, changes)
+    block = await service.read(ctx, owner, workout_id)
+    return Written(
+        f"Changed items of {await _name_workouts(ctx, customer_id, [block])}: {'; '.join(outcome.sentences)}.",
+        {"workoutId": workout_id, "itemIds": outcome.added},
+        find_reasons(done_work=outcome.changes_done_work),
+    )
+
+
+@tools.tool(
+    "Remove a workout",
+    access=coach(CUSTOMERS.EDIT),
+    takes=WorkoutArgument(),
+    writes=True,
+    destructive=True,
+    confirms=(Reason.DONE_WORK,),
+)
+async def remove_workout(ctx: Context, customer_id: ObjectId, workout_id: ObjectId) -> Written:
+    """Remove a workout with its items from a client's calendar; one of which something is done only after
+    confirmation."""
+    owner = ClientCalendar(customer_id)
+    block = await service.read(ctx, owner, workout_id)
+    await service.remove(ctx, owner, workout_id)
+    return Written(
+        f"Removed {await _name_workouts(ctx, customer_id, [block])}.",
+        {"workoutId": workout_id},
+        find_reasons(done_work=not has_nothing_done(block)),
+    )
+
+
+# --- what version 0.1 had --------------------------------------------------------------------------------------------
+
+
+@tools.tool("Add to a workout", access=coach(CUSTOMERS.EDIT), takes=NewWorkoutItem(), writes=True, alias=True)
+async def add_workout_item(
+    ctx: Context, customer_id: ObjectId, workout_id: ObjectId, **arguments: Any
+) -> dict[str, Any]:
+    """Add one exercise, task or reminder to the end of a workout that is on a client's calendar. Returns the workout
+    with the new item."""
+    owner = ClientCalendar(customer_id)
+    await item_service.add_item(ctx, owner, workout_id, await to_item(ctx, **arguments))
+    return await _result(ctx, customer_id, await service.read(ctx, owner, workout_id))
+
+
+@tools.tool("Move a workout item", access=coach(CUSTOMERS.EDIT), takes=WorkoutMove(), writes=True, alias=True)
+async def move_workout_item(
+    ctx: Context,
+    customer_id: ObjectId,
+    item_id: ObjectId,
+    from_workout_id: ObjectId,
+    to_workout_id: ObjectId,
+    index: int,
+) -> dict[str, Any]:
+    """Move an item within a workout or to another of the same client's; its log moves with it. Returns the workout
+    that contains it now."""
+    block = await item_service.move_item(
+        ctx,
+        ClientCalendar(customer_id),
+        {"wblockId": from_workout_id, "witemId": item_id},
+        {"wblockId": to_workout_id, "index": index},
+    )
+    return await _result(ctx, customer_id, block)
+
+
+async def _result(ctx: Context, customer_id: ObjectId, block: Block) -> dict[str, Any]:
+    return {
+        "customer": await customers.get_visible_reference(ctx, customer_id),
+        "units": {
+            "load": ctx.caller.company.load_unit,
+            "rest": "s",
+            "seconds": "s",
+            "meters": "m",
+            "durationMinutes": "min",
+        },
+        "workout": _without_header(describe_workout(block, ctx.caller.company.load_unit, "full")),
+    }

@@ -1,0 +1,212 @@
+"""Writing workouts as text: a line for each item, which `lines` reads, and below it what was done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, cast
+
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.results import typed
+from coaching_service.library.exercises.models import ExerciseName
+from coaching_service.training.set_text.done import write_done
+from coaching_service.training.set_text.planned_writer import write_planned
+from coaching_service.training.set_text.scanner import write_number
+from coaching_service.training.workout_text.short_ids import shorten_ids
+from coaching_service.training.workouts.models import (
+    Block,
+    CircuitExercise,
+    CircuitItem,
+    ExerciseItem,
+    FormItem,
+    MetricsItem,
+    WorkItem,
+)
+from coaching_service.training.workouts.set_models import CustomerSet, PlannedSet
+
+Detail = Literal["summary", "plan", "full"]
+DETAILS = ("summary", "plan", "full")
+
+
+def quote(text: str) -> str:
+    """Return a text that a person typed, marked as data, on one line."""
+    return typed(text.replace("\n", "\\n"))
+
+
+def write_header(block: Block) -> str:
+    """Return the first line of a workout: its day, name, identifier, and what was reported of the session."""
+    words = [block["date"] or f"day {block['day']}", quote(block["name"]), f"[{block['_id']}]"]
+    if block["isRest"]:
+        words.append("rest day")
+    if block["isCompleted"]:
+        words.append("completed")
+    if block["durationMinutes"] is not None:
+        words.append(f"{write_number(block['durationMinutes'])}min")
+    if block["sessionRpe"] is not None:
+        words.append(f"session RPE{write_number(block['sessionRpe'])}")
+    if block["comment"]:
+        words.append(f"comment {quote(block['comment'])}")
+    return " ".join(words)
+
+
+def write_block(block: Block, load_unit: str, detail: Detail) -> str:
+    """Return the lines of a workout's items; for `summary` one line with their names."""
+    items = block["items"]
+    if detail == "summary":
+        names = ", ".join(quote(name_of(item)) for item in items)
+        completed = sum(item["isCompleted"] for item in items)
+        return f"{names} ({completed} of {len(items)} completed)" if items else "no items"
+    short_ids = shorten_ids(items)
+    labels = label_supersets(items)
+    lines: list[str] = []
+    for item in items:
+        prefix = " ".join([f"#{short_ids[item['_id']]}", *([labels[item["_id"]]] if item["_id"] in labels else [])])
+        planned, *more = write_item(item, load_unit)
+        lines += [f"{prefix} {planned}", *more, *_write_log(item, load_unit)]
+        if detail == "full":
+            lines += _write_more(item, load_unit)
+    return "\n".join(lines)
+
+
+def write_item(item: WorkItem, load_unit: str) -> list[str]:
+    """Return the lines that describe what is planned in an item, as `lines` reads them."""
+    if item["type"] == "EXERCISE":
+        return [_write_exercise(item["exercise"], item["exerciseSets"], item["exerciseInstructions"], load_unit)]
+    if item["type"] == "CIRCUIT":
+        return _write_circuit(item, load_unit)
+    if item["type"] == "TASK":
+        task = item["taskFields"]
+        return [f"task: {quote(task['title'])}{_write_note(task['description'])}"]
+    if item["type"] == "REMINDER":
+        reminder = item["reminderFields"]
+        return [f"reminder {reminder['scheduledTime']}: {quote(reminder['message'])}"]
+    if item["type"] == "FORM":
+        return [f"form: {quote(item['form']['name'])}"]
+    return [f"metrics: {quote(item['metricsFields']['name'])}"]
+
+
+def name_of(item: WorkItem) -> str:
+    """Return the name of an item that has been presented."""
+    if item["type"] == "EXERCISE":
+        return item["exercise"]["name"]
+    if item["type"] == "CIRCUIT":
+        return item["circuitName"]
+    if item["type"] == "TASK":
+        return item["taskFields"]["title"]
+    if item["type"] == "FORM":
+        return item["form"]["name"]
+    if item["type"] == "METRICS":
+        return item["metricsFields"]["name"]
+    return item["reminderFields"]["message"]
+
+
+def superset_letters(items: Iterable[WorkItem]) -> dict[str, str]:
+    """Return the letter by which a text names each superset of a workout, by the superset's identifier."""
+    ids = (item["supersetId"] for item in items if item["type"] == "EXERCISE" and item["supersetId"])
+    return {superset: _letter(position) for position, superset in enumerate(dict.fromkeys(ids))}
+
+
+def label_supersets(items: Sequence[WorkItem]) -> dict[ObjectId, str]:
+    """Return the labels (`A1)`, `A2)`, `B1)`) of the exercises in supersets, by item."""
+    letters = superset_letters(items)
+    counts = dict.fromkeys(letters, 0)
+    labels = {}
+    for item in items:
+        if item["type"] == "EXERCISE" and item["supersetId"]:
+            counts[item["supersetId"]] += 1
+            labels[item["_id"]] = f"{letters[item['supersetId']]}{counts[item['supersetId']]})"
+    return labels
+
+
+def _letter(position: int) -> str:
+    return chr(ord("A") + position % 26)
+
+
+def _write_exercise(exercise: ExerciseName, sets: Sequence[PlannedSet], note: str | None, load_unit: str) -> str:
+    return f"{quote(exercise['name'])}: {write_planned(sets, load_unit)}{_write_note(note)}"
+
+
+def _write_note(note: str | None) -> str:
+    return f" | {quote(note)}" if note else ""
+
+
+def _write_circuit(item: CircuitItem, load_unit: str) -> list[str]:
+    lines = [f"circuit {quote(item['circuitName'])}, {item['rounds']} rounds:"]
+    for entry in item["circuitExercises"]:
+        lines.append(f"- {_write_exercise(entry['exercise'], entry['sets'], entry['instructions'], load_unit)}")
+        if done := _sets_of(item, entry):
+            lines.append(f"  done: {write_done(done, load_unit, len(entry['sets']))}")
+    return lines
+
+
+def _sets_of(item: CircuitItem, entry: CircuitExercise) -> list[CustomerSet]:
+    """Return the done sets of an exercise of a circuit, round by round."""
+    done = [each for each in item["customerSets"] if each["exerciseId"] == entry["exerciseId"]]
+    return sorted(done, key=lambda each: (each["round"] or 0, each["index"]))
+
+
+def _write_log(item: WorkItem, load_unit: str) -> list[str]:
+    """Return the line about what was done of an item, or none."""
+    words = []
+    if item["type"] == "EXERCISE" and item["customerSets"]:
+        words.append(f"done: {write_done(item['customerSets'], load_unit)}")
+    elif item["isCompleted"]:
+        words.append("done")
+    if item["type"] == "METRICS" and item["values"]:
+        words.append(_write_values(item))
+    if words and not item["isCompleted"]:
+        words.append("(not completed)")
+    if item["comment"]:
+        words.append(f"| {quote(item['comment'])}")
+    if item.get("pain"):
+        words.append(f"| pain {quote(cast('str', item['pain']))}")
+    return [f"  {' '.join(words)}"] if words else []
+
+
+def _write_values(item: MetricsItem) -> str:
+    names = {metric["_id"]: metric for metric in item["metricsFields"].get("metrics", [])}
+    values = []
+    for value in item["values"]:
+        metric = names.get(value["metricId"])
+        name = quote(metric["name"]) if metric else f"[{value['metricId']}]"
+        unit = f" {metric['metricUnit']['shortName']}" if metric else ""
+        values.append(f"{name} {write_number(value['value'])}{unit}")
+    return ", ".join(values)
+
+
+def _write_more(item: WorkItem, load_unit: str) -> list[str]:
+    """Return the lines that only `full` has: loads of percentages, answers, general instructions, and times."""
+    lines = []
+    if item["type"] == "EXERCISE":
+        lines += _write_loads(item, load_unit)
+        if item["exercise"]["defaultInstructions"]:
+            lines.append(f"  instructions: {quote(item['exercise']['defaultInstructions'])}")
+    if item["type"] == "FORM":
+        lines += _write_answers(item)
+    if item["completedAt"] is not None:
+        lines.append(f"  completed at {item['completedAt'].isoformat(timespec='minutes')}Z")
+    return lines
+
+
+def _write_loads(item: ExerciseItem, load_unit: str) -> list[str]:
+    loads = [planned for planned in item["exerciseSets"] if planned.get("loadPercent") is not None]
+    if not loads:
+        return []
+    texts = []
+    for planned in loads:
+        load = planned.get("load")
+        known = "unknown" if load is None else f"{write_number(load)}{load_unit}"
+        texts.append(f"{write_number(cast('float', planned['loadPercent']))}% is {known}")
+    return [f"  today {', '.join(dict.fromkeys(texts))}"]
+
+
+def _write_answers(item: FormItem) -> list[str]:
+    answers = {answer["questionId"]: answer["value"] for answer in item["answers"]}
+    lines = []
+    for question in item["form"]["questions"]:
+        value = answers.get(question["_id"])
+        if isinstance(value, list):
+            answer = ", ".join(quote(each) for each in value)
+        else:
+            answer = "" if value is None else write_number(value) if isinstance(value, int | float) else quote(value)
+        lines.append(f"  {quote(question['label'])} {answer}".rstrip())
+    return lines
