@@ -127,7 +127,7 @@ async def test_percentages_amrap_and_kinds_of_sets_are_written_and_read(mcp: Mcp
     workout = await read_workout(mcp, client, TODAY)
     written = [{"index": index, **each} for index, each in enumerate((heavy, heavy, drop, amrap), 1)]
     assert [item["exerciseSets"] for item in workout["items"]] == [written, written]
-    assert "today 75% is 105kg" in workout["text"]
+    assert "today 75% is 105kg" in workout["lines"]
 
 
 async def test_workout_created_over_rest_reads_the_same_by_tool(mcp: McpHttpClient, coach: CoachClient) -> None:
@@ -143,7 +143,7 @@ async def test_workout_created_over_rest_reads_the_same_by_tool(mcp: McpHttpClie
             "type": "TASK",
             "order": 0,
             "isCompleted": False,
-            "taskFields": {"title": "Walk", "description": "Slowly"},
+            "taskFields": {"title": "«Walk»", "description": "«Slowly»"},
         }
     ]
     tool_error(

@@ -30,7 +30,7 @@ _TYPED_FIELDS = frozenset(
         *("exerciseName", "formName", "programName", "metricName", "note"),
     }
 )
-_OWN_FIELDS = frozenset({"hint", "summary"})
+_OWN_FIELDS = frozenset({"hint", "summary", "lines"})  # lines of workouts are marked where they are written
 _WITHOUT_MARKS = str.maketrans({OPEN: "‹", CLOSE: "›"})
 
 Identifiers = Mapping[str, ObjectId | Sequence[ObjectId] | None]

@@ -61,7 +61,7 @@ async def get_workouts(
     return Answer(
         write_answer(f"Workouts of {typed(customer['name'])}, loads in {load_unit}", workouts, docs),
         {
-            "customer": {**customer, "name": typed(customer["name"])},
+            "customer": customer,
             "units": {"load": load_unit},
             **numbered(workouts),
             "docs": [_without_header(doc) for doc in docs],
@@ -75,10 +75,10 @@ def describe_workout(block: Block, load_unit: str, detail: Detail) -> dict[str, 
         "_id": block["_id"],
         "date": block["date"],
         "day": block["day"],
-        "name": typed(block["name"]),
+        "name": block["name"],
         "isCompleted": block["isCompleted"],
         "header": write_header(block),
-        "text": write_block(block, load_unit, detail),
+        "lines": write_block(block, load_unit, detail),
     }
     if detail == "full":
         described |= _compact(block, ("_id", "customerId", "name", "createdAt", "updatedAt", "items"))
@@ -91,7 +91,7 @@ def describe_workout(block: Block, load_unit: str, detail: Detail) -> dict[str, 
 def write_answer(title: str, page: Mapping[str, Any], docs: Sequence[Mapping[str, Any]]) -> str:
     """Return the text of a page of workouts."""
     more = f"; more on page {page['nextPage']} of {page['totalPages']}" if page["hasNextPage"] else ""
-    return "\n\n".join([f"{title}: {page['totalDocs']}{more}", *(f"{doc['header']}\n{doc['text']}" for doc in docs)])
+    return "\n\n".join([f"{title}: {page['totalDocs']}{more}", *(f"{doc['header']}\n{doc['lines']}" for doc in docs)])
 
 
 def _without_header(doc: Mapping[str, Any]) -> dict[str, Any]:
