@@ -32,6 +32,7 @@ from coaching_service.core.jobs.mail import FolderMailSender
 from coaching_service.core.mcp.arguments import Arguments
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.mcp.endpoint import McpEndpoint
+from coaching_service.mcp.observation import McpMetrics
 from coaching_service.mcp.server import make_server
 
 KEY = "cs_ak_five_rows"
@@ -64,8 +65,11 @@ def ours(host: str, port: int) -> None:
             base_url=f"http://{host}:{port}",
             mail_sender=FolderMailSender(None, ""),  # type: ignore[arg-type]  # nothing is ever sent here
         )
-        application = web.Application(middlewares=[request_middleware(HttpMetrics())])
-        server = make_server(tools.declared, asyncio.Semaphore(8))
+        application = web.Application(middlewares=[request_middleware(metrics := HttpMetrics())])
+        own_url = f"http://{host}:{port}"
+        server = make_server(
+            tools.declared, asyncio.Semaphore(8), McpMetrics(metrics.registry), own_url, f"{own_url}/icon.svg"
+        )
         application.add_routes(McpEndpoint(server, services, authenticate, 1_048_576).routes())
         return application
 

@@ -27,10 +27,12 @@ from coaching_service.core.http.routes import routes_of
 from coaching_service.core.jobs import queue
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.mcp.endpoint import McpEndpoint
+from coaching_service.mcp.observation import McpMetrics
 from coaching_service.mcp.server import make_server
 from coaching_service.oauth.endpoints import Endpoints
 from coaching_service.people.webhooks.dispatcher import delivering
 from coaching_service.settings import Settings
+from coaching_service.web import static_files
 
 SERVICES = web.AppKey("services", Services)
 _BULK_CONCURRENCY = 2
@@ -68,7 +70,7 @@ def create_app(settings: Settings, services: Services, availability: Availabilit
     mount(app, routes, dependencies)
     operator_endpoints = OperatorEndpoints(services, routes, features.TAGS)
     app.add_routes(operator_endpoints.routes(metrics, with_metrics=settings.metrics_port is None))
-    app.add_routes(_mcp_endpoint(settings, services, dependencies).routes())
+    app.add_routes(_mcp_endpoint(settings, services, dependencies, metrics).routes())
     app.add_routes(Endpoints(services, settings.trusted_proxies).routes())
     coach_application.mount(app, dependencies)
     app.on_response_prepare.append(end_interruption)
@@ -85,9 +87,13 @@ async def _end_waiting(app: web.Application) -> None:
     app[SERVICES].number_signals.end_waiting()
 
 
-def _mcp_endpoint(settings: Settings, services: Services, dependencies: HandlerDependencies) -> McpEndpoint:
+def _mcp_endpoint(
+    settings: Settings, services: Services, dependencies: HandlerDependencies, metrics: HttpMetrics
+) -> McpEndpoint:
+    tools, icon_url = tools_of(features.TOOLS), services.base_url + static_files.url_of("icon.svg")
+    mcp_metrics = McpMetrics(metrics.registry)
     return McpEndpoint(
-        make_server(tools_of(features.TOOLS), dependencies.database_semaphore),
+        make_server(tools, dependencies.database_semaphore, mcp_metrics, services.base_url, icon_url),
         services,
         _authentication(authenticate_assistant, settings, dependencies.request_limits),
         settings.max_body_bytes,

@@ -44,8 +44,9 @@ class McpEndpoint:
     origins: frozenset[str] = frozenset()
 
     def routes(self) -> Iterable[web.RouteDef]:
-        """Returns the aiohttp routes."""
-        return [web.route(hdrs.METH_ANY, PATH, interruptible(self.services, self.handle))]
+        """Returns the aiohttp routes: some applications append a slash to the URL that they were given."""
+        handler = interruptible(self.services, self.handle)
+        return [web.route(hdrs.METH_ANY, path, handler) for path in (PATH, f"{PATH}/")]
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Respond to a request of any method."""

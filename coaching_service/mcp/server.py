@@ -14,6 +14,10 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import (
     INVALID_PARAMS,
     CallToolRequestParams,
+    GetPromptRequestParams,
+    GetPromptResult,
+    Icon,
+    ListPromptsResult,
     ListToolsResult,
     PaginatedRequestParams,
     ToolAnnotations,
@@ -28,9 +32,10 @@ from coaching_service.core.errors import Forbidden, ServiceError, Unavailable
 from coaching_service.core.mcp.arguments import InvalidArguments, validate_arguments
 from coaching_service.core.mcp.confirmation import OUTREACH_DENIED
 from coaching_service.core.mcp.tools import Tool
-from coaching_service.mcp import confirmation
+from coaching_service.mcp import confirmation, prompts
 from coaching_service.mcp.confirmation import Result, text_result
 from coaching_service.mcp.execution import Call, Unconfirmed, carry_out
+from coaching_service.mcp.observation import McpMetrics, Outcome, observing
 from coaching_service.mcp.transport import CallerRequest
 
 Request = ServerRequestContext[Any, CallerRequest]
@@ -52,6 +57,7 @@ _LIST_TTL_MS = 60_000
 _NOTHING_CHANGED = "nothing was changed"
 _CORRECT_ARGUMENTS = f"Correct the arguments and call the tool again; {_NOTHING_CHANGED}."
 _ASK_FOR_WRITE_ACCESS = "Tell the coach: this requires access, or a key, that is not read-only."
+_DO_NOT_REPEAT = "Do not repeat the call unless the user asks for it."
 _ASK_FOR_PERMISSION = "Tell the coach: this requires that permission."
 # What to do next, by the code of an error, else by its status.
 _ADVICE_BY_CODE = {
@@ -72,7 +78,9 @@ _ADVICE_BY_STATUS = {
 }
 
 
-def make_server(tools: Iterable[Tool], semaphore: asyncio.Semaphore) -> Server[Any]:
+def make_server(
+    tools: Iterable[Tool], semaphore: asyncio.Semaphore, metrics: McpMetrics, base_url: str, icon_url: str
+) -> Server[Any]:
     """Returns the SDK's server of `tools`; `semaphore` limits how many use the database at once."""
     by_name = {tool.name: tool for tool in tools}
     descriptions = [(tool, _describe(tool)) for tool in by_name.values()]
@@ -93,15 +101,36 @@ def make_server(tools: Iterable[Tool], semaphore: asyncio.Semaphore) -> Server[A
         tool = by_name.get(params.name)
         if tool is None:
             raise MCPError(code=INVALID_PARAMS, message="Unknown tool: tools/list names the tools there are")
-        return await _call(tool, _request(request), params, semaphore)
+        caller = _request(request)
+        with observing(metrics, caller.ctx, tool.name, caller.application) as observation:
+            result, observation.outcome = await _call(tool, caller, params, semaphore)
+        return result
+
+    async def list_all_prompts(_: Request, params: PaginatedRequestParams | None) -> ListPromptsResult:
+        if params is not None and params.cursor is not None:
+            raise MCPError(code=INVALID_PARAMS, message="Unknown cursor: the list of prompts is one page")
+        return ListPromptsResult(prompts=prompts.list_prompts())
+
+    async def get_prompt(_: Request, params: GetPromptRequestParams) -> GetPromptResult:
+        try:
+            return prompts.fill_prompt(params.name, params.arguments or {})
+        except (LookupError, ValueError) as error:
+            raise MCPError(code=INVALID_PARAMS, message=str(error)) from None
 
     server: Server[Any] = Server(
         "coaching-service",
         version=__version__,
         title="Coaching service",
         instructions=INSTRUCTIONS,
+        website_url=base_url,
+        icons=[Icon(src=icon_url, mime_type="image/svg+xml", sizes=["any"])],
         on_list_tools=list_tools,
-        cache_hints={"tools/list": CacheHint(ttl_ms=_LIST_TTL_MS, scope="private")},
+        on_list_prompts=list_all_prompts,
+        on_get_prompt=get_prompt,
+        cache_hints={
+            "tools/list": CacheHint(ttl_ms=_LIST_TTL_MS, scope="private"),
+            "prompts/list": CacheHint(ttl_ms=_LIST_TTL_MS, scope="public"),
+        },
     )
     server.add_request_handler("tools/call", CallToolRequestParams, call_tool)
     server.middleware.clear()  # OpenTelemetry spans, which are not collected and take half the time of a call
@@ -141,16 +170,15 @@ def _describe(tool: Tool) -> ToolDescription:
 
 async def _call(
     tool: Tool, request: CallerRequest, params: CallToolRequestParams, semaphore: asyncio.Semaphore
-) -> Result:
+) -> tuple[Result, Outcome]:
     """Return the tool's result, a request for confirmation, or an error result with advice on what to do next."""
     ctx = replace(request.ctx, operation=tool.name)
     if (denial := _find_denial(tool, ctx.caller)) is not None:
-        return _error(
-            str(denial.message), _ASK_FOR_WRITE_ACCESS if tool.writes and ctx.caller.read_only else _ASK_FOR_PERMISSION
-        )
+        advice = _ASK_FOR_WRITE_ACCESS if tool.writes and ctx.caller.read_only else _ASK_FOR_PERMISSION
+        return _error(str(denial.message), advice), "denied"
     was_asked = request.can_ask and params.request_state is not None
     if was_asked and not confirmation.is_accepted(params):
-        return _error(f"The user declined; {_NOTHING_CHANGED}", "Do not repeat the call unless the user asks for it.")
+        return _error(f"The user declined; {_NOTHING_CHANGED}", _DO_NOT_REPEAT), "declined"
     try:
         call = _parse(tool, params)
         if was_asked:
@@ -158,16 +186,22 @@ async def _call(
         async with semaphore:
             output = await carry_out(ctx, call)
     except InvalidArguments as error:
-        return _error("; ".join(error.messages), _CORRECT_ARGUMENTS)
+        return _error("; ".join(error.messages), _CORRECT_ARGUMENTS), "rejected"
     except Unconfirmed as proposal:
-        return confirmation.ask(proposal) if request.can_ask else confirmation.propose(proposal)
+        return confirmation.ask(proposal) if request.can_ask else confirmation.propose(proposal), "proposed"
     except ServiceError as error:
-        return _error_result(error, tool)
+        return _error_result(error, tool), _outcome(error)
     except Exception as error:
         if (service_error := as_service_error(error)) is None:
             raise
-        return _error_result(service_error, tool)
-    return text_result(output.text) | {"structuredContent": output.data}
+        return _error_result(service_error, tool), _outcome(service_error)
+    return text_result(output.text) | {"structuredContent": output.data}, "done"
+
+
+def _outcome(error: ServiceError) -> Outcome:
+    if error.status >= 500:
+        return "failed"
+    return "denied" if error.status == Forbidden.status else "rejected"
 
 
 def _parse(tool: Tool, params: CallToolRequestParams) -> Call:

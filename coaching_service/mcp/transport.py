@@ -43,6 +43,7 @@ from multidict import CIMultiDictProxy
 from pydantic import BaseModel, ValidationError
 
 from coaching_service.core.database.context import Context
+from coaching_service.mcp.observation import classify_application
 
 Headers = CIMultiDictProxy[str]
 # The revision of a request without the version header, which later revisions require.
@@ -51,22 +52,25 @@ _ROUTING = (MCP_PROTOCOL_VERSION_HEADER, MCP_METHOD_HEADER, MCP_NAME_HEADER)
 MAX_BATCH_SIZE = 50
 # The methods served, by whether the request is of the modern era.
 _METHODS = {
-    False: frozenset(("initialize", "ping", "tools/list", "tools/call")),
-    True: frozenset(("server/discover", "tools/list", "tools/call")),
+    False: frozenset(("initialize", "ping", "tools/list", "tools/call", "prompts/list", "prompts/get")),
+    True: frozenset(("server/discover", "tools/list", "tools/call", "prompts/list", "prompts/get")),
 }
 _PARAMETER_HINTS = {
     "initialize": "Invalid params: initialize needs protocolVersion, capabilities and clientInfo",
     "tools/list": "Invalid params: the cursor of tools/list is a string",
+    "prompts/list": "Invalid params: the cursor of prompts/list is a string",
+    "prompts/get": "Invalid params: prompts/get needs name, a string; its arguments are an object of strings",
     "tools/call": "Invalid params: tools/call needs name, a string; its arguments are an object",
 }
 
 
 @dataclass(frozen=True)
 class CallerRequest:
-    """What tools get of a request: its context, and whether the client can ask its user (elicitation)."""
+    """What tools get of a request: its context, whether the client can ask its user (elicitation), and its name."""
 
     ctx: Context
     can_ask: bool = False
+    application: str = "other"
 
 
 @dataclass(frozen=True)
@@ -188,7 +192,7 @@ async def _serve(
     modern: bool,
     version: str,
 ) -> Reply:
-    can_ask = False
+    can_ask, client_name = False, None
     if modern:
         routing = [(name, value) for name in _ROUTING for value in headers.getall(name, ())]
         if (twice := find_duplicated_routing_header(routing)) is not None:
@@ -198,12 +202,16 @@ async def _serve(
             status = ERROR_CODE_HTTP_STATUS.get(route.code, 400)
             return failure(route.code, route.message, status, message.id, route.data)
         version, can_ask = route.protocol_version, _can_ask(route.client_capabilities)
+        client_name = route.client_info.get("name") if isinstance(route.client_info, dict) else None
+    application = classify_application(
+        ctx.caller.application, client_name if isinstance(client_name, str) else None, headers.get("User-Agent")
+    )
     if message.method not in _METHODS[modern]:
         return failure(METHOD_NOT_FOUND, "Method not found", 404 if modern else 200, message.id)
     exchange = _RequestContext(
         TransportContext(kind="streamable-http", can_send_request=False, headers=headers),
         message.id,
-        ServerMessageMetadata(request_context=CallerRequest(ctx, can_ask)),
+        ServerMessageMetadata(request_context=CallerRequest(ctx, can_ask, application)),
     )
     connection = Connection(exchange, protocol_version=version)  # tools need no client information
     connection.initialized.set()

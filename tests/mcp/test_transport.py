@@ -174,7 +174,7 @@ async def test_unknown_revision_lists_the_supported_ones(mcp: McpHttpClient) -> 
 async def test_initialize_accepts_every_handshake_revision(mcp: McpHttpClient, version: str) -> None:
     result = (await mcp.request("initialize", {**INITIALIZE, "protocolVersion": version})).ok()["result"]
     assert result["protocolVersion"] == version
-    assert result["capabilities"].keys() == {"tools"}
+    assert result["capabilities"].keys() == {"tools", "prompts"}
     assert "list_customers" in result["instructions"]
 
 
@@ -266,7 +266,7 @@ async def test_malformed_tool_call_names_the_required_parameters(mcp: McpHttpCli
     for params in (None, {"name": 5}, {"name": "list_customers", "arguments": []}):
         error = (await mcp.request("tools/call", params)).ok()["error"]
         assert (error["code"], "needs name" in error["message"]) == (-32602, True)
-    for method in ("logging/setLevel", "completion/complete", "prompts/get"):
+    for method in ("logging/setLevel", "completion/complete", "resources/read"):
         assert (await mcp.request(method)).ok()["error"]["code"] == -32601
 
 

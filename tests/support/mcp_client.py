@@ -85,10 +85,12 @@ def envelope(capabilities: dict[str, Any] | None = None) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def official_client(server: TestServer, headers: dict[str, str], mode: str) -> AsyncIterator[Client]:
+async def official_client(
+    server: TestServer, headers: dict[str, str], mode: str, path: str = "/mcp"
+) -> AsyncIterator[Client]:
     """The official client; `mode` is `auto` (the newest revision) or `legacy` (the handshake)."""
     async with httpx2.AsyncClient(headers=headers) as http:
-        transport = streamable_http_client(str(server.make_url("/mcp")), http_client=http)
+        transport = streamable_http_client(str(server.make_url(path)), http_client=http)
         async with Client(transport, mode=mode) as client:
             yield client
 

@@ -44,7 +44,8 @@ class Principal:
     `credential_id` identifies the key or session. `restricted`: an API key with fewer rights than the coach who
     created it. `may_read` and `may_reach_out` restrict assistants: reading, and sending mail and messages or changing
     several clients at once. `client`:
-    `_id` and trainer of the client in the path, if they were loaded together with the credential.
+    `_id` and trainer of the client in the path, if they were loaded together with the credential. `application` is
+    the name of the OAuth application of an assistant.
     """
 
     id: ObjectId
@@ -61,6 +62,7 @@ class Principal:
     restricted: bool = False
     may_read: bool = True
     may_reach_out: bool = True
+    application: str | None = None
     client: Mapping[str, Any] | None = field(default=None, compare=False)
 
     @property

@@ -193,6 +193,7 @@ async def authenticate(services: Services, access_token: str) -> Principal:
         may_read="read" in scopes,
         may_reach_out="outreach" in scopes,
         restricted="change" not in scopes,
+        application=grant["clientName"],
     )
 
 
