@@ -8,11 +8,12 @@ from typing import Any, Generic, NotRequired, TypedDict, TypeVar
 
 from marshmallow import Schema, fields, validates_schema
 
-from coaching_service.core.query import QueryInteger
+from coaching_service.core.query import QueryIdentifiers, QueryInteger
 from coaching_service.core.validation import Input, Output
 from coaching_service.core.validation_messages import invalid
 
 MAX_PAGE = 50
+MAX_IDS = 50
 T = TypeVar("T")
 
 
@@ -41,6 +42,13 @@ class AfterCursor(Input):
 
     page_field = "pageNum"
 
+    ids = QueryIdentifiers(
+        maximum=MAX_IDS,
+        metadata={
+            "description": f"Only the entries with these identifiers: up to {MAX_IDS}, repeated or with commas between "
+            "them. Unknown ones are left out."
+        },
+    )
     after = fields.String(
         load_default=None,
         metadata={"description": "The `nextCursor` of the part before; absent for the first part. The page is 1."},

@@ -10,7 +10,7 @@ from typing import Any
 
 from marshmallow import fields, validates_schema
 
-from coaching_service.core.validation import Date, Input, in_range
+from coaching_service.core.validation import Date, Identifier, Input, ListOf, in_range
 from coaching_service.core.validation_messages import Message, invalid
 
 MAX_SAFE_INTEGER = 2**53 - 1
@@ -64,6 +64,17 @@ class QueryBoolean(fields.Boolean):
         if not value:
             raise self.make_error("required")
         return bool(value == "true")
+
+
+class QueryIdentifiers(ListOf):
+    """Identifiers in a query: the parameter is repeated, or has several values separated by commas, or both."""
+
+    def __init__(self, *, maximum: int, **options: Any) -> None:
+        super().__init__(Identifier(), maximum=maximum, **options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
+        sent = [identifier.strip() for text in value for identifier in text.split(",")]
+        return list(dict.fromkeys(super()._deserialize(sent, attr, data, **kwargs)))
 
 
 class DateRange(Input):

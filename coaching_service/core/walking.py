@@ -5,7 +5,7 @@ A walk follows the sort fields of the list: an entry is met exactly once if they
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from coaching_service.core.cursors import CursorCodec, Position
@@ -70,6 +70,11 @@ class Walk(_Part):
         """Return the filter of the entries of `where` from which this part is read."""
         condition = self.position.condition()
         return {"$and": [where, condition]} if where.keys() & condition.keys() else where | condition
+
+    def cut_from(self, entries: Iterable[S]) -> tuple[list[S], str | None]:
+        """Return the entries to show of all entries of the list in ascending order, and the cursor of what follows."""
+        following = [entry for entry in entries if self.position.is_before(entry)]
+        return self.cut(following[self.skip : self.skip + self.limit])
 
     def cut(self, stored: Sequence[S]) -> tuple[list[S], str | None]:
         """Return the entries to show of those read, without private sort fields, and the cursor of what follows."""

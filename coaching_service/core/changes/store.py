@@ -21,6 +21,7 @@ from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.events import EventType
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import ListSelection
 from coaching_service.core.walking import Walk
 
 _IN_FEED = (("feedCount", {"$gt": 0}),)
@@ -204,28 +205,36 @@ async def remove_old_patches(services: Services) -> int:
     return len(old)
 
 
-async def find_feed_page(ctx: Context, customer_id: ObjectId, walk: Walk) -> tuple[list[CompanyFeedItem], int]:
-    """Return the entries for one part of a client's feed, newest first, and how many entries it has."""
-    where = {"customerId": customer_id, "feedCount": {"$gt": 0}}
-    only_count = {"$project": {"_id": 0, "feedCount": 1}}
-    changes_of_cursor = walk.position.condition_on_first(2)
+async def find_feed_page(
+    ctx: Context, customer_id: ObjectId, walk: Walk, selection: ListSelection
+) -> tuple[list[CompanyFeedItem], int]:
+    """Return the entries of a selection for one part of a client's feed, newest first, and how many there are."""
+    where: Filter = {"customerId": customer_id, "feedCount": {"$gt": 0}}
+    shown: Filter = {"feed.hiddenBy": None}
+    changes_at_most = walk.skip + walk.limit + 1  # all entries of the cursor's change may be before the cursor
+    counting: list[PipelineStage] = [{"$project": {"_id": 0, "feedCount": 1}}]
+    count: PipelineStage = {"$group": {"_id": None, "total": {"$sum": "$feedCount"}}}
+    if selection.ids is not None:
+        selected = {"feed._id": {"$in": list(selection.ids)}}
+        where, shown = where | selected, shown | selected
+        changes_at_most = len(selection.ids)
+        counting = [{"$project": {"_id": 0, "feed": 1}}, {"$unwind": "$feed"}, {"$match": shown}]
+        count = {"$count": "total"}
     entries, counted = await gather_reads(
         ctx,
         changes.aggregate(
             ctx,
-            where | changes_of_cursor,
+            where | walk.position.condition_on_first(2),
             {"$sort": {"feedAt": -1, "_id": -1}},
-            {"$limit": walk.skip + walk.limit + 1},  # all entries of the cursor's change may be before the cursor
+            {"$limit": changes_at_most},
             {"$project": {"feed": 1, "feedAt": 1, "actor": 1, "customerId": 1}},
             {"$unwind": "$feed"},
-            {"$match": walk.within({"feed.hiddenBy": None})},
+            {"$match": walk.within(shown)},
             {"$skip": walk.skip},
             {"$limit": walk.limit},
             hint=_BY_FEED,
         ),
-        changes.aggregate(
-            ctx, where, only_count, {"$group": {"_id": None, "total": {"$sum": "$feedCount"}}}, hint=_BY_FEED
-        ),
+        changes.aggregate(ctx, where, *counting, count, hint=_BY_FEED),
     )
     return entries, counted[0]["total"] if counted else 0
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, closing, nullcontext
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -31,7 +32,7 @@ from coaching_service.core.http.request_parsing import (
     read_query,
     validate_body,
 )
-from coaching_service.core.http.responses import to_json
+from coaching_service.core.http.responses import format_datetime, to_json
 from coaching_service.core.http.routes import MultipartBody, RequestClass, Route
 from coaching_service.core.http.strictness import (
     IS_STRICT,
@@ -44,6 +45,7 @@ from coaching_service.core.http.strictness import (
 from coaching_service.core.http.uploads import attach_file, read_upload, store_upload
 from coaching_service.core.idempotency import Claim, StoredResponse, run_in_steps, run_once
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import AS_OF_HEADER, as_of
 from coaching_service.core.media import UploadLimits
 
 Authenticate = Callable[[Services, web.Request], Awaitable[Principal]]
@@ -144,20 +146,24 @@ def make_handler(route: Route, dependencies: HandlerDependencies) -> AiohttpHand
                 reject_unknown_fields(route.body, json_body, arguments["body"])
         if route.multipart is not None:
             uploaded = await _handle_upload(route, route.multipart, request, ctx, arguments, dependencies)
-            return _with_change_id(uploaded, ctx)
+            return _with_headers(uploaded, ctx)
+        read_as_of = as_of()
         async with dependencies.limiter(route.request_class, waited):
             response: Download | web.StreamResponse = await _call(route, request, ctx, arguments, json_body)
         if isinstance(response, Download):
             download = read_with_limit(response, dependencies.download_semaphore)
             headers = {"X-Request-Id": ctx.request_id} | ({"Preference-Applied": STRICT} if is_strict else {})
             return await send_download(request, download, headers)
-        return _with_change_id(response, ctx)
+        return _with_headers(response, ctx, read_as_of if route.reports_as_of else None)
 
     return handle
 
 
-def _with_change_id(response: web.StreamResponse, ctx: Context) -> web.StreamResponse:
-    """Adds the header that names the change, or the batch, with which the request changed coaching data."""
+def _with_headers(response: web.StreamResponse, ctx: Context, read_as_of: datetime | None = None) -> web.StreamResponse:
+    """Adds the headers that name the change, or the batch, with which the request changed coaching data, and the time
+    (UTC) since which the changes have to be read next time."""
+    if read_as_of is not None:
+        response.headers[AS_OF_HEADER] = format_datetime(read_as_of)
     if ctx.change_ids:
         response.headers["X-Change-Id"] = str(ctx.change_ids[0])
     return response

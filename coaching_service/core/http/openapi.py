@@ -226,6 +226,12 @@ def _path_schema(field: fields.Field[Any]) -> dict[str, Any]:
 
 def _responses(route: Route, routes: Sequence[Route]) -> dict[str, Any]:
     success: dict[str, Any] = {"description": _SUCCESS[route.status], "headers": _headers()}
+    if route.reports_as_of:
+        success["headers"]["X-As-Of"] = {
+            "description": "90 seconds before the request: the `updatedSince` of the next reading. Of several pages, "
+            "that of the first.",
+            "schema": {"type": "string", "format": "date-time"},
+        }
     if route.idempotent:
         success["headers"]["Idempotent-Replayed"] = _header("`true` when this is the first answer again.")
     if route.returns is bytes:

@@ -15,13 +15,14 @@ _OPTIONS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_NON_STR_KEYS
 
 
 @lru_cache(1024)  # a document that was never changed has two equal times
-def _format_datetime(value: datetime) -> str:
+def format_datetime(value: datetime) -> str:
+    """Returns a stored time as it is sent: ISO 8601, UTC, with milliseconds and `Z`."""
     return value.isoformat(timespec="milliseconds") + "Z"
 
 
 _CONVERTERS: dict[type, Callable[[Any], Any]] = {
     ObjectId: str,
-    datetime: _format_datetime,
+    datetime: format_datetime,
     set: sorted,
     frozenset: sorted,
 }

@@ -127,6 +127,11 @@ class Route:
         return any("version" in schema.fields for schema in schemas)
 
     @property
+    def reports_as_of(self) -> bool:
+        """Whether the operation reads what has changed since a time, and returns the time for the next reading."""
+        return self.query is not None and "updatedSince" in self.query.fields
+
+    @property
     def writes(self) -> bool:
         """Whether the operation changes anything."""
         return self.method != "GET" and not self.read_only

@@ -12,6 +12,7 @@ from coaching_service.core.database.models import Stored
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import ListSelection
 from coaching_service.core.walking import Walk
 
 RETENTION = timedelta(days=30)
@@ -43,12 +44,13 @@ async def store(ctx: Context, to: str, subject: str, text: str, about: ObjectId 
     await mails.insert(ctx, {"to": to, "subject": subject, "text": text, "about": about})
 
 
-async def find_page(ctx: Context, walk: Walk) -> tuple[list[SandboxMail], int]:
-    """Return the mails of the company for one part of the list, newest first, and how many there are."""
+async def find_page(ctx: Context, walk: Walk, selection: ListSelection) -> tuple[list[SandboxMail], int]:
+    """Return the mails of a selection for one part of the list, newest first, and how many there are."""
+    where = selection.filter()
     documents, total = await gather_reads(
         ctx,
-        mails.find(ctx, walk.within({}), sort=ORDER, skip=walk.skip, limit=walk.limit),
-        mails.count(ctx, {}),
+        mails.find(ctx, walk.within(where), sort=ORDER, skip=walk.skip, limit=walk.limit),
+        mails.count(ctx, where),
     )
     result: tuple[list[Any], int] = (documents, total)
     return result

@@ -8,6 +8,7 @@ from coaching_service.core.auth.access import owner, owner_session
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.jobs.sandbox_mail import SandboxMail as StoredMail
+from coaching_service.core.list_selection import ListSelection
 from coaching_service.core.pagination import Page, PageQuery, page_of
 from coaching_service.integrations.sandbox import models, schemas, service
 
@@ -31,4 +32,10 @@ async def list_sandbox_mail(ctx: Context, query: dict[str, Any]) -> Page[StoredM
 
     With a key of the sandbox; there are none in other companies, which send their mail. They are removed after 30 days.
     """
-    return await service.list_mail(ctx, page=query["pageNum"], size=query["pageSize"], after=query["after"])
+    return await service.list_mail(
+        ctx,
+        page=query["pageNum"],
+        size=query["pageSize"],
+        selection=ListSelection.of(query),
+        after=query["after"],
+    )

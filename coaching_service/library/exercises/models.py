@@ -289,6 +289,13 @@ class ExerciseUse(TypedDict):
     count: int
 
 
+class UpdatedExercise(TypedDict):
+    """When an exercise was last changed."""
+
+    _id: ObjectId
+    updatedAt: datetime
+
+
 class SearchEntry(TypedDict):
     """What is searched of an exercise.
 

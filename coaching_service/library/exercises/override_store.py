@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from coaching_service.core.database.connection import Index
@@ -11,6 +12,7 @@ from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.portable import TEMPLATES, FileRule, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import UPDATED
 from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.validation import TEXT_LENGTH, Text
 from coaching_service.library.exercises.media_checks import MEDIA_CHECKS
@@ -25,7 +27,7 @@ def _event(action: Action, known: Mapping[str, Any], paths: Collection[str]) -> 
 
 overrides = Documents[Override](
     "exerciseOverrides",
-    (Index(("exerciseId",), unique=True),),
+    (Index(("exerciseId",), unique=True), Index((UPDATED,))),
     history=History("exercise_override", _event, ("exerciseId",)),
     transfer=Portable(
         Override,
@@ -65,14 +67,22 @@ async def find_aliases(ctx: Context) -> dict[ObjectId, list[str]]:
     return {each["exerciseId"]: each["aliases"] for each in matching}
 
 
+async def find_updates(ctx: Context, since: datetime | None = None) -> dict[ObjectId, datetime]:
+    """Return when the company's overrides were last changed, by exercise; with `since`, only those changed since."""
+    where = {} if since is None else {UPDATED: {"$gte": since}}
+    matching = await overrides.find(ctx, where, fields=("exerciseId", UPDATED))
+    return {each["exerciseId"]: each["updatedAt"] for each in matching}
+
+
 async def save(ctx: Context, exercise_id: ObjectId, fields: OverrideFields) -> Override:
     """Set `fields` of the override of an exercise and return it; created if missing.
 
-    Must be called in the transaction in which the override was read.
+    Must be called in the transaction in which the override was read. A new one is stored empty and then changed, so
+    that an undo does not delete it: the exercise has changed then too.
     """
     if await overrides.find_one(ctx, {"exerciseId": exercise_id}, ("_id",)) is None:
         await account.record_overrides(ctx)
-        return await overrides.insert(ctx, {"exerciseId": exercise_id, **_NOTHING, **fields})
+        await overrides.insert_many(ctx, [{"exerciseId": exercise_id, **_NOTHING}], recorded=False)
     return await overrides.upsert(ctx, {"exerciseId": exercise_id}, fields)
 
 

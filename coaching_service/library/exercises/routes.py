@@ -12,6 +12,7 @@ from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.external_identity import ExternalId, Upserted
 from coaching_service.core.http.routes import MultipartBody, Routes, list_of
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import ListSelection
 from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
 from coaching_service.library.exercises import customization, models, service
@@ -39,13 +40,19 @@ async def list_exercises(ctx: Context, query: dict[str, Any]) -> models.Exercise
 
     With `keywords` the best matches first: exact name or alias, beginning of the name, whole words of the name, words
     of aliases, other matches; then how often the company uses the exercise. Otherwise by name.
+
+    The order of matches changes while others write. So only the first page by `keywords` has a `nextCursor`: the other
+    matches follow it by identifier, each once. Later pages by `pageNum` have none.
     """
     return await _page(ctx, query, kind=query.get("type"))
 
 
 @routes.get("/exercises", access=coach(EXERCISES.VIEW), query=OwnExerciseQuery(), returns=EXERCISE_PAGE)
 async def list_own_exercises(ctx: Context, query: dict[str, Any]) -> models.ExercisePage:
-    """List the company's own exercises."""
+    """List the company's own exercises.
+
+    With `keywords` in the order of the list of all exercises, and with its cursors.
+    """
     return await _page(ctx, query, own_only=True)
 
 
@@ -57,6 +64,7 @@ async def _page(ctx: Context, query: dict[str, Any], **filters: Any) -> models.E
         keywords=query.get("keywords", ""),
         library_id=query.get("libraryId"),
         external_id=query.get("externalId"),
+        selection=ListSelection.of(query),
         after=query["after"],
         **filters,
     )

@@ -7,6 +7,7 @@ from typing import get_args
 from marshmallow import Schema, fields
 
 from coaching_service.core.external_identity import ExternalIdFilter, IdentityFields, IdentityResult
+from coaching_service.core.list_selection import UpdatedSinceOrSorted
 from coaching_service.core.pagination import PageQuery, page_of
 from coaching_service.core.validation import (
     TEXT_LENGTH,
@@ -35,7 +36,7 @@ MINE, PUBLIC = "my", "public"
 _MOVEMENT = "{}; null where it does not apply, and for a company's own exercise."
 
 
-class OwnExerciseQuery(PageQuery, ExternalIdFilter):
+class OwnExerciseQuery(PageQuery, ExternalIdFilter, UpdatedSinceOrSorted):
     """The filters of a company's own exercises."""
 
     keywords = fields.String(

@@ -12,6 +12,7 @@ from coaching_service.core.database.transactions import gather_reads, transactio
 from coaching_service.core.errors import Forbidden, NotFound, invalid_field
 from coaching_service.core.external_identity import Upserted, stored_fields, stored_identity, upsert
 from coaching_service.core.ids import ObjectId, stable_id
+from coaching_service.core.list_selection import ALL_ENTRIES, BY_UPDATE, UPDATED, ListSelection
 from coaching_service.core.text import normalize
 from coaching_service.core.walking import RankedWalk, Walk
 from coaching_service.library.exercises import media_list, muscles, override_store, store
@@ -48,12 +49,13 @@ async def list_page(
     own_only: bool = False,
     library_id: ObjectId | None = None,
     external_id: str | None = None,
+    selection: ListSelection = ALL_ENTRIES,
     after: str | None = None,
 ) -> ExercisePage:
     """Return one page of the exercises that the company can use, by name or by how well they match `keywords`.
 
     With `after`, those after a cursor. `kind` is `my`, `public`, or a type of exercise; `external_id` is the identifier
-    in another system.
+    in another system. A change of the company's override of a shared exercise is a change of the exercise.
     """
     condition: Filter = {}
     ownership: Ownership = "own" if own_only or kind == "my" else "shared" if kind == "public" else "all"
@@ -63,7 +65,11 @@ async def list_page(
         condition["libraryId"] = library_id
     if external_id is not None:
         condition["externalId"] = external_id
-    filters = {"keywords": keywords.strip(), "ownership": ownership, **condition}
+    filters = {"keywords": keywords.strip(), "ownership": ownership, **condition, **selection.for_cursor()}
+    condition |= await _selection_filter(ctx, selection)
+    if selection.by_update:
+        walk = Walk(ctx, "exercises", filters, BY_UPDATE, page=page, size=size, after=after)
+        return await _page_by_update(ctx, condition, ownership, filters["keywords"], walk)
     if not filters["keywords"]:
         walk = Walk(ctx, "exercises", filters, store.ORDER, page=page, size=size, after=after)
         stored, total = await store.find_page(ctx, condition, walk, ownership=ownership)
@@ -76,8 +82,39 @@ async def list_page(
     result = search(entries, keywords, use_counts)
     ids, cursor = ranked.cut(result.ids)
     exercises = await _present_all(ctx, await store.find_by_ids(ctx, ids))
-    exercise_page = cast("ExercisePage", ranked.page(exercises, len(result.ids), cursor))
-    return {**exercise_page, "tolerant": True} if result.tolerant else exercise_page
+    part = cast("ExercisePage", ranked.page(exercises, len(result.ids), cursor))
+    return {**part, "tolerant": True} if result.tolerant else part
+
+
+async def _selection_filter(ctx: Context, selection: ListSelection) -> Filter:
+    """Return the filter of a selection; an exercise has also changed when the company has changed its override."""
+    where = selection.filter()
+    if selection.updated_since is None:
+        return where
+    overridden = await override_store.find_updates(ctx, selection.updated_since)
+    changed = {UPDATED: where.pop(UPDATED)}
+    return {**where, "$or": [changed, {"_id": {"$in": list(overridden)}}]}
+
+
+async def _page_by_update(
+    ctx: Context, condition: Filter, ownership: Ownership, keywords: str, walk: Walk
+) -> ExercisePage:
+    """Return a page in the order of the last change, of which each company has its own because of its overrides."""
+    updates, overridden = await gather_reads(
+        ctx, store.find_updates(ctx, condition, ownership=ownership), override_store.find_updates(ctx)
+    )
+    found, tolerant = updates, False
+    if keywords:
+        result = search(await _load_search_entries(ctx, condition, ownership), keywords, {})
+        matching, tolerant = set(result.ids), result.tolerant
+        found = [each for each in updates if each["_id"] in matching]
+    for each in found:
+        each["updatedAt"] = max(each["updatedAt"], overridden.get(each["_id"], each["updatedAt"]))
+    found.sort(key=lambda each: (each["updatedAt"], each["_id"]))
+    docs, cursor = walk.cut_from(found)
+    exercises = await _present_all(ctx, await store.find_by_ids(ctx, [each["_id"] for each in docs]))
+    part = cast("ExercisePage", walk.page(exercises, len(found), cursor))
+    return {**part, "tolerant": True} if tolerant else part
 
 
 async def resolve_names(ctx: Context, names: Sequence[str]) -> list[ResolvedName]:

@@ -18,6 +18,7 @@ from coaching_service.core.errors import invalid_field
 from coaching_service.core.events import EventType
 from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS, StoredIdentity
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import BY_UPDATE, UPDATED
 from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import TEXT_LENGTH, Text
@@ -34,6 +35,7 @@ from coaching_service.library.exercises.models import (
     SharedExercise,
     StoredExercise,
     Translations,
+    UpdatedExercise,
 )
 
 
@@ -59,6 +61,7 @@ exercises = Documents[StoredExercise](
         Index(("deletedAt", "sortName", "_id")),
         Index(("deletedAt", "type", "sortName", "_id")),
         BY_EXTERNAL_ID,
+        Index(("deletedAt", *BY_UPDATE)),
     ),
     private=("sortName", "search", "searchNames", "searchAliases", "deletedAt", "digest"),
     shared=True,
@@ -86,7 +89,7 @@ exercise_uses = Documents[ExerciseUse](
     (Index(("exerciseId",), unique=True),),
     transfer=NotExported("counts that only order search results"),
 )
-_BY_NAME, _BY_TYPE, _BY_EXTERNAL_ID = (index.name for index in exercises.indexes)
+_BY_NAME, _BY_TYPE, _BY_EXTERNAL_ID, _BY_UPDATE = (index.name for index in exercises.indexes)
 ORDER = ("sortName", "_id")
 _NAME_FIELDS = ("name", "defaultInstructions")
 
@@ -96,7 +99,7 @@ async def find_page(
 ) -> tuple[list[StoredExercise], int]:
     """Return the exercises for one part of the list by name with their sort fields, and their total number."""
     condition = {"deletedAt": None, **condition}
-    hint = _BY_EXTERNAL_ID if "externalId" in condition else None
+    hint = _selecting_index(condition)
     docs, total = await gather_reads(
         ctx,
         exercises.find(
@@ -114,6 +117,23 @@ async def find_page(
     return docs, total
 
 
+def _selecting_index(condition: Filter) -> str | None:
+    """Return the index of a condition that few exercises meet; None if it has none."""
+    for field, index in (("externalId", _BY_EXTERNAL_ID), ("_id", "_id_")):
+        if field in condition:
+            return index
+    return None
+
+
+async def find_updates(ctx: Context, condition: Filter, *, ownership: Ownership) -> list[UpdatedExercise]:
+    """Return when the exercises that meet a condition were last changed."""
+    hint = _selecting_index(condition) or _BY_UPDATE
+    updates = await exercises.find(
+        ctx, {"deletedAt": None, **condition}, fields=(UPDATED,), ownership=ownership, hint=hint
+    )
+    return cast("list[UpdatedExercise]", updates)
+
+
 async def find_search_entries(ctx: Context, condition: Filter, *, ownership: Ownership) -> list[SearchEntry]:
     """Return what is searched of each exercise."""
     fields = {
@@ -121,7 +141,7 @@ async def find_search_entries(ctx: Context, condition: Filter, *, ownership: Own
         "names": {"$ifNull": ["$searchNames", 1]},
         "aliases": {"$ifNull": ["$searchAliases", {"$size": "$aliases"}]},
     }
-    hint = _BY_EXTERNAL_ID if "externalId" in condition else _BY_TYPE if "type" in condition else _BY_NAME
+    hint = _selecting_index(condition) or (_BY_TYPE if "type" in condition else _BY_NAME)
     return await exercises.aggregate(
         ctx, {"deletedAt": None, **condition}, {"$project": fields}, hint=hint, ownership=ownership
     )

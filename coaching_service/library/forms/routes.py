@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import FORMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import UpdatedSince
 from coaching_service.core.validation import patch_of
 from coaching_service.library.forms import models, service
 from coaching_service.library.forms.schemas import Form, NewForm
@@ -14,10 +17,10 @@ from coaching_service.library.forms.schemas import Form, NewForm
 routes = Routes("/coach/forms", tag="Forms")
 
 
-@routes.get("", access=coach(FORMS.VIEW), returns=list_of(Form))
-async def list_forms(ctx: Context) -> list[models.Form]:
+@routes.get("", access=coach(FORMS.VIEW), query=UpdatedSince(), returns=list_of(Form))
+async def list_forms(ctx: Context, query: dict[str, Any]) -> list[models.Form]:
     """List the forms by name."""
-    return await service.list_all(ctx)
+    return await service.list_all(ctx, updated_since=query.get("updatedSince"))
 
 
 @routes.post(

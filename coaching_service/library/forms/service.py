@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
@@ -11,9 +12,9 @@ from coaching_service.library.forms import store
 from coaching_service.library.forms.models import Form, FormChange, FormFields, FormInput, Question, QuestionInput
 
 
-async def list_all(ctx: Context) -> list[Form]:
-    """Return the company's forms, sorted by name."""
-    return await store.find_all(ctx)
+async def list_all(ctx: Context, *, updated_since: datetime | None = None) -> list[Form]:
+    """Return the company's forms, sorted by name; with `updated_since` (UTC), those changed at this time or later."""
+    return await store.find_all(ctx, updated_since=updated_since)
 
 
 async def read(ctx: Context, form_id: ObjectId) -> Form:

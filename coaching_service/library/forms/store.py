@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from datetime import datetime
 from typing import Any
 
 from coaching_service.core.database.connection import Index
@@ -11,6 +12,7 @@ from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.portable import LIBRARY, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import UPDATED
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import Text
 from coaching_service.library.forms.models import Form, FormFields, Question
@@ -22,7 +24,7 @@ def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> Even
 
 forms = Documents[Form](
     "forms",
-    (Index(("sortName", "_id")), Index(("_id",))),
+    (Index(("sortName", "_id")), Index(("_id",)), Index((UPDATED,))),
     private=("companyId", "sortName"),
     history=History("form", _event),
     transfer=Portable(
@@ -32,11 +34,13 @@ forms = Documents[Form](
         complete=lambda form: {**form, "sortName": normalize(form["name"])},
     ),
 )
+_BY_UPDATE = forms.indexes[2].name
 
 
-async def find_all(ctx: Context) -> list[Form]:
-    """Return the company's forms, sorted by name."""
-    return await forms.find(ctx, {}, sort=("sortName", "_id"))
+async def find_all(ctx: Context, *, updated_since: datetime | None) -> list[Form]:
+    """Return the company's forms, or those changed at `updated_since` (UTC) or later, sorted by name."""
+    where, hint = ({}, None) if updated_since is None else ({UPDATED: {"$gte": updated_since}}, _BY_UPDATE)
+    return await forms.find(ctx, where, sort=("sortName", "_id"), hint=hint)
 
 
 async def find_one(ctx: Context, form_id: ObjectId) -> Form | None:

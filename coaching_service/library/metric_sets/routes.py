@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import METRICS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import UpdatedSince
 from coaching_service.core.validation import patch_of
 from coaching_service.library.metric_sets import service
 from coaching_service.library.metric_sets.models import MetricSet, MetricSetChange, MetricSetInput, MetricUnit
@@ -19,10 +22,10 @@ routes = Routes("", tag="Metric sets")
 _SETS = "/coach/metrics-sets"
 
 
-@routes.get(_SETS, access=coach(METRICS.VIEW), returns=list_of(MetricsSet))
-async def list_metrics_sets(ctx: Context) -> list[MetricSet]:
+@routes.get(_SETS, access=coach(METRICS.VIEW), query=UpdatedSince(), returns=list_of(MetricsSet))
+async def list_metrics_sets(ctx: Context, query: dict[str, Any]) -> list[MetricSet]:
     """List the metric sets by name."""
-    return await service.list_all(ctx)
+    return await service.list_all(ctx, updated_since=query.get("updatedSince"))
 
 
 @routes.post(

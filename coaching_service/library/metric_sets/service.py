@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound, invalid_field
@@ -23,9 +24,9 @@ from coaching_service.library.metric_sets.models import (
 from coaching_service.library.metric_sets.units import UNITS
 
 
-async def list_all(ctx: Context) -> list[MetricSet]:
-    """Return the company's metric sets, sorted by name."""
-    return [present(metric_set) for metric_set in await store.find_all(ctx)]
+async def list_all(ctx: Context, *, updated_since: datetime | None = None) -> list[MetricSet]:
+    """Return the company's metric sets, sorted by name; with `updated_since` (UTC), those changed then or later."""
+    return [present(metric_set) for metric_set in await store.find_all(ctx, updated_since=updated_since)]
 
 
 async def read(ctx: Context, set_id: ObjectId) -> MetricSet:

@@ -13,6 +13,7 @@ from coaching_service.core.database.portable import LIBRARY, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import UPDATED
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import Text
 from coaching_service.library.metric_sets.models import MetricSetFields, StoredMetric, StoredMetricSet
@@ -34,7 +35,12 @@ def _complete_imported(metric_set: dict[str, Any]) -> dict[str, Any]:
 
 metric_sets = Documents[StoredMetricSet](
     "metricSets",
-    (Index(("deletedAt", "sortName", "_id")), Index(("deletedAt", "assignAutomatically")), Index(("_id",))),
+    (
+        Index(("deletedAt", "sortName", "_id")),
+        Index(("deletedAt", "assignAutomatically")),
+        Index(("_id",)),
+        Index(("deletedAt", UPDATED)),
+    ),
     private=("companyId", "sortName", "deletedAt"),
     history=History("metrics_set", _event, ("deletedAt",)),
     transfer=Portable(
@@ -45,11 +51,13 @@ metric_sets = Documents[StoredMetricSet](
         complete=_complete_imported,
     ),
 )
+_BY_UPDATE = metric_sets.indexes[3].name
 
 
-async def find_all(ctx: Context) -> list[StoredMetricSet]:
-    """Return the company's metric sets, sorted by name."""
-    return await metric_sets.find(ctx, {"deletedAt": None}, sort=("sortName", "_id"))
+async def find_all(ctx: Context, *, updated_since: datetime | None) -> list[StoredMetricSet]:
+    """Return the company's metric sets, or those changed at `updated_since` (UTC) or later, sorted by name."""
+    where, hint = ({}, None) if updated_since is None else ({UPDATED: {"$gte": updated_since}}, _BY_UPDATE)
+    return await metric_sets.find(ctx, {"deletedAt": None, **where}, sort=("sortName", "_id"), hint=hint)
 
 
 async def find_automatic(ctx: Context) -> list[StoredMetricSet]:

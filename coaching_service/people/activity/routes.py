@@ -10,6 +10,7 @@ from coaching_service.core.cursors import CursorPage
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import ListSelection
 from coaching_service.core.pagination import Page
 from coaching_service.people.activity import models, service
 from coaching_service.people.activity.schemas import (
@@ -26,7 +27,14 @@ company_routes = Routes("/coach/activity-feed", tag="Activity")
 @routes.get("", access=coach(CUSTOMERS.VIEW), query=FeedQuery(), returns=ActivityEventPage)
 async def list_activity(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> Page[models.ActivityEvent]:
     """Read a client's activity feed, newest first."""
-    return await service.list_events(ctx, customer_id, page=query["page"], size=query["limit"], after=query["after"])
+    return await service.list_events(
+        ctx,
+        customer_id,
+        page=query["page"],
+        size=query["limit"],
+        selection=ListSelection.of(query),
+        after=query["after"],
+    )
 
 
 @company_routes.get("", access=coach(CUSTOMERS.VIEW), query=CompanyFeedQuery(), returns=CompanyEventList)

@@ -17,6 +17,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import FeedEntry, LoggedEvent, RemovedFeedEntries
 from coaching_service.core.events import EventValue
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
 from coaching_service.core.pagination import Page
 from coaching_service.core.walking import Walk
 from coaching_service.people.activity.models import (
@@ -110,13 +111,19 @@ def set_dates(ctx: Context, dates: Mapping[ObjectId, datetime]) -> None:
 
 
 async def list_events(
-    ctx: Context, customer_id: ObjectId, *, page: int, size: int, after: str | None = None
+    ctx: Context,
+    customer_id: ObjectId,
+    *,
+    page: int,
+    size: int,
+    selection: ListSelection = ALL_ENTRIES,
+    after: str | None = None,
 ) -> Page[ActivityEvent]:
     """Return one page of a client's feed, newest first, or the entries after a cursor.
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
-    events = await list_attributed_events(ctx, customer_id, page=page, size=size, after=after)
+    events = await list_attributed_events(ctx, customer_id, page=page, size=size, selection=selection, after=after)
     docs: list[ActivityEvent] = [
         {"_id": event["_id"], "type": event["type"], "date": event["date"], "data": event["data"]}
         for event in events["docs"]
@@ -125,16 +132,22 @@ async def list_events(
 
 
 async def list_attributed_events(
-    ctx: Context, customer_id: ObjectId, *, page: int, size: int, after: str | None = None
+    ctx: Context,
+    customer_id: ObjectId,
+    *,
+    page: int,
+    size: int,
+    selection: ListSelection = ALL_ENTRIES,
+    after: str | None = None,
 ) -> Page[AttributedEvent]:
     """Return one page of a client's feed with the author of each entry, newest first, or those after a cursor.
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
     await customers.get_visible(ctx, customer_id)
-    filters = {"customerId": customer_id}
+    filters = {"customerId": customer_id, **selection.for_cursor()}
     walk = Walk(ctx, "client-feed", filters, feed.COMPANY_FEED_ORDER, page=page, size=size, after=after)
-    stored, total = await feed.find_feed_page(ctx, customer_id, walk)
+    stored, total = await feed.find_feed_page(ctx, customer_id, walk, selection)
     entries, cursor = walk.cut(stored)
     return walk.page([_attributed_event(entry) for entry in entries], total, cursor)
 

@@ -8,6 +8,7 @@ from typing import Any
 from marshmallow import ValidationError, fields
 
 from coaching_service.core.external_identity import ExternalIdFilter, IdentityFields, IdentityResult
+from coaching_service.core.list_selection import UpdatedSinceOrSorted
 from coaching_service.core.pagination import PageQuery
 from coaching_service.core.query import FormVersion, QueryBoolean
 from coaching_service.core.validation import (
@@ -39,7 +40,7 @@ class Birthday(Date):
         return birthday
 
 
-class CustomerQuery(PageQuery, ExternalIdFilter):
+class CustomerQuery(PageQuery, ExternalIdFilter, UpdatedSinceOrSorted):
     """The filters of the customer list."""
 
     archived = QueryBoolean(required=True)

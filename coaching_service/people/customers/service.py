@@ -23,6 +23,7 @@ from coaching_service.core.external_identity import (
 )
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.links import file_url
+from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
 from coaching_service.core.pagination import Page
 from coaching_service.core.walking import Walk
 from coaching_service.people.customers import store
@@ -63,6 +64,7 @@ async def list_customers(
     trainers: list[ObjectId | None] | None = None,
     email: str | None = None,
     external_id: str | None = None,
+    selection: ListSelection = ALL_ENTRIES,
     after: str | None = None,
 ) -> Page[CustomerProfile]:
     """Return one page of the clients in the coach's scope, by name, or those after a cursor.
@@ -72,6 +74,7 @@ async def list_customers(
     `external_id` is the identifier in another system.
     """
     where, unfiltered = build_list_filter(ctx, archived, groups, trainers)
+    where |= selection.filter()
     if external_id is not None:
         where["externalId"] = external_id
     contains = contains.strip()
@@ -82,14 +85,19 @@ async def list_customers(
         "trainers": sorted(map(str, trainers or [])),
         "email": email,
         "externalId": external_id,
+        **selection.for_cursor(),
     }
-    walk = Walk(ctx, "customers", filters, store.ORDER, page=page, size=size, after=after, private=store.PRIVATE_ORDER)
+    order = selection.order(store.ORDER)
+    walk = Walk(ctx, "customers", filters, order, page=page, size=size, after=after, private=store.PRIVATE_ORDER)
     if email is not None:
-        where["_id"] = {"$in": await store.find_ids_by_email(ctx, email.strip())}
+        ids = await store.find_ids_by_email(ctx, email.strip())
+        where["_id"] = {"$in": ids if selection.ids is None else [each for each in ids if each in selection.ids]}
     if where.keys() & {"_id", "externalId"}:
         stored, total = await store.find_selected_page(ctx, where, walk, contains=contains)
     else:
-        stored, total = await store.find_page(ctx, where, walk, contains=contains, unfiltered=unfiltered)
+        stored, total = await store.find_page(
+            ctx, where, walk, contains=contains, unfiltered=unfiltered and selection.is_all
+        )
     customers, cursor = walk.cut(stored)
     return walk.page([to_response(ctx, customer) for customer in customers], total, cursor)
 

@@ -14,6 +14,7 @@ from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import BY_UPDATE, UPDATED
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import Date, Email, Text, Timezone
 from coaching_service.core.walking import Walk
@@ -68,6 +69,7 @@ customers = Documents[Customer](
         ),
         Index(("email",), partial_filter=(("email", {"$gt": ""}),), ignore_case=True),
         BY_EXTERNAL_ID,
+        Index((ARCHIVED, *BY_UPDATE)),
     ),
     private=(
         "sortName",
@@ -132,7 +134,7 @@ BY_ID = customers.indexes[5].name
 BY_RATE = {days: customers.indexes[6 + number].name for number, days in enumerate(RATE_DAYS)}
 _BY_SCORE = customers.indexes[9].name
 _BY_SCORE_OF = {field: customers.indexes[10 + number].name for number, field in enumerate((TRAINER, REASON, GROUPS))}
-_BY_EMAIL, _BY_EXTERNAL_ID = (index.name for index in customers.indexes[13:15])
+_BY_EMAIL, _BY_EXTERNAL_ID, _BY_UPDATE = (index.name for index in customers.indexes[13:16])
 
 
 # --- one client ------------------------------------------------------------------------------------------------------
@@ -207,15 +209,26 @@ async def find_page(
             listed={ARCHIVED: where[ARCHIVED]},
             walk=walk,
             by_suffix=BY_SUFFIX,
-            by_order=BY_ORDER,
+            by_order=BY_ORDER if walk.sort == ORDER else _BY_UPDATE,
         )
-    hint = BY_GROUP if GROUPS in where else BY_TRAINER if TRAINER in where else BY_ORDER
+    hint = _list_index(where, walk)
     total = counters.read(ctx, archived=where[ARCHIVED]) if unfiltered else customers.count(ctx, where, hint=hint)
     clients = customers.find(
-        ctx, walk.within(where), sort=ORDER, skip=walk.skip, limit=walk.limit, including=PRIVATE_ORDER, hint=hint
+        ctx, walk.within(where), sort=walk.sort, skip=walk.skip, limit=walk.limit, including=PRIVATE_ORDER, hint=hint
     )
     docs, count = await gather_reads(ctx, clients, total)
     return docs, count
+
+
+def _list_index(where: Filter, walk: Walk) -> str:
+    """Return the index that serves a list: the changes since a time are few, and so are those of a group or trainer."""
+    if UPDATED in where:
+        return _BY_UPDATE
+    if GROUPS in where:
+        return BY_GROUP
+    if TRAINER in where:
+        return BY_TRAINER
+    return BY_ORDER if walk.sort == ORDER else _BY_UPDATE
 
 
 async def find_selected_page(ctx: Context, where: Filter, walk: Walk, *, contains: str) -> tuple[list[Customer], int]:
@@ -231,7 +244,13 @@ async def find_selected_page(ctx: Context, where: Filter, walk: Walk, *, contain
     docs, total = await gather_reads(
         ctx,
         customers.find(
-            ctx, walk.within(where), sort=ORDER, skip=walk.skip, limit=walk.limit, including=PRIVATE_ORDER, hint=hint
+            ctx,
+            walk.within(where),
+            sort=walk.sort,
+            skip=walk.skip,
+            limit=walk.limit,
+            including=PRIVATE_ORDER,
+            hint=hint,
         ),
         customers.count(ctx, where, hint=hint),
     )

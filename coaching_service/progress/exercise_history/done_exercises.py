@@ -5,6 +5,7 @@ from __future__ import annotations
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
 from coaching_service.core.pagination import Page
 from coaching_service.core.walking import RankedWalk
 from coaching_service.library.exercises import service as exercises
@@ -14,17 +15,24 @@ from coaching_service.training.workouts import queries
 
 
 async def list_done_exercises(
-    ctx: Context, customer_id: ObjectId, *, page: int, size: int, after: str | None = None
+    ctx: Context,
+    customer_id: ObjectId,
+    *,
+    page: int,
+    size: int,
+    selection: ListSelection = ALL_ENTRIES,
+    after: str | None = None,
 ) -> Page[DoneExercise]:
     """Return one page of the exercises that a client did, the one done latest first, or those after a cursor.
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
-    walk = RankedWalk(ctx, "done-exercises", {"customerId": customer_id}, page=page, size=size, after=after)
+    filters = {"customerId": customer_id, **selection.for_cursor()}
+    walk = RankedWalk(ctx, "done-exercises", filters, page=page, size=size, after=after)
     _, done = await gather_reads(
         ctx, customers.get_visible(ctx, customer_id), queries.find_done_exercises(ctx, customer_id)
     )
-    by_id = {exercise["_id"]: exercise for exercise in done}
+    by_id = {each["_id"]: each for each in done if selection.ids is None or each["_id"] in selection.ids}
     ids, cursor = walk.cut(list(by_id))
     names = await exercises.load_names(ctx, ids)
     docs: list[DoneExercise] = [
@@ -35,4 +43,4 @@ async def list_done_exercises(
         }
         for exercise in map(by_id.__getitem__, ids)
     ]
-    return walk.page(docs, len(done), cursor)
+    return walk.page(docs, len(by_id), cursor)

@@ -9,6 +9,7 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import ListSelection
 from coaching_service.core.pagination import Page, PageQuery, page_of
 from coaching_service.progress.exercise_history import done_exercises, lift_progress, models, schemas, service
 
@@ -19,10 +20,16 @@ routes = Routes("/coach/customers/{customerId}", tag="Exercise history")
 async def list_done_exercises(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> Page[models.DoneExercise]:
     """List the exercises that a client has done, the one done latest first.
 
-    In a session of an exercise at least one set of it was completed that is not warm-up.
+    In a session of an exercise at least one set of it was completed that is not warm-up. `ids` are exercises. The order
+    changes with each session, so only the first page has a `nextCursor`: the others follow it by identifier, each once.
     """
     return await done_exercises.list_done_exercises(
-        ctx, customer_id, page=query["pageNum"], size=query["pageSize"], after=query["after"]
+        ctx,
+        customer_id,
+        page=query["pageNum"],
+        size=query["pageSize"],
+        selection=ListSelection.of(query),
+        after=query["after"],
     )
 
 
@@ -56,8 +63,8 @@ async def list_exercise_history(
 ) -> Page[models.ExerciseSession]:
     """Read a client's history of an exercise, newest first.
 
-    One entry for each session, on the date of its workout block. A session has at least one completed set of the
-    exercise that is not warm-up. Estimated 1RM: Epley for 2 to 12 reps, the load itself for 1.
+    One entry for each session, on the date of its workout block; `ids` are workout blocks. A session has at least one
+    completed set of the exercise that is not warm-up. Estimated 1RM: Epley for 2 to 12 reps, the load itself for 1.
     """
     return await service.list_sessions(
         ctx,
@@ -66,5 +73,6 @@ async def list_exercise_history(
         page=query["pageNum"],
         size=query["pageSize"],
         include_incomplete=query["includeIncomplete"],
+        selection=ListSelection.of(query),
         after=query["after"],
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
 from coaching_service.core.pagination import Page
 from coaching_service.core.walking import Walk
 from coaching_service.library.exercises import service as exercises
@@ -30,6 +31,7 @@ async def list_sessions(
     page: int,
     size: int,
     include_incomplete: bool = False,
+    selection: ListSelection = ALL_ENTRIES,
     after: str | None = None,
 ) -> Page[ExerciseSession]:
     """Return one page of a client's sessions with an exercise, newest first, or those after a cursor.
@@ -37,13 +39,20 @@ async def list_sessions(
     With `include_incomplete` also sessions in which it was scheduled and not done. Raises NotFound if the company has
     no such client or exercise, Forbidden if the client is outside the caller's scope.
     """
-    filters = {"customerId": customer_id, "exerciseId": exercise_id, "includeIncomplete": include_incomplete}
+    filters = {
+        "customerId": customer_id,
+        "exerciseId": exercise_id,
+        "includeIncomplete": include_incomplete,
+        **selection.for_cursor(),
+    }
     walk = Walk(ctx, "exercise-history", filters, queries.SESSION_ORDER, page=page, size=size, after=after)
     _, _, (stored, total) = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
         exercises.require_known(ctx, exercise_id),
-        queries.find_exercise_sessions(ctx, customer_id, exercise_id, walk, include_planned=include_incomplete),
+        queries.find_exercise_sessions(
+            ctx, customer_id, exercise_id, walk, selection, include_planned=include_incomplete
+        ),
     )
     load_unit = ctx.caller.company.load_unit
     blocks, cursor = walk.cut(stored)

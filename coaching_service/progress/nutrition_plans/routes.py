@@ -11,6 +11,7 @@ from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import LegacyFailure
 from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import ListSelection
 from coaching_service.core.media import IMAGE_TYPES, PDF
 from coaching_service.core.pagination import Page, PageQuery, page_of
 from coaching_service.people.customers.schemas import NoFormFields
@@ -23,7 +24,12 @@ routes = Routes("/coach/customers/{customerId}", tag="Nutrition plans")
 async def list_plan_versions(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> Page[models.Plan]:
     """List the versions of a client's nutrition plan, newest first."""
     return await service.list_plans(
-        ctx, customer_id, page=query["pageNum"], size=query["pageSize"], after=query["after"]
+        ctx,
+        customer_id,
+        page=query["pageNum"],
+        size=query["pageSize"],
+        selection=ListSelection.of(query),
+        after=query["after"],
     )
 
 

@@ -9,6 +9,7 @@ from coaching_service.core.database.transactions import gather_reads, transactio
 from coaching_service.core.errors import LegacyFailure, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.links import file_url
+from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
 from coaching_service.core.pagination import Page
 from coaching_service.core.walking import Walk
 from coaching_service.people.activity import service as activity
@@ -18,17 +19,24 @@ from coaching_service.progress.nutrition_plans.models import Plan, StoredPlan
 
 
 async def list_plans(
-    ctx: Context, customer_id: ObjectId, *, page: int, size: int, after: str | None = None
+    ctx: Context,
+    customer_id: ObjectId,
+    *,
+    page: int,
+    size: int,
+    selection: ListSelection = ALL_ENTRIES,
+    after: str | None = None,
 ) -> Page[Plan]:
     """Return one page of a client's plan versions, newest first, or those after a cursor.
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
-    walk = Walk(ctx, "nutrition_plans", {"customerId": customer_id}, store.ORDER, page=page, size=size, after=after)
+    filters = {"customerId": customer_id, **selection.for_cursor()}
+    walk = Walk(ctx, "nutrition_plans", filters, store.ORDER, page=page, size=size, after=after)
     _, (stored, total) = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
-        store.find_page(ctx, customer_id, walk),
+        store.find_page(ctx, customer_id, walk, selection),
     )
     plans, cursor = walk.cut(stored)
     return walk.page([_to_plan(ctx, plan) for plan in plans], total, cursor)

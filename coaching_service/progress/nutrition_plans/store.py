@@ -9,6 +9,7 @@ from coaching_service.core.database.portable import RECORDS, FileRule, Portable
 from coaching_service.core.database.recording import History
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import ListSelection
 from coaching_service.core.media import IMAGE_TYPES, PDF
 from coaching_service.core.validation import Text
 from coaching_service.core.walking import Walk
@@ -37,9 +38,11 @@ counters = Documents[PlanCounter](
 )
 
 
-async def find_page(ctx: Context, customer_id: ObjectId, walk: Walk) -> tuple[list[StoredPlan], int]:
-    """Return the plan versions for one part of the list of a client, and how many there are."""
-    where = {"customerId": customer_id}
+async def find_page(
+    ctx: Context, customer_id: ObjectId, walk: Walk, selection: ListSelection
+) -> tuple[list[StoredPlan], int]:
+    """Return the plan versions of a selection for one part of the list of a client, and how many there are."""
+    where = {"customerId": customer_id, **selection.filter()}
     documents, total = await gather_reads(
         ctx,
         plans.find(ctx, walk.within(where), sort=ORDER, skip=walk.skip, limit=walk.limit),

@@ -10,6 +10,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import ListSelection
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.pagination import Page, PageQuery, page_of
 from coaching_service.progress.progress_photos import schemas, service
@@ -25,7 +26,12 @@ async def list_progress_photos(ctx: Context, customer_id: ObjectId, query: dict[
     One record a date, with three sides.
     """
     return await service.list_photos(
-        ctx, customer_id, page=query["pageNum"], size=query["pageSize"], after=query["after"]
+        ctx,
+        customer_id,
+        page=query["pageNum"],
+        size=query["pageSize"],
+        selection=ListSelection.of(query),
+        after=query["after"],
     )
 
 

@@ -13,6 +13,7 @@ from coaching_service.core.dates import local_date
 from coaching_service.core.errors import NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.links import file_url
+from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
 from coaching_service.core.media import JPEG, file_extension
 from coaching_service.core.pagination import Page
 from coaching_service.core.walking import Walk
@@ -24,17 +25,24 @@ from coaching_service.progress.progress_photos.store import SIDES
 
 
 async def list_photos(
-    ctx: Context, customer_id: ObjectId, *, page: int, size: int, after: str | None = None
+    ctx: Context,
+    customer_id: ObjectId,
+    *,
+    page: int,
+    size: int,
+    selection: ListSelection = ALL_ENTRIES,
+    after: str | None = None,
 ) -> Page[ProgressPhotos]:
     """Return one page of a client's photos, newest date first, or those after a cursor.
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
-    walk = Walk(ctx, "progress_photos", {"customerId": customer_id}, store.ORDER, page=page, size=size, after=after)
+    filters = {"customerId": customer_id, **selection.for_cursor()}
+    walk = Walk(ctx, "progress_photos", filters, store.ORDER, page=page, size=size, after=after)
     _, (stored, total) = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
-        store.find_page(ctx, customer_id, walk),
+        store.find_page(ctx, customer_id, walk, selection),
     )
     documents, cursor = walk.cut(stored)
     return walk.page([_to_photos(ctx, document) for document in documents], total, cursor)

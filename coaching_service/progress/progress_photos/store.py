@@ -11,6 +11,7 @@ from coaching_service.core.database.portable import RECORDS, FileRule, Portable
 from coaching_service.core.database.recording import History
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import ListSelection
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import Date
 from coaching_service.core.walking import Walk
@@ -35,9 +36,11 @@ photos = Documents[StoredPhotos](
 )
 
 
-async def find_page(ctx: Context, customer_id: ObjectId, walk: Walk) -> tuple[list[StoredPhotos], int]:
-    """Return the photos for one part of the list of a client, and how many dates there are."""
-    where = {"customerId": customer_id}
+async def find_page(
+    ctx: Context, customer_id: ObjectId, walk: Walk, selection: ListSelection
+) -> tuple[list[StoredPhotos], int]:
+    """Return the photos of a selection for one part of the list of a client, and how many dates there are."""
+    where = {"customerId": customer_id, **selection.filter()}
     documents, total = await gather_reads(
         ctx,
         photos.find(ctx, walk.within(where), sort=ORDER, skip=walk.skip, limit=walk.limit),

@@ -8,6 +8,7 @@ from typing import Any
 from marshmallow import ValidationError, fields, validates_schema
 
 from coaching_service.core.external_identity import ExternalIdFilter, IdentityFields, IdentityResult
+from coaching_service.core.list_selection import UpdatedSince, UpdatedSinceOrSorted
 from coaching_service.core.pagination import PageQuery
 from coaching_service.core.query import QueryBoolean, QueryInteger
 from coaching_service.core.validation import (
@@ -25,7 +26,7 @@ from coaching_service.training.programs.models import LAST_DAY
 from coaching_service.training.workouts.schemas import BlockItems, DryRun
 
 
-class ProgramQuery(PageQuery, ExternalIdFilter):
+class ProgramQuery(PageQuery, ExternalIdFilter, UpdatedSinceOrSorted):
     """The filters of the program list."""
 
     archived = QueryBoolean(required=True)
@@ -62,7 +63,7 @@ class Program(IdentityResult):
     version = fields.Integer()
 
 
-class DayRange(ExternalIdFilter):
+class DayRange(ExternalIdFilter, UpdatedSince):
     """`startDay` and `endDay`, both included; days count from 1, a start of 0 is accepted."""
 
     startDay = QueryInteger(minimum=0, required=True)

@@ -13,6 +13,7 @@ from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import NotFound
 from coaching_service.core.external_identity import Upserted, present_identity, stored_identity, upsert
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
 from coaching_service.core.pagination import Page
 from coaching_service.core.text import normalize
 from coaching_service.core.walking import Walk
@@ -70,6 +71,7 @@ async def list_page(
     size: int,
     keywords: str = "",
     external_id: str | None = None,
+    selection: ListSelection = ALL_ENTRIES,
     after: str | None = None,
 ) -> Page[Program]:
     """Return one page of programs, sorted by name, or those after a cursor.
@@ -77,9 +79,13 @@ async def list_page(
     `external_id` is the identifier in another system.
     """
     keywords = normalize(keywords)
-    filters = {"archived": archived, "keywords": keywords, "externalId": external_id}
-    walk = Walk(ctx, "programs", filters, store.ORDER, page=page, size=size, after=after, private=store.PRIVATE_ORDER)
-    stored, total = await store.find_page(ctx, walk, archived=archived, keywords=keywords, external_id=external_id)
+    filters = {"archived": archived, "keywords": keywords, "externalId": external_id, **selection.for_cursor()}
+    order = selection.order(store.ORDER)
+    walk = Walk(ctx, "programs", filters, order, page=page, size=size, after=after, private=store.PRIVATE_ORDER)
+    where = {"isArchived": archived, **selection.filter()}
+    if external_id is not None:
+        where["externalId"] = external_id
+    stored, total = await store.find_page(ctx, where, walk, keywords=keywords)
     docs, cursor = walk.cut(stored)
     return walk.page(await _present(ctx, docs), total, cursor)
 

@@ -14,6 +14,7 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.events import EventType
 from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS, stored_fields
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import BY_UPDATE, UPDATED
 from coaching_service.core.text import keyword_filter, normalize, search_fields_of
 from coaching_service.core.validation import TEXT_LENGTH, Text
 from coaching_service.core.walking import Walk
@@ -32,7 +33,13 @@ def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> Even
 
 programs = Documents[StoredProgram](
     "programs",
-    (Index(("isArchived", "sortName", "_id")), Index(("isArchived", "suf")), Index(("_id",)), BY_EXTERNAL_ID),
+    (
+        Index(("isArchived", "sortName", "_id")),
+        Index(("isArchived", "suf")),
+        Index(("_id",)),
+        BY_EXTERNAL_ID,
+        Index(("isArchived", *BY_UPDATE)),
+    ),
     private=("companyId", "sortName", "search", "suf", "scheduleChanges"),
     history=History("program", _event),
     transfer=Portable(
@@ -48,29 +55,21 @@ programs = Documents[StoredProgram](
     ),
 )
 ORDER, PRIVATE_ORDER = ("sortName", "_id"), ("sortName",)
-_BY_NAME, _BY_SUFFIX, _, _BY_EXTERNAL_ID = (index.name for index in programs.indexes)
+_BY_NAME, _BY_SUFFIX, _BY_ID, _BY_EXTERNAL_ID, _BY_UPDATE = (index.name for index in programs.indexes)
 
 
-async def find_page(
-    ctx: Context, walk: Walk, *, archived: bool, keywords: str, external_id: str | None
-) -> tuple[list[StoredProgram], int]:
-    """Return the programs for one part of the list with their sort fields, and their total number."""
+async def find_page(ctx: Context, where: Filter, walk: Walk, *, keywords: str) -> tuple[list[StoredProgram], int]:
+    """Return the programs of `where` for one part of the list with their sort fields, and their total number."""
     if "\0" in keywords:
         return [], 0
-    condition: Filter = {"isArchived": archived}
-    hint = _BY_NAME
-    if keywords:
-        condition |= keyword_filter(keywords)
-        hint = _BY_SUFFIX
-    if external_id is not None:
-        condition["externalId"] = external_id
-        hint = _BY_EXTERNAL_ID
+    condition = where | (keyword_filter(keywords) if keywords else {})
+    hint = _list_index(where, walk, keywords)
     docs, total = await gather_reads(
         ctx,
         programs.find(
             ctx,
             walk.within(condition),
-            sort=ORDER,
+            sort=walk.sort,
             skip=walk.skip,
             limit=walk.limit,
             including=PRIVATE_ORDER,
@@ -79,6 +78,16 @@ async def find_page(
         programs.count(ctx, condition, hint=hint),
     )
     return docs, total
+
+
+def _list_index(where: Filter, walk: Walk, keywords: str) -> str:
+    """Return the index that serves a list of programs: one that has few of them, if there is one."""
+    for field, index in (("externalId", _BY_EXTERNAL_ID), ("_id", _BY_ID), (UPDATED, _BY_UPDATE)):
+        if field in where:
+            return index
+    if keywords:
+        return _BY_SUFFIX
+    return _BY_NAME if walk.sort == ORDER else _BY_UPDATE
 
 
 async def find_one(ctx: Context, program_id: ObjectId) -> StoredProgram | None:

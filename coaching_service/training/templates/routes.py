@@ -31,7 +31,13 @@ routes = Routes(
 @routes.get("", access=coach(PROGRAMS.VIEW), query=TemplateQuery(), returns=list_of(WorkoutTemplate))
 async def list_workout_templates(ctx: Context, query: dict[str, Any]) -> list[models.Template]:
     """List workout templates by name."""
-    return await service.search(ctx, kind=query.get("type"), tag=query.get("tag"), keywords=query.get("q", ""))
+    return await service.search(
+        ctx,
+        kind=query.get("type"),
+        tag=query.get("tag"),
+        keywords=query.get("q", ""),
+        updated_since=query.get("updatedSince"),
+    )
 
 
 @routes.post(

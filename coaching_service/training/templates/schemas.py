@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from marshmallow import fields
 
+from coaching_service.core.list_selection import UpdatedSince
 from coaching_service.core.validation import Date, DateTime, Identifier, Input, ListOf, Output, StringList, Text
 from coaching_service.training.workouts.item_schemas import NEW_ITEM
 from coaching_service.training.workouts.items import MAX_ITEMS
 from coaching_service.training.workouts.schemas import item_response
 
 
-class TemplateQuery(Input):
+class TemplateQuery(UpdatedSince):
     """The filters of the template list."""
 
     type = fields.String(metadata={"description": "Exactly this type."})

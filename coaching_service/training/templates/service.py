@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
@@ -20,10 +21,19 @@ from coaching_service.training.workouts.schedule_owners import ClientCalendar
 
 
 async def search(
-    ctx: Context, *, kind: str | None = None, tag: str | None = None, keywords: str = ""
+    ctx: Context,
+    *,
+    kind: str | None = None,
+    tag: str | None = None,
+    keywords: str = "",
+    updated_since: datetime | None = None,
 ) -> list[Template]:
-    """Return the templates of a type and with a tag, sorted by name; each keyword must occur in name or tags."""
-    return await _present(ctx, await store.search(ctx, kind, tag, normalize(keywords)))
+    """Return the templates of a type and with a tag, sorted by name; each keyword must occur in name or tags.
+
+    With `updated_since` (UTC), those changed at this time or later.
+    """
+    found = await store.search(ctx, kind, tag, normalize(keywords), updated_since=updated_since)
+    return await _present(ctx, found)
 
 
 async def read(ctx: Context, template_id: ObjectId) -> Template:

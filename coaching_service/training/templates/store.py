@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from datetime import datetime
 from typing import Any
 
 from coaching_service.core.database.connection import Index
@@ -11,6 +12,7 @@ from coaching_service.core.database.documents import Documents, Filter
 from coaching_service.core.database.portable import TEMPLATES, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import UPDATED
 from coaching_service.core.text import keyword_filter, normalize, search_fields_of
 from coaching_service.core.validation import Text
 from coaching_service.training.templates.models import Template, TemplateContent, TemplateFields
@@ -23,7 +25,13 @@ def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> Even
 
 templates = Documents[Template](
     "workoutTemplates",
-    (Index(("sortName", "_id")), Index(("suf",)), Index(("tags", "sortName", "_id")), Index(("_id",))),
+    (
+        Index(("sortName", "_id")),
+        Index(("suf",)),
+        Index(("tags", "sortName", "_id")),
+        Index(("_id",)),
+        Index((UPDATED,)),
+    ),
     private=("companyId", "sortName", "search", "suf"),
     history=History("template", _event),
     transfer=Portable(
@@ -35,16 +43,26 @@ templates = Documents[Template](
         complete=lambda template: {**complete_items(template), **_search_fields(template)},
     ),
 )
+_BY_UPDATE = templates.indexes[4].name
 
 
-async def search(ctx: Context, kind: str | None, tag: str | None, keywords: str) -> list[Template]:
-    """Return the templates of a type and with a tag that have every keyword in name or tags, sorted by name."""
+async def search(
+    ctx: Context, kind: str | None, tag: str | None, keywords: str, *, updated_since: datetime | None
+) -> list[Template]:
+    """Return the templates of a type and with a tag that have every keyword in name or tags, sorted by name.
+
+    With `updated_since` (UTC), those changed at this time or later.
+    """
     if "\0" in keywords:
         return []
     condition: Filter = {name: value for name, value in (("type", kind), ("tags", tag)) if value is not None}
     if keywords:
         condition |= keyword_filter(keywords)
-    return await templates.find(ctx, condition, sort=("sortName", "_id"))
+    hint = None
+    if updated_since is not None:
+        condition[UPDATED] = {"$gte": updated_since}
+        hint = _BY_UPDATE
+    return await templates.find(ctx, condition, sort=("sortName", "_id"), hint=hint)
 
 
 async def find_one(ctx: Context, template_id: ObjectId) -> Template | None:

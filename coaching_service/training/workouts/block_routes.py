@@ -127,7 +127,14 @@ class BlockRoutes:
         Every block from the first to the last day, both included, with its items, in order.
         """
         first, last = self.range_names
-        return await service.list_blocks(ctx, owner, query[first], query[last], external_id=query.get("externalId"))
+        return await service.list_blocks(
+            ctx,
+            owner,
+            query[first],
+            query[last],
+            external_id=query.get("externalId"),
+            updated_since=query.get("updatedSince"),
+        )
 
 
 async def create_block(ctx: Context, owner: ScheduleOwner, body: dict[str, Any]) -> Block:

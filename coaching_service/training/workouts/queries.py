@@ -9,6 +9,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import ListSelection
 from coaching_service.core.walking import Walk
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts.models import DatedItem, StoredBlock
@@ -41,16 +42,24 @@ _IS_SESSION: Filter = {"done": {"$ne": None}} | _IS_REGULAR
 
 
 async def find_exercise_sessions(
-    ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, walk: Walk, *, include_planned: bool
+    ctx: Context,
+    customer_id: ObjectId,
+    exercise_id: ObjectId,
+    walk: Walk,
+    selection: ListSelection,
+    *,
+    include_planned: bool,
 ) -> tuple[list[ExerciseSession], int]:
     """Return a client's blocks in which an exercise was done for one part of their list, and the total number.
 
-    With `include_planned` also those in which it is only planned. Each has only the items with the exercise.
+    Only those of the selection. With `include_planned` also those in which it is only planned. Each has only the items
+    with the exercise.
     """
     field, hint = (
         ("items.exerciseIds", _BY_EXERCISE) if include_planned else ("items.doneExerciseIds", _BY_DONE_EXERCISE)
     )
-    condition = {"customerId": customer_id, field: exercise_id}
+    condition = {"customerId": customer_id, field: exercise_id, **selection.filter()}
+    hint = hint if selection.ids is None else "_id_"
     items = {"$filter": {"input": "$items", "cond": {"$in": [exercise_id, "$$this.exerciseIds"]}}}
     page: list[Stage] = [{"$sort": {"date": -1, "_id": -1}}, {"$skip": walk.skip}, {"$limit": walk.limit}]
     sessions, total = await gather_reads(

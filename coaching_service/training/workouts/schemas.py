@@ -5,6 +5,7 @@ from __future__ import annotations
 from marshmallow import Schema, fields
 
 from coaching_service.core.external_identity import ExternalIdFilter, IdentityFields, IdentityResult
+from coaching_service.core.list_selection import UpdatedSince
 from coaching_service.core.query import DateRange
 from coaching_service.core.validation import (
     Boolean,
@@ -27,7 +28,7 @@ from coaching_service.training.workouts.items import MAX_ITEMS
 from coaching_service.training.workouts.set_schemas import planned_set_response
 
 
-class CalendarQuery(DateRange, ExternalIdFilter):
+class CalendarQuery(DateRange, ExternalIdFilter, UpdatedSince):
     """The blocks of a calendar to read."""
 
 

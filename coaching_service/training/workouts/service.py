@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any, cast
 
 from coaching_service.core.database.context import Context
@@ -37,23 +37,36 @@ from coaching_service.training.workouts.schedule_owners import DayField, Schedul
 
 
 async def list_blocks(
-    ctx: Context, owner: ScheduleOwner, first: str | int, last: str | int, *, external_id: str | None = None
+    ctx: Context,
+    owner: ScheduleOwner,
+    first: str | int,
+    last: str | int,
+    *,
+    external_id: str | None = None,
+    updated_since: datetime | None = None,
 ) -> list[Block]:
     """Return the owner's blocks from `first` to `last` (dates or days, both included), in order, with their items.
 
-    `external_id`: only the one with this identifier in another system. Raises NotFound or Forbidden for the owner.
+    `external_id`: only the one with this identifier in another system; `updated_since` (UTC): only those created or
+    changed at this time or later. Raises NotFound or Forbidden for the owner.
     """
     if external_id is not None:
         await owner.require_access(ctx)
         block = await store.find_by_external_id(ctx, owner.block_filter, external_id)
         if block is None or not first <= cast("Any", block[owner.day_field]) <= last:
             return []
+        if updated_since is not None and block["updatedAt"] < updated_since:
+            return []
         return [await present_block(ctx, owner, block)]
     blocks: list[StoredBlock]
-    _, blocks = await gather_reads(
-        ctx, owner.require_access(ctx), store.find_between(ctx, owner.block_filter, owner.day_field, first, last)
-    )
-    return await present_blocks(ctx, blocks, orders_within_days(blocks, owner.day_field))
+    between = store.find_between(ctx, owner.block_filter, owner.day_field, first, last, updated_since=updated_since)
+    _, blocks = await gather_reads(ctx, owner.require_access(ctx), between)
+    if updated_since is None:
+        return await present_blocks(ctx, blocks, orders_within_days(blocks, owner.day_field))
+    days = list({block[owner.day_field] for block in blocks})
+    orders = await store.find_orders(ctx, owner.block_filter, owner.day_field, days) if days else {}
+    # A block that has just been deleted or moved has none.
+    return await present_blocks(ctx, blocks, [orders.get(block["_id"], 0) for block in blocks])
 
 
 def orders_within_days(blocks: Sequence[StoredBlock], day_field: DayField) -> list[int]:

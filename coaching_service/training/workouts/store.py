@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any, cast
 
 from coaching_service.core.database.connection import Index
@@ -14,6 +16,7 @@ from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.events import EventType
 from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import UPDATED
 from coaching_service.core.validation import TEXT_LENGTH, Date, Text
 from coaching_service.training.workouts.done_work import SESSION_FIELDS
 from coaching_service.training.workouts.items import MAX_ITEMS, RECORDED_FIELDS
@@ -46,6 +49,7 @@ blocks = Documents[StoredBlock](
         Index(("customerId", "items._id")),
         Index(("date", "_id", "customerId"), partial_filter=(("items.isPendingForm", {"$eq": True}),)),
         BY_EXTERNAL_ID,
+        Index(("customerId", UPDATED)),
     ),
     private=("companyId", "position", "done", "clientTexts"),
     client_field="customerId",
@@ -66,7 +70,7 @@ blocks = Documents[StoredBlock](
     ),
 )
 
-BY_PROGRAM, _BY_EXTERNAL_ID = blocks.indexes[1].name, blocks.indexes[6].name
+BY_PROGRAM, _BY_EXTERNAL_ID, _BY_UPDATE = (blocks.indexes[number].name for number in (1, 6, 7))
 
 
 def _time_position() -> int:
@@ -75,11 +79,36 @@ def _time_position() -> int:
 
 
 async def find_between(
-    ctx: Context, owner: Filter, day_field: str, first: str | int, last: str | int
+    ctx: Context,
+    owner: Filter,
+    day_field: str,
+    first: str | int,
+    last: str | int,
+    *,
+    updated_since: datetime | None = None,
 ) -> list[StoredBlock]:
-    """Return the owner's blocks whose `day_field` is from `first` to `last`, in order."""
+    """Return the owner's blocks whose `day_field` is from `first` to `last`, in order.
+
+    With `updated_since` (UTC), only those changed at this time or later.
+    """
     condition = owner | {day_field: {"$gte": first, "$lte": last}}
-    return await blocks.find(ctx, condition, sort=(day_field, "position", "_id"))
+    hint = None
+    if updated_since is not None:
+        condition[UPDATED] = {"$gte": updated_since}
+        hint = BY_PROGRAM if "programId" in owner else _BY_UPDATE  # a program has few blocks
+    return await blocks.find(ctx, condition, sort=(day_field, "position", "_id"), hint=hint)
+
+
+async def find_orders(ctx: Context, owner: Filter, day_field: str, days: Sequence[Any]) -> dict[ObjectId, int]:
+    """Return the positions of the owner's blocks of some days among those of their day, from 0."""
+    sort = (day_field, "position", "_id")
+    counts: Counter[str | int | None] = Counter()
+    orders: dict[ObjectId, int] = {}
+    for block in await blocks.find(ctx, owner | {day_field: {"$in": list(days)}}, sort=sort, fields=(day_field,)):
+        day = block["date"] if day_field == "date" else block["day"]
+        orders[block["_id"]] = counts[day]
+        counts[day] += 1
+    return orders
 
 
 async def find_first_between(

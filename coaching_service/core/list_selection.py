@@ -1,0 +1,92 @@
+"""Which entries of a list are asked for, and in which order: those of some identifiers, or changed since a time.
+
+A program that keeps a copy of a list reads what has changed since the `X-As-Of` of its previous reading. `updatedAt` is
+set before the transaction that writes it is committed, and by the clock of one of several processes: `X-As-Of` is so
+much earlier than the request that no change appears only after it with an earlier time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from coaching_service.core.database.documents import Filter, now
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.query import QueryTime
+from coaching_service.core.validation import Choice, Input
+
+# MongoDB ends a transaction after 60 seconds; the rest is for clocks that differ.
+AS_OF_MARGIN = timedelta(seconds=90)
+AS_OF_HEADER = "X-As-Of"
+UPDATED = "updatedAt"
+BY_UPDATE = (UPDATED, "_id")
+
+
+class UpdatedSince(Input):
+    """The filter of a list by the time of the last change."""
+
+    updatedSince = QueryTime(
+        metadata={
+            "description": "Only what was created or changed at this time or later: the `X-As-Of` of an earlier "
+            "response. Entries may be repeated; deletions are events."
+        }
+    )
+
+
+class UpdatedSinceOrSorted(UpdatedSince):
+    """The filter of a paginated list by the time of the last change, and the order by it."""
+
+    sort = Choice(
+        UPDATED, metadata={"description": "`updatedAt`: the change longest ago first. Without it, the usual order."}
+    )
+
+
+@dataclass(frozen=True)
+class ListSelection:
+    """Which entries of a list are asked for, apart from its own filters.
+
+    `ids`: only these entries; `updated_since`: only those created or changed at this time (UTC) or later. `by_update`:
+    in the order of their last change.
+    """
+
+    ids: tuple[ObjectId, ...] | None = None
+    updated_since: datetime | None = None
+    by_update: bool = False
+
+    @classmethod
+    def of(cls, query: Mapping[str, Any]) -> ListSelection:
+        """Return the selection of a query with any of `ids`, `updatedSince` and `sort`."""
+        ids = query.get("ids")
+        return cls(None if ids is None else tuple(ids), query.get("updatedSince"), query.get("sort") == UPDATED)
+
+    @property
+    def is_all(self) -> bool:
+        """Whether all entries are asked for."""
+        return self.ids is None and self.updated_since is None
+
+    def filter(self) -> Filter:
+        """Return the filter of the entries."""
+        where: Filter = {}
+        if self.ids is not None:
+            where["_id"] = {"$in": list(self.ids)}
+        if self.updated_since is not None:
+            where[UPDATED] = {"$gte": self.updated_since}
+        return where
+
+    def for_cursor(self) -> dict[str, object]:
+        """Return the filters that a cursor of the list is bound to."""
+        return {"ids": None if self.ids is None else sorted(map(str, self.ids)), "updatedSince": self.updated_since}
+
+    def order(self, usual: Sequence[str]) -> tuple[str, ...]:
+        """Return the sort fields of the list, whose order is otherwise `usual`."""
+        return BY_UPDATE if self.by_update else tuple(usual)
+
+
+ALL_ENTRIES = ListSelection()
+
+
+def as_of() -> datetime:
+    """Return the time (UTC) since which the changes have to be read next time, before anything is read now."""
+    return now() - AS_OF_MARGIN
