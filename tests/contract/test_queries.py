@@ -78,6 +78,8 @@ async def test_everyday_operations_do_not_scan_collections(coach: CoachClient) -
         await coach.customers(pageSize=5, contains="ana")
         await coach.customers(pageSize=5, groups="G")
         await coach.customers(pageSize=5, assignedTo=str(coach.ctx.caller.id))
+        await coach.customers(pageSize=5, sort="updatedAt")
+        await coach.customers(pageSize=5, ids=[ana["_id"]])
         await coach.get(path)
         await coach.patch(path, {"phone": "1"})
         block = await coach.schedule(ana)
@@ -86,6 +88,11 @@ async def test_everyday_operations_do_not_scan_collections(coach: CoachClient) -
         created = (await coach.post(items, item, headers={"Idempotency-Key": "k"})).ok(201)
         await coach.patch(f"{items}/{created['_id']}", {"supersetId": "A"})
         await coach.calendar(ana)
+        for listed in ("/coach/customers", "/coach/programs", "/exercises/unified"):
+            await coach.get(listed, archived="false", pageSize=5, pageNum=1, updatedSince="2100-01-01")
+        for listed in ("/coach/forms", "/coach/metrics-sets", "/coach/workout-templates"):
+            await coach.get(listed, updatedSince="2100-01-01")
+        await coach.get(f"{path}/wblock", startDate="2000-01-01", endDate="2099-12-31", updatedSince="2100-01-01")
         await coach.patch(f"{path}/wblocks/{block['_id']}", {"date": MONDAY})
         await coach.delete(f"{items}/{created['_id']}")
         await coach.delete(f"{path}/wblocks/{block['_id']}")

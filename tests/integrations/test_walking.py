@@ -181,11 +181,14 @@ LISTS: dict[str, Callable[[CoachClient], Awaitable[WalkedList]]] = {
     "customers found": lambda coach: list_of_customers(coach, contains="squat"),
     "customers of an address": lambda coach: list_of_customers(coach, email="ana@example.com"),
     "customers in a group": lambda coach: list_of_customers(coach, groups="Morning"),
+    "customers by last change": lambda coach: list_of_customers(coach, sort="updatedAt"),
     "own exercises": lambda coach: list_of_exercises(coach, "/exercises"),
     "own exercises found": lambda coach: list_of_exercises(coach, "/exercises", keywords="squat"),
     "all exercises of a type": lambda coach: list_of_exercises(coach, "/exercises/unified", type="mobility"),
+    "own exercises by last change": lambda coach: list_of_exercises(coach, "/exercises", sort="updatedAt"),
     "programs": list_of_programs,
     "programs found": lambda coach: list_of_programs(coach, keywords="squat"),
+    "programs by last change": lambda coach: list_of_programs(coach, sort="updatedAt"),
     "plan versions": list_of_plans,
     "progress photos": list_of_photos,
     "mail": list_of_mail,
@@ -193,6 +196,11 @@ LISTS: dict[str, Callable[[CoachClient], Awaitable[WalkedList]]] = {
     "exercise history": list_of_sessions,
     "done exercises": list_of_done_exercises,
 }
+# One list for each operation.
+LISTS_OF_OPERATIONS = (
+    *("customers", "own exercises found", "all exercises of a type", "programs", "plan versions"),
+    *("progress photos", "mail", "activity", "exercise history", "done exercises"),
+)
 POSITION = ("page", "pagingCounter", "prevPage", "nextPage")
 
 
@@ -265,6 +273,47 @@ async def test_a_renamed_entry_hides_and_repeats_no_other(coach: CoachClient) ->
             part = await read_part(coach, walked, 2, part["nextCursor"])
             met += [walked.identify(entry) for entry in part["docs"]]
         assert {each: met.count(each) for each in added if each != met[0]} == dict.fromkeys(set(added) - {met[0]}, 1)
+
+
+@pytest.mark.parametrize("name", LISTS_OF_OPERATIONS)
+async def test_entries_are_read_by_their_identifiers(coach: CoachClient, name: str) -> None:
+    walked, random = await LISTS[name](coach), Random(1)
+    added = [await walked.add(random) for _ in range(4)]
+    names = ("limit", "page") if walked.path.endswith("activity-feed") else ("pageSize", "pageNum")
+    page = dict(zip(names, (50, 1), strict=True))
+    every = (await coach.get(walked.path, **walked.query, **page)).ok()
+    field = "wblockId" if name == "exercise history" else "_id"
+    ids = [str((each["exercise"] if name == "done exercises" else each)[field]) for each in every["docs"]]
+    asked = [ids[2], ids[0], str(ObjectId())]
+
+    for spelled in (asked, ",".join(asked), [asked[0], ",".join(asked)]):
+        part = (await coach.get(walked.path, **walked.query, **page, ids=spelled)).ok()
+        assert [walked.identify(each) for each in part["docs"]] == [
+            walked.identify(each) for each in every["docs"] if each in (every["docs"][0], every["docs"][2])
+        ]
+        assert part["totalDocs"] == 2
+    first = (await coach.get(walked.path, **walked.query, **{**page, names[0]: 1}, ids=asked)).ok()
+    rest = (await coach.get(walked.path, **walked.query, **page, ids=asked, after=first["nextCursor"])).ok()
+    assert sorted(walked.identify(each) for each in first["docs"] + rest["docs"]) == sorted(
+        walked.identify(each) for each in part["docs"]
+    )
+    assert len(added) <= len(every["docs"])
+
+    unknown = (await coach.get(walked.path, **walked.query, **page, ids=[str(ObjectId()) for _ in range(50)])).ok()
+    assert (unknown["docs"], unknown["totalDocs"]) == ([], 0)
+    for wrong, code in ((",".join([ids[0]] * 51), "TOO_MANY"), (f"{ids[0]},x", "INVALID_ID"), ("", "INVALID_ID")):
+        refused = (await coach.get(walked.path, **walked.query, **page, ids=wrong)).refused(400, "ids")
+        assert refused["errors"][0]["code"] == code
+    other_ids = await coach.get(walked.path, **walked.query, **page, ids=ids[0], after=first["nextCursor"])
+    assert other_ids.refused(400)["errors"][0]["code"] == "INVALID_CURSOR"
+
+
+async def test_identifiers_of_another_company_are_left_out(coach: CoachClient, other_company: CoachClient) -> None:
+    ana, bo = await coach.create_customer("Ana"), await other_company.create_customer("Bo")
+    found = await coach.customers(ids=f"{ana['_id']},{bo['_id']}")
+    assert [each["_id"] for each in found["docs"]] == [ana["_id"]]
+    by_address = await coach.customers(ids=ana["_id"], email="other@example.com")
+    assert by_address["docs"] == []
 
 
 async def test_a_cursor_belongs_to_its_list_filters_and_company(coach: CoachClient, other_company: CoachClient) -> None:

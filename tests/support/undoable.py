@@ -35,6 +35,7 @@ _DERIVED = {
     "lastTrainedDate",
     "attention",
 }
+_OVERRIDDEN = ("videoLink", "defaultInstructions", "aliases", "media")
 Operation = Callable[["Company", random.Random], Awaitable[Reply | None]]
 OPERATIONS: dict[str, Operation] = {}
 
@@ -79,6 +80,9 @@ class Company:
             if name not in _NOT_RESTORED:
                 documents = await self.find(name)
                 state[name] = {str(document["_id"]): _without_derived(document) for document in documents}
+        # An override that changes nothing stays, so that versions of its exercise never repeat.
+        overrides = state["exerciseOverrides"].items()
+        state["exerciseOverrides"] = {key: each for key, each in overrides if any(map(each.get, _OVERRIDDEN))}
         slots = state["customerTotals"].values()
         state["customerTotals"] = {key: sum(slot.get(key, 0) for slot in slots) for key in ("active", "archived")}
         return state

@@ -1,0 +1,472 @@
+"""What has changed since a time, in every list that a program keeps a copy of (contract 14, changed since)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import now
+from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.customers import service as customers
+from tests.conftest import PASSWORD
+from tests.core.test_uploads import form
+from tests.support.client import MONDAY, SUNDAY, TUESDAY, CoachClient, Reply
+from tests.support.media_files import picture
+from tests.support.training import (
+    Json,
+    block_with,
+    client_path,
+    exercise_of,
+    log,
+    move,
+    own_log,
+    path_of,
+    task,
+)
+from tests.support.transfer import export, import_file, make_zip
+
+COLLECTIONS = (
+    *("customers", "workoutBlocks", "programs", "exercises", "exerciseOverrides"),
+    *("forms", "metricSets", "workoutTemplates"),
+)
+HOUR = 3_600_000
+PAGE = {"pageSize": 50, "pageNum": 1}
+WEEK = {"startDate": MONDAY, "endDate": SUNDAY}
+ACTIVE = {"archived": "false", **PAGE}
+DONE = {"customerSets": [{"reps": 5, "load": 100}], "isCompleted": True}
+Write = Callable[[], Awaitable[Any]]
+# A write, and the records that it makes appear: those with these identifiers, or None for the one in the response.
+Row = tuple[Write, set[str] | None]
+
+
+class World:
+    """A company whose records, and those that it shares, were changed long ago."""
+
+    def __init__(self, coach: CoachClient) -> None:
+        self.coach = coach
+
+    async def age(self, company_id: ObjectId | None = None) -> None:
+        """Make all changes so far an hour older than they are."""
+        earlier = [{"$set": {"updatedAt": {"$subtract": ["$updatedAt", HOUR]}}}]
+        for name in COLLECTIONS:
+            where = {"companyId": company_id or self.coach.ctx.company_id}
+            await self.coach.ctx.db[name].update_many(where, earlier)
+
+    async def as_of(self, path: str, query: Json) -> str:
+        """The time that a reading of a list returns for the next one."""
+        return str((await self.coach.get(path, **query)).headers["X-As-Of"])
+
+    async def read(self, path: str, since: str, query: Json) -> list[str]:
+        """The identifiers in all parts of a list of what has changed since a time."""
+        found: list[str] = []
+        reply = await self.coach.get(path, **query, updatedSince=since)
+        while not isinstance(reply.json, list):
+            found += [record["_id"] for record in reply.ok()["docs"]]
+            if (cursor := reply.json["nextCursor"]) is None:
+                return found
+            reply = await self.coach.get(path, **query, updatedSince=since, after=cursor)
+        return [record["_id"] for record in reply.ok()]
+
+    async def check(self, path: str, query: Json, rows: dict[str, Row]) -> None:
+        """Assert that each write makes exactly its records appear in a list since an earlier `X-As-Of`."""
+        for name, (write, expected) in rows.items():
+            await self.age()
+            since = await self.as_of(path, query)
+            assert await self.read(path, since, query) == [], name
+            reply = await write()
+            assert not isinstance(reply, Reply) or reply.status < 300, (name, reply.raw)
+            identifiers = {reply.json["_id"]} if expected is None else expected
+            for options in ({}, {"sort": "updatedAt"}, {"pageSize": 1}) if "pageSize" in query else ({},):
+                found = await self.read(path, since, {**query, **options})
+                assert (set(found), len(found)) == (identifiers, len(identifiers)), (name, options)
+
+    def undoing(self, write: Write) -> Write:
+        """Write, let the change become old, and undo it."""
+
+        async def write_and_undo() -> Reply:
+            reply = await write()
+            assert reply.status < 300, reply.raw
+            await self.age()
+            return await self.coach.post(f"/coach/changes/{reply.headers['X-Change-Id']}/undo")
+
+        return write_and_undo
+
+
+@pytest.fixture
+async def world(coach: CoachClient) -> World:
+    """A company whose records were changed long ago."""
+    return World(coach)
+
+
+async def test_every_write_of_a_client_appears(
+    world: World, coach: CoachClient, interactive: CoachClient, anonymous: CoachClient
+) -> None:
+    ana, bo, squat = (
+        await coach.create_customer("Ana"),
+        await coach.create_customer("Bo"),
+        await coach.create_exercise(),
+    )
+    a, b, path, own = ana["_id"], bo["_id"], client_path(ana), await coach.as_client(ana)
+    email, by_id = f"ana@{a}.test", "/coach/customers/by-external-id/crm:1"
+    fay = (await interactive.post("/coach/employees", {"name": "Fay", "email": f"fay@{a}.test", "permissions": []})).ok(
+        201
+    )["_id"]
+    photo = partial(form, field="profilePhotoFile")
+    block = await block_with(coach, ana, exercise_of(squat))
+
+    def bulk(action: str, **fields: Any) -> Write:
+        return lambda: coach.post(f"/coach/customers/bulk/{action}", {"ids": [a, b], **fields})
+
+    rows: dict[str, Row] = {
+        "create": (lambda: coach.post("/coach/customers", {"name": "Cy", "sendInvitation": False}), None),
+        "upsert a new one": (lambda: coach.put(by_id, {"name": "Di", "sendInvitation": False}), None),
+        "upsert": (lambda: coach.put(by_id, {"surname": "Doe"}), None),
+        "change": (lambda: coach.patch(path, {"phone": "1"}), {a}),
+        "change metadata": (lambda: coach.patch(path, {"metadata": {"plan": "gold"}}), {a}),
+        "undo a change": (world.undoing(lambda: coach.patch(path, {"name": "Anna"})), {a}),
+        "photo": (lambda: coach.send("PUT", f"{path}/profile-photo", data=photo(picture())), {a}),
+        "own profile": (lambda: own.patch("/customer/me", {"phone": "2"}), {a}),
+        "first access, with an address": (
+            lambda: anonymous.post(
+                "/auth/first-access", {"token": ana["firstAccessToken"], "password": PASSWORD, "email": email}
+            ),
+            {a},
+        ),
+        "bulk groups": (bulk("groups-add", groups=["Spring"]), {a, b}),
+        "undo of bulk groups": (world.undoing(bulk("groups-remove", groups=["Spring"])), {a, b}),
+        "bulk trainer": (bulk("assign-trainer", coachId=fay), {a, b}),
+        "trainer removed": (lambda: interactive.delete(f"/coach/employees/{fay}"), {a, b}),
+        "restore": (lambda: restored(coach, ana), {a}),
+        "a log, of which only figures follow": (lambda: log(coach, block, block["items"][0], **DONE), set()),
+    }
+    await world.check("/coach/customers", ACTIVE, rows)
+    archived: dict[str, Row] = {
+        "archive": (lambda: coach.put("/coach/customers/archive", {"id": a}), {a}),
+        "bulk archive": (bulk("archive"), {b}),
+    }
+    await world.check("/coach/customers", {**ACTIVE, "archived": "true"}, archived)
+    await world.check("/coach/customers", ACTIVE, {"bulk restore": (bulk("unarchive"), {a, b})})
+    found = {**ACTIVE, "contains": "an", "groups": "Spring"}
+    await world.check("/coach/customers", found, {"change one that is found": (bulk("groups-add", groups=["X"]), {a})})
+
+
+async def restored(coach: CoachClient, customer: Json) -> Reply:
+    """Archive a client and restore it."""
+    (await coach.put("/coach/customers/archive", {"id": customer["_id"]})).ok()
+    return await coach.put("/coach/customers/unarchive", {"id": customer["_id"]})
+
+
+async def test_every_write_of_a_workout_appears(world: World, coach: CoachClient) -> None:
+    ana, squat, row = (
+        await coach.create_customer("Ana"),
+        await coach.create_exercise(),
+        await coach.create_exercise("Row"),
+    )
+    path, own = client_path(ana), await coach.as_client(ana)
+    first = await block_with(coach, ana, exercise_of(squat), exercise_of(row), task())
+    second = await block_with(coach, ana, task(), date=TUESDAY)
+    a, b, at = first["_id"], second["_id"], path_of(first)
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    (await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "Push", "day": 2, "items": [task()]})).ok(
+        201
+    )
+    template = (await coach.post("/coach/workout-templates", {"name": "Short", "items": [task()]})).ok(201)["_id"]
+    item, other = first["items"][0], first["items"][1]
+    by_id = f"{path}/wblocks/by-external-id/crm:1"
+    on_friday = {"startDate": "2026-03-06", "programId": program["_id"]}
+    check_in = {"taskFields": {"title": "Weigh"}, "everyDays": 30, "startDate": MONDAY}
+
+    def schedule(action: str, **fields: Any) -> Write:
+        return lambda: coach.post(f"{path}/schedule/{action}", {"startDate": MONDAY, "endDate": MONDAY, **fields})
+
+    rows: dict[str, Row] = {
+        "create": (lambda: coach.post(f"{path}/wblocks", {"name": "New", "date": MONDAY, "items": [task()]}), None),
+        "upsert a new one": (lambda: coach.put(by_id, {"name": "New", "date": MONDAY}), None),
+        "upsert": (lambda: coach.put(by_id, {"items": [task()]}), None),
+        "change": (lambda: coach.patch(at, {"name": "Other"}), {a}),
+        "another day": (lambda: coach.patch(path_of(second), {"date": "2026-03-04"}), {b}),
+        "undo a change": (world.undoing(lambda: coach.patch(at, {"name": "Third"})), {a}),
+        "undo a deletion": (world.undoing(lambda: coach.delete(path_of(second))), {b}),
+        "add an item": (lambda: coach.post(f"{at}/witems", task("Run")), {a}),
+        "change an item": (lambda: coach.patch(f"{at}/witems/{item['_id']}", {"supersetId": "A"}), {a}),
+        "undo a change of an item": (
+            world.undoing(lambda: coach.patch(f"{at}/witems/{item['_id']}", {"supersetId": "B"})),
+            {a},
+        ),
+        "move within": (lambda: move(coach, item, first, first, 1), {a}),
+        "move to another": (lambda: move(coach, first["items"][2], first, second, 0), {a, b}),
+        "adjust": (schedule("adjust", progression={"load": {"add": 5}}), {a}),
+        "replace an exercise": (schedule("replace-exercise", exerciseId=row["_id"], withExerciseId=squat["_id"]), {a}),
+        "log an item": (lambda: log(coach, first, item, **DONE), {a}),
+        "undo a log": (world.undoing(lambda: log(coach, first, item, isCompleted=False)), {a}),
+        "own log": (lambda: own_log(own, first, other, **DONE), {a}),
+        "log a session": (lambda: coach.put(f"{at}/log", {"sessionRpe": 7}), {a}),
+        "own log of a session": (lambda: own.put(f"/customer/wblocks/{a}/log", {"durationMinutes": 45}), {a}),
+        "remove an item": (lambda: coach.delete(f"{at}/witems/{other['_id']}"), {a}),
+        "copy": (lambda: coach.post(f"{at}/copy", {"date": TUESDAY}), None),
+        "shift": (lambda: coach.post(f"{path}/wblocks/shift", {"from": "2026-03-04", "days": 1}), {b}),
+        "template": (
+            lambda: coach.post(
+                f"/coach/workout-templates/{template}/apply", {"customerId": ana["_id"], "date": MONDAY}
+            ),
+            None,
+        ),
+    }
+    await world.check(f"{path}/wblock", WEEK, rows)
+
+    async def count_new(write: Write, query: Json = WEEK) -> int:
+        await world.age()
+        since = await world.as_of(f"{path}/wblock", query)
+        assert (await write()).status < 300
+        return len(await world.read(f"{path}/wblock", since, query))
+
+    two = {"blocks": [{"name": "A", "date": MONDAY}, {"name": "B", "date": SUNDAY}]}
+    bulk = {"ids": [ana["_id"]], **on_friday}
+    assign = {"customerId": ana["_id"], "startDate": "2026-03-06"}
+    assert await count_new(lambda: coach.post(f"{path}/wblocks/batch", two)) == 2
+    assert await count_new(schedule("copy", targetDate=SUNDAY, onConflict="add")) > 1
+    assert await count_new(lambda: coach.post(f"/coach/programs/{program['_id']}/assign", assign)) == 1
+    assert await count_new(lambda: coach.post("/coach/customers/bulk/assign-program", bulk)) == 1
+    later = {"startDate": "2026-03-01", "endDate": "2027-03-01"}
+    assert await count_new(lambda: coach.post(f"{path}/check-ins", check_in), later) >= 1
+
+    # Of the blocks that appear, `order` is that among all blocks of their day.
+    await world.age()
+    since = await world.as_of(f"{path}/wblock", WEEK)
+    last = (await coach.post(f"{path}/wblocks", {"name": "Last", "date": MONDAY})).ok(201)
+    [changed] = (await coach.get(f"{path}/wblock", **WEEK, updatedSince=since)).ok()
+    assert changed == last
+    assert changed["order"] > 0
+    at_once = (await coach.get(f"{path}/wblock", **WEEK, updatedSince=since, externalId="crm:1")).ok()
+    assert at_once == []
+
+
+async def test_every_write_of_a_program_appears(world: World, coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    await block_with(coach, ana, task())
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    p, path, by_id = program["_id"], f"/coach/programs/{program['_id']}", "/coach/programs/by-external-id/crm:1"
+    from_calendar = {"customerId": ana["_id"], "startDate": MONDAY, "endDate": SUNDAY, "name": "Copied"}
+    block = (await coach.post(f"{path}/wblocks", {"name": "Push", "day": 1, "items": [task()]})).ok(201)
+    days = {"startDay": 1, "endDay": 1, "targetDay": 3}
+
+    rows: dict[str, Row] = {
+        "create": (lambda: coach.post("/coach/programs", {"name": "Next"}), None),
+        "upsert a new one": (lambda: coach.put(by_id, {"name": "New"}), None),
+        "upsert": (lambda: coach.put(by_id, {"tags": ["x"]}), None),
+        "from a calendar": (lambda: coach.post("/coach/programs/from-calendar", from_calendar), None),
+        "change": (lambda: coach.patch(path, {"description": "x"}), {p}),
+        "undo a change": (world.undoing(lambda: coach.patch(path, {"name": "Top"})), {p}),
+        "undo a deletion": (world.undoing(lambda: coach.delete(path)), {p}),
+        "restore": (lambda: coach.put(f"{path}/unarchive"), set()),
+    }
+    await world.check("/coach/programs", ACTIVE, rows)
+    found = {**ACTIVE, "keywords": "base"}
+    await world.check("/coach/programs", found, {"found": (lambda: coach.patch(path, {"name": "Base 2"}), {p})})
+    archiving: dict[str, Row] = {"archive": (lambda: coach.put(f"{path}/archive"), {p})}
+    await world.check("/coach/programs", {**ACTIVE, "archived": "true"}, archiving)
+
+    at = path_of(block)
+    blocks: dict[str, Row] = {
+        "create": (lambda: coach.post(f"{path}/wblocks", {"name": "Pull", "day": 2}), None),
+        "change": (lambda: coach.patch(at, {"name": "Press"}), {block["_id"]}),
+        "add an item": (lambda: coach.post(f"{at}/witems", task()), {block["_id"]}),
+        "remove an item": (lambda: coach.delete(f"{at}/witems/{block['items'][0]['_id']}"), {block["_id"]}),
+    }
+    await world.check(f"{path}/wblock", {"startDay": 1, "endDay": 7}, blocks)
+    await world.age()
+    since = await world.as_of(f"{path}/wblock", {"startDay": 1, "endDay": 7})
+    created = (await coach.post(f"{path}/copy-days", days)).ok(201)["created"]
+    assert await world.read(f"{path}/wblock", since, {"startDay": 1, "endDay": 7}) == [created[0]["_id"]]
+
+
+async def test_every_write_of_an_exercise_appears(world: World, coach: CoachClient) -> None:
+    await coach.ctx.db["exercises"].update_many({"companyId": None}, {"$set": {"updatedAt": now() - timedelta(days=1)}})
+    squat = await coach.create_exercise("Garage squat")
+    s, path, by_id = squat["_id"], f"/exercises/{squat['_id']}", "/exercises/by-external-id/crm:1"
+    shared = (await coach.get("/exercises/unified", **PAGE, keywords="goblet squat")).ok()["docs"][0]
+    g, of_shared = shared["_id"], f"/exercises/{shared['_id']}"
+    media: list[str] = []
+
+    async def upload(to: str) -> Reply:
+        reply = await coach.send("POST", f"{to}/media", data=form(picture(), "file"))
+        media.append(reply.json["_id"])
+        return reply
+
+    rows: dict[str, Row] = {
+        "create": (lambda: coach.post("/exercises", {"name": "Row"}), None),
+        "upsert a new one": (lambda: coach.put(by_id, {"name": "New"}), None),
+        "upsert": (lambda: coach.put(by_id, {"tags": ["x"]}), None),
+        "change": (lambda: coach.patch(path, {"level": "beginner"}), {s}),
+        "undo a change": (world.undoing(lambda: coach.patch(path, {"name": "Squat"})), {s}),
+        "undo a deletion": (world.undoing(lambda: coach.delete(path)), {s}),
+        "upload": (lambda: upload(path), {s}),
+        "remove an upload": (lambda: coach.delete(f"{path}/media/{media[0]}"), {s}),
+    }
+    await world.check("/exercises", PAGE, rows)
+    overriding: dict[str, Row] = {
+        "undo the first override": (
+            world.undoing(lambda: coach.put(f"{of_shared}/override", {"aliases": ["Zq"]})),
+            {g},
+        ),
+        "override": (lambda: coach.put(f"{of_shared}/override", {"videoLink": "https://example.com/v"}), {g}),
+        "upload to a shared one": (lambda: upload(of_shared), {g}),
+        "remove the override": (lambda: coach.delete(f"{of_shared}/override"), {g}),
+        "own one": (lambda: coach.patch(path, {"level": "expert"}), {s}),
+    }
+    await world.check("/exercises/unified", PAGE, overriding)
+    found: dict[str, Row] = {
+        "override": (lambda: coach.put(f"{of_shared}/override", {"aliases": ["Zqcup"]}), {g}),
+        "own one": (lambda: coach.patch(path, {"level": None}), {s}),
+    }
+    await world.check("/exercises/unified", {**PAGE, "keywords": "squat"}, found)
+
+    await world.age()
+    (await coach.put(f"{of_shared}/override", {"aliases": ["Zqmug"]})).ok()
+    newest = (await coach.get("/exercises/unified", **PAGE, sort="updatedAt", keywords="goblet")).ok()["docs"]
+    assert newest[-1]["_id"] == g
+    assert [each["updatedAt"] for each in newest] == sorted(each["updatedAt"] for each in newest)
+
+
+@pytest.mark.parametrize("path", ["/coach/forms", "/coach/metrics-sets", "/coach/workout-templates"])
+async def test_every_write_of_a_library_entry_appears(world: World, coach: CoachClient, path: str) -> None:
+    unit = (await coach.get("/metrics-units")).ok()[0]["_id"]
+    fields: Json = {
+        "/coach/forms": {"questions": [{"label": "Well?"}]},
+        "/coach/metrics-sets": {"metrics": [{"name": "Weight", "metricUnitId": unit}]},
+        "/coach/workout-templates": {"items": [task()]},
+    }[path]
+    entry = (await coach.post(path, {"name": "First", **fields})).ok(201)
+    at = f"{path}/{entry['_id']}"
+    rows: dict[str, Row] = {
+        "create": (lambda: coach.post(path, {"name": "Second", **fields}), None),
+        "change": (lambda: coach.patch(at, {"name": "Third"}), {entry["_id"]}),
+        "change what it holds": (lambda: coach.patch(at, fields), {entry["_id"]}),
+        "undo a change": (world.undoing(lambda: coach.patch(at, {"name": "Fourth"})), {entry["_id"]}),
+        "undo a deletion": (world.undoing(lambda: coach.delete(at)), {entry["_id"]}),
+    }
+    await world.check(path, {}, rows)
+
+
+LISTS: dict[str, Json] = {
+    "/coach/customers": ACTIVE,
+    "/coach/programs": ACTIVE,
+    "/exercises": PAGE,
+    "/coach/forms": {},
+    "/coach/metrics-sets": {},
+    "/coach/workout-templates": {},
+}
+
+
+async def test_all_that_is_imported_appears(coach: CoachClient, other_company: CoachClient) -> None:
+    unit = (await coach.get("/metrics-units")).ok()[0]["_id"]
+    ana, squat = await coach.create_customer("Ana"), await coach.create_exercise()
+    await block_with(coach, ana, exercise_of(squat))
+    for path, fields in (
+        ("/coach/programs", {}),
+        ("/coach/forms", {"questions": [{"label": "Well?"}]}),
+        ("/coach/metrics-sets", {"metrics": [{"name": "Weight", "metricUnitId": unit}]}),
+        ("/coach/workout-templates", {"items": [task()]}),
+    ):
+        (await coach.post(path, {"name": "One", **fields})).ok(201)
+    await World(coach).age()
+    world = World(other_company)
+    since = {path: await world.as_of(path, query) for path, query in LISTS.items()}
+
+    assert (await import_file(other_company, make_zip(await export(coach))))["status"] == "done"
+    await import_file(other_company, b"name\nEli\n", name="clients.csv")
+
+    counts = {path: len(await world.read(path, since[path], query)) for path, query in LISTS.items()}
+    assert counts == {**dict.fromkeys(LISTS, 1), "/coach/customers": 2}
+    [imported] = (await other_company.customers(contains="Ana"))["docs"]
+    assert len(await world.read(client_path(imported, "wblock"), since["/exercises"], WEEK)) == 1
+
+
+class Mirror:
+    """A copy of the clients of a company, as a program keeps one."""
+
+    def __init__(self, coach: CoachClient) -> None:
+        self.coach, self.clients, self.since, self.cursor = coach, dict[str, Json](), "1970-01-01T00:00:00Z", ""
+
+    async def synchronize(self) -> None:
+        """Read what has changed, then what has been deleted."""
+        since = ""
+        for archived in ("false", "true"):
+            query: Json = {"archived": archived, "sort": "updatedAt", "pageSize": 3, "pageNum": 1}
+            reply = await self.coach.get("/coach/customers", **query, updatedSince=self.since)
+            since = since or reply.headers["X-As-Of"]
+            while True:
+                self.clients |= {each["_id"]: each for each in reply.ok()["docs"]}
+                if (cursor := reply.json["nextCursor"]) is None:
+                    break
+                reply = await self.coach.get("/coach/customers", **query, updatedSince=self.since, after=cursor)
+        self.since = since
+
+
+async def test_a_copy_misses_nothing_that_others_write_meanwhile(world: World, coach: CoachClient) -> None:
+    """Also not what is written before a reading and committed only after it."""
+    clients = [await coach.create_customer(f"Client {number}") for number in range(8)]
+    mirror = Mirror(coach)
+    await mirror.synchronize()
+    written, committing = asyncio.Event(), asyncio.Event()
+
+    async def write_slowly(tx: Context) -> None:
+        await customers.update(tx, ObjectId(clients[0]["_id"]), {"phone": "late"})
+        written.set()
+        await committing.wait()
+
+    async def write(number: int) -> None:
+        for turn in range(12):
+            client = clients[1 + (number + turn) % 7]
+            if turn % 4 == 3:
+                action = "archive" if turn % 8 == 3 else "unarchive"
+                (await coach.put(f"/coach/customers/{action}", {"id": client["_id"]})).ok()
+            elif turn % 4 == 1:
+                ids = [each["_id"] for each in clients[1:5]]
+                body = {"ids": ids, "groups": [f"Group {number} {turn}"]}
+                (await coach.post("/coach/customers/bulk/groups-add", body)).ok()
+            elif turn == 2:
+                clients.append(await coach.create_customer(f"New {number}"))
+            else:
+                (await coach.patch(client_path(client), {"phone": f"{number} {turn}"})).ok()
+
+    await world.age()
+    late = asyncio.create_task(in_transaction(coach.ctx, write_slowly))
+    await written.wait()
+    writers = asyncio.gather(*(write(number) for number in range(3)))
+    while not writers.done():
+        await mirror.synchronize()
+    await writers
+    await mirror.synchronize()
+    assert mirror.clients[clients[0]["_id"]]["phone"] is None
+    committing.set()
+    await late
+    await mirror.synchronize()
+
+    stored = [*(await coach.customers())["docs"], *(await coach.customers(archived="true"))["docs"]]
+    assert len(stored) == len(clients)
+    assert {each["_id"]: each["version"] for each in stored} == {
+        key: each["version"] for key, each in mirror.clients.items()
+    }
+    assert mirror.clients[clients[0]["_id"]]["phone"] == "late"
+
+
+async def test_the_time_for_the_next_reading_is_90_seconds_ago(coach: CoachClient) -> None:
+    before = datetime.now(UTC)
+    header = await World(coach).as_of("/coach/forms", {})
+    assert len(header) == len("2026-03-02T08:30:00.000Z")
+    ago = before - datetime.fromisoformat(header)
+    assert timedelta(seconds=80) < ago <= timedelta(seconds=90, milliseconds=1)
+    for path, query in (*LISTS.items(), ("/exercises/unified", PAGE)):
+        assert "X-As-Of" in (await coach.get(path, **query)).headers
+        (await coach.get(path, **query, updatedSince="yesterday")).refused(400, "updatedSince")
+        if "pageSize" in query:
+            (await coach.get(path, **query, sort="name")).refused(400, "sort")
+    assert "X-As-Of" not in (await coach.get("/coach/account")).headers
