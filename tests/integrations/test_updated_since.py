@@ -65,12 +65,12 @@ class World:
 
     async def read(self, path: str, since: str, query: Json) -> list[str]:
         """The identifiers in all parts of a list of what has changed since a time."""
-        found: list[str] = []
+        matches: list[str] = []
         reply = await self.coach.get(path, **query, updatedSince=since)
         while not isinstance(reply.json, list):
-            found += [record["_id"] for record in reply.ok()["docs"]]
+            matches += [record["_id"] for record in reply.ok()["docs"]]
             if (cursor := reply.json["nextCursor"]) is None:
-                return found
+                return matches
             reply = await self.coach.get(path, **query, updatedSince=since, after=cursor)
         return [record["_id"] for record in reply.ok()]
 
@@ -84,8 +84,8 @@ class World:
             assert not isinstance(reply, Reply) or reply.status < 300, (name, reply.raw)
             identifiers = {reply.json["_id"]} if expected is None else expected
             for options in ({}, {"sort": "updatedAt"}, {"pageSize": 1}) if "pageSize" in query else ({},):
-                found = await self.read(path, since, {**query, **options})
-                assert (set(found), len(found)) == (identifiers, len(identifiers)), (name, options)
+                matches = await self.read(path, since, {**query, **options})
+                assert (set(matches), len(matches)) == (identifiers, len(identifiers)), (name, options)
 
     def undoing(self, write: Write) -> Write:
         """Write, let the change become old, and undo it."""
@@ -153,8 +153,8 @@ async def test_every_write_of_a_client_appears(
     }
     await world.check("/coach/customers", {**ACTIVE, "archived": "true"}, archived)
     await world.check("/coach/customers", ACTIVE, {"bulk restore": (bulk("unarchive"), {a, b})})
-    found = {**ACTIVE, "contains": "an", "groups": "Spring"}
-    await world.check("/coach/customers", found, {"change one that is found": (bulk("groups-add", groups=["X"]), {a})})
+    matches = {**ACTIVE, "contains": "an", "groups": "Spring"}
+    await world.check("/coach/customers", matches, {"change a match": (bulk("groups-add", groups=["X"]), {a})})
 
 
 async def restored(coach: CoachClient, customer: Json) -> Reply:
@@ -268,8 +268,10 @@ async def test_every_write_of_a_program_appears(world: World, coach: CoachClient
         "restore": (lambda: coach.put(f"{path}/unarchive"), set()),
     }
     await world.check("/coach/programs", ACTIVE, rows)
-    found = {**ACTIVE, "keywords": "base"}
-    await world.check("/coach/programs", found, {"found": (lambda: coach.patch(path, {"name": "Base 2"}), {p})})
+    matches = {**ACTIVE, "keywords": "base"}
+    await world.check(
+        "/coach/programs", matches, {"change a match": (lambda: coach.patch(path, {"name": "Base 2"}), {p})}
+    )
     archiving: dict[str, Row] = {"archive": (lambda: coach.put(f"{path}/archive"), {p})}
     await world.check("/coach/programs", {**ACTIVE, "archived": "true"}, archiving)
 
@@ -322,11 +324,11 @@ async def test_every_write_of_an_exercise_appears(world: World, coach: CoachClie
         "own one": (lambda: coach.patch(path, {"level": "expert"}), {s}),
     }
     await world.check("/exercises/unified", PAGE, overriding)
-    found: dict[str, Row] = {
+    matches: dict[str, Row] = {
         "override": (lambda: coach.put(f"{of_shared}/override", {"aliases": ["Zqcup"]}), {g}),
         "own one": (lambda: coach.patch(path, {"level": None}), {s}),
     }
-    await world.check("/exercises/unified", {**PAGE, "keywords": "squat"}, found)
+    await world.check("/exercises/unified", {**PAGE, "keywords": "squat"}, matches)
 
     await world.age()
     (await coach.put(f"{of_shared}/override", {"aliases": ["Zqmug"]})).ok()

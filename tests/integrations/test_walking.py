@@ -310,8 +310,8 @@ async def test_entries_are_read_by_their_identifiers(coach: CoachClient, name: s
 
 async def test_identifiers_of_another_company_are_left_out(coach: CoachClient, other_company: CoachClient) -> None:
     ana, bo = await coach.create_customer("Ana"), await other_company.create_customer("Bo")
-    found = await coach.customers(ids=f"{ana['_id']},{bo['_id']}")
-    assert [each["_id"] for each in found["docs"]] == [ana["_id"]]
+    clients = await coach.customers(ids=f"{ana['_id']},{bo['_id']}")
+    assert [each["_id"] for each in clients["docs"]] == [ana["_id"]]
     by_address = await coach.customers(ids=ana["_id"], email="other@example.com")
     assert by_address["docs"] == []
 

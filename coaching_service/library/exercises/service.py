@@ -103,17 +103,17 @@ async def _page_by_update(
     updates, overridden = await gather_reads(
         ctx, store.find_updates(ctx, condition, ownership=ownership), override_store.find_updates(ctx)
     )
-    found, tolerant = updates, False
+    listed, tolerant = updates, False
     if keywords:
         result = search(await _load_search_entries(ctx, condition, ownership), keywords, {})
         matching, tolerant = set(result.ids), result.tolerant
-        found = [each for each in updates if each["_id"] in matching]
-    for each in found:
+        listed = [each for each in updates if each["_id"] in matching]
+    for each in listed:
         each["updatedAt"] = max(each["updatedAt"], overridden.get(each["_id"], each["updatedAt"]))
-    found.sort(key=lambda each: (each["updatedAt"], each["_id"]))
-    docs, cursor = walk.cut_from(found)
+    listed.sort(key=lambda each: (each["updatedAt"], each["_id"]))
+    docs, cursor = walk.cut_from(listed)
     exercises = await _present_all(ctx, await store.find_by_ids(ctx, [each["_id"] for each in docs]))
-    part = cast("ExercisePage", walk.page(exercises, len(found), cursor))
+    part = cast("ExercisePage", walk.page(exercises, len(listed), cursor))
     return {**part, "tolerant": True} if tolerant else part
 
 

@@ -32,8 +32,8 @@ async def search(
 
     With `updated_since` (UTC), those changed at this time or later.
     """
-    found = await store.search(ctx, kind, tag, normalize(keywords), updated_since=updated_since)
-    return await _present(ctx, found)
+    templates = await store.search(ctx, kind, tag, normalize(keywords), updated_since=updated_since)
+    return await _present(ctx, templates)
 
 
 async def read(ctx: Context, template_id: ObjectId) -> Template:
