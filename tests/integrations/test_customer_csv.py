@@ -78,9 +78,23 @@ async def test_sheets_as_spreadsheets_save_them(coach: CoachClient, delimiter: s
     assert (client["name"], client["customerRoleData"]["groups"]) == ("=José", ["A", "B"])
 
 
+async def test_quotes_delimiters_and_lines_within_cells(coach: CoachClient) -> None:
+    text = '"Name, or nickname";"First name";"Last name";Tags;Group\r\n'
+    text += ';"Ana ""The Rock""; jr.";"Ruiz, Gil";A|B;"C"\r\n'
+    text += ';"Bo\r\nBerg";"";;\r\n;Cleo;"2";;x;y\r\n'
+    job = await import_csv(coach, "\ufeff" + text)
+
+    assert problems(job) == [("line 1", "Name, or nickname"), ("line 3", "name"), ("line 5", None)]
+    (ana,) = (await coach.customers())["docs"]
+    assert (ana["name"], ana["surname"]) == ('Ana "The Rock"; jr.', "Ruiz, Gil")
+    assert ana["customerRoleData"]["groups"] == ["A", "B", "C"]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        (";".join(["name", *(f"column {number}" for number in range(500))]) + "\nAna\n", "more than 500 columns"),
+        ("name,first name\nAna,Bo\n", "several columns for: name"),
         ("Surname\nRuiz\n", "heading name"),
         ("name\n", "no rows"),
         ('name\n"Ana\n', "not a CSV file"),

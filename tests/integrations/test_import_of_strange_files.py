@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import struct
+import warnings
 import zipfile
 from typing import Any
 
@@ -84,6 +86,56 @@ async def test_an_entry_that_inflates_too_much_is_refused(
     long_line = {**entries, "records/notes.jsonl": json.dumps({"content": "a b" * 1_000}).encode()}
     assert "larger than" in (await failure(target, make_zip(long_line)))["message"]
     assert (await target.customers())["totalDocs"] == 0
+
+
+def with_entry(entries: Entries, info: zipfile.ZipInfo, content: bytes) -> bytes:
+    """A ZIP archive of these entries and another one, whatever its name."""
+    out = io.BytesIO(make_zip(entries))
+    with zipfile.ZipFile(out, "a") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about names that are there already
+        archive.writestr(info, content)
+    return out.getvalue()
+
+
+async def test_entries_that_are_no_plain_files_of_an_export_are_refused(target: CoachClient, entries: Entries) -> None:
+    """Names are never used as paths; an archive with such names is not one of ours."""
+    link = zipfile.ZipInfo("records/notes.jsonl")
+    link.external_attr = 0o120777 << 16
+    photo = next(name for name in entries if name.startswith("files/"))
+    for info, message in (
+        (zipfile.ZipInfo("../../etc/passwd"), "outside"),
+        (zipfile.ZipInfo("files/..\\..\\x/y"), "outside"),
+        (zipfile.ZipInfo("/etc/passwd"), "outside"),
+        (link, "link"),
+        (zipfile.ZipInfo("records/customers.jsonl"), "twice"),
+        (zipfile.ZipInfo(photo), "twice"),
+        (zipfile.ZipInfo(f"{photo}.png"), "twice"),
+    ):
+        without = {name: content for name, content in entries.items() if info is not link or name != info.filename}
+        error = await failure(target, with_entry(without, info, b"/etc/passwd"))
+        assert (error["entry"], message in error["message"]) == (info.filename, True), error
+    assert (await target.customers())["totalDocs"] == 0
+
+
+async def test_an_archive_that_was_packed_again_is_read_and_what_it_does_not_know_reported(
+    target: CoachClient, entries: Entries
+) -> None:
+    again = {"records/": b"", **entries, "__MACOSX/._records": b"\0", "records/dances.jsonl": b"{}\n"}
+    assert await problems(target, again) == [("records/dances.jsonl", None), ("__MACOSX/._records", None)]
+
+
+async def test_an_archive_with_a_damaged_file_stores_nothing(target: CoachClient, entries: Entries) -> None:
+    """The checksum of the last file is only known once all of it is read."""
+    plan = next(content for name, content in entries.items() if name.endswith(".pdf"))
+    stored = io.BytesIO()
+    with zipfile.ZipFile(stored, "w", zipfile.ZIP_STORED) as archive:
+        for name, own in entries.items():
+            archive.writestr(name, own)
+    content = stored.getvalue().replace(plan, plan[:-1] + b"!")
+    error = await failure(target, content)
+    assert (error["entry"].endswith(".pdf"), error["message"]) == (True, "is damaged")
+    assert (await target.customers())["totalDocs"] == 0
+    assert (await target.get("/coach/forms")).ok() == []
 
 
 async def test_overlapping_entries_count_together(target: CoachClient, entries: Entries) -> None:
@@ -168,7 +220,12 @@ async def test_values_that_a_request_could_not_have_stored_are_left_out(
     assert await target.ctx.db[collection].count_documents({"companyId": target.ctx.company_id}) == 0
 
 
-@pytest.mark.parametrize("content", [b"<script>alert(1)</script>", None], ids=["of another type", "missing"])
+BOMB = make_zip({"zeros": bytes(5_000_000)})  # nested: what is in it is not inflated
+
+
+@pytest.mark.parametrize(
+    "content", [b"<script>alert(1)</script>", BOMB, None], ids=["of another type", "an archive", "missing"]
+)
 async def test_files_are_checked_again(target: CoachClient, entries: Entries, content: bytes | None) -> None:
     (plan,) = [name for name in entries if name.startswith("files/") and name.endswith(".pdf")]
     changed = {name: own for name, own in entries.items() if name != plan} | ({plan: content} if content else {})
@@ -217,6 +274,12 @@ async def test_a_company_with_loads_refuses_those_in_another_unit(coach: CoachCl
 
     assert (error["entry"], "has loads in kg" in error["message"]) == ("account.json", True)
     assert (await pounds.get("/coach/account")).ok() == before
+
+
+async def test_of_two_imports_at_once_one_is_refused(target: CoachClient, entries: Entries) -> None:
+    content = make_zip(entries)
+    replies = await asyncio.gather(*(send(target, content) for _ in range(2)))
+    assert sorted(reply.status for reply in replies) == [202, 409]
 
 
 async def test_an_import_adds_to_a_company_that_has_clients(coach: CoachClient, new_company: NewCompany) -> None:

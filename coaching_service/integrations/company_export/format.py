@@ -37,6 +37,12 @@ def collection_of(entry: str) -> str | None:
     return entry.removeprefix(_RECORDS).removesuffix(".jsonl") if is_records else None
 
 
+def is_known(entry: str) -> bool:
+    """Whether an export of this version may have an entry of this name; collections and files may be others."""
+    single = (HEADER, ACCOUNT, COACHES, MANIFEST, ACTIVITY, HISTORY)
+    return entry in single or collection_of(entry) is not None or file_of(entry) is not None
+
+
 def file_entry(file_id: object, name: str, content_type: str) -> str:
     """The name of the entry with a file: its identifier, and the name that it was uploaded with."""
     extension = file_extension(content_type)

@@ -29,6 +29,7 @@ from coaching_service.library.metric_sets.units import UNITS
 from coaching_service.people.team import service as team
 
 _MAX_COACHES = 10_000
+_MAX_UNKNOWN = 10
 _REFERRED_TO = ("customers", "exercises", "metricSets", "programs")
 
 
@@ -68,7 +69,9 @@ class ArchiveImport:
         for name in self._reader.collections:
             if name not in known:
                 self._report(records_entry(name), "is not a collection of this version")
-        total = await asyncio.to_thread(self._count)
+        for entry in self._reader.unknown[:_MAX_UNKNOWN]:
+            self._report(entry[:200], "is not part of an export and is left out")
+        total = await asyncio.to_thread(self._check)
         settings = read_account(self._reader)
         is_dry_run = self._progress.work["isDryRun"]
 
@@ -83,9 +86,12 @@ class ArchiveImport:
     def _report(self, entry: str, message: str) -> None:
         self._problems.append({"entry": entry, "field": None, "message": message})
 
-    def _count(self) -> int:
+    def _check(self) -> int:
+        """Read the whole archive; returns the number of records. Raises InvalidArchive."""
         entries = [records_entry(name) for name, *_ in self._collections]
-        return sum(self._reader.count_lines(entry) for entry in entries if self._reader.has(entry))
+        count = sum(self._reader.count_lines(entry) for entry in entries if self._reader.has(entry))
+        self._reader.check_files()
+        return count
 
     async def run_batch(self) -> bool:
         """Import the next records; returns False if there are none left. Raises InvalidArchive, Overtaken."""

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import re
+import stat
 import struct
 import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import orjson
 
 from coaching_service.core.ids import ObjectId, parse_id
-from coaching_service.integrations.company_export.format import FORMAT, HEADER, VERSION, collection_of, file_of
+from coaching_service.integrations.company_export.format import (
+    FORMAT,
+    HEADER,
+    VERSION,
+    collection_of,
+    file_of,
+    is_known,
+)
 
 MAX_ENTRIES = 200_000
 MAX_RATIO = 100
@@ -25,6 +33,7 @@ _MAX_OBJECT_BYTES = 10_000_000
 _CHUNK_BYTES = 64 * 1024
 _END, _END64_LOCATOR = b"PK\x05\x06", b"PK\x06\x07"
 _MAX_COMMENT = 65_535
+_MAX_SHOWN = 200  # characters of the name of an entry in an error
 _ENCRYPTED = 0x1
 _FILE_NAME = re.compile(r"[^\x00-\x1f\x7f/\\]{1,250}")
 _DAMAGED = (
@@ -39,6 +48,9 @@ _DAMAGED = (
     IndexError,
     OverflowError,
 )
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class InvalidArchive(Exception):
@@ -63,11 +75,14 @@ class ArchiveReader:
         self._entries: dict[str, zipfile.ZipInfo] = {}
         self._files: dict[ObjectId, tuple[str, zipfile.ZipInfo]] = {}
         for info in self._zip.infolist():
+            _check_entry(info)
+            if info.is_dir():
+                continue
             if (file_name := file_of(info.filename)) is not None:
                 if (file_id := parse_id(file_name[0])) is not None and _FILE_NAME.fullmatch(file_name[1]):
-                    self._files[file_id] = (file_name[1], info)
+                    _add(self._files, file_id, (file_name[1], info), info.filename)
             else:
-                self._entries[info.filename] = info
+                _add(self._entries, info.filename, info, info.filename)
         header = self.read_object(HEADER)
         if header.get("format") != FORMAT:
             raise InvalidArchive("is not an export of a company", HEADER)
@@ -78,6 +93,11 @@ class ArchiveReader:
     def collections(self) -> list[str]:
         """The collections that have records."""
         return [name for entry in self._entries if (name := collection_of(entry)) is not None]
+
+    @property
+    def unknown(self) -> list[str]:
+        """The entries that an export does not have."""
+        return [entry for entry in self._entries if not is_known(entry)]
 
     def has(self, entry: str) -> bool:
         """Whether there is an entry of that name."""
@@ -121,6 +141,12 @@ class ArchiveReader:
         """Return the number of lines of an entry, after reading all of it. Raises what `lines` raises."""
         return sum(1 for _ in self.lines(entry))
 
+    def check_files(self) -> None:
+        """Read all files to their ends. Raises InvalidArchive if one is damaged, or inflates too much."""
+        for _, info in self._files.values():
+            for _ in self._inflate(info):
+                pass
+
     @contextmanager
     def open_file(self, file_id: ObjectId, max_bytes: int) -> Iterator[tuple[str, IO[bytes]] | None]:
         """Yield the name and a temporary copy of a file; None if the archive does not have it, or it is too large.
@@ -154,6 +180,20 @@ class ArchiveReader:
                 if size > limit or self._inflated > self._max_bytes:
                     raise InvalidArchive(f"inflates to more than {MAX_RATIO} times its size", info.filename)
                 yield chunk
+
+
+def _check_entry(info: zipfile.ZipInfo) -> None:
+    """Raise InvalidArchive for an entry that unpacking would store elsewhere, or that is no plain file."""
+    kind = stat.S_IFMT(info.external_attr >> 16)
+    parts = info.filename.replace("\\", "/").split("/")
+    if ".." in parts or info.filename.startswith(("/", "\\")) or kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+        raise InvalidArchive("has an entry that is a link, or outside of the archive", info.filename[:_MAX_SHOWN])
+
+
+def _add(entries: dict[K, V], key: K, value: V, name: str) -> None:
+    if key in entries:
+        raise InvalidArchive("is in the archive twice", name[:_MAX_SHOWN])
+    entries[key] = value
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any, cast
@@ -18,7 +19,7 @@ from coaching_service.integrations.company_import.archive_reader import InvalidA
 from coaching_service.people.customers.models import CustomerDetails
 from coaching_service.people.customers.schemas import CustomerDetails as CustomerSchema
 
-MAX_ROWS = 50_000
+MAX_ROWS, MAX_COLUMNS = 50_000, 500
 MAX_BYTES = 50_000_000
 _DELIMITERS = (",", ";", "\t")
 _NOT_LETTERS = re.compile(r"[^a-z]+")
@@ -67,8 +68,7 @@ def read_customers(file: IO[bytes]) -> CustomerFile:
     if len(content) > MAX_BYTES:
         raise InvalidArchive(f"must not be larger than {MAX_BYTES} bytes")
     text = _decode(content)
-    first_line = text.partition("\n")[0]
-    delimiter = max(_DELIMITERS, key=first_line.count)
+    delimiter = _find_delimiter(text)
     try:
         lines = list(_read_lines(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)))
     except csv.Error as error:
@@ -76,7 +76,13 @@ def read_customers(file: IO[bytes]) -> CustomerFile:
     if not lines:
         raise InvalidArchive("has no headings")
     headings = lines[0][1]
-    columns = [_COLUMN_OF.get(_NOT_LETTERS.sub("", normalize(heading))) for heading in headings]
+    if len(headings) > MAX_COLUMNS:
+        raise InvalidArchive(f"must not have more than {MAX_COLUMNS} columns; it has {len(headings)}", "line 1")
+    columns = _columns(headings)
+    if repeated := [
+        str(column) for column, count in Counter(columns).items() if count > 1 and column not in (None, "groups")
+    ]:
+        raise InvalidArchive(f"has several columns for: {', '.join(repeated)}", "line 1")
     if "name" not in columns:
         raise InvalidArchive(f"has no column with the heading name; it has: {', '.join(headings)}"[:500], "line 1")
     rows = [_read_row(number, columns, cells) for number, cells in lines[1:]]
@@ -98,15 +104,34 @@ def _decode(content: bytes) -> str:
         return content.decode("cp1252", "replace")
 
 
+def _find_delimiter(text: str) -> str:
+    """The delimiter with which the headings have the most known columns, or else the most columns."""
+
+    def count(delimiter: str) -> tuple[int, int]:
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        try:
+            headings: list[str] = next(filter(any, rows), [])
+        except csv.Error:
+            return 0, 0
+        return sum(column is not None for column in _columns(headings)), len(headings)
+
+    return max(_DELIMITERS, key=count)
+
+
+def _columns(headings: Sequence[str]) -> list[str | None]:
+    return [_COLUMN_OF.get(_NOT_LETTERS.sub("", normalize(heading))) for heading in headings]
+
+
 def _read_lines(reader: Any) -> Iterator[tuple[int, list[str]]]:
-    """Yield the lines that are not empty, each with its number from 1."""
-    count = 0
+    """Yield the rows that are not empty, each with the number of its first line, from 1."""
+    count = end = 0
     for cells in reader:
+        line, end = end + 1, reader.line_num
         if any(cell.strip() for cell in cells):
             count += 1
             if count > MAX_ROWS + 1:
                 raise InvalidArchive(f"must not have more than {MAX_ROWS} rows")
-            yield reader.line_num, cells
+            yield line, cells
 
 
 def _read_row(line: int, columns: Sequence[str | None], cells: Sequence[str]) -> CustomerRow:
@@ -115,7 +140,8 @@ def _read_row(line: int, columns: Sequence[str | None], cells: Sequence[str]) ->
     for column, cell in zip(columns, cells, strict=False):
         value = restore(cell.strip())
         if column == "groups":
-            sent[column] = [group for each in _SEPARATORS.split(value) if (group := each.strip())]
+            groups = [group for each in _SEPARATORS.split(value) if (group := each.strip())]
+            sent[column] = [*sent.get(column, ()), *groups]
         elif column is not None and (value or column == "name"):
             sent[column] = value
     if len(cells) > len(columns):
