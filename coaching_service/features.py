@@ -55,6 +55,7 @@ from coaching_service.progress.form_requests import routes as form_requests
 from coaching_service.progress.form_responses import routes as form_responses
 from coaching_service.progress.form_responses import tools as form_responses_tools
 from coaching_service.progress.logs import routes as logs
+from coaching_service.progress.logs import tools as logs_tools
 from coaching_service.progress.metrics import routes as metrics
 from coaching_service.progress.metrics import tools as metrics_tools
 from coaching_service.progress.notes import routes as notes
@@ -69,6 +70,7 @@ from coaching_service.training.assignments import tools as assignments_tools
 from coaching_service.training.programs import routes as programs
 from coaching_service.training.programs import tools as programs_tools
 from coaching_service.training.schedule import routes as schedule
+from coaching_service.training.schedule import tools as schedule_tools
 from coaching_service.training.templates import routes as templates
 from coaching_service.training.training_maxes import routes as training_maxes
 from coaching_service.training.visibility import routes as visibility
@@ -136,6 +138,8 @@ TOOLS: tuple[Tools, ...] = (
     customers_tools.tools,
     customer_profile_tools.tools,
     workouts_tools.tools,
+    logs_tools.tools,
+    schedule_tools.tools,
     exercises_tools.tools,
     programs_tools.tools,
     assignments_tools.tools,

@@ -42,6 +42,9 @@ def arguments(tool: Tool, world: World) -> dict[str, Any]:
         "date": TODAY,
         "name": "Ana",
         "value": 7,
+        "targetDate": TODAY,
+        "exercise": world["exerciseId"],
+        "withExercise": world["exerciseId"],
         "changes": [{"action": "add", "text": "task: Walk"}],
         **world,
     }
@@ -52,7 +55,9 @@ def arguments(tool: Tool, world: World) -> dict[str, Any]:
 # What tools need besides the arguments that are always required.
 _OPTIONAL: dict[str, dict[str, Any]] = {
     "add_workout_item": {"task": {"title": "Walk"}},
+    "adjust_schedule": {"addLoad": 2.5},
     "create_workout": {"days": [{"date": TODAY, "name": "Legs", "text": "task: Walk"}]},
+    "log_workout": {"sessionRpe": 7},
     "update_workout": {"name": "Arms"},
 }
 

@@ -25,9 +25,9 @@ CATALOGUE: dict[str, tuple[str, set[str]]] = {
     "update_workout_items": ("wd", {"DONE_WORK"}),
     "remove_workout": ("wd", {"DONE_WORK"}),
     "log_workout": ("wd", {"DONE_WORK"}),
-    "copy_schedule": ("w", {"MANY_DAYS", "FAR_DATE", "MANY_CLIENTS"}),
-    "adjust_schedule": ("wd", {"DONE_WORK", "MANY_DAYS", "FAR_DATE"}),
-    "replace_exercise": ("wd", {"DONE_WORK", "MANY_DAYS", "FAR_DATE"}),
+    "copy_schedule": ("wd", {"MANY_DAYS", "FAR_DATE"}),
+    "adjust_schedule": ("wd", {"MANY_DAYS", "FAR_DATE"}),
+    "replace_exercise": ("wd", {"MANY_DAYS", "FAR_DATE"}),
     "list_exercises": ("r", set()),
     "get_exercise_history": ("r", set()),
     "list_programs": ("r", set()),
@@ -48,8 +48,7 @@ CATALOGUE: dict[str, tuple[str, set[str]]] = {
 }
 # Remove a name when the tool has been built (and remove this set when it is empty).
 NOT_BUILT = {
-    *("get_attention", "log_workout", "copy_schedule"),
-    *("adjust_schedule", "replace_exercise", "get_program", "save_program", "list_check_ins", "review_check_in"),
+    *("get_attention", "get_program", "save_program", "list_check_ins", "review_check_in"),
     *("list_notes", "add_note", "list_messages", "send_message"),
 }
 # Replace the reasons above when these tools ask for confirmation.

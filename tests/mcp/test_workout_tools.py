@@ -189,3 +189,41 @@ async def test_work_that_is_done_changes_only_after_confirmation(
     assert len((await read(mcp, client))["docs"]) == 1
     tool_change(await mcp.call("remove_workout", **known, confirmationToken=token))
     assert (await read(mcp, client))["docs"] == []
+
+
+async def test_what_was_done_is_logged_as_text(mcp: McpHttpClient, coach: CoachClient, client: dict[str, Any]) -> None:
+    days = [{"date": DAY, "name": "Legs", "text": LEGS}]
+    workout = tool_change(await mcp.call("create_workout", customerId=client["_id"], days=days))["workoutId"]
+    known = {"customerId": client["_id"], "workoutId": workout}
+    first, *_ = ids((await read(mcp, client))["docs"][0]["lines"])
+    text = (
+        f"{first}: 8, 8, 7 @60 | felt good | pain left knee\nleg CURL: 3x12 @40kg RPE8\nBurpee: 10, 10, 8\nwalk: done"
+    )
+
+    logged = tool_change(await mcp.call("log_workout", **known, text=text, durationMinutes=55, sessionRpe=7))
+
+    assert logged["summary"].startswith(f"Logged «Legs» of «Ana» on {DAY}: «Back squat» 8, 8, 7 @60; «Leg curl» 3x12")
+    (doc,) = (await read(mcp, client))["docs"]
+    lines = without_ids(doc["lines"])
+    assert lines[1] == "  done: 8, 8, 7 @60kg | «felt good» | pain «left knee»"
+    assert lines[3] == "  done: 3x12 @40kg RPE8"
+    assert lines[lines.index("- «Burpee»: 1x10") + 1] == "  done: 10, 10, 8"
+    assert lines[lines.index("task: «Walk» | «20 minutes»") + 1] == "  done"
+    (block,) = await coach.calendar(client, DAY, DAY)
+    assert [block["durationMinutes"], block["sessionRpe"]] == [55, 7]
+    assert [each["load"] for each in block["items"][0]["customerSets"]] == [60, 60, 60]
+    assert [each["round"] for each in block["items"][3]["customerSets"]] == [1, 2, 3]
+
+    again = {**known, "text": "Back squat: 9, 9, 9 @60kg"}
+    token = tool_proposal(await mcp.call("log_workout", **again), "DONE_WORK")["confirmationToken"]
+    tool_change(await mcp.call("log_workout", **again, confirmationToken=token))
+    lines = without_ids((await read(mcp, client))["docs"][0]["lines"])
+    assert lines[1] == "  done: 9, 9, 9 @60kg | «felt good» | pain «left knee»"
+    for text, words in [
+        ("Dip: 8", "line 1: the workout has no such item; its items: «Back squat», «Leg curl»"),
+        ("Plank: heavy", "line 1: in the sets, at position 1: expected repetitions (8), a time (30s)"),
+        ("Walk: 8", "line 1: expected done or skipped"),
+        ("Plank", "line 1: expected NAME: SETS"),
+    ]:
+        tool_error(await mcp.call("log_workout", **known, text=text), words)
+    tool_error(await mcp.call("log_workout", **known), "text is required, or durationMinutes")

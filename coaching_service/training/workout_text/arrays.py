@@ -9,7 +9,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import invalid_field
 from coaching_service.training.set_text.planned import parse_planned
 from coaching_service.training.set_text.scanner import SetTextError
-from coaching_service.training.workout_text.mentions import resolve_exercise
+from coaching_service.training.workout_text.mentions import resolve_exercises
 from coaching_service.training.workout_text.tool_schemas import (
     ToolExerciseArguments,
     ToolReminderArguments,
@@ -48,7 +48,7 @@ async def to_exercise_items(ctx: Context, exercises: Sequence[ToolExerciseArgume
 async def _to_exercise_item(ctx: Context, exercise: ToolExerciseArguments, path: str) -> ItemInput:
     exercise_id = exercise["exerciseId"]
     if exercise_id is None:
-        exercise_id = await resolve_exercise(ctx, cast("str", exercise["name"]), f"{path}.name")
+        [exercise_id] = await resolve_exercises(ctx, {f"{path}.name": cast("str", exercise["name"])})
     return {
         "type": "EXERCISE",
         "exerciseId": exercise_id,

@@ -22,8 +22,8 @@ from coaching_service.training.workouts.models import ItemInput
 Kind = Literal["exercise", "form", "metric set"]
 
 EXAMPLE = "A1) Back squat: 4x8-10 @60kg rest 90s RPE8 | note"
-_ITEM_ID = re.compile(r"#[0-9a-f]{6,24}\s+", re.ASCII | re.IGNORECASE)
-_LABEL = re.compile(r"(?:([A-Za-z])\d{0,2}[).:]\s*|([A-Z])\d{1,2}\s+|(-)\)\s*)(?=\S)", re.ASCII)
+ITEM_ID = re.compile(r"#([0-9a-f]{6,24})(?:\s+|(?=:))", re.ASCII | re.IGNORECASE)
+LABEL = re.compile(r"(?:([A-Za-z])\d{0,2}[).:]\s*|([A-Z])\d{1,2}\s+|(-)\)\s*)(?=\S)", re.ASCII)
 _NAME = re.compile(r"«(?P<marked>[^»]*)»|(?P<plain>[^:|\[«]*)")
 _ID = re.compile(r"\s*\[([0-9a-fA-F]{24})\]", re.ASCII)
 _CIRCUIT = re.compile(r"circuit\b\s*", re.IGNORECASE)
@@ -111,15 +111,24 @@ def unmark(text: str) -> str:
 
 def split_note(text: str) -> tuple[str, str | None]:
     """Return what is before the first `|` outside of marks and quotes, and the note after it; None without one."""
+    first, *others = split_segments(text, 1)
+    return first, unmark(others[0]) if others else None
+
+
+def split_segments(text: str, limit: int = -1) -> list[str]:
+    """Return the parts of a text between `|` outside of marks and quotes; `limit`: at most so many splits."""
+    parts = [""]
     quoted = marked = False
-    for position, character in enumerate(text):
+    for character in text:
+        if character == "|" and not quoted and not marked and len(parts) != limit + 1:
+            parts.append("")
+            continue
+        parts[-1] += character
         if character == '"' and not marked:
             quoted = not quoted
         elif character in "«»":
             marked = character == "«"
-        elif character == "|" and not quoted and not marked:
-            return text[:position].strip(), unmark(text[position + 1 :])
-    return text.strip(), None
+    return [part.strip() for part in parts]
 
 
 def split_name(text: str) -> tuple[str, ObjectId | None, str] | None:
@@ -146,7 +155,7 @@ class _Parser:
 
     def read_line(self, number: int, line: str) -> None:
         """Read one line that is not empty."""
-        line = _ITEM_ID.sub("", line, count=1) if _ITEM_ID.match(line) else line
+        line = ITEM_ID.sub("", line, count=1) if ITEM_ID.match(line) else line
         if self._circuit is not None and (entry := _ENTRY.match(line)):
             self._circuit.item["circuitExercises"].append(
                 self._read_exercise(number, line[entry.end() :], "sets", "instructions")
@@ -176,7 +185,7 @@ class _Parser:
         return self.workout.items[-1]
 
     def _read_exercise_item(self, number: int, line: str) -> None:
-        label = _LABEL.match(line)
+        label = LABEL.match(line)
         superset = label and (label[1] or label[2] or label[3]).upper()
         content = self._read_exercise(
             number, line[label.end() :] if label else line, "exerciseSets", "exerciseInstructions"

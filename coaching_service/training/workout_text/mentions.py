@@ -32,18 +32,24 @@ async def resolve_mentions(ctx: Context, mentions: Sequence[Mention]) -> None:
             await _resolve(ctx, kind, of_kind)
 
 
-async def resolve_exercise(ctx: Context, text: str, path: str) -> ObjectId:
-    """Return the exercise that a text names, or whose identifier it is, with or without brackets.
+async def resolve_exercises(ctx: Context, texts: Mapping[str, str]) -> list[ObjectId]:
+    """Return the exercises that texts name, or whose identifiers they are, with or without brackets, in order.
 
-    Raises InvalidFields, naming the field `path`, with the nearest exercises.
+    The keys are the paths of the texts in the request. Raises InvalidFields for the first text that does not mean
+    exactly one exercise, with the nearest ones.
     """
-    if identifier := parse_id(text.strip().removeprefix("[").removesuffix("]").lower()):
-        return identifier
-    resolved = await exercises.resolve_names(ctx, [text])
-    [match] = await exercises.find_exact(ctx, resolved)
-    if match is None:
-        raise invalid_field(path, describe_nearest("exercise", resolved[0]), code="UNKNOWN_NAME")
-    return match
+    identifiers = {
+        path: parse_id(text.strip().removeprefix("[").removesuffix("]").lower()) for path, text in texts.items()
+    }
+    names = {path: texts[path] for path, identifier in identifiers.items() if identifier is None}
+    if names:
+        resolved = await exercises.resolve_names(ctx, list(names.values()))
+        matches = await exercises.find_exact(ctx, resolved)
+        for path, about, match in zip(names, resolved, matches, strict=True):
+            if match is None:
+                raise invalid_field(path, describe_nearest("exercise", about), code="UNKNOWN_NAME")
+            identifiers[path] = match
+    return [identifier for identifier in identifiers.values() if identifier is not None]
 
 
 def describe_nearest(kind: Kind, resolved: ResolvedName) -> str:

@@ -1,0 +1,173 @@
+"""Reading what was done of a workout from text: a line for each item, such as `Back squat: 8, 8, 7 @60kg | easy`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from coaching_service.core.errors import invalid_field
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.results import typed
+from coaching_service.core.text import normalize
+from coaching_service.training.set_text.done import parse_done
+from coaching_service.training.set_text.scanner import SetTextError
+from coaching_service.training.workout_text.lines import (
+    ITEM_ID,
+    LABEL,
+    error_in_line,
+    split_name,
+    split_segments,
+    unmark,
+)
+from coaching_service.training.workout_text.short_ids import find_item
+from coaching_service.training.workout_text.writing import name_of
+from coaching_service.training.workouts.models import CircuitExercise, ItemLog, WorkItem
+from coaching_service.training.workouts.set_models import CustomerSet
+
+_PATH = "text"
+_EXAMPLE = "Back squat: 8, 8, 7 @60kg | comment"
+_MAX_COMMENT, _MAX_PAIN = 10_000, 5_000
+
+
+@dataclass
+class ItemText:
+    """What a text states about an item: its log, and the lines about it."""
+
+    item: WorkItem
+    log: ItemLog
+    lines: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Named:
+    """What a line may name: an item, or an exercise of a circuit."""
+
+    name: str
+    item: WorkItem
+    entry: CircuitExercise | None = None
+
+
+def parse_log(text: str, items: Sequence[WorkItem], load_unit: str) -> list[ItemText]:
+    """Return the logs that a text describes, one for each item that it names, in order.
+
+    A line is `NAME: SETS`, `NAME: done` or `NAME: skipped`, then perhaps `| comment` and `| pain DESCRIPTION`. The name
+    is that of an item of the workout, or of an exercise of one of its circuits; `#` and the identifier of an item may
+    be before or instead of it. Raises InvalidFields, with the line and what was expected.
+    """
+    named = list(_list_names(items))
+    texts: dict[ObjectId, ItemText] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            _read_line(texts, named, items, number, line.strip(), load_unit)
+    if not texts:
+        raise invalid_field(_PATH, f"must have a line for each item, as in: {_EXAMPLE}", code="INVALID")
+    return list(texts.values())
+
+
+def _list_names(items: Sequence[WorkItem]) -> Iterator[_Named]:
+    for item in items:
+        yield _Named(name_of(item), item)
+        if item["type"] == "CIRCUIT":
+            for entry in item["circuitExercises"]:
+                yield _Named(entry["exercise"]["name"], item, entry)
+
+
+def _read_line(
+    texts: dict[ObjectId, ItemText],
+    named: Sequence[_Named],
+    items: Sequence[WorkItem],
+    number: int,
+    line: str,
+    load_unit: str,
+) -> None:
+    short_id = ITEM_ID.match(line + " ")
+    content = (line[short_id.end() :] if short_id else line).removeprefix("- ")
+    label = LABEL.match(content)
+    parts = split_name(content[label.end() :] if label else content)
+    if parts is None:
+        raise error_in_line(_PATH, number, f"expected NAME: SETS, as in: {_EXAMPLE}")
+    name, _, rest_of_line = parts
+    only = None
+    if short_id is not None and (only := find_item(items, short_id[1])) is None:
+        raise error_in_line(_PATH, number, "the workout has no item with this identifier")
+    target = _find(named, only, name, number)
+    segments = split_segments(rest_of_line)
+    item_text = texts.get(target.item["_id"]) or _unchanged(target.item)
+    texts[target.item["_id"]] = item_text
+    _read_done(item_text, target, segments[0], number, load_unit)
+    _read_comments(item_text.log, segments[1:], number)
+    item_text.lines.append(f"{typed(target.name)} {segments[0]}")
+
+
+def _find(named: Sequence[_Named], only: WorkItem | None, name: str, number: int) -> _Named:
+    """Return what a line names: an exact name, else the only one that has all the words of the name."""
+    wanted = normalize(name)
+    candidates = [each for each in named if only is None or each.item is only]
+    if only is not None and not wanted:
+        return candidates[0]
+    words = set(wanted.split())
+    checks: Sequence[Callable[[_Named], bool]] = (
+        lambda each: normalize(each.name) == wanted,
+        lambda each: words <= set(normalize(each.name).split()),
+    )
+    for check in checks:
+        matching = [each for each in candidates if check(each)]
+        if len(matching) == 1:
+            return matching[0]
+        if matching:
+            message = "several items have this name; write # and the identifier of the item before it"
+            raise error_in_line(_PATH, number, message)
+    known = ", ".join(typed(each.name) for each in named) or "none"
+    raise error_in_line(_PATH, number, f"the workout has no such item; its items: {known}")
+
+
+def _unchanged(item: WorkItem) -> ItemText:
+    """Return the log with which an item of a text begins: completed, with the texts that it has."""
+    log: ItemLog = {"isCompleted": True, "comment": item["comment"], "pain": item.get("pain")}
+    if item["type"] == "CIRCUIT":
+        log["customerSets"] = list(item["customerSets"])
+    elif item["type"] == "EXERCISE":
+        log["customerSets"] = []
+    elif item["type"] == "FORM":
+        log["answers"] = list(item["answers"])
+    elif item["type"] == "METRICS":
+        log["values"] = list(item["values"])
+    return ItemText(item, log)
+
+
+def _read_done(item_text: ItemText, target: _Named, text: str, number: int, load_unit: str) -> None:
+    word = text.lower().removeprefix("done:").strip()
+    log, item = item_text.log, target.item
+    if word in ("done", "skipped"):
+        log["isCompleted"] = word == "done"
+    elif item["type"] == "EXERCISE":
+        log["customerSets"] = _parse_sets(text, number, load_unit)
+    elif item["type"] == "CIRCUIT" and target.entry is not None:
+        exercise_id = target.entry["exerciseId"]
+        sets = _parse_sets(text, number, load_unit, exercise_id, len(target.entry["sets"]))
+        others = [each for each in log["customerSets"] if each["exerciseId"] != exercise_id]
+        log["customerSets"] = [*others, *sets]
+    else:
+        raise error_in_line(_PATH, number, "expected done or skipped: this item has no sets")
+
+
+def _parse_sets(
+    text: str, number: int, load_unit: str, exercise_id: ObjectId | None = None, per_round: int | None = None
+) -> list[CustomerSet]:
+    sets = text[len("done:") :] if text.lower().startswith("done:") else text
+    try:
+        return parse_done(sets, load_unit, exercise_id, per_round)
+    except SetTextError as error:
+        raise error_in_line(_PATH, number, f"in the sets, {error}") from None
+
+
+def _read_comments(log: ItemLog, segments: Sequence[str], number: int) -> None:
+    for segment in segments:
+        is_pain = segment.lower().startswith(("pain ", "pain:"))
+        text = unmark(segment[len("pain ") :] if is_pain else segment)
+        if len(text) > (_MAX_PAIN if is_pain else _MAX_COMMENT):
+            raise error_in_line(_PATH, number, "expected a shorter text after |")
+        if is_pain:
+            log["pain"] = text or None
+        else:
+            log["comment"] = text or None

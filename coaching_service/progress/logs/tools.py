@@ -1,0 +1,95 @@
+"""MCP tools for what was done of a workout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from marshmallow import ValidationError, validates_schema
+
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.confirmation import Reason, find_reasons
+from coaching_service.core.mcp.results import Written, typed
+from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.text import snake_case
+from coaching_service.core.validation import TEXT_LENGTH, Number, Text
+from coaching_service.people.customers import service as customers
+from coaching_service.progress.logs import service
+from coaching_service.progress.logs.log_text import parse_log
+from coaching_service.training.workout_text.edits import ParsedChange
+from coaching_service.training.workout_text.tool_schemas import MAX_TEXT, WorkoutArgument
+from coaching_service.training.workouts import service as workouts
+from coaching_service.training.workouts.done_work import SESSION_FIELDS
+from coaching_service.training.workouts.items import is_recorded
+from coaching_service.training.workouts.models import BlockLog
+from coaching_service.training.workouts.schedule_owners import ClientCalendar
+
+tools = Tools()
+
+
+class WorkoutLog(WorkoutArgument):
+    """What was done of a workout."""
+
+    text = Text(
+        max_length=MAX_TEXT,
+        load_default=None,
+        allow_none=True,
+        metadata={"description": "A line for each item done: NAME: SETS | comment."},
+    )
+    durationMinutes = Number(
+        minimum=0, maximum=1_440, load_default=None, allow_none=True, metadata={"description": "Of the session."}
+    )
+    sessionRpe = Number(
+        minimum=0, maximum=10, load_default=None, allow_none=True, metadata={"description": "Of the session, 0 to 10."}
+    )
+    comment = Text(
+        max_length=TEXT_LENGTH, load_default=None, allow_none=True, metadata={"description": "About the session."}
+    )
+
+    @validates_schema
+    def logs_something(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require something to log."""
+        if all(data[name] is None for name in ("text", *SESSION_FIELDS)):
+            raise ValidationError("is required, or durationMinutes, sessionRpe or comment", "text")
+
+
+@tools.tool(
+    "Log a workout",
+    access=coach(CUSTOMERS.EDIT),
+    takes=WorkoutLog(),
+    writes=True,
+    destructive=True,
+    confirms=(Reason.DONE_WORK,),
+)
+async def log_workout(
+    ctx: Context, customer_id: ObjectId, workout_id: ObjectId, text: str | None, **session: Any
+) -> Written:
+    """Record what a client did of a workout: `8, 8, 7 @60kg` is three sets, a load counts for the sets before it; also
+    `30s`, `400m`, `RPE8`, `RIR2`. `NAME: done` and `NAME: skipped` are without sets; `| pain KNEE` records pain. NAME
+    is an item of the workout, or an exercise of its circuit, with its sets round by round. Items that are not named
+    stay; a log that is there is replaced after confirmation."""
+    block = await workouts.read(ctx, ClientCalendar(customer_id), workout_id)
+    before: Mapping[str, Any] = {**block}
+    logs = parse_log(text, block["items"], ctx.caller.company.load_unit) if text is not None else []
+    for logged in logs:
+        await service.log_item(ctx, customer_id, workout_id, logged.item["_id"], ParsedChange(logged.log))
+    given = {name: session[snake_case(name)] for name in SESSION_FIELDS if session[snake_case(name)] is not None}
+    if given:
+        log = cast("BlockLog", {name: given.get(name, before[name]) for name in SESSION_FIELDS})
+        await service.log_block(ctx, customer_id, workout_id, log)
+    customer = await customers.get_visible_reference(ctx, customer_id)
+    replaced = any(before[name] not in (None, "") for name in given)
+    sentences = [line for logged in logs for line in logged.lines] + _describe_session(given)
+    return Written(
+        f"Logged {typed(block['name'])} of {typed(customer['name'])} on {block['date']}: {'; '.join(sentences)}.",
+        {"workoutId": workout_id},
+        find_reasons(done_work=replaced or any(is_recorded(logged.item) for logged in logs)),
+    )
+
+
+def _describe_session(given: Mapping[str, Any]) -> list[str]:
+    words = {"durationMinutes": "{:g} min", "sessionRpe": "session RPE {:g}"}
+    return [words[name].format(given[name]) if name in words else typed(given[name]) for name in given]

@@ -1,0 +1,229 @@
+"""MCP tools for many days of a client's calendar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from marshmallow import Schema, ValidationError, validates_schema
+
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.arguments import Arguments, CustomerArgument, Dates, require_range
+from coaching_service.core.mcp.confirmation import Reason, find_reasons
+from coaching_service.core.mcp.results import Written, typed
+from coaching_service.core.mcp.tools import ToolHandler, Tools
+from coaching_service.core.validation import Choice, Date, Integer, ListOf, Number, Text
+from coaching_service.library.exercises import service as exercises
+from coaching_service.people.customers import service as customers
+from coaching_service.training.schedule import service
+from coaching_service.training.schedule.days import days_between, last_day_of
+from coaching_service.training.schedule.models import CopyRequest, LoadProgression, OnConflict, Progression
+from coaching_service.training.workout_text.mentions import resolve_exercises
+from coaching_service.training.workout_text.tools import identify_workouts
+from coaching_service.training.workout_text.writing import write_item
+from coaching_service.training.workouts.models import Block
+from coaching_service.training.workouts.schedule_owners import ClientCalendar
+from coaching_service.training.workouts.set_schemas import MAX_LOAD, MAX_REPS
+
+tools = Tools()
+_MAX_DAYS, _MAX_REPEAT, _MAX_EXERCISES = 366, 12, 50
+
+
+def _optional(description: str) -> dict[str, Any]:
+    return {"load_default": None, "allow_none": True, "metadata": {"description": description}}
+
+
+class ProgressionArguments(Arguments):
+    """How the sets of exercises change."""
+
+    addLoad = Number(minimum=-MAX_LOAD, maximum=MAX_LOAD, **_optional("Added to loads, in the company's unit."))
+    addPercent = Number(minimum=-100, maximum=1_000, **_optional("Percent added to loads, instead of addLoad."))
+    addReps = Integer(minimum=-MAX_REPS, maximum=MAX_REPS, **_optional("Added to repetitions."))
+    rounding = Number(minimum=0.01, maximum=1_000, **_optional("Of changed loads. Default: 2.5 kg or 5 lb."))
+    exercises = ListOf(
+        Text(),
+        minimum=1,
+        maximum=_MAX_EXERCISES,
+        load_default=None,
+        allow_none=True,
+        metadata={"description": "Only these: names or _ids."},
+    )
+
+    @validates_schema
+    def changes_load_once(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require at most one change of loads."""
+        if data["addLoad"] is not None and data["addPercent"] is not None:
+            raise ValidationError("must not be combined with addLoad", "addPercent")
+
+
+class ScheduleCopy(ProgressionArguments, Dates, CustomerArgument):
+    """The days to copy, and where."""
+
+    targetDate = Date(required=True, metadata={"description": "First day of the copy, YYYY-MM-DD."})
+    repeat = Integer(
+        minimum=1, maximum=_MAX_REPEAT, load_default=1, metadata={"description": "Copies, one after another."}
+    )
+    onConflict = Choice(
+        *("add", "skip", "replace"),
+        load_default="add",
+        metadata={"description": "On days with workouts: add, skip the day, or replace those with nothing done."},
+    )
+
+
+class ScheduleAdjustment(ProgressionArguments, Dates, CustomerArgument):
+    """The days whose sets change, and how."""
+
+    @validates_schema
+    def changes_something(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require a change."""
+        if all(data[name] is None for name in ("addLoad", "addPercent", "addReps")):
+            raise ValidationError("is required, or addPercent or addReps", "addLoad")
+
+
+class ExerciseReplacement(CustomerArgument):
+    """The exercise to replace, the one that takes its place, and the days."""
+
+    exercise = Text(required=True, metadata={"description": "Its name or _id."})
+    withExercise = Text(required=True, metadata={"description": "Name or _id of the one that takes its place."})
+    startDate = Date(required=True, metadata={"description": "First day, YYYY-MM-DD."})
+    endDate = Date(**_optional("Last day, included. Default: no end."))
+
+    @validates_schema
+    def dates_in_order(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require the end not to be before the start, and at most 366 days."""
+        if data["endDate"] is not None:
+            require_range(data["startDate"], data["endDate"], _MAX_DAYS)
+
+
+def _declare(title: str, takes: Schema) -> Callable[[ToolHandler], ToolHandler]:
+    """Declare a tool that changes a schedule."""
+    return tools.tool(
+        title,
+        access=coach(CUSTOMERS.EDIT),
+        takes=takes,
+        writes=True,
+        destructive=True,
+        confirms=(Reason.MANY_DAYS, Reason.FAR_DATE),
+    )
+
+
+@_declare("Copy days of a calendar", ScheduleCopy())
+async def copy_schedule(
+    ctx: Context,
+    customer_id: ObjectId,
+    start_date: str,
+    end_date: str,
+    target_date: str,
+    repeat: int,
+    on_conflict: OnConflict,
+    **sent: Any,
+) -> Written:
+    """Copy days of a client's calendar, such as last week, with nothing done; each copy may add load or repetitions to
+    the one before."""
+    progression = await _read_progression(ctx, sent)
+    request = CopyRequest(start_date, end_date, target_date, repeat, progression, on_conflict)
+    result = await service.copy_days(ctx, ClientCalendar(customer_id), request)
+    days = (days_between(start_date, end_date) + 1) * repeat
+    last = str(last_day_of(target_date, days))
+    created, load_unit = result["created"], ctx.caller.company.load_unit
+    removed = f", replacing {_count(len(result['removed']), 'workout')}" if result["removed"] else ""
+    return Written(
+        f"Copied {start_date} to {end_date} of {await _name(ctx, customer_id)}: {_count(len(created), 'new workout')} "
+        f"from {target_date} to {last}{_describe(sent)}{removed}.",
+        identify_workouts(created),
+        find_reasons(
+            today=await customers.read_local_date(ctx, customer_id),
+            dates=(start_date, last, target_date),
+            days=days,
+        ),
+        depends_on=_describe_blocks(created, load_unit),
+    )
+
+
+@_declare("Adjust loads and repetitions", ScheduleAdjustment())
+async def adjust_schedule(ctx: Context, customer_id: ObjectId, start_date: str, end_date: str, **sent: Any) -> Written:
+    """Change the loads or repetitions that are planned on days of a client's calendar, of all exercises or some. Items
+    of which something is done stay."""
+    progression = await _read_progression(ctx, sent)
+    result = await service.adjust(
+        ctx, ClientCalendar(customer_id), start_date, end_date, cast("Progression", progression)
+    )
+    return Written(
+        f"Adjusted {_count(result['items'], 'item')} of {await _name(ctx, customer_id)} from {start_date} to "
+        f"{end_date}{_describe(sent)}.",
+        identify_workouts(result["changed"]),
+        find_reasons(
+            today=await customers.read_local_date(ctx, customer_id),
+            dates=(start_date, end_date),
+            days=days_between(start_date, end_date) + 1,
+        ),
+    )
+
+
+@_declare("Replace an exercise", ExerciseReplacement())
+async def replace_exercise(
+    ctx: Context, customer_id: ObjectId, exercise: str, with_exercise: str, start_date: str, end_date: str | None
+) -> Written:
+    """Replace an exercise with another on a client's calendar from startDate on; sets stay, and so do items of which
+    something is done."""
+    exercise_id, with_id = await resolve_exercises(ctx, {"exercise": exercise, "withExercise": with_exercise})
+    owner = ClientCalendar(customer_id)
+    result = await service.replace_exercise(ctx, owner, exercise_id, with_id, start_date, end_date)
+    names = await exercises.load_names(ctx, [exercise_id, with_id])
+    dates = [str(block["date"]) for block in result["changed"]] or [start_date]
+    return Written(
+        f"Replaced {typed(names[exercise_id]['name'])} with {typed(names[with_id]['name'])} in "
+        f"{_count(result['items'], 'item')} of {await _name(ctx, customer_id)}, {min(dates)} to {max(dates)}.",
+        {"exerciseId": with_id, **identify_workouts(result["changed"])},
+        find_reasons(
+            today=await customers.read_local_date(ctx, customer_id),
+            dates=(*dates, start_date, *([end_date] if end_date else [])),
+            days=len(set(dates)) if end_date is None else days_between(start_date, end_date) + 1,
+        ),
+    )
+
+
+async def _read_progression(ctx: Context, sent: Mapping[str, Any]) -> Progression | None:
+    """Return the progression of the arguments, or None. Raises InvalidFields for a name that means no exercise."""
+    load: LoadProgression = {}
+    if sent["add_load"] is not None:
+        load["add"] = sent["add_load"]
+    if sent["add_percent"] is not None:
+        load["percent"] = sent["add_percent"]
+    if not load and sent["add_reps"] is None:
+        return None
+    named: Sequence[str] = sent["exercises"] or ()
+    ids = await resolve_exercises(ctx, {f"exercises.{index}": name for index, name in enumerate(named)})
+    return {
+        "load": load or None,
+        "reps": None if sent["add_reps"] is None else {"add": sent["add_reps"]},
+        "rounding": sent["rounding"],
+        "exerciseIds": ids or None,
+    }
+
+
+def _describe(sent: Mapping[str, Any]) -> str:
+    """Return the change of the sets in words, such as `, +2.5 load`."""
+    words = {"add_load": "load {:+g}", "add_percent": "load {:+g}%", "add_reps": "repetitions {:+g}"}
+    changes = [text.format(sent[name]) for name, text in words.items() if sent[name] is not None]
+    of = f" of {', '.join(map(typed, sent['exercises']))}" if changes and sent["exercises"] else ""
+    return f", {', '.join(changes)}{of}" if changes else ""
+
+
+def _describe_blocks(blocks: Sequence[Block], load_unit: str) -> list[object]:
+    """Return what a confirmation of new blocks depends on: their days, names and items."""
+    return [
+        [block["date"], block["name"], block["isRest"], [write_item(item, load_unit) for item in block["items"]]]
+        for block in blocks
+    ]
+
+
+async def _name(ctx: Context, customer_id: ObjectId) -> str:
+    return typed((await customers.get_visible_reference(ctx, customer_id))["name"])
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,79 @@
+"""What assistants do with many days of a client's calendar."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from tests.support.client import CoachClient
+from tests.support.mcp_client import McpHttpClient, tool_change, tool_error, tool_proposal
+
+TODAY = datetime.now(UTC).date()
+DAYS = [str(TODAY + timedelta(days=number)) for number in range(40)]
+TEXT = "Back squat: 4x8 @60kg, 1x8 @70%\nBench press: 3x10 @40kg\ncircuit Finisher, 2 rounds:\n- Bench press: 1x5 @20kg"
+
+
+async def lines(mcp: McpHttpClient, client: dict[str, Any], first: int, last: int) -> list[str]:
+    """The dates and lines of the workouts of some days."""
+    dates = {"startDate": DAYS[first], "endDate": DAYS[last]}
+    content = (await mcp.call("get_workouts", customerId=client["_id"], **dates))["structuredContent"]
+    return [
+        f"{doc['date']} {line.split(' ', 1)[1] if line.startswith('#') else line}"
+        for doc in content["docs"]
+        for line in doc["lines"].splitlines()
+    ]
+
+
+async def test_days_are_copied_adjusted_and_exercises_replaced(mcp: McpHttpClient, coach: CoachClient) -> None:
+    client = await coach.create_customer()
+    for name in ("Back squat", "Bench press", "Dumbbell press"):
+        await coach.create_exercise(name)
+    about = {"customerId": client["_id"]}
+    tool_change(await mcp.call("create_workout", **about, days=[{"date": DAYS[0], "name": "A", "text": TEXT}]))
+
+    copy = {**about, "startDate": DAYS[0], "endDate": DAYS[1], "targetDate": DAYS[2], "addLoad": 2.5}
+    copied = tool_change(await mcp.call("copy_schedule", **copy, repeat=2, exercises=["bench press"]))
+    assert len(copied["workoutIds"]) == 2
+    assert copied["summary"] == (
+        f"Copied {DAYS[0]} to {DAYS[1]} of «Ana»: 2 new workouts from {DAYS[2]} to {DAYS[5]}, load +2.5 of «bench press»."
+    )
+    read = await lines(mcp, client, 4, 5)
+    assert read == [
+        f"{DAYS[4]} «Back squat»: 4x8 @60kg, 1x8 @70%",
+        f"{DAYS[4]} «Bench press»: 3x10 @45kg",
+        f"{DAYS[4]} circuit «Finisher», 2 rounds:",
+        f"{DAYS[4]} - «Bench press»: 1x5 @25kg",
+    ]
+
+    adjust = {**about, "startDate": DAYS[2], "endDate": DAYS[5]}
+    adjusted = tool_change(await mcp.call("adjust_schedule", **adjust, addPercent=-10, addReps=1))
+    assert adjusted["summary"] == (f"Adjusted 6 items of «Ana» from {DAYS[2]} to {DAYS[5]}, load -10%, repetitions +1.")
+    assert f"{DAYS[2]} «Back squat»: 4x9 @55kg, 1x9 @70%" in await lines(mcp, client, 2, 2)
+
+    swap = {**about, "exercise": "Bench press", "withExercise": "«Dumbbell press»", "startDate": DAYS[4]}
+    swapped = tool_change(await mcp.call("replace_exercise", **swap))
+    assert swapped["summary"] == (
+        f"Replaced «Bench press» with «Dumbbell press» in 2 items of «Ana», {DAYS[4]} to {DAYS[4]}."
+    )
+    assert f"{DAYS[4]} - «Dumbbell press»: 1x6 @22.5kg" in await lines(mcp, client, 4, 4)
+    tool_change(await mcp.call("undo", changeId=swapped["changeId"]))
+    assert f"{DAYS[4]} - «Bench press»: 1x6 @22.5kg" in await lines(mcp, client, 4, 4)
+
+    long = {**copy, "targetDate": DAYS[10], "repeat": 4}
+    proposal = tool_proposal(await mcp.call("copy_schedule", **long), "MANY_DAYS")
+    assert await lines(mcp, client, 6, 39) == []
+    other = tool_change(await mcp.call("create_workout", **about, days=[{"date": DAYS[1], "name": "B"}]))
+    void = await mcp.call("copy_schedule", **long, confirmationToken=proposal["confirmationToken"])
+    proposal = tool_proposal(void, "MANY_DAYS")
+    tool_change(await mcp.call("undo", changeId=other["changeId"]))
+    proposal = tool_proposal(await mcp.call("copy_schedule", **long), "MANY_DAYS")
+    tool_change(await mcp.call("copy_schedule", **long, confirmationToken=proposal["confirmationToken"]))
+    assert len({line.split()[0] for line in await lines(mcp, client, 10, 17)}) == 4
+
+    for tool, arguments, words in [
+        ("copy_schedule", {**copy, "addPercent": 5}, "addPercent must not be combined with addLoad"),
+        ("copy_schedule", {**copy, "exercises": ["xyzzy"]}, "exercises.0 no exercise has this name"),
+        ("adjust_schedule", adjust, "addLoad is required, or addPercent or addReps"),
+        ("replace_exercise", {**swap, "withExercise": "press"}, "withExercise the name does not mean exactly one"),
+    ]:
+        tool_error(await mcp.call(tool, **arguments), words, "nothing was changed")
