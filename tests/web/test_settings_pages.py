@@ -5,11 +5,14 @@ from __future__ import annotations
 import secrets
 from datetime import datetime, timedelta
 
+from aiohttp.test_utils import TestServer
+
 from coaching_service.people.team import service as team
 from tests.conftest import PASSWORD
 from tests.support.assistants import authorize_assistant
-from tests.support.client import MONDAY, CoachClient
+from tests.support.client import MONDAY, UNKNOWN, CoachClient
 from tests.support.declared_world import make_world
+from tests.support.mcp_client import TODAY, McpHttpClient, tool_change
 from tests.support.visitor import HtmlPage, Visitor
 from tests.web.conftest import NewVisitor
 
@@ -342,3 +345,30 @@ async def test_disconnecting_an_assistant_is_audited(coach: CoachClient, owner_p
 
     entries = await coach.ctx.db["audit"].find({"companyId": coach.ctx.company_id}).to_list(None)
     assert [entry["action"] for entry in entries].count("assistant.revoked") == 1
+
+
+async def test_page_of_an_assistant_shows_what_it_has_changed_with_undo(
+    coach: CoachClient, owner_page: Visitor, public_server: TestServer
+) -> None:
+    ana = await coach.create_customer()
+    grant = await authorize_assistant(coach.ctx, "Claude")
+    other = await authorize_assistant(coach.ctx, "Other")
+    async with McpHttpClient(public_server, {"Authorization": f"Bearer {grant.tokens.access}"}) as mcp:
+        squat = await coach.create_exercise()
+        exercises = [{"exerciseId": squat["_id"], "sets": [{"reps": 5}]}]
+        arguments = {"customerId": ana["_id"], "date": TODAY, "name": "Legs", "exercises": exercises}
+        change = tool_change(await mcp.call("create_workout", **arguments))
+    (await coach.get(f"/coach/changes/{change['changeId']}")).ok()  # it waits until the change is numbered
+    path = f"/app/settings/assistants/{grant.grant['_id']}"
+    listed = (await owner_page.get("/app/settings/assistants")).ok()
+    assert f'href="{path}"' in listed.html
+
+    page = (await owner_page.get(path)).ok().says("Claude", "Read, change, contact people", "Workout created", "Ana")
+    (await owner_page.get(f"/app/settings/assistants/{other.grant['_id']}")).ok().says("Nothing changed")
+    undo = next(form for form in page.forms if form.action.endswith("/undo"))
+    page = (await owner_page.submit(page, undo.action)).ok().says("Undone.", "Workout created", "Undone")
+    assert page.path == path
+    assert undo.action not in [form.action for form in page.forms]
+    assert await coach.calendar(ana, TODAY, TODAY) == []
+    (await owner_page.get(f"{path}?after=wrong")).ok().says("Workout created")
+    (await owner_page.get(f"/app/settings/assistants/{UNKNOWN}")).ok(404)

@@ -34,6 +34,7 @@ changes = Documents[StoredChange](
         Index(("lastSeq",), partial_filter=_NUMBERED),
         Index(("customerId", "lastSeq"), partial_filter=_NUMBERED),
         Index(("customerId",)),
+        Index(("credentialId", "lastSeq"), partial_filter=(("via", "assistant"),)),
         Index(("batchId",), partial_filter=(("batchId", {"$exists": True}),)),
         Index(("customerId", "-feedAt", "-_id", "feedCount"), partial_filter=_IN_FEED),
         Index(("customerId", "feed.sourceId"), partial_filter=_IN_FEED),

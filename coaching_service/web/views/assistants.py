@@ -4,17 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
+from marshmallow import fields
+
 from coaching_service.core.auth.access import session_only
+from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Input
 from coaching_service.people.assistants import service as assistants
-from coaching_service.people.assistants.models import Grant
+from coaching_service.people.assistants.models import Grant, Scope
 from coaching_service.people.team import service as team
 from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.views.history import list_changes_of_assistant
 
 pages = Pages("/app/settings/assistants")
+_SCOPE_NAMES: dict[Scope, str] = {"read": "Read", "change": "Change", "outreach": "Contact people"}
+
+
+class _ChangesQuery(Input):
+    after = fields.String(load_default=None)
 
 
 @pages.get("", access=session_only(), template="settings/assistants.html")
@@ -24,9 +34,22 @@ async def assistants_page(ctx: Context) -> dict[str, Any]:
     return {
         "assistants": connected,
         "coach_names": {coach["_id"]: coach["name"] for coach in coaches},
-        "scope_names": {"read": "read", "change": "change", "outreach": "contact people"},
+        "scope_names": _SCOPE_NAMES,
         "mcp_url": f"{ctx.services.base_url}/mcp",
     }
+
+
+@pages.get(
+    "/{assistantId}", access=session_only(CUSTOMERS.VIEW), query=_ChangesQuery(), template="settings/assistant.html"
+)
+async def assistant_page(ctx: Context, assistant_id: ObjectId, query: dict[str, Any]) -> dict[str, Any] | Redirect:
+    """What an assistant may do and what it has changed, newest first, with Undo."""
+    assistant = await _get_assistant(ctx, assistant_id)
+    path = f"/app/settings/assistants/{assistant_id}"
+    variables = await list_changes_of_assistant(ctx, path, assistant_id, query["after"])
+    if isinstance(variables, Redirect):
+        return variables
+    return {**variables, "assistant": assistant, "assistant_path": path, "scope_names": _SCOPE_NAMES}
 
 
 @pages.get("/{assistantId}/disconnect", access=session_only(), template="settings/disconnect_assistant.html")

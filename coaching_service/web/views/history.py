@@ -159,6 +159,32 @@ def _describe_result(result: UndoResult) -> str:
     return f"{quantity(result['ok'], 'record')} restored; {failed} could not be, because of later changes."
 
 
+async def list_changes_of_assistant(
+    ctx: Context, path: str, assistant_id: ObjectId, after: str | None
+) -> dict[str, Any] | Redirect:
+    """The variables of the list of what an assistant has changed; `path` is that of its page."""
+    try:
+        page = await changes.list_changes(
+            ctx, limit=_PAGE_SIZE, after=after, via="assistant", credential_id=assistant_id
+        )
+    except InvalidFields:  # the cursor is of another list
+        return Redirect(path)
+    following = urlencode({"after": page["nextCursor"]})
+    return {
+        "page": page,
+        "rows": await _describe_all(ctx, page["docs"]),
+        "history_path": f"/app{_OF_COMPANY}",
+        "is_first_part": after is None,
+        "next_url": f"{path}?{following}",
+    }
+
+
+async def _describe_all(ctx: Context, listed: Sequence[ChangeSummary]) -> list[dict[str, Any]]:
+    credentials = await _load_credential_names(ctx, listed)
+    clients = await customers.find_references(ctx, _client_ids(listed))
+    return [_describe(change, credentials, clients) for change in listed]
+
+
 async def _list_changes(
     ctx: Context, path: str, query: dict[str, Any], customer_id: ObjectId | None
 ) -> dict[str, Any] | Redirect:
@@ -169,12 +195,10 @@ async def _list_changes(
         )
     except InvalidFields:  # the cursor is of another list
         return Redirect(path)
-    credentials = await _load_credential_names(ctx, page["docs"])
-    clients = await customers.find_references(ctx, _client_ids(page["docs"]))
     following = {"after": page["nextCursor"]} | ({"via": query["via"]} if query["via"] else {})
     return {
         "page": page,
-        "rows": [_describe(change, credentials, clients) for change in page["docs"]],
+        "rows": await _describe_all(ctx, page["docs"]),
         "query": query,
         "history_path": path,
         "filter_url": list_url(path, {"via": query["via"]}),
