@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from coaching_service.core.database.context import Context
+from coaching_service.integrations.background_jobs import store
 from coaching_service.integrations.company_import import archive_reader
 from tests.conftest import NewCompany
 from tests.support.client import UNKNOWN, CoachClient
@@ -276,7 +278,21 @@ async def test_a_company_with_loads_refuses_those_in_another_unit(coach: CoachCl
     assert (await pounds.get("/coach/account")).ok() == before
 
 
-async def test_of_two_imports_at_once_one_is_refused(target: CoachClient, entries: Entries) -> None:
+async def test_of_two_imports_at_once_one_is_refused(
+    target: CoachClient, entries: Entries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both find that no other one is running."""
+    original, calls, both = store.has_unfinished, 0, asyncio.Event()
+
+    async def has_unfinished(ctx: Context, kind: str) -> bool:
+        nonlocal calls
+        is_running, calls = await original(ctx, kind), calls + 1
+        if calls == 2:
+            both.set()
+        await both.wait()
+        return is_running
+
+    monkeypatch.setattr(store, "has_unfinished", has_unfinished)
     content = make_zip(entries)
     replies = await asyncio.gather(*(send(target, content) for _ in range(2)))
     assert sorted(reply.status for reply in replies) == [202, 409]

@@ -15,10 +15,15 @@ from coaching_service.integrations.background_jobs.models import JobError, NewJo
 
 MAX_ERRORS = 100
 RETENTION = timedelta(days=30)
+_FIRST_UNFINISHED = "queued"  # in the alphabet: done, failed, queued, running
 
 jobs = Documents[StoredCompanyJob](
     "companyJobs",
-    (Index(("_id",)), Index(("kind", "status", "-createdAt"))),
+    (
+        Index(("_id",)),
+        Index(("kind", "status", "-createdAt")),
+        Index(("kind",), unique=True, partial_filter=(("status", {"$gte": _FIRST_UNFINISHED}),)),
+    ),
     private=("companyId", "work"),
     expire=("createdAt", int(RETENTION.total_seconds())),
     transfer=NotExported("work in progress"),
