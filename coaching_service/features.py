@@ -69,6 +69,7 @@ from coaching_service.training.assignments import routes as assignments
 from coaching_service.training.assignments import tools as assignments_tools
 from coaching_service.training.programs import routes as programs
 from coaching_service.training.programs import tools as programs_tools
+from coaching_service.training.schedule import program_tools
 from coaching_service.training.schedule import routes as schedule
 from coaching_service.training.schedule import tools as schedule_tools
 from coaching_service.training.templates import routes as templates
@@ -142,6 +143,7 @@ TOOLS: tuple[Tools, ...] = (
     schedule_tools.tools,
     exercises_tools.tools,
     programs_tools.tools,
+    program_tools.tools,
     assignments_tools.tools,
     metrics_tools.tools,
     compliance_tools.tools,

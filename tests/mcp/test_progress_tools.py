@@ -5,9 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from tests.support.client import MONDAY, TUESDAY, UNKNOWN, CoachClient
-from tests.support.mcp_client import McpHttpClient, tool_change, tool_error, tool_result
+from tests.support.mcp_client import TODAY, McpHttpClient, tool_change, tool_error, tool_result
 from tests.support.results import read_compliance
 from tests.support.training import block_with, log, task
+
+TOMORROW = str(datetime.now(UTC).date() + timedelta(days=1))
 
 
 async def test_program_is_assigned(mcp: McpHttpClient, coach: CoachClient) -> None:
@@ -15,11 +17,10 @@ async def test_program_is_assigned(mcp: McpHttpClient, coach: CoachClient) -> No
     program = (await coach.post("/coach/programs", {"name": "Base", "tags": ["strength"]})).ok(201)
     (await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "Day two", "day": 2})).ok(201)
     assert tool_result(await mcp.call("list_programs", search="base stren"))["docs"][0]["_id"] == program["_id"]
-    done = tool_result(
-        await mcp.call("assign_program", customerId=client["_id"], programId=program["_id"], startDate=MONDAY)
-    )
-    assert (done["workoutsAdded"], done["program"]["name"]) == (1, "Base")
-    assert [block["date"] for block in await coach.calendar(client)] == [TUESDAY]
+    known = {"customerId": client["_id"], "programId": program["_id"]}
+    done = tool_change(await mcp.call("assign_program", **known, startDate=TODAY))
+    assert done["summary"] == f"Assigned «Base» to «Ana»: 1 workouts from {TODAY} to {TOMORROW}."
+    assert [block["date"] for block in await coach.calendar(client, TODAY, TOMORROW)] == [TOMORROW]
 
 
 async def test_metrics_are_recorded_and_read(mcp: McpHttpClient, coach: CoachClient) -> None:

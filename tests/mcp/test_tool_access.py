@@ -58,6 +58,7 @@ _OPTIONAL: dict[str, dict[str, Any]] = {
     "adjust_schedule": {"addLoad": 2.5},
     "create_workout": {"days": [{"date": TODAY, "name": "Legs", "text": "task: Walk"}]},
     "log_workout": {"sessionRpe": 7},
+    "save_program": {"name": "Base", "days": [{"day": 1, "name": "Legs", "text": "task: Walk"}]},
     "update_workout": {"name": "Arms"},
 }
 

@@ -33,7 +33,7 @@ CATALOGUE: dict[str, tuple[str, set[str]]] = {
     "list_programs": ("r", set()),
     "get_program": ("r", set()),
     "save_program": ("wd", {"MANY_DAYS"}),
-    "assign_program": ("w", {"MANY_DAYS", "FAR_DATE", "MANY_CLIENTS"}),
+    "assign_program": ("wd", {"MANY_DAYS", "FAR_DATE"}),
     "list_metric_sets": ("r", set()),
     "get_metric_history": ("r", set()),
     "record_metric": ("wdi", {"FAR_DATE"}),
@@ -48,11 +48,9 @@ CATALOGUE: dict[str, tuple[str, set[str]]] = {
 }
 # Remove a name when the tool has been built (and remove this set when it is empty).
 NOT_BUILT = {
-    *("get_attention", "get_program", "save_program", "list_check_ins", "review_check_in"),
+    *("get_attention", "list_check_ins", "review_check_in"),
     *("list_notes", "add_note", "list_messages", "send_message"),
 }
-# Replace the reasons above when these tools ask for confirmation.
-NOT_CONFIRMED = {"assign_program"}
 # The tools that version 0.1 had, and that can still be called.
 ALIASES = {"add_workout_item", "move_workout_item", "list_form_responses"}
 # 9,500 tokens of o200k_base (npm gpt-tokenizer): 4.07 bytes are a token of this list.
@@ -91,7 +89,7 @@ async def test_listed_tools_are_those_of_the_catalogue_with_its_hints(mcp: McpHt
 
 def test_tools_declare_what_has_to_be_confirmed() -> None:
     declared = {tool.name: {reason.name for reason in tool.confirms} for tool in tools_of(features.TOOLS)}
-    unconfirmed: dict[str, set[str]] = {name: set() for name in ALIASES | NOT_CONFIRMED}
+    unconfirmed: dict[str, set[str]] = {name: set() for name in ALIASES}
     assert declared == {name: CATALOGUE[name][1] for name in listed_names()} | unconfirmed
 
 

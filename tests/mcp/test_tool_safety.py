@@ -86,7 +86,8 @@ async def test_confirmation_is_void_when_what_it_changes_has_changed(mcp: McpHtt
         block = {"name": f"Day {day}", "day": day, "items": []}
         (await coach.post(f"/coach/programs/{program['_id']}/wblocks", block)).ok(201)
     known = {"customerId": client["_id"], "programId": program["_id"], "startDate": TODAY}
-    change_id = (await mcp.call("assign_program", **known))["structuredContent"]["changeId"]
+    agreed = tool_proposal(await mcp.call("assign_program", **known), "MANY_DAYS")["confirmationToken"]
+    change_id = tool_change(await mcp.call("assign_program", **known, confirmationToken=agreed))["changeId"]
 
     first = tool_proposal(await mcp.call("undo", changeId=change_id), "MANY_DAYS")
     assert first["summary"] == "Undid: 1 program assignment created, 8 workouts created."

@@ -47,10 +47,8 @@ _SETS_TEXT = Text(max_length=2_000)
 _ITEM_ID = re.compile(r"#?[0-9a-fA-F]{6,24}", re.ASCII)
 
 
-class CalendarDates(Dates, ToolPage, CustomerArgument):
-    """A client, a range of dates (at most three months), how much of each workout, and a page."""
-
-    max_days = _MAX_CALENDAR
+class WorkoutPage(ToolPage):
+    """How much of each workout, and a page."""
 
     pageSize = Integer(
         minimum=1, maximum=MAX_TOOL_PAGE, load_default=40, metadata={"description": "Workouts a page, 1 to 100."}
@@ -63,6 +61,12 @@ class CalendarDates(Dates, ToolPage, CustomerArgument):
             "loads of percentages, and arrays."
         },
     )
+
+
+class CalendarDates(Dates, WorkoutPage, CustomerArgument):
+    """A client, a range of dates (at most three months), how much of each workout, and a page."""
+
+    max_days = _MAX_CALENDAR
 
 
 def _optional(description: str, **options: Any) -> dict[str, Any]:

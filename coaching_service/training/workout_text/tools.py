@@ -14,6 +14,7 @@ from coaching_service.core.mcp.arguments import numbered, paged
 from coaching_service.core.mcp.confirmation import Reason, find_reasons
 from coaching_service.core.mcp.results import Answer, Written, typed
 from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.pagination import Page
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workout_text.arrays import to_exercise_items, to_item
 from coaching_service.training.workout_text.edits import apply_edits
@@ -55,21 +56,22 @@ async def get_workouts(
         customers.get_visible_reference(ctx, customer_id),
         service.list_blocks(ctx, ClientCalendar(customer_id), start_date, end_date),
     )
-    workouts = paged(blocks, page, page_size)
     load_unit = ctx.caller.company.load_unit
-    docs = [describe_workout(block, load_unit, detail) for block in workouts["docs"]]
-    return Answer(
-        write_answer(f"Workouts of {typed(customer['name'])}, loads in {load_unit}", workouts, docs),
-        {
-            "customer": customer,
-            "units": {"load": load_unit},
-            **numbered(workouts),
-            "docs": [_without_header(doc) for doc in docs],
-        },
-    )
+    title = f"Workouts of {typed(customer['name'])}, loads in {load_unit}"
+    answer = answer_workouts(title, paged(blocks, page, page_size), load_unit, detail)
+    return Answer(answer.text, {"customer": customer, **answer.data})
 
 
-def describe_workout(block: Block, load_unit: str, detail: Detail) -> dict[str, Any]:
+def answer_workouts(title: str, page: Page[Block], load_unit: str, detail: Detail) -> Answer:
+    """Return a page of workouts as text and as data."""
+    docs = [_describe_workout(block, load_unit, detail) for block in page["docs"]]
+    more = f"; more on page {page['nextPage']} of {page['totalPages']}" if page["hasNextPage"] else ""
+    workouts = [f"{write_header(block)}\n{doc['lines']}" for block, doc in zip(page["docs"], docs, strict=True)]
+    text = "\n\n".join([f"{title}: {page['totalDocs']}{more}", *workouts])
+    return Answer(text, {"units": {"load": load_unit}, **numbered(page), "docs": docs})
+
+
+def _describe_workout(block: Block, load_unit: str, detail: Detail) -> dict[str, Any]:
     """Return a workout as assistants read it; for `full` also its items as objects."""
     described: dict[str, Any] = {
         "_id": block["_id"],
@@ -77,7 +79,6 @@ def describe_workout(block: Block, load_unit: str, detail: Detail) -> dict[str, 
         "day": block["day"],
         "name": block["name"],
         "isCompleted": block["isCompleted"],
-        "header": write_header(block),
         "lines": write_block(block, load_unit, detail),
     }
     if detail == "full":
@@ -86,16 +87,6 @@ def describe_workout(block: Block, load_unit: str, detail: Detail) -> dict[str, 
             _compact(item, ("createdAt", "updatedAt", "exerciseId", "version")) for item in block["items"]
         ]
     return {name: value for name, value in described.items() if value is not None}
-
-
-def write_answer(title: str, page: Mapping[str, Any], docs: Sequence[Mapping[str, Any]]) -> str:
-    """Return the text of a page of workouts."""
-    more = f"; more on page {page['nextPage']} of {page['totalPages']}" if page["hasNextPage"] else ""
-    return "\n\n".join([f"{title}: {page['totalDocs']}{more}", *(f"{doc['header']}\n{doc['lines']}" for doc in docs)])
-
-
-def _without_header(doc: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in doc.items() if name != "header"}
 
 
 def _compact(fields: Mapping[str, Any], omitted: tuple[str, ...]) -> dict[str, Any]:
@@ -304,5 +295,5 @@ async def _result(ctx: Context, customer_id: ObjectId, block: Block) -> dict[str
             "meters": "m",
             "durationMinutes": "min",
         },
-        "workout": _without_header(describe_workout(block, ctx.caller.company.load_unit, "full")),
+        "workout": _describe_workout(block, ctx.caller.company.load_unit, "full"),
     }

@@ -1,0 +1,154 @@
+"""MCP tool for writing programs: from text, or from a client's calendar."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict, cast
+
+from marshmallow import ValidationError, fields, validates_schema
+
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS, PROGRAMS
+from coaching_service.core.database.context import Context
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.arguments import Arguments, require_range
+from coaching_service.core.mcp.confirmation import Reason, find_reasons
+from coaching_service.core.mcp.results import Written, typed
+from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.validation import TEXT_LENGTH, Boolean, Date, Identifier, Integer, ListOf, Text
+from coaching_service.training.programs import service as programs
+from coaching_service.training.programs.models import LAST_DAY, ProgramChange
+from coaching_service.training.programs.service import ProgramPlan
+from coaching_service.training.schedule import calendar_programs
+from coaching_service.training.schedule.days import days_between
+from coaching_service.training.workout_text.lines import parse_items
+from coaching_service.training.workout_text.mentions import resolve_mentions
+from coaching_service.training.workout_text.tool_schemas import workout_text
+from coaching_service.training.workouts import block_batches
+from coaching_service.training.workouts.block_batches import Batch
+from coaching_service.training.workouts.models import BlockPlan
+from coaching_service.training.workouts.new_items import resolve_items
+
+tools = Tools()
+_MAX_WORKOUTS, _MAX_DAYS = 100, 366
+_CALENDAR = ("customerId", "startDate", "endDate")
+
+
+def _optional(description: str) -> dict[str, Any]:
+    return {"load_default": None, "allow_none": True, "metadata": {"description": description}}
+
+
+class ProgramDay(Arguments):
+    """A workout of a day of a program, as text."""
+
+    day = Integer(minimum=1, maximum=LAST_DAY, required=True, metadata={"description": "The day, from 1."})
+    name = Text(required=True, metadata={"description": "Name of the workout."})
+    text = workout_text("Lines as in create_workout.", load_default="", allow_blank=True)
+    isRest = Boolean(load_default=False, metadata={"description": "A day of rest."})
+
+
+class SaveProgram(Arguments):
+    """A program to create or change."""
+
+    programId = Identifier(**_optional("A program to change: its workouts on the days given are replaced."))
+    name = Text(**_optional("Required for a new program."))
+    description = Text(max_length=TEXT_LENGTH, **_optional("What it is for."))
+    days = ListOf(
+        fields.Nested(ProgramDay),
+        minimum=1,
+        maximum=_MAX_WORKOUTS,
+        load_default=None,
+        allow_none=True,
+        metadata={"description": "Its workouts."},
+    )
+    customerId = Identifier(**_optional("Instead of days: the client whose calendar becomes the program."))
+    startDate = Date(**_optional("First day of that calendar."))
+    endDate = Date(**_optional("Last day, included."))
+
+    @validates_schema
+    def is_complete(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require a name for a new program, and its days or a calendar; a program that exists has no calendar."""
+        calendar = [name for name in _CALENDAR if data[name] is not None]
+        if data["programId"] is None and data["name"] is None:
+            raise ValidationError("is required for a new program", "name")
+        if data["programId"] is None and data["days"] is None and len(calendar) < len(_CALENDAR):
+            raise ValidationError("is required, or customerId, startDate and endDate", "days")
+        if calendar and (data["programId"] is not None or data["days"] is not None):
+            raise ValidationError("must not be combined with programId or days", calendar[0])
+        if calendar:
+            require_range(data["startDate"], data["endDate"], _MAX_DAYS)
+
+
+class _Day(TypedDict):
+    """The validated arguments of ProgramDay."""
+
+    day: int
+    name: str
+    text: str
+    isRest: bool
+
+
+@tools.tool(
+    "Save a program",
+    access=coach(CUSTOMERS.VIEW, PROGRAMS.CREATE, PROGRAMS.EDIT),
+    takes=SaveProgram(),
+    writes=True,
+    destructive=True,
+    confirms=(Reason.MANY_DAYS,),
+)
+async def save_program(
+    ctx: Context,
+    program_id: ObjectId | None,
+    name: str | None,
+    description: str | None,
+    days: list[_Day] | None,
+    customer_id: ObjectId | None,
+    start_date: str | None,
+    end_date: str | None,
+) -> Written:
+    """Create a program (workouts by day that can be assigned to clients) from text, with the lines of create_workout,
+    or from days of a client's calendar; or change one: other days of it stay."""
+    if customer_id is not None and start_date is not None and end_date is not None:
+        program = await calendar_programs.create_program(ctx, customer_id, start_date, end_date, str(name))
+        if description is not None:
+            await programs.change(ctx, program["_id"], {"description": description})
+        return Written(
+            f"Created the program {typed(program['name'])} from {start_date} to {end_date}, "
+            f"{program['numberOfDaysWithWorkouts']} days with workouts.",
+            {"programId": program["_id"]},
+            find_reasons(days=days_between(start_date, end_date) + 1),
+        )
+    verb = "Created" if program_id is None else "Changed"
+    if program_id is None:
+        created = await programs.create(ctx, {"name": str(name), "description": description, "tags": []})
+        program_id = created["_id"]
+    else:
+        sent = {"name": name, "description": description}
+        change = {field: value for field, value in sent.items() if value is not None}
+        await programs.change(ctx, program_id, cast("ProgramChange", change))
+    count = await _replace_days(ctx, ProgramPlan(program_id), days or [])
+    program = await programs.read(ctx, program_id)
+    return Written(
+        f"{verb} the program {typed(program['name'])}: {count} written, "
+        f"{program['numberOfDaysWithWorkouts']} days with workouts.",
+        {"programId": program_id},
+        find_reasons(days=len({day["day"] for day in days or []})),
+    )
+
+
+async def _replace_days(ctx: Context, owner: ProgramPlan, days: Sequence[_Day]) -> str:
+    """Write workouts in place of those that are on their days. Returns how many were written, in words."""
+    load_unit = ctx.caller.company.load_unit
+    parsed = [parse_items(day["text"], load_unit, f"days.{index}.text") for index, day in enumerate(days)]
+    await resolve_mentions(ctx, [mention for each in parsed for mention in each.mentions])
+    items = {f"days.{index}.items": [item.details for item in each.items] for index, each in enumerate(parsed)}
+    plans: list[BlockPlan] = [
+        {"name": day["name"], "day": day["day"], "isRest": day["isRest"], "items": resolved}
+        for day, resolved in zip(days, await resolve_items(ctx, items), strict=True)
+    ]
+    existing = await block_batches.read_days(ctx, owner, {"$in": sorted({day["day"] for day in days})})
+    removed = [block["_id"] for block in existing]
+    if plans:
+        await block_batches.write(ctx, owner, Batch(created=plans, removed=removed), existing)
+    words = "1 workout" if len(plans) == 1 else f"{len(plans)} workouts"
+    return f"{words} in place of {len(removed)}" if removed else words
