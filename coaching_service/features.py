@@ -8,6 +8,7 @@ from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.queue import Steps
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.integrations.background_jobs import routes as background_jobs
+from coaching_service.integrations.calendar_feed import routes as calendar_feed
 from coaching_service.integrations.company_export import routes as company_export
 from coaching_service.integrations.company_import import routes as company_import
 from coaching_service.integrations.company_import import service as company_import_service
@@ -128,6 +129,8 @@ ROUTES: tuple[Routes, ...] = (
     progress_photos.routes,
     nutrition_plans.routes,
     files.routes,
+    calendar_feed.routes,
+    calendar_feed.feed_routes,
     export.routes,
     company_export.routes,
     company_import.routes,
@@ -190,6 +193,7 @@ TAGS = (
     ("Progress photos", "Photos of a client from the front, back and side, by date."),
     ("Nutrition plans", "The versions of a client's nutrition plan."),
     ("Files", "The files that the `...Url` fields link to."),
+    ("Calendar feed", "A client's workouts in calendar applications."),
     ("Export", "All data of a client, or of the company, in one ZIP file; and what reads it."),
     ("Sandbox", "A company for tests, with sample data; its mail is not sent."),
     ("Compliance", "How much of the scheduled training clients have completed."),

@@ -7,6 +7,7 @@ from typing import Any
 
 _IDENTIFIER = re.compile(r"(?<![0-9a-f])[0-9a-f]{24}(?![0-9a-f])")
 _SIGNED = re.compile(r"\?expires=\d+&signature=.*")
+_CALENDAR = re.compile(r"(/calendar/[0-9a-f]{24})\..*")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 _FILE = re.compile(r"[0-9a-f]{24}\.[0-9a-z]+")
 _LONGEST_LIST = 2
@@ -42,6 +43,7 @@ class Examples:
         if "@" in text:
             return f"{re.split(r'[0-9@]', text)[0]}@example.com"
         text = _SIGNED.sub("?expires=1772445600&signature=c2lnbmF0dXJl", _TIME.sub("2026-03-02T08:30:00.000Z", text))
+        text = _CALENDAR.sub(r"\1.YSBzaWduYXR1cmUgb2YgdGhlIGNhbGVuZGFyIGxpbms", text)
         return _IDENTIFIER.sub(lambda match: self._identifier(match[0]), text)
 
     def _identifier(self, identifier: str) -> str:

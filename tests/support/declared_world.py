@@ -74,6 +74,7 @@ async def make_world(coach: CoachClient) -> World:
     changed = await coach.post(f"{client}/notes", {"content": "To be undone"})
     message = (await coach.post(f"{client}/messages", {"text": "Hello"})).ok(201)
     own_message = (await (await coach.as_client(customer)).post("/customer/messages", {"text": "Hello, coach"})).ok(201)
+    (await coach.post(f"{client}/calendar-link")).ok(201)
     template = (await coach.post("/coach/workout-templates", {"name": "Short"})).ok(201)
     form_item = {"type": "FORM", "form": {"formId": form["_id"]}}
     check_in = (await coach.post(path, form_item)).ok(201)

@@ -160,3 +160,21 @@ async def test_deleting_a_client_requires_the_delete_permission(
 
     remover = await colleague("customers.view", "customers.delete")
     (await remover.submit(await remover.get(f"{path}/delete"), f"{path}/delete")).ok().says("Ana deleted.")
+
+
+async def test_calendar_link_is_created_and_revoked(
+    coach: CoachClient, owner_page: Visitor, anonymous: CoachClient
+) -> None:
+    ana = await coach.create_customer("Ana")
+    here = f"/app/customers/{ana['_id']}"
+    page = (await owner_page.get(details_of(ana))).says("Calendar link")
+    created = (await owner_page.submit(page, f"{here}/calendar-link")).says("Calendar link created.")
+    address = created.html.partition('id="calendar-url">')[2].partition("<")[0]
+    link = (await coach.post(f"/coach/customers/{ana['_id']}/calendar-link")).ok(201)
+    assert address == link["url"]
+    path = address.removeprefix("http://coaching.test")
+    assert (await anonymous.get(path)).status == 200
+    revoked = (await owner_page.submit(created, f"{here}/calendar-link/revoke")).says("Calendar link revoked.")
+    assert address not in revoked.html
+    assert (await anonymous.get(path)).status == 404
+    (await owner_page.submit(created, f"{here}/calendar-link/revoke")).ok()

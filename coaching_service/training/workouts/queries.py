@@ -15,6 +15,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts.models import DatedItem, StoredBlock
 from coaching_service.training.workouts.query_models import (
     AssignedBlocks,
+    BlockTitle,
     DoneExercise,
     ExerciseSession,
     ExerciseSum,
@@ -285,6 +286,17 @@ async def find_scheduled_blocks(
         condition | _IS_REGULAR,
         {"$sort": {"customerId": 1, "date": 1, "position": 1, "_id": 1}},
         {"$project": {**fields, "totalItems": {"$size": "$items"}, "completedItems": completed}},
+        hint=_BY_DATE,
+    )
+
+
+async def find_titles(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[BlockTitle]:
+    """Return the titles of a client's blocks from the date `first` to `last`, in order."""
+    return await blocks.aggregate(
+        ctx,
+        _between(customer_id, first, last),
+        {"$sort": {"date": 1, "position": 1, "_id": 1}},
+        {"$project": dict.fromkeys(("date", "name", "updatedAt", "version"), 1)},
         hint=_BY_DATE,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TypedDict
 
 from coaching_service.core.ids import ObjectId
@@ -45,6 +46,16 @@ class ScheduledBlock(TypedDict):
     isRest: bool
     totalItems: int
     completedItems: int
+
+
+class BlockTitle(TypedDict):
+    """The title of a scheduled block, and its latest change."""
+
+    _id: ObjectId
+    date: str
+    name: str
+    updatedAt: datetime
+    version: int
 
 
 class ExerciseSession(TypedDict):

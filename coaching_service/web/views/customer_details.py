@@ -11,6 +11,7 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
+from coaching_service.integrations.calendar_feed import service as calendar_feed
 from coaching_service.people.customer_access import service as customer_access
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomerChange
@@ -34,7 +35,14 @@ async def details_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
         customers.list_groups(ctx),
         team.list_coaches(ctx),
     )
-    return {"customer": header | customer, "version": customer["version"], "groups": groups, "coaches": coaches}
+    may_share = CUSTOMERS.EDIT in ctx.caller.permissions
+    return {
+        "customer": header | customer,
+        "version": customer["version"],
+        "groups": groups,
+        "coaches": coaches,
+        "calendar_url": await calendar_feed.find_url(ctx, customer_id) if may_share else None,
+    }
 
 
 @pages.post("/details", access=coach(CUSTOMERS.EDIT), form=_DETAILS_FORM, on=details_page)
@@ -56,6 +64,20 @@ async def invite(ctx: Context, customer_id: ObjectId) -> Redirect:
     """Send the client an invitation to choose a password."""
     await customer_access.invite(ctx, customer_id)
     return Redirect(_details_path(customer_id), "Invitation sent.")
+
+
+@pages.post("/calendar-link", access=coach(CUSTOMERS.EDIT), on=details_page, idempotent=True)
+async def create_calendar_link(ctx: Context, customer_id: ObjectId) -> Redirect:
+    """Create a link to the client's calendar; has no effect if there is one."""
+    await calendar_feed.create(ctx, customer_id)
+    return Redirect(_details_path(customer_id), "Calendar link created.")
+
+
+@pages.post("/calendar-link/revoke", access=coach(CUSTOMERS.EDIT), on=details_page)
+async def delete_calendar_link(ctx: Context, customer_id: ObjectId) -> Redirect:
+    """End the link to the client's calendar."""
+    await calendar_feed.revoke(ctx, customer_id)
+    return Redirect(_details_path(customer_id), "Calendar link revoked.")
 
 
 @pages.post("/archive", access=coach(CUSTOMERS.EDIT), on=details_page, idempotent=True)

@@ -1,0 +1,1 @@
+"""A client's calendar for calendar applications: a signed link to an iCalendar file."""

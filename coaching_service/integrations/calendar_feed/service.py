@@ -1,0 +1,101 @@
+"""Links with which a calendar application shows a client's workouts, and the calendar that they lead to."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+from coaching_service import __version__
+from coaching_service.core import audit
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.transactions import gather_reads, transactional
+from coaching_service.core.errors import NotFound
+from coaching_service.core.http.downloads import Download
+from coaching_service.core.http.responses import to_json
+from coaching_service.core.ids import ObjectId, parse_id
+from coaching_service.integrations.calendar_feed import store
+from coaching_service.integrations.calendar_feed.icalendar_file import write_calendar
+from coaching_service.integrations.calendar_feed.models import CalendarLink, StoredCalendarLink
+from coaching_service.people.customers import first_access
+from coaching_service.people.customers import service as customers
+from coaching_service.training.visibility import service as visibility
+from coaching_service.training.workouts import queries as workouts
+
+PATH = "/calendar"
+DAYS_BACK, DAYS_AHEAD = 92, 366
+
+
+@transactional
+async def create(ctx: Context, customer_id: ObjectId) -> CalendarLink:
+    """Return the calendar link of a client, which is created if there is none. Raises NotFound, Forbidden."""
+    await customers.get_visible(ctx, customer_id)
+    link = await store.find(ctx, customer_id) or await store.find_or_create(ctx, customer_id)
+    await audit.record(ctx, "calendarLink.issued", about=customer_id)
+    return {"url": _url(ctx.services, link)}
+
+
+async def find_url(ctx: Context, customer_id: ObjectId) -> str | None:
+    """Return the address of a client's calendar, or None. Raises NotFound, Forbidden."""
+    await customers.get_visible(ctx, customer_id)
+    link = await store.find(ctx, customer_id)
+    return None if link is None else _url(ctx.services, link)
+
+
+@transactional
+async def revoke(ctx: Context, customer_id: ObjectId) -> None:
+    """End the calendar link of a client; a new one has another address.
+
+    Raises NotFound if there is no link or no client, Forbidden.
+    """
+    await customers.get_visible(ctx, customer_id)
+    if not await store.delete(ctx, customer_id):
+        raise NotFound("calendar link")
+    await audit.record(ctx, "calendarLink.revoked", about=customer_id)
+
+
+async def read(ctx: Context, token: str) -> Download:
+    """Return the calendar of a link: the titles on the days that the client sees, from 92 days ago for a year.
+
+    Raises NotFound, always the same, if the link is not valid or was revoked, or the client is archived or deleted.
+    """
+    ctx = await _as_client(ctx, token)
+    today = ctx.caller.today()
+    first, last = str(today - timedelta(days=DAYS_BACK)), str(today + timedelta(days=DAYS_AHEAD))
+    blocks, hidden = await gather_reads(
+        ctx,
+        workouts.find_titles(ctx, ctx.caller.id, first, last),
+        visibility.find_hidden_days(ctx, ctx.caller.id, first, last),
+    )
+    visible = [block for block in blocks if block["date"] not in hidden]
+    name = ctx.caller.company.name
+
+    async def read_file(_start: int, _end: int) -> AsyncIterator[bytes]:
+        yield await asyncio.to_thread(write_calendar, name, visible)
+
+    # Of what the file is written from, so that nothing is written for an application that has it.
+    fingerprint = hashlib.sha256(to_json([__version__, name, visible])).hexdigest()
+    return Download("text/calendar; charset=utf-8", "training.ics", read_file, etag=f'"{fingerprint}"')
+
+
+async def _as_client(ctx: Context, token: str) -> Context:
+    """Return `ctx` with the client of a link as its caller. Raises NotFound."""
+    identifier, _, signature = token.partition(".")
+    link_id = parse_id(identifier)
+    if link_id is not None and ctx.services.vault.verify_signature(_signed_text(link_id), signature):
+        link = await store.find_in_any_company(ctx.services, link_id)
+        if link is not None:
+            client = await first_access.load_principal(ctx.services, link["companyId"], link["customerId"])
+            if client is not None:
+                return ctx.acting_as(client)
+    raise NotFound("calendar")
+
+
+def _url(services: Services, link: StoredCalendarLink) -> str:
+    signature = services.vault.sign(_signed_text(link["_id"]))
+    return f"{services.base_url}{PATH}/{link['_id']}.{signature}"
+
+
+def _signed_text(link_id: ObjectId) -> str:
+    return f"calendar:{link_id}"
