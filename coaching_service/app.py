@@ -31,6 +31,7 @@ from coaching_service.mcp.observation import McpMetrics
 from coaching_service.mcp.server import make_server
 from coaching_service.oauth.endpoints import Endpoints
 from coaching_service.people.webhooks.dispatcher import delivering
+from coaching_service.people.webhooks.metrics import read_metrics as read_webhook_metrics
 from coaching_service.settings import Settings
 from coaching_service.web import static_files
 
@@ -46,7 +47,7 @@ def create_app(settings: Settings, services: Services, availability: Availabilit
     Without `availability` it accepts requests from the start.
     """
     availability = availability or Availability("ready")
-    metrics = HttpMetrics()
+    metrics = HttpMetrics(readings=(read_webhook_metrics,))
     routes = routes_of(features.ROUTES)
     cross_origin = CrossOrigin(settings.cors_origins, routes)
     app = web.Application(

@@ -26,6 +26,7 @@ from coaching_service.core.jobs import mail, queue
 from coaching_service.core.outbound.client import OutboundClient, Relaxations
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.team import service as team
+from coaching_service.people.webhooks import deliveries
 from coaching_service.settings import Settings
 from tests.support.client import MONDAY, CoachClient
 from tests.support.service_process import until
@@ -388,6 +389,38 @@ async def test_name_with_a_private_address_is_checked_at_each_delivery(
     assert (failed["responseStatus"], failed["error"]) == (None, "ADDRESS_NOT_ALLOWED")
     assert receiver.messages == []
     await strict.close()
+
+
+async def test_metrics_show_attempts_by_outcome_and_what_is_pending(coach: CoachClient, receiver: Receiver) -> None:
+    before = await figures(coach)
+    receiver.respond = lambda _message, earlier: 200 if earlier else 500
+    webhook = await subscribe(coach, receiver)
+    await coach.create_customer()
+    await settled(coach, webhook, "succeeded")
+    after = await figures(coach)
+    for outcome in ("rejected", "succeeded"):
+        name = f'webhook_attempts_total{{outcome="{outcome}"}}'
+        assert after[name] > before[name], outcome
+    assert (after["webhook_deliveries_pending"], after["webhook_oldest_pending_seconds"]) == (0, 0)
+
+    waiting = deliveries.new_delivery(ObjectId(webhook["_id"]), f"{ObjectId()}.0", 7, "customer.created", None)
+    in_an_hour, minutes_ago = now() + timedelta(hours=1), now() - timedelta(minutes=2)
+    stored = waiting | {"companyId": coach.ctx.company_id, "createdAt": minutes_ago, "nextAttemptAt": in_an_hour}
+    stored.pop("isQueued", None)
+    await coach.ctx.db["webhookDeliveries"].insert_one(dict(stored))
+    pending = await figures(coach)
+    assert pending["webhook_deliveries_pending"] == 1
+    assert 120 <= pending["webhook_oldest_pending_seconds"] < 1000
+    (await coach.patch(f"/coach/webhooks/{webhook['_id']}", {"isActive": False})).ok()
+    assert (await figures(coach))["webhook_deliveries_pending"] == 0, "nothing is sent to a webhook that is not active"
+
+
+async def figures(coach: CoachClient) -> dict[str, float]:
+    """The metrics, by name and labels."""
+    coach.checks = False
+    lines = (await coach.get("/metrics")).raw.decode().splitlines()
+    coach.checks = True
+    return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if not line.startswith("#")}
 
 
 async def test_logs_have_neither_addresses_nor_secrets(

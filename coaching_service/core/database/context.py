@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
@@ -61,7 +62,8 @@ class Services:
     GridFS at the same time; `number_signals`
     notifies the requests that wait for new changes; `schedule_locks` serialise writes to the schedule of one owner;
     `database_response_seconds`: how long a request waits at most while the database does not respond; `outbound` sends
-    requests to addresses that users enter; `webhook_retry_seconds`: the delays after which a delivery is tried again.
+    requests to addresses that users enter; `webhook_retry_seconds`: the delays after which a delivery is tried again;
+    `webhook_attempts` counts the attempts of this process by their outcome.
     """
 
     db: Database
@@ -81,6 +83,7 @@ class Services:
     database_response_seconds: float = 2.0
     outbound: OutboundClient = field(default_factory=OutboundClient)
     webhook_retry_seconds: tuple[float, ...] = ()
+    webhook_attempts: Counter[str] = field(default_factory=Counter)
     monitor: DatabaseMonitor = field(init=False, repr=False)
     _collections: dict[str, Collection] = field(default_factory=dict, init=False, repr=False)
 

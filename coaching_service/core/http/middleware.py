@@ -6,15 +6,18 @@ import asyncio
 import random
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
 import structlog
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+from prometheus_client.metrics_core import Metric
 
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.connection import as_service_error
+from coaching_service.core.database.context import Services
 from coaching_service.core.errors import (
     ClientDisconnected,
     InternalError,
@@ -32,6 +35,7 @@ PRINCIPAL = web.RequestKey("principal", Principal)
 
 _VALID_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
 _SECURITY_HEADERS = {"Server": "coaching-service", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+_READING_SECONDS = 1.0
 _CLIENT_CLOSED_REQUEST = 499  # never sent; the customary status in logs and metrics
 _BUCKETS = (0.01, 0.05, 0.25, 1, 5)  # few, so that each route takes less than 1.5 kB
 
@@ -39,10 +43,15 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 log = structlog.get_logger("coaching_service")
 
 
-class HttpMetrics:
-    """The Prometheus metrics of one process."""
+Reading = Callable[[Services], Awaitable[list[Metric]]]
+T = TypeVar("T")
 
-    def __init__(self) -> None:
+
+class HttpMetrics:
+    """The Prometheus metrics of one process. `readings` return those of features, for each response of /metrics."""
+
+    def __init__(self, readings: Sequence[Reading] = ()) -> None:
+        self.readings = readings
         disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no types for it
         self.registry = CollectorRegistry()
         labels = ("method", "route", "status")
@@ -53,6 +62,16 @@ class HttpMetrics:
         self.pending_changes = Gauge(
             "change_log_pending", "Changes of all companies that have no number yet.", registry=self.registry
         )
+
+
+async def reading_in_time(reading: Awaitable[T], otherwise: T, what: str) -> T:
+    """What is read from the database for a metric, or `otherwise` if that fails or takes longer than a second."""
+    try:
+        async with asyncio.timeout(_READING_SECONDS):
+            return await reading
+    except Exception as error:  # noqa: BLE001 - the other metrics are needed most while the database fails
+        log.warning("a metric cannot be read", metric=what, reason=type(error).__name__)
+        return otherwise
 
 
 def request_middleware(metrics: HttpMetrics) -> Middleware:

@@ -6,13 +6,15 @@ import asyncio
 import gzip
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from math import nan
 from typing import Any
 
-import structlog
 from aiohttp import hdrs, web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.metrics_core import Metric
 
 from coaching_service.core.changes.numbering.sequencer import count_pending
 from coaching_service.core.database.connection import unreachable
@@ -23,13 +25,11 @@ from coaching_service.core.errors import Unavailable
 from coaching_service.core.http import docs_page
 from coaching_service.core.http.compression import accepts_gzip
 from coaching_service.core.http.conditional import is_not_modified
-from coaching_service.core.http.middleware import HttpMetrics
+from coaching_service.core.http.middleware import HttpMetrics, reading_in_time
 from coaching_service.core.http.openapi import describe
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.http.routes import Route
 
-log = structlog.get_logger("coaching_service")
-_COUNT_SECONDS = 1.0
 _MAX_COUNT = 10_000
 _JSON = {"Content-Type": "application/json; charset=utf-8"}
 _CONTENT_SECURITY_POLICY = (
@@ -134,21 +134,26 @@ class OperatorEndpoints:
         return web.Response(text=docs_page.page_file("icon.svg"), content_type="image/svg+xml")
 
 
-async def _count_pending_changes(services: Services) -> float:
-    """How many changes wait for their number, at most 10,000; not a number if the database does not respond."""
-    try:
-        async with asyncio.timeout(_COUNT_SECONDS):
-            return await count_pending(services, _MAX_COUNT)
-    except Exception as error:  # noqa: BLE001 - the other metrics are needed most while the database fails
-        log.warning("pending changes cannot be counted", reason=type(error).__name__)
-        return nan
-
-
 def metrics_handler(metrics: HttpMetrics, services: Services) -> Any:
-    """Returns the aiohttp handler that exposes the Prometheus metrics of this process and of the change log."""
+    """Returns the aiohttp handler that exposes the Prometheus metrics of this process and of the database's state."""
 
     async def handle(_: web.Request) -> web.Response:
-        metrics.pending_changes.set(await _count_pending_changes(services))
-        return web.Response(body=generate_latest(metrics.registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
+        pending, readings = await asyncio.gather(
+            reading_in_time(count_pending(services, _MAX_COUNT), nan, "pending changes"),
+            asyncio.gather(*(read(services) for read in metrics.readings)),
+        )
+        metrics.pending_changes.set(pending)
+        body = generate_latest(metrics.registry) + generate_latest(_Families(list(chain.from_iterable(readings))))
+        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     return handle
+
+
+@dataclass(frozen=True)
+class _Families:
+    """Metrics that were read for one response, in the form of a registry."""
+
+    families: list[Metric]
+
+    def collect(self) -> list[Metric]:
+        return self.families

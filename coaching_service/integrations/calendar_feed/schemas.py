@@ -11,5 +11,7 @@ class CalendarLink(Output):
     """The link to a client's calendar."""
 
     url = fields.Url(
-        metadata={"description": "An iCalendar file. Whoever has the address can read it, until the link is revoked."}
+        metadata={
+            "description": "An iCalendar file. Anyone who has the address can read it, until the link is revoked."
+        }
     )

@@ -52,6 +52,13 @@ class Response:
         """Whether the receiver has accepted the message."""
         return self.status is not None and 200 <= self.status < 300
 
+    @property
+    def outcome(self) -> str:
+        """How metrics count it: `succeeded`, `rejected` for another status, or the code of the failure."""
+        if self.error is not None:
+            return self.error.lower()
+        return "succeeded" if self.is_success else "rejected"
+
 
 async def prepare(ctx: Context, delivery: Delivery) -> Message | None:
     """Return the message of a delivery; None if its client has been erased: then the delivery is deleted.
@@ -86,6 +93,7 @@ async def record(ctx: Context, message: Message, response: Response) -> datetime
     """
     delivery, webhook = message.delivery, message.webhook
     result = _result(ctx, delivery, response)
+    ctx.services.webhook_attempts[response.outcome] += 1
     await store.record_attempt(ctx, delivery["_id"], result)
     if not response.is_success and delivery["type"] != TEST_EVENT:
         if webhook["failingSince"] is None:

@@ -8,15 +8,24 @@ from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Documents, Filter, now
+from coaching_service.core.database.documents import Document, Documents, Filter, now
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.webhooks.models import ActiveWebhook, AttemptResult, Delivery, Webhook, WebhookChange
+from coaching_service.people.webhooks.models import (
+    ActiveWebhook,
+    AttemptResult,
+    Delivery,
+    PendingDeliveries,
+    Webhook,
+    WebhookChange,
+)
 
 RETENTION_SECONDS = 30 * 24 * 3600
 _REASON = "one process sends the deliveries of all companies"
 _TO_ATTEMPT = ("webhookId", "eventId", "seq", "type", "customerId", "createdAt", "retries")
 _WITH_SECRETS = ("url", "isActive", "secrets", "failingSince")
+
+_PENDING = Index(("createdAt", "webhookId"), partial_filter=(("status", "pending"),))
 
 webhooks = Documents[Webhook](
     "webhooks",
@@ -36,9 +45,11 @@ deliveries = Documents[Delivery](
         Index(("customerId",)),
     ),
     private=("companyId", "isQueued", "retries"),
+    global_indexes=(_PENDING,),
     client_field="customerId",
     secret=True,
     expire=("createdAt", RETENTION_SECONDS),
+    cross_company_reason=_REASON,
     transfer=NotExported("deliveries of webhooks"),
 )
 LIST_ORDER = ("-createdAt", "-_id")
@@ -130,6 +141,21 @@ async def list_active(services: Services) -> list[ActiveWebhook]:
     cursor: Any = webhooks.across_companies(services).find({"isActive": True}, fields, hint="isActive")
     active: list[ActiveWebhook] = await cursor.to_list(None)
     return active
+
+
+async def find_pending(services: Services, limit: int) -> PendingDeliveries:
+    """Count the pending deliveries of the active webhooks of all companies, at most `limit`, and find the oldest."""
+    active = [webhook["_id"] for webhook in await list_active(services)]
+    stages: list[Document] = [
+        {"$match": {"status": "pending", "webhookId": {"$in": active}}},
+        {"$sort": {"createdAt": 1}},
+        {"$limit": limit},
+        {"$group": {"_id": None, "count": {"$sum": 1}, "oldest": {"$first": "$createdAt"}}},
+        {"$project": {"count": 1, "oldestSeconds": {"$divide": [{"$subtract": ["$$NOW", "$oldest"]}, 1000]}}},
+    ]
+    cursor: Any = deliveries.across_companies(services).aggregate(stages, hint=_PENDING.name)
+    results: list[PendingDeliveries] = await cursor.to_list(1)
+    return results[0] if results else {"count": 0, "oldestSeconds": 0}
 
 
 # --- deliveries ------------------------------------------------------------------------------------------------------
