@@ -1,0 +1,25 @@
+"""Creating an API key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from coaching_service.command_line.running import data_option, find_coach, settings_with, with_services
+from coaching_service.core.database.context import Context, Services
+from coaching_service.people.api_keys import service as api_keys
+
+
+@click.command("create-key")
+@click.option("--email", required=True, help="Sign-in address of the coach the key belongs to.")
+@click.option("--name", default="Command line", show_default=True, help="Name of the key.")
+@data_option
+def create_key(email: str, name: str, data: Path | None) -> None:
+    """Create an API key for a coach and print it."""
+
+    async def work(services: Services) -> None:
+        key = await api_keys.create(Context(services).acting_as(await find_coach(services, email)), name)
+        click.echo(key["key"])
+
+    with_services(settings_with(data), work)

@@ -1,0 +1,37 @@
+"""Encrypting stored secrets with a new master key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from coaching_service.command_line.running import console, data_option, settings_with, with_services
+from coaching_service.core.database.context import Services
+from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.webhooks import service as webhooks
+
+
+@click.command("rotate-secrets")
+@data_option
+def rotate_secrets(data: Path | None) -> None:
+    """Re-encrypt every API key and every secret of a webhook with the newest of SECRET_KEYS.
+
+    \b
+    To replace the master key while the service runs:
+      1. coaching-service new-secret-key, and set it before the old one: SECRET_KEYS=new,old
+      2. restart every process with both keys
+      3. coaching-service rotate-secrets (may be interrupted and repeated)
+      4. after 24 hours, when no stored response needs the old key: SECRET_KEYS=new, and restart
+    """
+
+    async def work(services: Services) -> None:
+        total = changed = 0
+        with console.status("Rotating ...") as status:
+            for rotation in (api_keys.rotate_master_key(services), webhooks.rotate_master_key(services)):
+                async for is_new in rotation:
+                    total, changed = total + 1, changed + is_new
+                    status.update(f"Rotating ... {total} keys")
+        click.echo(f"{total} keys, {changed} of them re-encrypted")
+
+    with_services(settings_with(data), work)

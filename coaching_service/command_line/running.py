@@ -1,0 +1,86 @@
+"""What commands share: options, settings, and access to the database."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import uvloop
+from marshmallow import ValidationError, fields
+from rich.console import Console
+
+from coaching_service import runtime
+from coaching_service.core.auth.principal import Principal
+from coaching_service.core.database.connection import UNAUTHORIZED, as_service_error, hosts_of
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.errors import Unavailable
+from coaching_service.people.identities import service as identities
+from coaching_service.people.team import service as team
+from coaching_service.settings import Settings
+
+T = TypeVar("T")
+console = Console(stderr=True)
+data_option = click.option(
+    "--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the embedded database [.local]."
+)
+
+
+def validate_with(field: fields.Field[str]) -> Callable[[click.Context, click.Parameter, str], str]:
+    """A click callback that validates a value like a field of a request body."""
+
+    def validate(_: click.Context, __: click.Parameter, value: str) -> str:
+        try:
+            return field.deserialize(value)
+        except ValidationError as error:
+            raise click.BadParameter(f"{error.messages[0]}.") from None
+
+    return validate
+
+
+def settings_with(data: Path | None = None, **options: Any) -> Settings:
+    """The settings of the environment, replaced by those given on the command line."""
+    given = {name: value for name, value in {"data_dir": data, **options}.items() if value is not None}
+    return Settings.from_environment().model_copy(update=given)
+
+
+def with_services(settings: Settings, work: Callable[[Services], Awaitable[T]]) -> T:
+    """Run `work` on the database of the settings, after creating missing indexes."""
+
+    async def run(ready: Settings) -> T:
+        async with runtime.open_services(ready) as services:
+            await runtime.make_indexes(services)
+            return await work(services)
+
+    with console.status("Opening the database ..."), runtime.open_database(settings) as opened:
+        try:
+            return uvloop.run(run(opened.settings))
+        except Exception as error:
+            if isinstance(as_service_error(error), Unavailable) and getattr(error, "code", None) not in UNAUTHORIZED:
+                host = hosts_of(opened.settings.mongodb_uri or "")
+                raise click.ClickException(f"The database at {host} cannot be reached") from None
+            raise
+
+
+def existing_folder(settings: Settings) -> Path:
+    """The data folder, created if it is missing."""
+    settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return settings.data_dir
+
+
+async def find_coach(services: Services, email: str) -> Principal:
+    """The coach who signs in with `email`. Raises ClickException if there is none."""
+    identity = await identities.find_by_email(services, email)
+    coach = await team.load_principal(services, identity.subject_id) if identity else None
+    if coach is None:
+        raise click.ClickException(f"No coach signs in with {email}; create-company creates one")
+    return coach
+
+
+async def as_owner(services: Services, email: str) -> Context:
+    """A context of the owner who signs in with `email`. Raises ClickException if there is none."""
+    coach = await find_coach(services, email)
+    if coach.role != "OWNER":
+        raise click.ClickException(f"{email} is not the owner of a company")
+    return Context(services, operation="importCompany").acting_as(coach)

@@ -1,0 +1,38 @@
+"""Sample data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from coaching_service import demo, seeding
+from coaching_service.command_line.running import console, data_option, find_coach, settings_with, with_services
+from coaching_service.core.database.context import Context, Services
+from coaching_service.demo.company import EMAIL
+from coaching_service.library.exercises import shared
+
+
+@click.command()
+@click.option("--clients", type=click.IntRange(1), help="Number of clients to add, to try large companies.")
+@click.option(
+    "--email",
+    default=EMAIL,
+    show_default=True,
+    help="Sign-in address of a coach of the company that receives --clients.",
+)
+@data_option
+def seed(clients: int | None, email: str, data: Path | None) -> None:
+    """Publish the shared exercise library and create the demo company. Running it again changes nothing."""
+
+    async def work(services: Services) -> None:
+        written = await shared.publish(services)
+        facts = await demo.ensure_demo(services, lambda subject: console.print(f"Creating {subject} ..."))
+        click.echo(f"{written} shared exercises written; the demo company is {facts['companyId']}")
+        if clients:
+            ctx = Context(services).acting_as(await find_coach(services, email))
+            with seeding.progress_bar(console, clients) as report_progress:
+                await seeding.seed_clients(services, ctx, clients, report_progress)
+            click.echo(f"{clients} clients added to the company of {email}")
+
+    with_services(settings_with(data), work)
