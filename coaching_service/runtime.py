@@ -99,6 +99,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         mail_sender=settings.mail_sender(),
         change_log=StoredChangeLog(),
         registration=settings.registration,
+        client_documents=settings.mcp_client_documents,
         upload_limits=settings.upload_limits(),
         sign_in_lock=RequestSlots(1, settings.request_queue_length, settings.request_queue_seconds),
         database_response_seconds=settings.database_response_seconds,

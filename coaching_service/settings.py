@@ -217,6 +217,11 @@ class Settings(BaseSettings):
         "long run, over all processes; more get 429. 0: no limit.",
     )
     registration: bool = Field(default=True, description="Whether new companies may sign up.")
+    mcp_client_documents: bool = Field(
+        default=True,
+        description="Whether applications may identify themselves by the URL of a document, which the service reads. "
+        "Turn it off where it cannot send requests to the Internet.",
+    )
     smtp_host: str | None = Field(
         default=None, description="Mail server. Unset: mail is written to files in `DATA_DIR/mail`."
     )

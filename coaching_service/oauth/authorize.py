@@ -13,7 +13,8 @@ from urllib.parse import quote_plus
 from multidict import MultiDict, MultiMapping
 
 from coaching_service.core.database.context import Context, Services
-from coaching_service.oauth import redirects, store
+from coaching_service.oauth import redirects
+from coaching_service.oauth.client_documents import DocumentRejected, find_client
 from coaching_service.oauth.metadata import is_our_resource, resource_of
 from coaching_service.oauth.models import OAuthClient
 from coaching_service.oauth.scopes import offered_scopes, requested_scopes
@@ -49,13 +50,13 @@ class AuthorizationRequest:
     state: str | None
 
 
-async def parse_request(services: Services, query: MultiMapping[str]) -> AuthorizationRequest:
+async def parse_request(services: Services, query: MultiMapping[str], network_address: str) -> AuthorizationRequest:
     """Returns the request in a query; a parameter without a value counts as omitted (RFC 6749, 3.1).
 
-    Raises NotRedirectable, or RejectedWithRedirect with the reason in the URL.
+    Raises NotRedirectable, RejectedWithRedirect with the reason in the URL, or TooManyRequests.
     """
     query = MultiDict((name, value) for name, value in query.items() if value)
-    client, redirect_uri = await _find_client(services, query)
+    client, redirect_uri = await _find_client(services, query, network_address)
     state = query.get("state")
     if (problem := _find_problem(services, query)) is not None:
         error, description = problem
@@ -67,6 +68,7 @@ async def parse_request(services: Services, query: MultiMapping[str]) -> Authori
         client_name=client["name"],
         redirect_uri=redirect_uri,
         redirect_host=redirects.display_host(redirect_uri),
+        client_host=redirects.display_host(client["clientId"]) if "documentUntil" in client else None,
         challenge=query["code_challenge"],
         resource=resource_of(services.base_url),
         redirect_uri_given="redirect_uri" in query,
@@ -76,10 +78,13 @@ async def parse_request(services: Services, query: MultiMapping[str]) -> Authori
     return AuthorizationRequest(grant_request, state)
 
 
-async def _find_client(services: Services, query: MultiMapping[str]) -> tuple[OAuthClient, str]:
-    """Returns the registered client and the redirect URI to use. Raises NotRedirectable."""
+async def _find_client(services: Services, query: MultiMapping[str], network_address: str) -> tuple[OAuthClient, str]:
+    """Returns the client and the redirect URI to use. Raises NotRedirectable, TooManyRequests."""
     names, uris = query.getall("client_id", []), query.getall("redirect_uri", [])
-    client = await store.find_client(services, names[0]) if len(names) == 1 else None
+    try:
+        client = await find_client(services, names[0], network_address) if len(names) == 1 else None
+    except DocumentRejected as rejection:
+        raise NotRedirectable(str(rejection)) from None
     if client is None:
         raise NotRedirectable("The application that sent you here is not registered; start again from there")
     registered = client["redirectUris"]

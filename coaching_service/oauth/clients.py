@@ -24,24 +24,26 @@ async def register(services: Services, metadata: dict[str, Any]) -> ClientRegist
 
     `metadata` is the client's, decoded from JSON; unknown members are ignored. Raises OAuthError.
     """
+    secret = None if metadata.get("token_endpoint_auth_method") == "none" else new_token()
+    client = describe_client(new_token(), metadata, secret)
+    await store.insert_client(services, client)
+    return _registration(client, secret)
+
+
+def describe_client(client_id: str, metadata: dict[str, Any], secret: str | None) -> NewOAuthClient:
+    """Returns the client that metadata describes (RFC 7591, 2); unknown members are ignored. Raises OAuthError."""
     uris = _redirect_uris(metadata.get("redirect_uris"))
     method = metadata.get("token_endpoint_auth_method", "client_secret_basic")
     if method not in METHODS:
         raise _invalid_metadata(f"token_endpoint_auth_method must be one of: {', '.join(METHODS)}")
-    client: NewOAuthClient = {
-        "clientId": new_token(),
+    return {
+        "clientId": client_id,
         "name": _name(metadata.get("client_name"), uris),
         "redirectUris": uris,
         "grantTypes": _grant_types(metadata.get("grant_types"), metadata.get("response_types")),
         "method": method,
-        "secretHash": None,
+        "secretHash": None if secret is None else token_hash(secret),
     }
-    secret = None
-    if method != "none":
-        secret = new_token()
-        client["secretHash"] = token_hash(secret)
-    await store.insert_client(services, client)
-    return _registration(client, secret)
 
 
 def _redirect_uris(uris: Any) -> list[str]:
@@ -98,7 +100,7 @@ async def authenticate(services: Services, client_id: str, secret: str | None, *
 
     `basic`: the credentials came in an Authorization header. Raises OAuthError.
     """
-    client = await store.find_client(services, client_id)
+    client = await store.find_client(services, client_id)  # a document was stored before the code was issued
     if client is None:
         raise invalid_client(challenge=basic)
     secret_hash = client["secretHash"]

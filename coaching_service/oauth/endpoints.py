@@ -41,7 +41,7 @@ class Endpoints:
         """Returns the aiohttp routes. Each document is served for the path of the resource and for the root."""
         documents = {
             _RESOURCE: metadata.protected_resource(self.services.base_url),
-            _SERVER: metadata.authorization_server(self.services.base_url),
+            _SERVER: metadata.authorization_server(self.services.base_url, documents=self.services.client_documents),
         }
         pairs = [
             _with_cors(web.get, path + suffix, _document(body))

@@ -44,8 +44,8 @@ def protected_resource(base_url: str) -> dict[str, Any]:
     ).model_dump(mode="json", exclude_none=True)
 
 
-def authorization_server(base_url: str) -> dict[str, Any]:
-    """Returns the authorization server metadata."""
+def authorization_server(base_url: str, *, documents: bool) -> dict[str, Any]:
+    """Returns the authorization server metadata. `documents`: clients may identify themselves by a document."""
     return OAuthMetadata.model_validate(
         {
             "issuer": base_url,
@@ -61,5 +61,6 @@ def authorization_server(base_url: str) -> dict[str, Any]:
             "revocation_endpoint_auth_methods_supported": list(METHODS),
             "code_challenge_methods_supported": ["S256"],
             "authorization_response_iss_parameter_supported": True,
+            "client_id_metadata_document_supported": documents,
         }
     ).model_dump(mode="json", exclude_none=True)

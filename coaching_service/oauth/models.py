@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import NotRequired, TypedDict
-
-from coaching_service.core.ids import ObjectId
 
 
 class NewOAuthClient(TypedDict):
@@ -23,9 +22,12 @@ class NewOAuthClient(TypedDict):
 
 
 class OAuthClient(NewOAuthClient):
-    """A registered client as it is stored; it belongs to no company."""
+    """A client as it is stored; it belongs to no company.
 
-    _id: ObjectId
+    `documentUntil`: of a client with a metadata document, when the document has to be read again.
+    """
+
+    documentUntil: NotRequired[datetime]
 
 
 class ClientRegistration(TypedDict):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Services
@@ -27,6 +27,20 @@ async def insert_client(services: Services, client: NewOAuthClient) -> None:
     created_at = now()
     expires_at = created_at + UNUSED_LIFETIME
     await _clients.across_companies(services).insert_one({**client, "createdAt": created_at, "expiresAt": expires_at})
+
+
+async def save_document(services: Services, client: NewOAuthClient, until: datetime) -> None:
+    """Store a client as its metadata document describes it, which has to be read again after `until`."""
+    at = now()
+    await _clients.across_companies(services).update_one(
+        {"clientId": client["clientId"]},
+        {
+            "$set": {**client, "documentUntil": until},
+            "$setOnInsert": {"createdAt": at},
+            "$max": {"expiresAt": at + UNUSED_LIFETIME},
+        },
+        upsert=True,
+    )
 
 
 async def find_client(services: Services, client_id: str) -> OAuthClient | None:

@@ -61,7 +61,7 @@ async def test_discovery_documents_have_the_exact_urls(unauthenticated: McpHttpC
     assert server["code_challenge_methods_supported"] == ["S256"]
     assert set(server["token_endpoint_auth_methods_supported"]) == {"none", "client_secret_post", "client_secret_basic"}
     assert server["authorization_response_iss_parameter_supported"] is True
-    assert "client_id_metadata_document_supported" not in server
+    assert server["client_id_metadata_document_supported"] is True
     for name in ("authorization", "token", "registration", "revocation"):
         assert server[f"{name}_endpoint"].startswith(f"{base}/oauth/")
     assert None not in server.values() and None not in resource.values()

@@ -56,14 +56,14 @@ class Services:
     """What the process offers to every request, made once at start.
 
     `events` has the subscribers of domain events; `change_log` records what transactions change; `base_url` is the
-    public address without a trailing slash; `registration`: companies may sign up by themselves; `upload_limits`
-    limits the size of files; `image_processor` decodes uploaded images; `sign_in_lock` is held while a password is
-    verified; `job_available` notifies the background worker; `file_write_slots` limits how many files are written to
-    GridFS at the same time; `number_signals`
-    notifies the requests that wait for new changes; `schedule_locks` serialise writes to the schedule of one owner;
-    `database_response_seconds`: how long a request waits at most while the database does not respond; `outbound` sends
-    requests to addresses that users enter; `webhook_retry_seconds`: the delays after which a delivery is tried again;
-    `webhook_attempts` counts the attempts of this process by their outcome.
+    public address without a trailing slash; `registration`: companies may sign up by themselves; `client_documents`:
+    OAuth applications may identify themselves by the URL of a document; `upload_limits` limits the size of files;
+    `image_processor` decodes uploaded images; `sign_in_lock` is held while a password is verified; `job_available`
+    notifies the background worker; `file_write_slots` limits how many files are written to GridFS at the same time;
+    `number_signals` notifies the requests that wait for new changes; `schedule_locks` serialise writes to the schedule
+    of one owner; `database_response_seconds`: how long a request waits at most while the database does not respond;
+    `outbound` sends requests to addresses that users enter; `webhook_retry_seconds`: the delays after which a delivery
+    is tried again; `webhook_attempts` counts the attempts of this process by their outcome.
     """
 
     db: Database
@@ -73,6 +73,7 @@ class Services:
     mail_sender: MailSender
     change_log: ChangeLog
     registration: bool = True
+    client_documents: bool = True
     upload_limits: UploadLimits = field(default_factory=UploadLimits)
     image_processor: ImageProcessor = field(default_factory=ImageProcessor)
     schedule_locks: KeyedLocks = field(default_factory=KeyedLocks)

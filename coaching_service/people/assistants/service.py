@@ -38,7 +38,8 @@ class GrantRequest:
 
     `client_id` and `client_name` identify the application. The code is sent to `redirect_uri`; `redirect_uri_given`:
     the request contained it, so the token request must repeat it. `challenge` is the SHA-256 of the code verifier
-    (base64url, no padding); `resource` is what the tokens are for. `requested` are the scopes of OAuth that it asks
+    (base64url, no padding); `resource` is what the tokens are for. `client_host` is the host that describes the
+    application, if it identifies itself by a document there. `requested` are the scopes of OAuth that it asks
     for, and `offered` what the coach can allow of them.
     """
 
@@ -49,6 +50,7 @@ class GrantRequest:
     challenge: str
     resource: str
     redirect_uri_given: bool = True
+    client_host: str | None = None
     requested: str = ""
     offered: tuple[Scope, ...] = SCOPES
 

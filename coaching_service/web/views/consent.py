@@ -54,7 +54,7 @@ async def _read_authorization(ctx: Context, request: web.Request) -> authorize.A
     Raises BadRequest, RejectedWithRedirect, Unauthorized and Forbidden.
     """
     try:
-        authorization = await authorize.parse_request(ctx.services, request.query)
+        authorization = await authorize.parse_request(ctx.services, request.query, ctx.network_address)
     except authorize.NotRedirectable as rejection:
         raise BadRequest(str(rejection)) from None
     check_access(coach(), ctx.principal, writes=True)
