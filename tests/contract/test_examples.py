@@ -72,13 +72,16 @@ async def _sign_in_responses(anonymous: CoachClient, coach: CoachClient) -> dict
     client = await coach.create_customer("Cara", email=f"cara{coach.ctx.company_id}@example.com", sendInvitation=False)
     access = {"token": client["firstAccessToken"], "password": PASSWORD}
     signed_up = (await anonymous.post("/auth/register", company)).ok(201)
+    first_access = (await anonymous.post("/auth/first-access", access)).ok()
+    password, change = "/customer/me/password", {"currentPassword": PASSWORD, "password": "another long password"}
     refresh = {"refreshToken": signed_up["refreshToken"]}
     return {
         "signUp": signed_up,
         "signIn": (await anonymous.post("/auth/login", {"email": email, "password": PASSWORD})).ok(),
         "refreshSession": (await anonymous.post("/auth/refresh", refresh)).ok(),
         "requestPasswordReset": (await anonymous.post("/auth/password/forgot", {"email": email})).ok(),
-        "useFirstAccess": (await anonymous.post("/auth/first-access", access)).ok(),
+        "useFirstAccess": first_access,
+        "setOwnPassword": (await anonymous.with_bearer(first_access["accessToken"]).put(password, change)).ok(),
         "archiveCustomer": (await coach.put("/coach/customers/archive", {"id": client["_id"]})).ok(),
         "unarchiveCustomer": (await coach.put("/coach/customers/unarchive", {"id": client["_id"]})).ok(),
         "createPersonalRecord": await _first_record(coach, client["_id"]),

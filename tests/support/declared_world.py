@@ -69,6 +69,8 @@ async def make_world(coach: CoachClient) -> World:
     photo = (
         await coach.send("POST", f"{client}/progress-photos", data=_form(createdAt="2026-03-02", imageSideIndex="1"))
     ).ok(201)
+    another = _form(createdAt="2026-03-09", imageSideIndex="1")
+    own_photo = (await coach.send("POST", f"{client}/progress-photos", data=another)).ok(201)
     plan = (await coach.send("POST", f"{client}/nutrition-plans", data=_form(file=b"%PDF-1.4 %%EOF"))).ok(201)
     note = (await coach.post(f"{client}/notes", {"content": "Hello"})).ok(201)
     changed = await coach.post(f"{client}/notes", {"content": "To be undone"})
@@ -100,6 +102,7 @@ async def make_world(coach: CoachClient) -> World:
         "metricId": metric_set["metrics"][0]["_id"],
         "recordId": record["_id"],
         "photoId": photo["_id"],
+        "photoId/photoId": own_photo["_id"],
         "planId": plan["_id"],
         "fileId": plan["url"].split("/files/")[1].partition("?")[0],
         "noteId": note["_id"],

@@ -110,6 +110,7 @@ _PEOPLE = {
     "count": "The number of clients.",
 }
 _ACCESS = {
+    "currentPassword": "The password until now.",
     "password": "The password.",
     "token": "The token from the e-mail or the link.",
     "accessToken": "The token to send as `Authorization: Bearer`.",

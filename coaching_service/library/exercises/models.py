@@ -228,6 +228,22 @@ class Exercise(RequiredDetails, Movement, Identity):
     version: int
 
 
+class OwnExercise(TypedDict):
+    """An exercise as a client sees it."""
+
+    _id: ObjectId
+    name: str
+    type: str
+    level: str | None
+    defaultInstructions: str | None
+    videoLink: str | None
+    muscleGroups: list[TrainedMuscle]
+    equipment: str | None
+    media: list[Media]
+    image: str | None
+    thumbnail: str | None
+
+
 class OverrideInput(TypedDict):
     """What a company changes in a shared exercise; null leaves the shared value, `aliases` are added.
 

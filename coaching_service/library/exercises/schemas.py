@@ -205,6 +205,22 @@ class Exercise(IdentityResult):
     version = fields.Integer()
 
 
+class OwnExercise(Output):
+    """An exercise as a client sees it."""
+
+    _id = Identifier()
+    name = fields.String()
+    type = Choice(*TYPES)
+    level = Choice(*LEVELS, allow_none=True)
+    defaultInstructions = fields.String(allow_none=True)
+    videoLink = fields.Url(allow_none=True)
+    muscleGroups = fields.List(fields.Nested(TrainedMuscle))
+    equipment = fields.String(allow_none=True)
+    media = fields.List(fields.Nested(ExerciseMedia))
+    image = fields.Url(allow_none=True)
+    thumbnail = fields.Url(allow_none=True)
+
+
 def _exercise_page() -> type[Schema]:
     base = page_of(Exercise)
     tolerant = fields.Boolean(

@@ -27,6 +27,7 @@ from coaching_service.library.exercises.models import (
     ExercisePage,
     MuscleGroup,
     MuscleInput,
+    OwnExercise,
     ResolvedName,
     SearchEntry,
     StoredExercise,
@@ -172,6 +173,24 @@ async def read(ctx: Context, exercise_id: ObjectId) -> Exercise:
     if stored is None:
         raise NotFound("exercise")
     return present(ctx, stored, override)
+
+
+async def read_for_client(ctx: Context, exercise_id: ObjectId) -> OwnExercise:
+    """Return what a client sees of an exercise of the company, shared or own. Raises NotFound."""
+    exercise = await read(ctx, exercise_id)
+    return {
+        "_id": exercise["_id"],
+        "name": exercise["name"],
+        "type": exercise["type"],
+        "level": exercise["level"],
+        "defaultInstructions": exercise["defaultInstructions"],
+        "videoLink": exercise["videoLink"],
+        "muscleGroups": exercise["muscleGroups"],
+        "equipment": exercise["equipment"],
+        "media": exercise["media"],
+        "image": exercise["image"],
+        "thumbnail": exercise["thumbnail"],
+    }
 
 
 async def require(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, ExerciseName]:

@@ -234,9 +234,15 @@ async def list_groups(ctx: Context) -> list[GroupCount]:
 def to_response(ctx: Context, customer: Customer) -> CustomerProfile:
     """Return a stored client as interfaces return one."""
     response: dict[str, Any] = {**customer, **present_identity(customer)}
-    photo: ProfilePhoto | None = response.pop("profilePhoto", None)
-    response["profilePhotoUrl"] = file_url(ctx.services, photo["fileId"]) if photo else None
+    response.pop("profilePhoto", None)
+    response["profilePhotoUrl"] = profile_photo_url(ctx, customer)
     return cast("CustomerProfile", response)
+
+
+def profile_photo_url(ctx: Context, customer: Customer) -> str | None:
+    """Return the signed link to the profile photo of a stored client, or None without one."""
+    photo = customer.get("profilePhoto")
+    return file_url(ctx.services, photo["fileId"]) if photo else None
 
 
 # --- changing --------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""A client's own profile as it is sent and returned."""
+"""A client's own profile as it is sent and returned; `profilePhotoUrl` is a signed link."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ class OwnProfile(ContactDetails):
     _id: ObjectId
     language: str | None
     notifications: Notifications
+    profilePhotoUrl: str | None
     createdAt: datetime
     updatedAt: datetime
     version: int
@@ -24,3 +25,10 @@ class ErasureRequest(TypedDict):
     """A client's request for the erasure of their data, with the time of the first one."""
 
     erasureRequestedAt: datetime
+
+
+class PasswordChange(TypedDict):
+    """The current password of a client, and the new one."""
+
+    currentPassword: str
+    password: str

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
-from coaching_service.core.http.routes import Routes
+from coaching_service.core.database.files import StoredFile
+from coaching_service.core.errors import Forbidden, TooManyRequests
+from coaching_service.core.http.routes import MultipartBody, Routes
+from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import patch_of
 from coaching_service.people.customers.models import OwnDetails
+from coaching_service.people.customers.schemas import ProfilePhotoFields
 from coaching_service.people.own_profile import models, schemas, service
+from coaching_service.people.sessions.models import MessageResponse
+from coaching_service.people.sessions.schemas import Confirmation, PasswordChange
 
 routes = Routes("/customer/me", tag="The client's own")
 
@@ -31,6 +39,41 @@ async def update_own_profile(ctx: Context, body: OwnDetails) -> models.OwnProfil
     Only the fields sent are changed; null clears a field.
     """
     return await service.update(ctx, body)
+
+
+@routes.put(
+    "/profile-photo",
+    access=customer(),
+    multipart=MultipartBody("profilePhotoFile", IMAGE_TYPES, ProfilePhotoFields()),
+    body_optional=True,
+    returns=schemas.OwnProfile,
+    example={},
+)
+async def set_own_profile_photo(ctx: Context, body: dict[str, Any], file: StoredFile | None) -> models.OwnProfile:
+    """Set my profile photo.
+
+    Without a file nothing changes. Metadata, such as the location, is removed from the picture.
+    """
+    return await service.set_profile_photo(ctx, file, body.get("version"))
+
+
+@routes.put(
+    "/password",
+    request_class="unlimited",
+    access=customer(),
+    body=PasswordChange(),
+    returns=Confirmation,
+    errors=(Forbidden, TooManyRequests),
+    example={"currentPassword": "correct horse battery staple", "password": "another long password"},
+)
+async def set_own_password(ctx: Context, body: models.PasswordChange) -> MessageResponse:
+    """Change my password.
+
+    Every other session of mine ends. A wrong `currentPassword` is 403 `WRONG_PASSWORD`, and counts as a failed sign-in.
+    Not in an impersonation session.
+    """
+    await service.change_password(ctx, body["currentPassword"], body["password"])
+    return {"message": "The password has been changed; other sessions have ended"}
 
 
 @routes.post("/erasure-request", access=customer(), status=200, returns=schemas.ErasureRequest)

@@ -62,6 +62,7 @@ class OwnProfile(ContactDetails):
 
     language = fields.String(allow_none=True, metadata=_LANGUAGE)
     notifications = fields.Nested(OwnNotifications, metadata=_NOTIFICATIONS)
+    profilePhotoUrl = fields.Url(allow_none=True)
     createdAt = DateTime()
     updatedAt = DateTime()
     version = fields.Integer()

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Forbidden
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Customer, OwnDetails
 from coaching_service.people.own_profile.models import ErasureRequest, OwnProfile
+from coaching_service.people.sessions import service as sessions
 
 _FIELDS = (
     *("name", "surname", "email", "phone", "birthday", "timezone", "language", "notifications"),
-    *("createdAt", "updatedAt", "version"),
+    *("profilePhoto", "createdAt", "updatedAt", "version"),
 )
 
 
 async def read(ctx: Context) -> OwnProfile:
     """Return the profile of the caller, a client. Raises NotFound if the client has been deleted."""
-    return _to_profile(await customers.get_visible(ctx, ctx.caller.id, _FIELDS))
+    return _to_profile(ctx, await customers.get_visible(ctx, ctx.caller.id, _FIELDS))
 
 
 @transactional
@@ -29,6 +31,29 @@ async def update(ctx: Context, change: OwnDetails) -> OwnProfile:
     await customers.update_own(ctx, change)
     await customers.record_activity(ctx, ctx.caller.id)
     return await read(ctx)
+
+
+@transactional
+async def set_profile_photo(ctx: Context, file: StoredFile | None, version: int | None = None) -> OwnProfile:
+    """Replace the profile photo of the caller, a client, and return the profile; without a file nothing changes.
+
+    Raises Conflict if the profile has changed since `version`, NotFound if the client has been deleted.
+    """
+    await customers.set_profile_photo(ctx, ctx.caller.id, file, version)
+    if file is not None:
+        await customers.record_activity(ctx, ctx.caller.id)
+    return await read(ctx)
+
+
+async def change_password(ctx: Context, current: str, new: str) -> None:
+    """Change the password of the caller, a client; every other session of the client ends.
+
+    Raises Forbidden for a coach who impersonates the client, and if `current` is wrong, which counts as a failed
+    sign-in; TooManyRequests.
+    """
+    if ctx.caller.impersonated_by is not None:
+        raise Forbidden("An impersonation session cannot change the password")
+    await sessions.change_password(ctx, current, new)
 
 
 @transactional
@@ -44,7 +69,7 @@ async def request_erasure(ctx: Context) -> ErasureRequest:
     return {"erasureRequestedAt": requested_at}
 
 
-def _to_profile(customer: Customer) -> OwnProfile:
+def _to_profile(ctx: Context, customer: Customer) -> OwnProfile:
     return {
         "_id": customer["_id"],
         "name": customer["name"],
@@ -55,6 +80,7 @@ def _to_profile(customer: Customer) -> OwnProfile:
         "timezone": customer["timezone"],
         "language": customer.get("language"),
         "notifications": customers.get_notifications(customer),
+        "profilePhotoUrl": customers.profile_photo_url(ctx, customer),
         "createdAt": customer["createdAt"],
         "updatedAt": customer["updatedAt"],
         "version": customer["version"],

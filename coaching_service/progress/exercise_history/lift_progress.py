@@ -14,6 +14,7 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.exercise_history.models import SESSION, ProgressPoint
 from coaching_service.progress.exercise_history.service import estimate_of
+from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts import queries, query_models
 from coaching_service.training.workouts.training_load import best_set, round_total, volume_load, working_sets
 
@@ -25,18 +26,21 @@ async def read_progress(
 ) -> list[ProgressPoint]:
     """Return a client's results in an exercise between two dates, both included, by date.
 
-    Each `session` is an entry, or each `week` (from Monday) with a session. Raises InvalidFields for more than ten
+    Each `session` is an entry, or each `week` (from Monday) with a session. Days that are hidden from a client are left
+    out of what this client reads. Raises InvalidFields for more than ten
     years, NotFound if the company has no such client or exercise, Forbidden if the client is outside the caller's
     scope.
     """
     if (date.fromisoformat(end_date) - date.fromisoformat(start_date)).days >= MAX_DAYS:
         raise invalid_field("endDate", f"must be less than {MAX_DAYS} days after startDate", code="RANGE_TOO_LONG")
-    _, _, sessions = await gather_reads(
+    _, _, hidden, done = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
         exercises.require_known(ctx, exercise_id),
+        visibility.find_days_hidden_from_caller(ctx, customer_id),
         queries.find_exercise_sessions_between(ctx, customer_id, exercise_id, start_date, end_date),
     )
+    sessions = [session for session in done if session["date"] not in hidden]
     if group_by == SESSION:
         return [_summarize(session["date"], [session], exercise_id) for session in sessions]
     weeks = groupby(sessions, key=lambda session: _monday_of(session["date"]))

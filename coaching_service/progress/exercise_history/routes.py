@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.access import coach, customer
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import ListSelection
 from coaching_service.core.pagination import Page, PageQuery, page_of
+from coaching_service.library.exercises import service as exercises
+from coaching_service.library.exercises.models import OwnExercise as OwnExerciseFields
+from coaching_service.library.exercises.schemas import OwnExercise
 from coaching_service.progress.exercise_history import done_exercises, lift_progress, models, schemas, service
 
 routes = Routes("/coach/customers/{customerId}", tag="Exercise history")
+own_routes = Routes("/customer/exercise/{exerciseId}", tag="The client's own")
 
 
 @routes.get("/exercises", access=coach(CUSTOMERS.VIEW), query=PageQuery(), returns=page_of(schemas.DoneExercise))
@@ -75,4 +79,44 @@ async def list_exercise_history(
         include_incomplete=query["includeIncomplete"],
         selection=ListSelection.of(query),
         after=query["after"],
+    )
+
+
+@own_routes.get("", access=customer(), returns=OwnExercise)
+async def get_own_exercise(ctx: Context, exercise_id: ObjectId) -> OwnExerciseFields:
+    """Read how to do an exercise: its instructions, video and pictures."""
+    return await exercises.read_for_client(ctx, exercise_id)
+
+
+@own_routes.get("/progress", access=customer(), query=schemas.ProgressQuery(), returns=list_of(schemas.ProgressPoint))
+async def get_own_exercise_progress(
+    ctx: Context, exercise_id: ObjectId, query: dict[str, str]
+) -> list[models.ProgressPoint]:
+    """Read how my results in an exercise develop, by date.
+
+    One entry for each session, or for each week with a session; warm-up sets do not count. The estimated 1RM is that of
+    the best set: Epley for 2 to 12 reps, the load itself for 1. Days that are hidden from the client are left out.
+    """
+    return await lift_progress.read_progress(
+        ctx, ctx.caller.id, exercise_id, query["startDate"], query["endDate"], query["groupBy"]
+    )
+
+
+@own_routes.get("/history", access=customer(), query=schemas.HistoryQuery(), returns=page_of(schemas.ExerciseSession))
+async def list_own_exercise_history(
+    ctx: Context, exercise_id: ObjectId, query: models.HistoryQuery
+) -> Page[models.ExerciseSession]:
+    """Read my history of an exercise, newest first.
+
+    One entry for each session, on the date of its workout block; days that are hidden from the client are left out.
+    """
+    return await service.list_sessions(
+        ctx,
+        ctx.caller.id,
+        exercise_id,
+        page=query["pageNum"],
+        size=query["pageSize"],
+        include_incomplete=query["includeIncomplete"],
+        after=query["after"],
+        selection=ListSelection.of(query),
     )

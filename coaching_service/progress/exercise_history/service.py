@@ -11,6 +11,7 @@ from coaching_service.core.walking import Walk
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.exercise_history.models import ExerciseSession, OneRepMaxEstimate
+from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts import queries, query_models
 from coaching_service.training.workouts.set_models import CustomerSet
 from coaching_service.training.workouts.training_load import (
@@ -36,7 +37,8 @@ async def list_sessions(
 ) -> Page[ExerciseSession]:
     """Return one page of a client's sessions with an exercise, newest first, or those after a cursor.
 
-    With `include_incomplete` also sessions in which it was scheduled and not done. Raises NotFound if the company has
+    With `include_incomplete` also sessions in which it was scheduled and not done. Days that are hidden from a client
+    are left out of what this client reads. Raises NotFound if the company has
     no such client or exercise, Forbidden if the client is outside the caller's scope.
     """
     filters = {
@@ -46,12 +48,13 @@ async def list_sessions(
         **selection.for_cursor(),
     }
     walk = Walk(ctx, "exercise-history", filters, queries.SESSION_ORDER, page=page, size=size, after=after)
+    hidden = await visibility.find_days_hidden_from_caller(ctx, customer_id)
     _, _, (stored, total) = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
         exercises.require_known(ctx, exercise_id),
         queries.find_exercise_sessions(
-            ctx, customer_id, exercise_id, walk, selection, include_planned=include_incomplete
+            ctx, customer_id, exercise_id, walk, selection, include_planned=include_incomplete, without=hidden
         ),
     )
     load_unit = ctx.caller.company.load_unit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.access import coach, customer
 from coaching_service.core.auth.permissions import FORMS
 from coaching_service.core.cursors import CursorPage, cursor_page_of
 from coaching_service.core.database.context import Context
@@ -14,6 +14,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.progress.form_responses import models, schemas, service
 
 routes = Routes("/coach/customers/{customerId}/form-responses", tag="Form responses")
+own_routes = Routes("/customer/form-responses", tag="The client's own")
 inbox_routes = Routes(
     "/coach/form-responses", tag="Form responses", path_descriptions={"responseId": "The response to a form."}
 )
@@ -64,3 +65,12 @@ async def set_form_response_reviewed(
     Repeating is harmless. New answers of the client also remove the mark.
     """
     return await service.set_reviewed(ctx, response_id, reviewed=body["reviewed"])
+
+
+@own_routes.get("", access=customer(), query=schemas.OpenRange(), returns=list_of(schemas.FormResponse))
+async def list_own_form_responses(ctx: Context, query: dict[str, str]) -> list[models.FormResponse]:
+    """List my responses to forms, newest first.
+
+    `date` is that of the session; those of days that are hidden from the client are left out.
+    """
+    return await service.list_between(ctx, ctx.caller.id, query.get("from"), query.get("to"))

@@ -18,6 +18,7 @@ from coaching_service.people.customers.models import DatedCount
 from coaching_service.progress.form_responses import store
 from coaching_service.progress.form_responses.answers import find_error, is_blank
 from coaching_service.progress.form_responses.models import FormResponse, ReceivedResponse, ReviewFields
+from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts.events import RecordedItemsRescheduled
 from coaching_service.training.workouts.models import FormAnswer, ItemForm
 
@@ -106,15 +107,16 @@ async def list_between(
 ) -> list[FormResponse]:
     """Return a client's responses between two dates, both included, newest first; None leaves an end open.
 
-    Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
+    Days that are hidden from a client are left out of what this client reads. Raises NotFound if the company has no
+    such client, Forbidden if the client is outside the caller's scope.
     """
-    _, responses = await gather_reads(
+    _, hidden, responses = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
+        visibility.find_days_hidden_from_caller(ctx, customer_id),
         store.list_between(ctx, customer_id, start_date, end_date),
     )
-    listed: list[FormResponse] = responses
-    return listed
+    return [response for response in responses if response["date"] not in hidden]
 
 
 async def list_received(

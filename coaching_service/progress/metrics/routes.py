@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.access import coach, customer
 from coaching_service.core.auth.permissions import METRICS
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import Conflict, LegacyFailure
+from coaching_service.core.errors import Conflict, LegacyFailure, NotFound
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.progress.metrics import models, schemas, service
 
 routes = Routes("/coach/customers/{customerId}/metrics-sets", tag="Metrics")
 
+own_routes = Routes("/customer/metrics-sets", tag="The client's own")
+
+_ENTRY = {"metricId": "66f0c0ffee0000000000abcd", "date": "2026-03-02", "value": 72.5}
 _LEGACY = ("METRICS_SET_MISSING",)
 
 
@@ -60,7 +63,7 @@ async def unassign_metrics_set(ctx: Context, customer_id: ObjectId, metrics_set_
     returns=schemas.MetricEntry,
     errors=(LegacyFailure, Conflict),
     legacy_codes=_LEGACY,
-    example={"metricId": "66f0c0ffee0000000000abcd", "date": "2026-03-02", "value": 72.5},
+    example=_ENTRY,
 )
 async def record_metric_value(
     ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId, body: models.NewMetricEntry
@@ -84,3 +87,41 @@ async def list_metric_history(
 ) -> list[models.MetricHistoryEntry]:
     """Read a metric's history by date."""
     return await service.list_history(ctx, customer_id, metrics_set_id, metric_id)
+
+
+@own_routes.get("", access=customer(), returns=list_of(schemas.AssignedMetricsSet))
+async def list_own_metrics_sets(ctx: Context) -> list[models.AssignedMetricSet]:
+    """List the metric sets that I am assigned.
+
+    With each metric's earliest and latest value by date.
+    """
+    return await service.list_assigned(ctx, ctx.caller.id)
+
+
+@own_routes.post(
+    "/{metricsSetId}/entries",
+    access=customer(),
+    body=schemas.NewMetricEntry(),
+    returns=schemas.MetricEntry,
+    errors=(NotFound, Conflict),
+    idempotent=True,
+    example=_ENTRY,
+)
+async def record_own_metric_value(
+    ctx: Context, metrics_set_id: ObjectId, body: models.NewMetricEntry
+) -> models.MetricEntry:
+    """Record the value of a metric of mine on a date.
+
+    A second value for the date replaces the first. A set that is no longer assigned is 409.
+    """
+    return await service.record(ctx, ctx.caller.id, metrics_set_id, body["metricId"], body["date"], body["value"])
+
+
+@own_routes.get(
+    "/{metricsSetId}/metrics/{metricId}/history", access=customer(), returns=list_of(schemas.MetricHistoryEntry)
+)
+async def list_own_metric_history(
+    ctx: Context, metrics_set_id: ObjectId, metric_id: ObjectId
+) -> list[models.MetricHistoryEntry]:
+    """Read the history of a metric of mine by date."""
+    return await service.list_history(ctx, ctx.caller.id, metrics_set_id, metric_id)

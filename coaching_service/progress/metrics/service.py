@@ -104,9 +104,11 @@ async def record(
     """Record the value of a metric on a date (`YYYY-MM-DD`, the client's), replacing an existing one.
 
     Raises LegacyFailure if the set does not exist or is deleted, NotFound if the metric is not in it, Conflict if the
-    set is not assigned or the metric is archived, and what `list_assigned` raises.
+    set is not assigned or the metric is archived, and what `list_assigned` raises. For a client a set that does not
+    exist, or was never assigned, is NotFound.
     """
     await customers.get_visible(ctx, customer_id)
+    await _require_known_to_client(ctx, customer_id, set_id)
     metric_set = await _load_set(ctx, set_id)
     if not await _is_assigned(ctx, customer_id, set_id):
         raise _not_assigned()
@@ -118,6 +120,8 @@ async def _record(
     ctx: Context, customer_id: ObjectId, set_id: ObjectId, metric: Metric, date: str, value: float
 ) -> MetricEntry:
     entry = await store.record(ctx, customer_id, set_id, metric["_id"], date, value, None)
+    if not ctx.caller.is_coach:
+        await customers.record_activity(ctx, customer_id)
     await activity.record_event(
         ctx,
         "metric_recorded",
@@ -186,9 +190,10 @@ async def list_history(
     """Return the values of a metric by date, also after its set was unassigned or deleted.
 
     Raises LegacyFailure if the set never existed, NotFound if the metric was never in it, and what `list_assigned`
-    raises.
+    raises. For a client a set that never existed, or was never assigned, is NotFound.
     """
     await customers.get_visible(ctx, customer_id)
+    await _require_known_to_client(ctx, customer_id, set_id)
     await find_metric(ctx, set_id, metric_id)
     return await store.list_history(ctx, customer_id, metric_id)
 
@@ -206,7 +211,15 @@ async def _load_set(ctx: Context, set_id: ObjectId, *, include_deleted: bool = F
     try:
         return await metric_sets.read_with_archived(ctx, set_id, include_deleted=include_deleted)
     except NotFound:
+        if not ctx.caller.is_coach:
+            raise
         raise LegacyFailure("METRICS_SET_MISSING", "The metrics set does not exist") from None
+
+
+async def _require_known_to_client(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> None:
+    """Raise NotFound if the caller is a client who was never assigned the set."""
+    if not ctx.caller.is_coach and await store.find_assignment(ctx, customer_id, set_id) is None:
+        raise NotFound("metrics set")
 
 
 async def _is_assigned(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> bool:

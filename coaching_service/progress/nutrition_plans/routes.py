@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.access import coach, customer
 from coaching_service.core.auth.permissions import NUTRITION
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
@@ -18,6 +18,7 @@ from coaching_service.people.customers.schemas import NoFormFields
 from coaching_service.progress.nutrition_plans import models, schemas, service
 
 routes = Routes("/coach/customers/{customerId}", tag="Nutrition plans")
+own_routes = Routes("/customer/plan-versions", tag="The client's own")
 
 
 @routes.get("/plan-versions", access=coach(NUTRITION.VIEW), query=PageQuery(), returns=page_of(schemas.PlanVersion))
@@ -57,3 +58,16 @@ async def upload_nutrition_plan(
 async def delete_plan_version(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> None:
     """Delete a version of a client's nutrition plan."""
     await service.delete(ctx, customer_id, plan_id)
+
+
+@own_routes.get("", access=customer(), query=PageQuery(), returns=page_of(schemas.PlanVersion))
+async def list_own_plan_versions(ctx: Context, query: dict[str, Any]) -> Page[models.Plan]:
+    """List the versions of my nutrition plan, newest first."""
+    return await service.list_plans(
+        ctx,
+        ctx.caller.id,
+        page=query["pageNum"],
+        size=query["pageSize"],
+        after=query["after"],
+        selection=ListSelection.of(query),
+    )

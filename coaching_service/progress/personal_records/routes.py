@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.access import coach, customer
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, LegacyFailure, NotFound
@@ -16,6 +16,8 @@ routes = Routes(
     tag="Personal records",
     path_descriptions={"recordId": "The identifier of the personal record."},
 )
+
+own_routes = Routes("/customer/personal-records", tag="The client's own")
 
 # The specification documents a malformed identifier here as a 500.
 _MALFORMED = {"recordId": ("PERSONAL_RECORD_ID_INVALID", "The personal record's identifier is malformed")}
@@ -77,3 +79,12 @@ async def delete_personal_record(ctx: Context, customer_id: ObjectId, record_id:
     One derived from a log is 409; a malformed identifier is 500 with `code` PERSONAL_RECORD_ID_INVALID.
     """
     await service.delete(ctx, customer_id, record_id)
+
+
+@own_routes.get("", access=customer(), returns=list_of(schemas.PersonalRecord))
+async def list_own_personal_records(ctx: Context) -> list[models.PersonalRecord]:
+    """List my personal records.
+
+    Those entered by a coach, and the best of each exercise and type that was logged (`source`).
+    """
+    return await service.list_records(ctx, ctx.caller.id)

@@ -26,6 +26,7 @@ from coaching_service.progress.personal_records.models import (
     StoredRecord,
 )
 from coaching_service.training.training_maxes import service as training_maxes
+from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts import queries
 from coaching_service.training.workouts.events import CompletedWorkChanged
 from coaching_service.training.workouts.models import DatedItem
@@ -47,10 +48,16 @@ _EVENT: Final = "personal_record"
 async def list_records(ctx: Context, customer_id: ObjectId) -> list[PersonalRecord]:
     """Return a client's records by name of exercise and type, newest first.
 
-    Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
+    Those that were logged on a day that is hidden from a client are left out of what this client reads. Raises NotFound
+    if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
-    _, records = await gather_reads(ctx, customers.get_visible(ctx, customer_id), store.list_records(ctx, customer_id))
-    named = await _add_names(ctx, records)
+    _, hidden, stored = await gather_reads(
+        ctx,
+        customers.get_visible(ctx, customer_id),
+        visibility.find_days_hidden_from_caller(ctx, customer_id),
+        store.list_records(ctx, customer_id),
+    )
+    named = await _add_names(ctx, [each for each in stored if each["source"] != "log" or each["date"] not in hidden])
     return sorted(named, key=lambda record: record["exerciseName"].casefold())
 
 

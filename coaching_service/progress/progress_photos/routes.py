@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.access import coach, customer
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
@@ -17,6 +17,9 @@ from coaching_service.progress.progress_photos import schemas, service
 from coaching_service.progress.progress_photos.models import ProgressPhotos
 
 routes = Routes("/coach/customers/{customerId}/progress-photos", tag="Progress photos")
+own_routes = Routes("/customer/progress-photos", tag="The client's own")
+
+_PHOTO = {"createdAt": "2026-03-02", "imageSideIndex": "1"}
 
 
 @routes.get("", access=coach(CUSTOMERS.VIEW), query=PageQuery(), returns=page_of(schemas.ProgressPhoto))
@@ -40,7 +43,7 @@ async def list_progress_photos(ctx: Context, customer_id: ObjectId, query: dict[
     access=coach(CUSTOMERS.EDIT),
     multipart=MultipartBody("imageFile", IMAGE_TYPES, schemas.NewPhoto()),
     returns=schemas.ProgressPhoto,
-    example={"createdAt": "2026-03-02", "imageSideIndex": "1"},
+    example=_PHOTO,
 )
 async def create_progress_photo(
     ctx: Context, customer_id: ObjectId, body: dict[str, Any], file: StoredFile | None
@@ -71,3 +74,42 @@ async def replace_progress_photo(
 async def delete_progress_photo(ctx: Context, customer_id: ObjectId, photo_id: ObjectId) -> None:
     """Delete the progress photos of a date."""
     await service.delete(ctx, customer_id, photo_id)
+
+
+@own_routes.get("", access=customer(), query=PageQuery(), returns=page_of(schemas.ProgressPhoto))
+async def list_own_progress_photos(ctx: Context, query: dict[str, Any]) -> Page[ProgressPhotos]:
+    """List my progress photos, newest first.
+
+    One record a date, with three sides.
+    """
+    return await service.list_photos(
+        ctx,
+        ctx.caller.id,
+        page=query["pageNum"],
+        size=query["pageSize"],
+        after=query["after"],
+        selection=ListSelection.of(query),
+    )
+
+
+@own_routes.post(
+    "",
+    access=customer(),
+    multipart=MultipartBody("imageFile", IMAGE_TYPES, schemas.NewPhoto()),
+    returns=schemas.ProgressPhoto,
+    idempotent=True,
+    example=_PHOTO,
+)
+async def create_own_progress_photo(ctx: Context, body: dict[str, Any], file: StoredFile | None) -> ProgressPhotos:
+    """Add a progress photo of mine.
+
+    The photos of one date share a record; a time counts for the date it was in the client's time zone. A photo of the
+    same side and date is replaced. Metadata, such as the location, is removed from the picture.
+    """
+    return await service.add(ctx, ctx.caller.id, body["createdAt"], body["imageSideIndex"], file)
+
+
+@own_routes.delete("/{photoId}", access=customer())
+async def delete_own_progress_photo(ctx: Context, photo_id: ObjectId) -> None:
+    """Delete my progress photos of a date."""
+    await service.delete(ctx, ctx.caller.id, photo_id)

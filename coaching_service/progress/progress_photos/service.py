@@ -130,6 +130,8 @@ async def delete(ctx: Context, customer_id: ObjectId, photos_id: ObjectId) -> No
         raise NotFound("progress photo")
     await activity.remove_events(ctx, customer_id, photos_id, "photo_added")
     await files.discard(ctx, [file_id for side in SIDES.values() for file_id in _file_ids(photos, side)])
+    if not ctx.caller.is_coach:
+        await customers.record_activity(ctx, customer_id)
 
 
 def _to_stored(file: StoredFile) -> StoredPhoto:

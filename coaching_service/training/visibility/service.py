@@ -32,6 +32,11 @@ async def find_hidden_days(ctx: Context, customer_id: ObjectId, first: str, last
     return await store.find_hidden(ctx, customer_id, first, last)
 
 
+async def find_days_hidden_from_caller(ctx: Context, customer_id: ObjectId) -> set[str]:
+    """Return every day that is hidden from the caller of a client's calendar: none from coaches."""
+    return set() if ctx.caller.is_coach else await store.find_hidden(ctx, customer_id, "", "9999-12-31")
+
+
 @transactional
 async def set_visibility(
     ctx: Context, customer_id: ObjectId, first: str, last: str, *, visible: bool

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from typing import Any
 
 from coaching_service.core.database.context import Context
@@ -50,16 +50,17 @@ async def find_exercise_sessions(
     selection: ListSelection,
     *,
     include_planned: bool,
+    without: Collection[str] = (),
 ) -> tuple[list[ExerciseSession], int]:
     """Return a client's blocks in which an exercise was done for one part of their list, and the total number.
 
     Only those of the selection. With `include_planned` also those in which it is only planned. Each has only the items
-    with the exercise.
+    with the exercise. Blocks on the dates in `without` are left out.
     """
     field, hint = (
         ("items.exerciseIds", _BY_EXERCISE) if include_planned else ("items.doneExerciseIds", _BY_DONE_EXERCISE)
     )
-    condition = {"customerId": customer_id, field: exercise_id, **selection.filter()}
+    condition: Filter = {"customerId": customer_id, field: exercise_id, **selection.filter(), **_except_dates(without)}
     hint = hint if selection.ids is None else "_id_"
     items = {"$filter": {"input": "$items", "cond": {"$in": [exercise_id, "$$this.exerciseIds"]}}}
     page: list[Stage] = [{"$sort": {"date": -1, "_id": -1}}, {"$skip": walk.skip}, {"$limit": walk.limit}]
@@ -101,14 +102,20 @@ async def find_done_exercises(ctx: Context, customer_id: ObjectId) -> list[DoneE
 
 
 async def find_last_sessions(
-    ctx: Context, customer_id: ObjectId, block_ids: Sequence[ObjectId], before: str
+    ctx: Context,
+    customer_id: ObjectId,
+    block_ids: Sequence[ObjectId],
+    before: str,
+    *,
+    without: Collection[str] = (),
 ) -> dict[ObjectId, ExerciseSession]:
     """Return the latest session before the date `before` of each exercise planned in some of a client's blocks.
 
     The keys are the exercises; those without such a session are left out. A session has only the items with its
-    exercise.
+    exercise. Sessions on the dates in `without` are left out.
     """
-    earlier = blocks.read_filter(ctx, {"customerId": customer_id, "date": {"$lt": before}})
+    dates = {"$lt": before} | _except_dates(without).get("date", {})
+    earlier = blocks.read_filter(ctx, {"customerId": customer_id, "date": dates})
     of_exercise = {"$filter": {"input": "$items", "cond": {"$in": ["$$exercise", "$$this.exerciseIds"]}}}
     latest = {
         "from": blocks.name,
@@ -325,6 +332,10 @@ async def find_pending_forms(
         {"$project": {"date": 1, "customerId": 1, "client": 1, "items._id": 1, "items.form": 1}},
     ]
     return await blocks.aggregate(ctx, where, *stages, hint=_BY_PENDING_FORM)
+
+
+def _except_dates(dates: Collection[str]) -> Filter:
+    return {"date": {"$nin": sorted(dates)}} if dates else {}
 
 
 def _between(customer_id: ObjectId, first: str, last: str) -> Filter:
