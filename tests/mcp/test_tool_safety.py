@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 from aiohttp.test_utils import TestServer
+from mcp.client.context import ClientRequestContext
+from mcp.types import ElicitRequestParams, ElicitResult
 
 from tests.support.client import CoachClient
-from tests.support.mcp_client import TODAY, McpHttpClient, tool_change, tool_error, tool_proposal
+from tests.support.mcp_client import TODAY, McpHttpClient, official_client, tool_change, tool_error, tool_proposal
 
 Json = dict[str, Any]
 FAR = str(datetime.now(UTC).date() + timedelta(days=370))
@@ -77,6 +79,22 @@ async def test_client_that_can_ask_its_user_is_told_to(mcp: McpHttpClient, coach
     assert (await call(forms, requestState="unknown", inputResponses=agreed))["resultType"] == "input_required"
     tool_change(await call(forms, requestState=state, inputResponses=agreed))
     assert await coach.names() == ["Ana"]
+
+
+@pytest.mark.parametrize("action", ["accept", "decline"])
+async def test_official_client_asks_its_user(public_server: TestServer, coach: CoachClient, action: Any) -> None:
+    questions: list[str] = []
+
+    async def ask(_: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        questions.append(params.message)
+        return ElicitResult(action=action, content={} if action == "accept" else None)
+
+    headers = {"X-API-Key": str(coach.key)}
+    async with official_client(public_server, headers, "auto", elicitation_callback=ask) as assistant:
+        result = await assistant.call_tool("create_customer", invitation(coach))
+    assert len(questions) == 1 and "«Ana»" in questions[0]
+    assert result.is_error is (action == "decline")
+    assert await coach.names() == (["Ana"] if action == "accept" else [])
 
 
 async def test_confirmation_is_void_when_what_it_changes_has_changed(mcp: McpHttpClient, coach: CoachClient) -> None:

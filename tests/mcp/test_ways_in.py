@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from aiohttp.test_utils import TestServer
 
+from coaching_service import __version__
 from coaching_service.mcp.observation import classify_application
 from tests.mcp.test_tool_catalogue import CATALOGUE
 from tests.mcp.test_transport import INITIALIZE, LIST
@@ -90,3 +94,12 @@ async def test_metrics_show_tool_application_and_outcome(
 )
 def test_applications_have_bounded_names(names: tuple[str | None, ...], application: str) -> None:
     assert classify_application(*names) == application
+
+
+def test_server_json_describes_this_version() -> None:
+    described = json.loads((Path(__file__).parents[2] / "server.json").read_text("utf-8"))
+    (remote,) = described["remotes"]
+    assert (described["version"], remote["type"]) == (__version__, "streamable-http")
+    assert remote["url"].format(host="coaching.example") == "https://coaching.example/mcp"
+    assert set(remote["variables"]) == {"host"}
+    assert len(described["description"]) <= 100

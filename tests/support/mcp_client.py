@@ -86,12 +86,12 @@ def envelope(capabilities: dict[str, Any] | None = None) -> dict[str, Any]:
 
 @asynccontextmanager
 async def official_client(
-    server: TestServer, headers: dict[str, str], mode: str, path: str = "/mcp"
+    server: TestServer, headers: dict[str, str], mode: str, path: str = "/mcp", **options: Any
 ) -> AsyncIterator[Client]:
-    """The official client; `mode` is `auto` (the newest revision) or `legacy` (the handshake)."""
+    """The official client; `mode` is `auto` (the newest revision) or `legacy` (the handshake). `options` are its own."""
     async with httpx2.AsyncClient(headers=headers) as http:
         transport = streamable_http_client(str(server.make_url(path)), http_client=http)
-        async with Client(transport, mode=mode) as client:
+        async with Client(transport, mode=mode, **options) as client:
             yield client
 
 
