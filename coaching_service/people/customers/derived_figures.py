@@ -10,7 +10,7 @@ from coaching_service.core.cursors import CursorPage, Position
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import PipelineStage
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.customers import service, store
+from coaching_service.people.customers import figures_store, service, store
 from coaching_service.people.customers.models import Attention, Customer, CustomerRate, ReasonType
 
 RateOrder = Literal["percentage", "name"]
@@ -30,10 +30,12 @@ async def list_rates(
     order = store.ORDER if sort == "name" else (store.rate_field(days), *store.ORDER)
     position = Position(ctx, "compliance", filters, order, after)
     if sort == "name":
-        clients = await store.find_by_name(ctx, where | position.condition(), limit=limit + 1, days=days, below=below)
+        clients = await figures_store.find_by_name(
+            ctx, where | position.condition(), limit=limit + 1, days=days, below=below
+        )
     else:
         parts = position.conditions_with_nulls_last()
-        clients = await store.find_by_rate(ctx, where, parts, days, below=below, limit=limit + 1)
+        clients = await figures_store.find_by_rate(ctx, where, parts, days, below=below, limit=limit + 1)
     return position.page(clients, limit, lambda customer: _present_rate(customer, days))
 
 
@@ -52,7 +54,7 @@ async def list_clients_by_name(
     """
     where, _ = service.build_list_filter(ctx, archived=False, groups=None, trainers=None)
     position = Position(ctx, list_name, filters, store.ORDER, after)
-    clients = await store.find_by_name(ctx, where | position.condition(), limit=limit + 1)
+    clients = await figures_store.find_by_name(ctx, where | position.condition(), limit=limit + 1)
     return position.page(clients, limit, lambda customer: customer)
 
 
@@ -76,7 +78,7 @@ async def list_attention(
         where[store.REASON] = {"$in": sorted(set(reasons))}
     filters = {"reason": sorted(set(reasons)), "groups": groups, "assignedTo": trainers}
     position = Position(ctx, "attention", filters, store.BY_ATTENTION, after)
-    clients = await store.find_by_attention(ctx, where, position.condition(), limit=limit + 1)
+    clients = await figures_store.find_by_attention(ctx, where, position.condition(), limit=limit + 1)
     return position.page(clients, limit, lambda customer: customer)
 
 
@@ -87,7 +89,7 @@ async def read_for_attention(ctx: Context, customer_id: ObjectId) -> Customer:
 
 async def read_states(ctx: Context, ids: Sequence[ObjectId], *stages: PipelineStage) -> list[Any]:
     """Return `createdAt`, `attention` and `erasureRequestedAt` of clients, with what other features' stages add."""
-    return await store.find_states(ctx, ids, *stages)
+    return await figures_store.find_states(ctx, ids, *stages)
 
 
 async def store_figures(
@@ -100,7 +102,7 @@ async def store_figures(
 
     `attention`: why they need attention; without it, what is stored stays.
     """
-    await store.set_figures(ctx, figures, valid_until, attention or {})
+    await figures_store.set_figures(ctx, figures, valid_until, attention or {})
 
 
 async def mark_due(ctx: Context, customer_ids: Sequence[ObjectId]) -> None:
@@ -113,7 +115,7 @@ async def mark_all_due(services: Services, company_id: ObjectId, last: ObjectId 
 
     Returns the last of them; None if there are none.
     """
-    return await store.mark_figures_due_after(services, company_id, last, limit)
+    return await figures_store.mark_figures_due_after(services, company_id, last, limit)
 
 
 async def list_due(services: Services, limit: int) -> list[Customer]:
@@ -121,9 +123,9 @@ async def list_due(services: Services, limit: int) -> list[Customer]:
 
     Each has only `_id`, `companyId` and `timezone`.
     """
-    return await store.list_with_due_figures(services, limit)
+    return await figures_store.list_with_due_figures(services, limit)
 
 
 async def postpone(services: Services, company_id: ObjectId, ids: Sequence[ObjectId], delay: timedelta) -> None:
     """Leave the figures of a company's clients as they are for a while, so that others are computed first."""
-    await store.postpone_figures(services, company_id, ids, delay)
+    await figures_store.postpone_figures(services, company_id, ids, delay)

@@ -26,7 +26,7 @@ from coaching_service.core.links import file_url
 from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
 from coaching_service.core.pagination import Page
 from coaching_service.core.walking import Walk
-from coaching_service.people.customers import store
+from coaching_service.people.customers import list_store, store
 from coaching_service.people.customers.events import CustomerCreated, CustomersDeleted
 from coaching_service.people.customers.models import (
     CreatedCustomer,
@@ -90,12 +90,12 @@ async def list_customers(
     order = selection.order(store.ORDER)
     walk = Walk(ctx, "customers", filters, order, page=page, size=size, after=after, private=store.PRIVATE_ORDER)
     if email is not None:
-        ids = await store.find_ids_by_email(ctx, email.strip())
+        ids = await list_store.find_ids_by_email(ctx, email.strip())
         where["_id"] = {"$in": ids if selection.ids is None else [each for each in ids if each in selection.ids]}
     if where.keys() & {"_id", "externalId"}:
-        stored, total = await store.find_selected_page(ctx, where, walk, contains=contains)
+        stored, total = await list_store.find_selected_page(ctx, where, walk, contains=contains)
     else:
-        stored, total = await store.find_page(
+        stored, total = await list_store.find_page(
             ctx, where, walk, contains=contains, unfiltered=unfiltered and selection.is_all
         )
     customers, cursor = walk.cut(stored)
@@ -228,7 +228,7 @@ async def has_any(ctx: Context) -> bool:
 async def list_groups(ctx: Context) -> list[GroupCount]:
     """Return the groups of the clients in the coach's scope with the number of clients in each, by name."""
     where: Filter = {store.TRAINER: ctx.caller.id} if ctx.caller.customers_scope == "assigned" else {}
-    return await store.count_groups(ctx, where)
+    return await list_store.count_groups(ctx, where)
 
 
 def to_response(ctx: Context, customer: Customer) -> CustomerProfile:

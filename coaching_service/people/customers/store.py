@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import datetime, timedelta
 from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Document, Documents, Filter, PipelineStage, now
+from coaching_service.core.database.documents import Document, Documents, PipelineStage, now
 from coaching_service.core.database.portable import CLIENTS, FileRule, Portable
 from coaching_service.core.database.recording import Action, EventData, History
-from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import BY_UPDATE, UPDATED
+from coaching_service.core.list_selection import BY_UPDATE
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import Date, Email, Text, Timezone
-from coaching_service.core.walking import Walk
 from coaching_service.people.customers import counters
-from coaching_service.people.customers.models import Attention, Customer, GroupCount, NewCustomerDocument, ProfilePhoto
-from coaching_service.people.customers.search import search_fields, search_page, substring_filter
+from coaching_service.people.customers.models import Customer, NewCustomerDocument, ProfilePhoto
+from coaching_service.people.customers.search import search_fields
 
 ARCHIVED = "customerRoleData.isArchived"
 GROUPS = "customerRoleData.groups"
@@ -132,9 +129,9 @@ customers = Documents[Customer](
 BY_ORDER, BY_SUFFIX, BY_GROUP, BY_TRAINER = (index.name for index in customers.indexes[:4])
 BY_ID = customers.indexes[5].name
 BY_RATE = {days: customers.indexes[6 + number].name for number, days in enumerate(RATE_DAYS)}
-_BY_SCORE = customers.indexes[9].name
-_BY_SCORE_OF = {field: customers.indexes[10 + number].name for number, field in enumerate((TRAINER, REASON, GROUPS))}
-_BY_EMAIL, _BY_EXTERNAL_ID, _BY_UPDATE = (index.name for index in customers.indexes[13:16])
+SCORE_INDEX = customers.indexes[9].name
+SCORE_INDEX_OF = {field: customers.indexes[10 + number].name for number, field in enumerate((TRAINER, REASON, GROUPS))}
+EMAIL_INDEX, EXTERNAL_ID_INDEX, UPDATE_INDEX = (index.name for index in customers.indexes[13:16])
 
 
 # --- one client ------------------------------------------------------------------------------------------------------
@@ -190,153 +187,14 @@ async def delete(ctx: Context, customer_id: ObjectId) -> bool:
     return True
 
 
-# --- lists -----------------------------------------------------------------------------------------------------------
-
-
-async def find_page(
-    ctx: Context, where: Filter, walk: Walk, *, contains: str, unfiltered: bool
-) -> tuple[list[Customer], int]:
-    """Return the clients for one part of the list with their sort fields, and how many there are in total.
-
-    `unfiltered`: `where` has no condition other than archived or not.
-    """
-    if contains:
-        return await search_page(
-            ctx,
-            customers,
-            where,
-            contains,
-            listed={ARCHIVED: where[ARCHIVED]},
-            walk=walk,
-            by_suffix=BY_SUFFIX,
-            by_order=BY_ORDER if walk.sort == ORDER else _BY_UPDATE,
-        )
-    hint = _list_index(where, walk)
-    total = counters.read(ctx, archived=where[ARCHIVED]) if unfiltered else customers.count(ctx, where, hint=hint)
-    clients = customers.find(
-        ctx, walk.within(where), sort=walk.sort, skip=walk.skip, limit=walk.limit, including=PRIVATE_ORDER, hint=hint
-    )
-    docs, count = await gather_reads(ctx, clients, total)
-    return docs, count
-
-
-def _list_index(where: Filter, walk: Walk) -> str:
-    """Return the index that serves a list: the changes since a time are few, and so are those of a group or trainer."""
-    if UPDATED in where:
-        return _BY_UPDATE
-    if GROUPS in where:
-        return BY_GROUP
-    if TRAINER in where:
-        return BY_TRAINER
-    return BY_ORDER if walk.sort == ORDER else _BY_UPDATE
-
-
-async def find_selected_page(ctx: Context, where: Filter, walk: Walk, *, contains: str) -> tuple[list[Customer], int]:
-    """Return the clients of `where` for one part of the list, and how many there are in total.
-
-    `where` names a few clients by `_id` or `externalId`. `contains` is part of a name, surname or e-mail address;
-    empty: any.
-    """
-    if (containing := substring_filter(contains)) is None:
-        return [], 0
-    where = where | containing if contains else where
-    hint = _BY_EXTERNAL_ID if "externalId" in where else BY_ID
-    docs, total = await gather_reads(
-        ctx,
-        customers.find(
-            ctx,
-            walk.within(where),
-            sort=walk.sort,
-            skip=walk.skip,
-            limit=walk.limit,
-            including=PRIVATE_ORDER,
-            hint=hint,
-        ),
-        customers.count(ctx, where, hint=hint),
-    )
-    return docs, total
-
-
 async def find_id_by_external_id(ctx: Context, external_id: str) -> ObjectId | None:
     """Return the identifier of the client with this identifier in another system, or None."""
     where = {"externalId": external_id}
-    clients = await customers.find(ctx, where, limit=1, fields=("_id",), hint=_BY_EXTERNAL_ID)
+    clients = await customers.find(ctx, where, limit=1, fields=("_id",), hint=EXTERNAL_ID_INDEX)
     return clients[0]["_id"] if clients else None
 
 
-async def find_ids_by_email(ctx: Context, email: str) -> list[ObjectId]:
-    """Return the identifiers of the clients with an e-mail address, without regard to case."""
-    if not email:
-        return []
-    clients = await customers.find(ctx, {"email": email}, fields=("email",), hint=_BY_EMAIL, ignore_case=True)
-    # The order of the index also ignores other differences, such as those of width.
-    return [each["_id"] for each in clients if (each["email"] or "").casefold() == email.casefold()]
-
-
-async def count_groups(ctx: Context, where: Filter) -> list[GroupCount]:
-    """Return the groups of the clients of `where`, each with the number of clients in it, by name."""
-    stages: list[PipelineStage] = [
-        {"$project": {"group": f"${GROUPS}", "_id": 0}},
-        {"$unwind": "$group"},
-        {"$group": {"_id": "$group", "count": {"$sum": 1}}},
-        {"$sort": {"_id": 1}},
-        {"$project": {"_id": 0, "name": "$_id", "count": 1}},
-    ]
-    return await customers.aggregate(ctx, where, *stages)
-
-
-async def find_by_rate(
-    ctx: Context, where: Filter, conditions: Sequence[Filter], days: int, *, below: int | None, limit: int
-) -> list[Customer]:
-    """Return at most `limit` clients of `where`, lowest compliance rate of the last `days` days first, null last.
-
-    `conditions` are the parts to read one after the other, by `Position.conditions_with_nulls_last`. `below`: only
-    rates below it. Each client has name, surname, the rate and the sort fields.
-    """
-    rate, hint = rate_field(days), BY_TRAINER if TRAINER in where else BY_RATE[days]
-    clients: list[Customer] = []
-    for condition in conditions:
-        part = where | condition
-        if below is not None:
-            if condition[rate] is None:
-                break
-            part[rate] = {**condition[rate], "$lt": below}
-        if len(clients) < limit:
-            fields = ("name", "surname", rate, *ORDER)
-            clients += await customers.find(
-                ctx, part, sort=(rate, *ORDER), limit=limit - len(clients), fields=fields, hint=hint
-            )
-    return clients
-
-
-async def find_by_name(
-    ctx: Context, where: Filter, *, limit: int, days: int | None = None, below: int | None = None
-) -> list[Customer]:
-    """Return at most `limit` clients of `where`, in list order.
-
-    Each has name, surname, time zone, the sort fields and, with `days`, the compliance rate of the last `days` days;
-    `below`: only rates below it.
-    """
-    hint = BY_TRAINER if TRAINER in where else BY_ORDER
-    fields: tuple[str, ...] = ("name", "surname", "timezone", *ORDER)
-    if days is not None:
-        fields = (*fields, rate_field(days))
-        if below is not None:
-            where = where | {rate_field(days): {"$lt": below}}
-            hint = hint if TRAINER in where else BY_RATE[days]  # it also has the fields of the order
-    return await customers.find(ctx, where, sort=ORDER, limit=limit, fields=fields, hint=hint)
-
-
-async def find_by_attention(ctx: Context, where: Filter, condition: Filter, *, limit: int) -> list[Customer]:
-    """Return at most `limit` clients of `where` that need attention, highest score first.
-
-    `condition` is that of a cursor. Each client has the fields of the attention list.
-    """
-    score = {SCORE: {"$gt": 0} | condition.get(SCORE, {})}
-    hint = next((index for field, index in _BY_SCORE_OF.items() if field in where), _BY_SCORE)
-    return await customers.find(
-        ctx, where | condition | score, sort=BY_ATTENTION, limit=limit, fields=ATTENTION_FIELDS, hint=hint
-    )
+# --- in pipelines of other collections -------------------------------------------------------------------------------
 
 
 def lookup_stage(customer_id: ObjectId, fields: Sequence[str]) -> PipelineStage:
@@ -446,61 +304,7 @@ def _locked(ctx: Context) -> set[ObjectId]:
     return ctx.recorder.locked if ctx.recorder is not None else set()
 
 
-async def set_figures(
-    ctx: Context,
-    figures: Mapping[ObjectId, Mapping[str, object]],
-    valid_until: Mapping[ObjectId, datetime],
-    attention: Mapping[ObjectId, Attention],
-) -> None:
-    """Set the derived figures of clients, until when they are valid, and why they need attention, where it is given."""
-    changes: list[tuple[Filter, Document]] = []
-    for customer_id, values in figures.items():
-        fields = {f"customerRoleData.{name}": value for name, value in values.items()}
-        if customer_id in attention:
-            fields["attention"] = attention[customer_id]
-        changes.append(({"_id": customer_id}, {"$set": {**fields, "figuresUntil": valid_until[customer_id]}}))
-    await customers.set_derived_each(ctx, changes)
-
-
 async def mark_figures_due(ctx: Context, ids: Sequence[ObjectId]) -> None:
     """Make the derived figures of clients invalid from now on; the lock of a client has done so."""
     if others := set(ids) - _locked(ctx):
         await customers.set_derived(ctx, {"_id": {"$in": list(others)}}, {"$set": {"figuresUntil": now()}})
-
-
-async def mark_figures_due_after(
-    services: Services, company_id: ObjectId, last: ObjectId | None, limit: int
-) -> ObjectId | None:
-    """Make the derived figures of the next `limit` clients of a company after `last` invalid, by identifier.
-
-    Returns the identifier of the last of them; None if there are none.
-    """
-    where: Filter = {"companyId": company_id} | ({} if last is None else {"_id": {"$gt": last}})
-    collection = customers.across_companies(services)
-    cursor = collection.find(where, {"_id": 1}, limit=limit, hint=BY_ID).sort("_id", 1)
-    ids: list[ObjectId] = [client["_id"] async for client in cursor]
-    if not ids:
-        return None
-    await collection.update_many({"companyId": company_id, "_id": {"$in": ids}}, {"$set": {"figuresUntil": now()}})
-    return ids[-1]
-
-
-async def find_states(ctx: Context, ids: Sequence[ObjectId], *stages: PipelineStage) -> list[Any]:
-    """Return `createdAt`, `attention` and `erasureRequestedAt` of those of `ids` that exist, with what `stages` add."""
-    project = {"$project": {"createdAt": 1, "attention": 1, "erasureRequestedAt": 1}}
-    return await customers.aggregate(ctx, {"_id": {"$in": list(ids)}}, project, *stages, hint=BY_ID)
-
-
-async def list_with_due_figures(services: Services, limit: int) -> list[Customer]:
-    """Return `_id, companyId, timezone` of active clients of any company whose figures are invalid, oldest first."""
-    where = {ARCHIVED: False, "figuresUntil": {"$lte": now()}}
-    fields = {"companyId": 1, "timezone": 1}
-    cursor = customers.across_companies(services).find(where, fields, limit=limit).sort("figuresUntil", 1)
-    due: list[Any] = await cursor.to_list(None)
-    return due
-
-
-async def postpone_figures(services: Services, company_id: ObjectId, ids: Sequence[ObjectId], delay: timedelta) -> None:
-    """Treat the figures of a company's clients as valid for `delay` from now on."""
-    where = {"companyId": company_id, "_id": {"$in": list(ids)}}
-    await customers.across_companies(services).update_many(where, {"$set": {"figuresUntil": now() + delay}})

@@ -1,0 +1,136 @@
+"""Clients by their derived figures: compliance rates and why they need attention."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import Document, Filter, PipelineStage, now
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.customers.models import Attention, Customer
+from coaching_service.people.customers.store import (
+    ARCHIVED,
+    ATTENTION_FIELDS,
+    BY_ATTENTION,
+    BY_ID,
+    BY_ORDER,
+    BY_RATE,
+    BY_TRAINER,
+    ORDER,
+    SCORE,
+    SCORE_INDEX,
+    SCORE_INDEX_OF,
+    TRAINER,
+    customers,
+    rate_field,
+)
+
+
+async def find_by_rate(
+    ctx: Context, where: Filter, conditions: Sequence[Filter], days: int, *, below: int | None, limit: int
+) -> list[Customer]:
+    """Return at most `limit` clients of `where`, lowest compliance rate of the last `days` days first, null last.
+
+    `conditions` are the parts to read one after the other, by `Position.conditions_with_nulls_last`. `below`: only
+    rates below it. Each client has name, surname, the rate and the sort fields.
+    """
+    rate, hint = rate_field(days), BY_TRAINER if TRAINER in where else BY_RATE[days]
+    clients: list[Customer] = []
+    for condition in conditions:
+        part = where | condition
+        if below is not None:
+            if condition[rate] is None:
+                break
+            part[rate] = {**condition[rate], "$lt": below}
+        if len(clients) < limit:
+            fields = ("name", "surname", rate, *ORDER)
+            clients += await customers.find(
+                ctx, part, sort=(rate, *ORDER), limit=limit - len(clients), fields=fields, hint=hint
+            )
+    return clients
+
+
+async def find_by_name(
+    ctx: Context, where: Filter, *, limit: int, days: int | None = None, below: int | None = None
+) -> list[Customer]:
+    """Return at most `limit` clients of `where`, in list order.
+
+    Each has name, surname, time zone, the sort fields and, with `days`, the compliance rate of the last `days` days;
+    `below`: only rates below it.
+    """
+    hint = BY_TRAINER if TRAINER in where else BY_ORDER
+    fields: tuple[str, ...] = ("name", "surname", "timezone", *ORDER)
+    if days is not None:
+        fields = (*fields, rate_field(days))
+        if below is not None:
+            where = where | {rate_field(days): {"$lt": below}}
+            hint = hint if TRAINER in where else BY_RATE[days]  # it also has the fields of the order
+    return await customers.find(ctx, where, sort=ORDER, limit=limit, fields=fields, hint=hint)
+
+
+async def find_by_attention(ctx: Context, where: Filter, condition: Filter, *, limit: int) -> list[Customer]:
+    """Return at most `limit` clients of `where` that need attention, highest score first.
+
+    `condition` is that of a cursor. Each client has the fields of the attention list.
+    """
+    score = {SCORE: {"$gt": 0} | condition.get(SCORE, {})}
+    hint = next((index for field, index in SCORE_INDEX_OF.items() if field in where), SCORE_INDEX)
+    return await customers.find(
+        ctx, where | condition | score, sort=BY_ATTENTION, limit=limit, fields=ATTENTION_FIELDS, hint=hint
+    )
+
+
+async def find_states(ctx: Context, ids: Sequence[ObjectId], *stages: PipelineStage) -> list[Any]:
+    """Return `createdAt`, `attention` and `erasureRequestedAt` of those of `ids` that exist, with what `stages` add."""
+    project = {"$project": {"createdAt": 1, "attention": 1, "erasureRequestedAt": 1}}
+    return await customers.aggregate(ctx, {"_id": {"$in": list(ids)}}, project, *stages, hint=BY_ID)
+
+
+async def set_figures(
+    ctx: Context,
+    figures: Mapping[ObjectId, Mapping[str, object]],
+    valid_until: Mapping[ObjectId, datetime],
+    attention: Mapping[ObjectId, Attention],
+) -> None:
+    """Set the derived figures of clients, until when they are valid, and why they need attention, where it is given."""
+    changes: list[tuple[Filter, Document]] = []
+    for customer_id, values in figures.items():
+        fields = {f"customerRoleData.{name}": value for name, value in values.items()}
+        if customer_id in attention:
+            fields["attention"] = attention[customer_id]
+        changes.append(({"_id": customer_id}, {"$set": {**fields, "figuresUntil": valid_until[customer_id]}}))
+    await customers.set_derived_each(ctx, changes)
+
+
+async def list_with_due_figures(services: Services, limit: int) -> list[Customer]:
+    """Return `_id, companyId, timezone` of active clients of any company whose figures are invalid, oldest first."""
+    where = {ARCHIVED: False, "figuresUntil": {"$lte": now()}}
+    fields = {"companyId": 1, "timezone": 1}
+    cursor = customers.across_companies(services).find(where, fields, limit=limit).sort("figuresUntil", 1)
+    due: list[Any] = await cursor.to_list(None)
+    return due
+
+
+async def mark_figures_due_after(
+    services: Services, company_id: ObjectId, last: ObjectId | None, limit: int
+) -> ObjectId | None:
+    """Make the derived figures of the next `limit` clients of a company after `last` invalid, by identifier.
+
+    Returns the identifier of the last of them; None if there are none.
+    """
+    where: Filter = {"companyId": company_id} | ({} if last is None else {"_id": {"$gt": last}})
+    collection = customers.across_companies(services)
+    cursor = collection.find(where, {"_id": 1}, limit=limit, hint=BY_ID).sort("_id", 1)
+    ids: list[ObjectId] = [client["_id"] async for client in cursor]
+    if not ids:
+        return None
+    await collection.update_many({"companyId": company_id, "_id": {"$in": ids}}, {"$set": {"figuresUntil": now()}})
+    return ids[-1]
+
+
+async def postpone_figures(services: Services, company_id: ObjectId, ids: Sequence[ObjectId], delay: timedelta) -> None:
+    """Treat the figures of a company's clients as valid for `delay` from now on."""
+    where = {"companyId": company_id, "_id": {"$in": list(ids)}}
+    await customers.across_companies(services).update_many(where, {"$set": {"figuresUntil": now() + delay}})

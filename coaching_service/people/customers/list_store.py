@@ -1,0 +1,114 @@
+"""Lists of clients in the database."""
+
+from __future__ import annotations
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Filter, PipelineStage
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import UPDATED
+from coaching_service.core.walking import Walk
+from coaching_service.people.customers import counters
+from coaching_service.people.customers.models import Customer, GroupCount
+from coaching_service.people.customers.search import search_page, substring_filter
+from coaching_service.people.customers.store import (
+    ARCHIVED,
+    BY_GROUP,
+    BY_ID,
+    BY_ORDER,
+    BY_SUFFIX,
+    BY_TRAINER,
+    EMAIL_INDEX,
+    EXTERNAL_ID_INDEX,
+    GROUPS,
+    ORDER,
+    PRIVATE_ORDER,
+    TRAINER,
+    UPDATE_INDEX,
+    customers,
+)
+
+
+async def find_page(
+    ctx: Context, where: Filter, walk: Walk, *, contains: str, unfiltered: bool
+) -> tuple[list[Customer], int]:
+    """Return the clients for one part of the list with their sort fields, and how many there are in total.
+
+    `unfiltered`: `where` has no condition other than archived or not.
+    """
+    if contains:
+        return await search_page(
+            ctx,
+            customers,
+            where,
+            contains,
+            listed={ARCHIVED: where[ARCHIVED]},
+            walk=walk,
+            by_suffix=BY_SUFFIX,
+            by_order=BY_ORDER if walk.sort == ORDER else UPDATE_INDEX,
+        )
+    hint = _list_index(where, walk)
+    total = counters.read(ctx, archived=where[ARCHIVED]) if unfiltered else customers.count(ctx, where, hint=hint)
+    clients = customers.find(
+        ctx, walk.within(where), sort=walk.sort, skip=walk.skip, limit=walk.limit, including=PRIVATE_ORDER, hint=hint
+    )
+    docs, count = await gather_reads(ctx, clients, total)
+    return docs, count
+
+
+def _list_index(where: Filter, walk: Walk) -> str:
+    """Return the index that serves a list: the changes since a time are few, and so are those of a group or trainer."""
+    if UPDATED in where:
+        return UPDATE_INDEX
+    if GROUPS in where:
+        return BY_GROUP
+    if TRAINER in where:
+        return BY_TRAINER
+    return BY_ORDER if walk.sort == ORDER else UPDATE_INDEX
+
+
+async def find_selected_page(ctx: Context, where: Filter, walk: Walk, *, contains: str) -> tuple[list[Customer], int]:
+    """Return the clients of `where` for one part of the list, and how many there are in total.
+
+    `where` names a few clients by `_id` or `externalId`. `contains` is part of a name, surname or e-mail address;
+    empty: any.
+    """
+    if (containing := substring_filter(contains)) is None:
+        return [], 0
+    where = where | containing if contains else where
+    hint = EXTERNAL_ID_INDEX if "externalId" in where else BY_ID
+    docs, total = await gather_reads(
+        ctx,
+        customers.find(
+            ctx,
+            walk.within(where),
+            sort=walk.sort,
+            skip=walk.skip,
+            limit=walk.limit,
+            including=PRIVATE_ORDER,
+            hint=hint,
+        ),
+        customers.count(ctx, where, hint=hint),
+    )
+    return docs, total
+
+
+async def find_ids_by_email(ctx: Context, email: str) -> list[ObjectId]:
+    """Return the identifiers of the clients with an e-mail address, without regard to case."""
+    if not email:
+        return []
+    clients = await customers.find(ctx, {"email": email}, fields=("email",), hint=EMAIL_INDEX, ignore_case=True)
+    # The order of the index also ignores other differences, such as those of width.
+    return [each["_id"] for each in clients if (each["email"] or "").casefold() == email.casefold()]
+
+
+async def count_groups(ctx: Context, where: Filter) -> list[GroupCount]:
+    """Return the groups of the clients of `where`, each with the number of clients in it, by name."""
+    stages: list[PipelineStage] = [
+        {"$project": {"group": f"${GROUPS}", "_id": 0}},
+        {"$unwind": "$group"},
+        {"$group": {"_id": "$group", "count": {"$sum": 1}}},
+        {"$sort": {"_id": 1}},
+        {"$project": {"_id": 0, "name": "$_id", "count": 1}},
+    ]
+    return await customers.aggregate(ctx, where, *stages)
