@@ -38,6 +38,7 @@ from coaching_service.library.exercises.resolution import Candidate, resolve
 from coaching_service.library.exercises.search import search
 
 SHARED_LIBRARY = stable_id("library", "shared")
+_MIN_SURE_SCORE = 85.0  # of a match that is taken without asking
 
 
 async def list_page(
@@ -140,29 +141,34 @@ async def resolve_names(ctx: Context, names: Sequence[str]) -> list[ResolvedName
     ]
 
 
-async def find_exact(ctx: Context, resolved: Sequence[ResolvedName]) -> list[ObjectId | None]:
+async def choose_matches(ctx: Context, resolved: Sequence[ResolvedName]) -> list[ExerciseMatch | None]:
     """Return the one exercise that each resolved name means, in the same order; None if there is none or several.
 
-    Of exercises with the same name it is the company's own.
+    It has exactly this name, or resembles it most and with a score of at least 85; of exercises with the same name it
+    is the company's own.
     """
-    same = {id(each): _same_name(each) for each in resolved}
-    several = [exercise_id for ids in same.values() if len(ids) > 1 for exercise_id in ids]
+    candidates = [_best_candidates(each) for each in resolved]
+    several = [match["_id"] for matches in candidates if len(matches) > 1 for match in matches]
     own = await store.find_own_ids(ctx, several) if several else set()
 
-    def choose(ids: Sequence[ObjectId]) -> ObjectId | None:
-        chosen = ids if len(ids) == 1 else [exercise_id for exercise_id in ids if exercise_id in own]
+    def choose(matches: Sequence[ExerciseMatch]) -> ExerciseMatch | None:
+        chosen = matches if len(matches) == 1 else [match for match in matches if match["_id"] in own]
         return chosen[0] if len(chosen) == 1 else None
 
-    return [choose(same[id(each)]) for each in resolved]
+    return [choose(matches) for matches in candidates]
 
 
-def _same_name(resolved: ResolvedName) -> list[ObjectId]:
-    """Return the exercises that have exactly this name, else the match and the others with the name of the match."""
+def _best_candidates(resolved: ResolvedName) -> list[ExerciseMatch]:
+    """Return the exercises that have exactly this name, else those that resemble it most and have the same name."""
     candidates = [each for each in (resolved["match"], *resolved["alternatives"]) if each is not None]
-    exact = [each["_id"] for each in candidates if normalize(each["name"]) == normalize(resolved["name"])]
-    if exact or resolved["match"] is None:
+    if exact := [each for each in candidates if normalize(each["name"]) == normalize(resolved["name"])]:
         return exact
-    return [each["_id"] for each in candidates if normalize(each["name"]) == normalize(resolved["match"]["name"])]
+    best = max((each["score"] for each in candidates), default=0.0)
+    if resolved["match"] is None or best < _MIN_SURE_SCORE:
+        return []
+    # The match comes first: the search ranks it before others of the same score.
+    first = next(each for each in candidates if each["score"] == best)
+    return [each for each in candidates if normalize(each["name"]) == normalize(first["name"])]
 
 
 async def read(ctx: Context, exercise_id: ObjectId) -> Exercise:

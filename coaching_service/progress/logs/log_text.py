@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from coaching_service.core.errors import invalid_field
@@ -46,22 +46,61 @@ class _Named:
     item: WorkItem
     entry: CircuitExercise | None = None
 
+    @property
+    def exercise_id(self) -> ObjectId | None:
+        """The exercise that is named, if it is one."""
+        if self.entry is not None:
+            return self.entry["exerciseId"]
+        return self.item["exerciseId"] if self.item["type"] == "EXERCISE" else None
 
-def parse_log(text: str, items: Sequence[WorkItem], load_unit: str) -> list[ItemText]:
+
+def list_other_names(text: str, items: Sequence[WorkItem]) -> list[str]:
+    """Return the names in a text that no item of the workout has: other names of their exercises, perhaps."""
+    named = list(_list_names(items))
+    names = [name for _, _, name, _ in _read_lines(text)]
+    return [name for name in dict.fromkeys(names) if name and not any(_is_named(each, name) for each in named)]
+
+
+def parse_log(
+    text: str, items: Sequence[WorkItem], load_unit: str, other_names: Mapping[str, ObjectId]
+) -> list[ItemText]:
     """Return the logs that a text describes, one for each item that it names, in order.
 
     A line is `NAME: SETS`, `NAME: done` or `NAME: skipped`, then perhaps `| comment` and `| pain DESCRIPTION`. The name
     is that of an item of the workout, or of an exercise of one of its circuits; `#` and the identifier of an item may
-    be before or instead of it. Raises InvalidFields, with the line and what was expected.
+    be before or instead of it. `other_names` has the exercises of other names. Raises InvalidFields, with the line and
+    what was expected.
     """
     named = list(_list_names(items))
     texts: dict[ObjectId, ItemText] = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.strip():
-            _read_line(texts, named, items, number, line.strip(), load_unit)
+    for number, short_id, name, content in _read_lines(text):
+        only = None
+        if short_id and (only := find_item(items, short_id)) is None:
+            raise error_in_line(_PATH, number, "the workout has no item with this identifier")
+        target = _find(named, only, name, other_names.get(name), number)
+        item_text = texts.setdefault(target.item["_id"], _unchanged(target.item))
+        segments = split_segments(content)
+        _read_done(item_text, target, segments[0], number, load_unit)
+        _read_comments(item_text.log, segments[1:], number)
+        item_text.lines.append(f"{typed(target.name)} {segments[0]}")
     if not texts:
         raise invalid_field(_PATH, f"must have a line for each item, as in: {_EXAMPLE}", code="INVALID")
     return list(texts.values())
+
+
+def _read_lines(text: str) -> Iterator[tuple[int, str, str, str]]:
+    """Yield the number of each line, the identifier of an item or an empty text, the name, and what follows it."""
+    for number, line in enumerate(text.splitlines(), 1):
+        stripped = line.strip()
+        if not stripped:
+            continue
+        short_id = ITEM_ID.match(stripped)
+        content = (stripped[short_id.end() :] if short_id else stripped).removeprefix("- ")
+        label = LABEL.match(content)
+        parts = split_name(content[label.end() :] if label else content)
+        if parts is None:
+            raise error_in_line(_PATH, number, f"expected NAME: SETS, as in: {_EXAMPLE}")
+        yield number, short_id[1] if short_id else "", parts[0], parts[2]
 
 
 def _list_names(items: Sequence[WorkItem]) -> Iterator[_Named]:
@@ -72,43 +111,21 @@ def _list_names(items: Sequence[WorkItem]) -> Iterator[_Named]:
                 yield _Named(entry["exercise"]["name"], item, entry)
 
 
-def _read_line(
-    texts: dict[ObjectId, ItemText],
-    named: Sequence[_Named],
-    items: Sequence[WorkItem],
-    number: int,
-    line: str,
-    load_unit: str,
-) -> None:
-    short_id = ITEM_ID.match(line + " ")
-    content = (line[short_id.end() :] if short_id else line).removeprefix("- ")
-    label = LABEL.match(content)
-    parts = split_name(content[label.end() :] if label else content)
-    if parts is None:
-        raise error_in_line(_PATH, number, f"expected NAME: SETS, as in: {_EXAMPLE}")
-    name, _, rest_of_line = parts
-    only = None
-    if short_id is not None and (only := find_item(items, short_id[1])) is None:
-        raise error_in_line(_PATH, number, "the workout has no item with this identifier")
-    target = _find(named, only, name, number)
-    segments = split_segments(rest_of_line)
-    item_text = texts.get(target.item["_id"]) or _unchanged(target.item)
-    texts[target.item["_id"]] = item_text
-    _read_done(item_text, target, segments[0], number, load_unit)
-    _read_comments(item_text.log, segments[1:], number)
-    item_text.lines.append(f"{typed(target.name)} {segments[0]}")
+def _is_named(named: _Named, name: str) -> bool:
+    return set(normalize(name).split()) <= set(normalize(named.name).split())
 
 
-def _find(named: Sequence[_Named], only: WorkItem | None, name: str, number: int) -> _Named:
-    """Return what a line names: an exact name, else the only one that has all the words of the name."""
-    wanted = normalize(name)
+def _find(
+    named: Sequence[_Named], only: WorkItem | None, name: str, exercise_id: ObjectId | None, number: int
+) -> _Named:
+    """Return what a line names: an exact name, else the only one that has all its words, or is this exercise."""
     candidates = [each for each in named if only is None or each.item is only]
-    if only is not None and not wanted:
+    if only is not None and not name:
         return candidates[0]
-    words = set(wanted.split())
     checks: Sequence[Callable[[_Named], bool]] = (
-        lambda each: normalize(each.name) == wanted,
-        lambda each: words <= set(normalize(each.name).split()),
+        lambda each: normalize(each.name) == normalize(name),
+        lambda each: _is_named(each, name),
+        lambda each: exercise_id is not None and each.exercise_id == exercise_id,
     )
     for check in checks:
         matching = [each for each in candidates if check(each)]

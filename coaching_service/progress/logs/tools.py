@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from marshmallow import ValidationError, validates_schema
@@ -16,18 +16,20 @@ from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.text import snake_case
 from coaching_service.core.validation import TEXT_LENGTH, Number, Text
+from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.logs import service
-from coaching_service.progress.logs.log_text import parse_log
+from coaching_service.progress.logs.log_text import ItemText, list_other_names, parse_log
 from coaching_service.training.workout_text.edits import ParsedChange
 from coaching_service.training.workout_text.tool_schemas import MAX_TEXT, WorkoutArgument
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.done_work import SESSION_FIELDS
 from coaching_service.training.workouts.items import is_recorded
-from coaching_service.training.workouts.models import BlockLog
+from coaching_service.training.workouts.models import BlockLog, WorkItem
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
 
 tools = Tools()
+_MAX_NAMES = 50
 
 
 class WorkoutLog(WorkoutArgument):
@@ -73,7 +75,7 @@ async def log_workout(
     stay; a log that is there is replaced after confirmation."""
     block = await workouts.read(ctx, ClientCalendar(customer_id), workout_id)
     before: Mapping[str, Any] = {**block}
-    logs = parse_log(text, block["items"], ctx.caller.company.load_unit) if text is not None else []
+    logs = await _read_logs(ctx, text, block["items"]) if text is not None else []
     for logged in logs:
         await service.log_item(ctx, customer_id, workout_id, logged.item["_id"], ParsedChange(logged.log))
     given = {name: session[snake_case(name)] for name in SESSION_FIELDS if session[snake_case(name)] is not None}
@@ -88,6 +90,14 @@ async def log_workout(
         {"workoutId": workout_id},
         find_reasons(done_work=replaced or any(is_recorded(logged.item) for logged in logs)),
     )
+
+
+async def _read_logs(ctx: Context, text: str, items: Sequence[WorkItem]) -> list[ItemText]:
+    """Return the logs that a text describes; exercises may also have other names that mean them."""
+    names = list_other_names(text, items)[:_MAX_NAMES]
+    matches = await exercises.choose_matches(ctx, await exercises.resolve_names(ctx, names)) if names else []
+    other_names = {name: match["_id"] for name, match in zip(names, matches, strict=True) if match is not None}
+    return parse_log(text, items, ctx.caller.company.load_unit, other_names)
 
 
 def _describe_session(given: Mapping[str, Any]) -> list[str]:

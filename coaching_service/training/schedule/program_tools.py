@@ -126,21 +126,21 @@ async def save_program(
         sent = {"name": name, "description": description}
         change = {field: value for field, value in sent.items() if value is not None}
         await programs.change(ctx, program_id, cast("ProgramChange", change))
-    count = await _replace_days(ctx, ProgramPlan(program_id), days or [])
+    count, read_as = await _replace_days(ctx, ProgramPlan(program_id), days or [])
     program = await programs.read(ctx, program_id)
     return Written(
         f"{verb} the program {typed(program['name'])}: {count} written, "
-        f"{program['numberOfDaysWithWorkouts']} days with workouts.",
+        f"{program['numberOfDaysWithWorkouts']} days with workouts.{read_as}",
         {"programId": program_id},
         find_reasons(days=len({day["day"] for day in days or []})),
     )
 
 
-async def _replace_days(ctx: Context, owner: ProgramPlan, days: Sequence[_Day]) -> str:
-    """Write workouts in place of those that are on their days. Returns how many were written, in words."""
+async def _replace_days(ctx: Context, owner: ProgramPlan, days: Sequence[_Day]) -> tuple[str, str]:
+    """Write workouts in place of those that are on their days. Returns how many, and how names were read, in words."""
     load_unit = ctx.caller.company.load_unit
     parsed = [parse_items(day["text"], load_unit, f"days.{index}.text") for index, day in enumerate(days)]
-    await resolve_mentions(ctx, [mention for each in parsed for mention in each.mentions])
+    read_as = await resolve_mentions(ctx, [mention for each in parsed for mention in each.mentions])
     items = {f"days.{index}.items": [item.details for item in each.items] for index, each in enumerate(parsed)}
     plans: list[BlockPlan] = [
         {"name": day["name"], "day": day["day"], "isRest": day["isRest"], "items": resolved}
@@ -151,4 +151,4 @@ async def _replace_days(ctx: Context, owner: ProgramPlan, days: Sequence[_Day]) 
     if plans:
         await block_batches.write(ctx, owner, Batch(created=plans, removed=removed), existing)
     words = "1 workout" if len(plans) == 1 else f"{len(plans)} workouts"
-    return f"{words} in place of {len(removed)}" if removed else words
+    return f"{words} in place of {len(removed)}" if removed else words, read_as

@@ -21,15 +21,20 @@ _MAX_NAMES = 200
 _NEAREST, _MIN_SCORE = 4, 60
 
 
-async def resolve_mentions(ctx: Context, mentions: Sequence[Mention]) -> None:
+async def resolve_mentions(ctx: Context, mentions: Sequence[Mention]) -> str:
     """Put the identifiers of what the mentions name into their items.
 
+    Returns a sentence about names that were read as other names of exercises, with a space before it; empty for none.
     Raises InvalidFields for the first name that means nothing or more than one document; it has the nearest ones.
     """
-    for kind in ("exercise", "form", "metric set"):
-        of_kind = [mention for mention in mentions if mention.kind == kind]
-        if of_kind:
-            await _resolve(ctx, kind, of_kind)
+    of_kind: dict[Kind, list[Mention]] = {"exercise": [], "form": [], "metric set": []}
+    for mention in mentions:
+        of_kind[mention.kind].append(mention)
+    if of_kind["form"]:
+        _match_names(of_kind["form"], {form["_id"]: form["name"] for form in await forms.list_all(ctx)})
+    if of_kind["metric set"]:
+        _match_names(of_kind["metric set"], {each["_id"]: each["name"] for each in await metric_sets.list_all(ctx)})
+    return await _resolve_exercises(ctx, of_kind["exercise"]) if of_kind["exercise"] else ""
 
 
 async def resolve_exercises(ctx: Context, texts: Mapping[str, str]) -> list[ObjectId]:
@@ -44,11 +49,11 @@ async def resolve_exercises(ctx: Context, texts: Mapping[str, str]) -> list[Obje
     names = {path: texts[path] for path, identifier in identifiers.items() if identifier is None}
     if names:
         resolved = await exercises.resolve_names(ctx, list(names.values()))
-        matches = await exercises.find_exact(ctx, resolved)
+        matches = await exercises.choose_matches(ctx, resolved)
         for path, about, match in zip(names, resolved, matches, strict=True):
             if match is None:
                 raise invalid_field(path, describe_nearest("exercise", about), code="UNKNOWN_NAME")
-            identifiers[path] = match
+            identifiers[path] = match["_id"]
     return [identifier for identifier in identifiers.values() if identifier is not None]
 
 
@@ -58,26 +63,23 @@ def describe_nearest(kind: Kind, resolved: ResolvedName) -> str:
     return _describe(kind, [(each["name"], each["_id"]) for each in candidates])
 
 
-async def _resolve(ctx: Context, kind: Kind, mentions: Sequence[Mention]) -> None:
-    if kind == "exercise":
-        await _resolve_exercises(ctx, mentions)
-    elif kind == "form":
-        _match_names(mentions, {form["_id"]: form["name"] for form in await forms.list_all(ctx)})
-    else:
-        _match_names(mentions, {each["_id"]: each["name"] for each in await metric_sets.list_all(ctx)})
-
-
-async def _resolve_exercises(ctx: Context, mentions: Sequence[Mention]) -> None:
+async def _resolve_exercises(ctx: Context, mentions: Sequence[Mention]) -> str:
     names = list(dict.fromkeys(mention.name for mention in mentions))
     if len(names) > _MAX_NAMES:
         raise error_in_line(mentions[0].field, mentions[0].line, f"expected at most {_MAX_NAMES} different exercises")
     resolved = await exercises.resolve_names(ctx, names)
-    matches = dict(zip(names, zip(resolved, await exercises.find_exact(ctx, resolved), strict=True), strict=True))
+    matches = dict(zip(names, zip(resolved, await exercises.choose_matches(ctx, resolved), strict=True), strict=True))
     for mention in mentions:
         about, match = matches[mention.name]
         if match is None:
             raise _unknown(mention, describe_nearest("exercise", about))
-        mention.target[mention.key] = match
+        mention.target[mention.key] = match["_id"]
+    read_as = [
+        f"{typed(name)} as {typed(match['name'])}"
+        for name, (_, match) in matches.items()
+        if match is not None and normalize(name) != normalize(match["name"])
+    ]
+    return f" Read {', '.join(read_as)}." if read_as else ""
 
 
 def _match_names(mentions: Iterable[Mention], names: Mapping[ObjectId, str]) -> None:

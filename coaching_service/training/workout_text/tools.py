@@ -125,26 +125,28 @@ async def create_workout(
     value open. Supersets: lines that begin with A1) and A2). Other lines: `circuit NAME, N rounds:`, with its exercises
     in the next lines as `- NAME: SETS`; `task: TITLE | note`; `reminder HH:MM: text`; `form: NAME`; `metrics: SET`."""
     owner = ClientCalendar(customer_id)
+    read_as = ""
     if days is not None:
-        created = (await block_batches.create_blocks(ctx, owner, await read_days(ctx, days)))["created"]
+        blocks, read_as = await _read_days(ctx, days)
+        created = (await block_batches.create_blocks(ctx, owner, blocks))["created"]
     else:
         items = await to_exercise_items(ctx, exercises or [])
         block: NewBlock = {"name": name or "", "date": date or "", "isRest": False, "items": items}
         created = [await block_batches.create_block(ctx, owner, block, items_field="exercises")]
     dates = {str(block["date"]) for block in created}
     return Written(
-        f"Created {await _name_workouts(ctx, customer_id, created)}.",
+        f"Created {await _name_workouts(ctx, customer_id, created)}.{read_as}",
         identify_workouts(created),
         find_reasons(today=await customers.read_local_date(ctx, customer_id), dates=dates, days=len(dates)),
     )
 
 
-async def read_days(ctx: Context, days: Sequence[WorkoutDayArguments]) -> list[NewBlock]:
-    """Return the blocks that texts describe. Raises InvalidFields, naming the line."""
+async def _read_days(ctx: Context, days: Sequence[WorkoutDayArguments]) -> tuple[list[NewBlock], str]:
+    """Return the blocks that texts describe, and how names were read. Raises InvalidFields, naming the line."""
     load_unit = ctx.caller.company.load_unit
     parsed = [parse_items(day["text"], load_unit, f"days.{index}.text") for index, day in enumerate(days)]
-    await resolve_mentions(ctx, [mention for each in parsed for mention in each.mentions])
-    return [
+    read_as = await resolve_mentions(ctx, [mention for each in parsed for mention in each.mentions])
+    blocks: list[NewBlock] = [
         {
             "name": day["name"],
             "date": day["date"],
@@ -153,6 +155,7 @@ async def read_days(ctx: Context, days: Sequence[WorkoutDayArguments]) -> list[N
         }
         for day, workout in zip(days, parsed, strict=True)
     ]
+    return blocks, read_as
 
 
 def identify_workouts(blocks: Sequence[Block]) -> dict[str, Any]:
