@@ -41,6 +41,7 @@ from coaching_service.people.team import routes as team
 from coaching_service.people.webhooks import routes as webhooks
 from coaching_service.progress.attention import renewal as figures_renewal
 from coaching_service.progress.attention import routes as attention
+from coaching_service.progress.attention import tools as attention_tools
 from coaching_service.progress.check_ins import routes as check_ins
 from coaching_service.progress.check_ins import scheduling as check_in_scheduling
 from coaching_service.progress.compliance import routes as compliance
@@ -48,11 +49,13 @@ from coaching_service.progress.compliance import tools as compliance_tools
 from coaching_service.progress.conversation import attachments as conversation_attachments
 from coaching_service.progress.conversation import notifications as conversation_notifications
 from coaching_service.progress.conversation import routes as conversation
+from coaching_service.progress.conversation import tools as conversation_tools
 from coaching_service.progress.customer_profile import routes as customer_profile
 from coaching_service.progress.customer_profile import tools as customer_profile_tools
 from coaching_service.progress.exercise_history import routes as exercise_history
 from coaching_service.progress.exercise_history import tools as exercise_history_tools
 from coaching_service.progress.form_requests import routes as form_requests
+from coaching_service.progress.form_requests import tools as form_requests_tools
 from coaching_service.progress.form_responses import routes as form_responses
 from coaching_service.progress.form_responses import tools as form_responses_tools
 from coaching_service.progress.logs import routes as logs
@@ -60,6 +63,7 @@ from coaching_service.progress.logs import tools as logs_tools
 from coaching_service.progress.metrics import routes as metrics
 from coaching_service.progress.metrics import tools as metrics_tools
 from coaching_service.progress.notes import routes as notes
+from coaching_service.progress.notes import tools as notes_tools
 from coaching_service.progress.nutrition_plans import routes as nutrition_plans
 from coaching_service.progress.personal_records import routes as personal_records
 from coaching_service.progress.progress_photos import routes as progress_photos
@@ -161,6 +165,10 @@ TOOLS: tuple[Tools, ...] = (
     workload_tools.tools,
     activity_tools.tools,
     form_responses_tools.tools,
+    form_requests_tools.tools,
+    notes_tools.tools,
+    conversation_tools.tools,
+    attention_tools.tools,
     changes_tools.tools,
 )
 

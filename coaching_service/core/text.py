@@ -13,12 +13,25 @@ _FOLDED = str.maketrans(
     {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "ŧ": "t", "æ": "ae", "œ": "oe", "þ": "th", "ŋ": "n"}
 )
 
+_APOSTROPHE = "'\u2018\u2019\u02bc`\u00b4"
+_APOSTROPHES = re.compile(f"[{_APOSTROPHE}]")
+
 
 def normalize(text: str) -> str:
     """Return a text in the form in which texts are compared: "  José  ÁLVAREZ" becomes "jose alvarez"."""
     decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
     bare = "".join(character for character in decomposed if not unicodedata.combining(character))
     return " ".join(bare.translate(_FOLDED).split())
+
+
+def apostrophe_pattern(text: str) -> str:
+    """Return a regular expression that matches a normalized text with any kind of apostrophe in place of its own."""
+    return _APOSTROPHES.sub(f"[{_APOSTROPHE}]", escape_regex(straighten(text)))
+
+
+def straighten(text: str) -> str:
+    """Return a text with plain apostrophes in place of curly ones."""
+    return _APOSTROPHES.sub("'", text)
 
 
 def suffixes(*parts: str) -> list[str]:

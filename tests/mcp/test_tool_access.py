@@ -46,6 +46,7 @@ def arguments(tool: Tool, world: World) -> dict[str, Any]:
         "exercise": world["exerciseId"],
         "withExercise": world["exerciseId"],
         "changes": [{"action": "add", "text": "task: Walk"}],
+        "text": "Hello",
         **world,
     }
     given = {name: of[name] for name in tool.input_schema.get("required", ())}

@@ -46,11 +46,6 @@ CATALOGUE: dict[str, tuple[str, set[str]]] = {
     "send_message": ("wo", {"CONTACT"}),
     "undo": ("wd", {"MANY_DAYS", "MANY_CLIENTS"}),
 }
-# Remove a name when the tool has been built (and remove this set when it is empty).
-NOT_BUILT = {
-    *("get_attention", "list_check_ins", "review_check_in"),
-    *("list_notes", "add_note", "list_messages", "send_message"),
-}
 # The tools that version 0.1 had, and that can still be called.
 ALIASES = {"add_workout_item", "move_workout_item", "list_form_responses"}
 # 9,500 tokens of o200k_base (npm gpt-tokenizer): 4.07 bytes are a token of this list.
@@ -59,7 +54,7 @@ MAX_LIST_BYTES = 38_600
 
 def listed_names() -> set[str]:
     """The tools that `tools/list` names for a caller with all rights."""
-    return CATALOGUE.keys() - NOT_BUILT
+    return set(CATALOGUE)
 
 
 def hints(annotations: dict[str, Any]) -> str:

@@ -180,7 +180,9 @@ def _property(field: fields.Field[Any]) -> dict[str, Any]:
         limits = {key: value for key, value in field.metadata.items() if key in ("minItems", "maxItems")}
         return {"type": "array", "items": _property(field.inner), **limits, **_description(field)}
     described: dict[str, Any] = _converter().field2property(field)
-    described.pop("example", None)
+    # Left out to save tokens: an empty text is refused all the same, and the words of an enum have their lengths.
+    for name in ("example", "minLength", *(["maxLength"] if "enum" in described else [])):
+        described.pop(name, None)
     if isinstance(described.get("type"), list):  # optional arguments are omitted, not sent as null
         described["type"] = next(kind for kind in described["type"] if kind != "null")
     if None in described.get("enum", ()):

@@ -58,6 +58,12 @@ class CompanyEvent(AttributedEvent):
     customer: CustomerReference
 
 
+class ChangedEvent(CompanyEvent):
+    """An entry of the feed of all clients, with the change that it is from."""
+
+    changeId: ObjectId
+
+
 class ImportedEvent(TypedDict):
     """An entry to import, with its own date; `sourceId` is the document that it reports on."""
 

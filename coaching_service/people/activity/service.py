@@ -26,6 +26,7 @@ from coaching_service.people.activity.models import (
     ActivityEvent,
     ActivityType,
     AttributedEvent,
+    ChangedEvent,
     CompanyEvent,
     ImportedEvent,
 )
@@ -177,6 +178,32 @@ async def list_company_events(
     Only of `types` (empty: all), recorded at `since` or later (UTC), of one client. A client that does not exist or is
     out of scope has no entries. Raises InvalidFields if `after` is not a cursor of this list with the same filters.
     """
+    part = await list_changed_events(ctx, limit=limit, after=after, since=since, types=types, customer_id=customer_id)
+    docs = [_without_change(event) for event in part["docs"]]
+    return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
+
+
+def _without_change(event: ChangedEvent) -> CompanyEvent:
+    return {
+        "_id": event["_id"],
+        "type": event["type"],
+        "date": event["date"],
+        "data": event["data"],
+        "actor": event["actor"],
+        "customer": event["customer"],
+    }
+
+
+async def list_changed_events(
+    ctx: Context,
+    *,
+    limit: int,
+    after: str | None = None,
+    since: datetime | None = None,
+    types: Sequence[ActivityType] = (),
+    customer_id: ObjectId | None = None,
+) -> CursorPage[ChangedEvent]:
+    """Return what `list_company_events` returns, with the change that each entry is from."""
     filters = {"since": since, "types": sorted(set(types)), "customerId": customer_id}
     position = Position(ctx, "activity-feed", filters, feed.COMPANY_FEED_ORDER, after)
     stored = await feed.find_company_feed(
@@ -190,14 +217,14 @@ async def list_company_events(
     part = position.page(stored, limit, lambda entry: entry)
     references = await customers.find_references(ctx, list({entry["customerId"] for entry in part["docs"]}))
     docs = [
-        _company_event(entry, references[entry["customerId"]])
+        _changed_event(entry, references[entry["customerId"]])
         for entry in part["docs"]
         if entry["customerId"] in references  # the client may be being erased
     ]
     return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
 
 
-def _company_event(stored: CompanyFeedItem, customer: CustomerReference) -> CompanyEvent:
+def _changed_event(stored: CompanyFeedItem, customer: CustomerReference) -> ChangedEvent:
     entry = stored["feed"]
     return {
         "_id": entry["_id"],
@@ -205,5 +232,6 @@ def _company_event(stored: CompanyFeedItem, customer: CustomerReference) -> Comp
         "date": stored["feedAt"],
         "data": entry["data"],
         "actor": stored["actor"],
+        "changeId": stored["_id"],
         "customer": customer,
     }

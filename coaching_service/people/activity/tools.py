@@ -1,49 +1,237 @@
-"""The activity feed for assistants."""
+"""What happened, for assistants: the activity feed, and the other changes of plans and records."""
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from typing import Any, NamedTuple
+
+from marshmallow import validates_schema
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.recording import Actor
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.dates import midnight
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import CustomerArgument, ToolPage, numbered
+from coaching_service.core.mcp.arguments import MAX_TOOL_PAGE, ToolPage
+from coaching_service.core.mcp.lists import format_figure, format_time, join_facts, list_answer, typed_line
+from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.pagination import Page
+from coaching_service.core.query import QueryTime
+from coaching_service.core.validation import Identifier
+from coaching_service.core.validation_messages import invalid
 from coaching_service.people.activity import service
-from coaching_service.people.activity.models import ActivityEvent
+from coaching_service.people.activity.models import ChangedEvent
+from coaching_service.people.changes import service as changes
+from coaching_service.people.changes.models import ChangeSummary, DocumentValues
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.models import CustomerReference
 
 tools = Tools()
 _TOOL_NAMES = {"wblockId": "workoutId", "witemId": "itemId"}
+_MAX_ENTRIES = 10 * MAX_TOOL_PAGE
+_MAX_DESCRIBED_DOCUMENTS, _LONGEST_TEXT = 10, 120
+# The figures and names in the data of entries that are not texts of people.
+_OWN_WORDS = {"itemType", "recordType", "side", "startDate"}
 
 
-class CustomerActivity(Page[ActivityEvent]):
-    """A page of a client's activity feed, with the client."""
+class Since(QueryTime):
+    """A time, or a date, which is loaded as a date: its first moment depends on the company's time zone."""
 
-    customer: CustomerReference
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        del self.metadata["format"]  # which a date does not have
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> Any:
+        if isinstance(value, str) and len(value) == len("2026-03-02"):
+            try:
+                return date.fromisoformat(value)
+            except ValueError:
+                raise self.make_error("invalid") from None
+        return super()._deserialize(value, attr, data, **options)
 
 
-class ActivityPage(ToolPage, CustomerArgument):
-    """Whose feed, and which page of it."""
+class ActivityPage(ToolPage):
+    """Whose activity, since when, and which page of it."""
 
-
-@tools.tool("Read a client's activity", access=coach(CUSTOMERS.VIEW), takes=ActivityPage())
-async def get_activity(ctx: Context, customer_id: ObjectId, page: int, page_size: int) -> CustomerActivity:
-    """Read a client's recent activity, newest first: completed workouts, records, forms, metrics with their values,
-    photos, the beginnings of notes, programs. Returns docs, totalDocs, hasNextPage and nextPage."""
-    client, events = await gather_reads(
-        ctx,
-        customers.get_visible_reference(ctx, customer_id),
-        service.list_events(ctx, customer_id, page=page, size=page_size),
+    customerId = Identifier(
+        load_default=None, allow_none=True, metadata={"description": "The client; without it all clients."}
     )
-    docs = [_with_tool_names(event) for event in events["docs"]]
-    return cast("CustomerActivity", {"customer": client, **numbered(events), "docs": docs})
+    since = Since(
+        load_default=None,
+        allow_none=True,
+        metadata={"description": "Recorded from this date or time (ISO 8601) on.", "maxLength": 40},
+    )
+
+    @validates_schema
+    def validate_depth(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Raises ValidationError for a page that ends after more than 1,000 entries."""
+        if data["page"] * data["pageSize"] > _MAX_ENTRIES:
+            raise invalid(f"must end within the first {_MAX_ENTRIES} entries", "TOO_FAR", "page")
 
 
-def _with_tool_names(event: ActivityEvent) -> ActivityEvent:
-    """Return an entry whose data uses the names that tool arguments have."""
-    return {**event, "data": {_TOOL_NAMES.get(name, name): value for name, value in event["data"].items()}}
+@tools.tool("Read activity", access=coach(CUSTOMERS.VIEW), takes=ActivityPage())
+async def get_activity(
+    ctx: Context, customer_id: ObjectId | None, since: date | datetime | None, page: int, page_size: int
+) -> Answer:
+    """Read what happened, newest first, for one client or all: completed workouts, logs, records, answered forms,
+    metrics, notes, programs; and every other change, such as of plans, with who made it. Each has the changeId that
+    undo takes; you can undo only changes of your own."""
+    if customer_id is not None:
+        await customers.get_visible(ctx, customer_id)
+    start = _to_time(ctx, since)
+    wanted = page * page_size + 1
+    events, changed = await gather_reads(
+        ctx,
+        service.list_changed_events(ctx, limit=wanted, since=start, customer_id=customer_id),
+        changes.list_changes(ctx, limit=wanted, since=start, customer_id=customer_id),
+    )
+    told = {event["changeId"] for event in events["docs"]}
+    others = [change for change in changed["docs"] if change["_id"] not in told and change["documents"]]
+    entries: list[Entry] = [*map(Entry.of_event, events["docs"]), *map(Entry.of_change, others)]
+    entries.sort(key=lambda entry: entry.time, reverse=True)
+    shown, has_more = entries[wanted - 1 - page_size : wanted - 1], len(entries) >= wanted
+    of_change = [entry.change for entry in shown if entry.change is not None]
+    names, documents = await gather_reads(ctx, _name_clients(ctx, of_change), _read_documents(ctx, of_change))
+    docs, lines = [], []
+    for entry in shown:
+        if entry.event is not None:
+            docs.append(_present_event(entry.event))
+            lines.append(_describe_event(entry.event, is_named=customer_id is None))
+        if entry.change is not None:
+            docs.append(_present_change(entry.change, names))
+            lines.append(_describe_change(entry.change, names, documents.get(entry.change["_id"], [])))
+    title = "Activity" + (f" since {since.isoformat()}" if since is not None else "")
+    next_page = page + 1 if has_more else None
+    part = {"docs": docs, "page": page, "hasNextPage": has_more, "nextPage": next_page}
+    return list_answer(title, part, lines)
+
+
+class Entry(NamedTuple):
+    """An entry of the feed, or a change that has none."""
+
+    time: datetime
+    event: ChangedEvent | None = None
+    change: ChangeSummary | None = None
+
+    @classmethod
+    def of_event(cls, event: ChangedEvent) -> Entry:
+        """Return the entry of the feed."""
+        return cls(event["date"], event=event)
+
+    @classmethod
+    def of_change(cls, change: ChangeSummary) -> Entry:
+        """Return the change as an entry."""
+        return cls(change["at"], change=change)
+
+
+def _to_time(ctx: Context, since: date | datetime | None) -> datetime | None:
+    if since is None or isinstance(since, datetime):
+        return since
+    return midnight(since, ctx.caller.company.timezone)
+
+
+async def _name_clients(ctx: Context, shown: Sequence[ChangeSummary]) -> dict[ObjectId | None, str]:
+    ids = {change["customerId"] for change in shown if change["customerId"] is not None}
+    references = await customers.find_references(ctx, list(ids))
+    return {each: reference["name"] for each, reference in references.items()}
+
+
+async def _read_documents(ctx: Context, shown: Sequence[ChangeSummary]) -> dict[ObjectId, list[DocumentValues]]:
+    """Return the documents of changes with their values, of those that have few documents."""
+    few = [change["_id"] for change in shown if len(change["documents"]) <= _MAX_DESCRIBED_DOCUMENTS]
+    details = await gather_reads(ctx, *(changes.read_change(ctx, change_id) for change_id in few))
+    return {change["_id"]: change["documents"] for change in details}
+
+
+def _present_change(change: ChangeSummary, names: Mapping[ObjectId | None, str]) -> dict[str, Any]:
+    client = change["customerId"]
+    return {
+        "type": "change",
+        "date": change["at"],
+        "customer": None if client is None else {"_id": client, "name": names.get(client, "")},
+        "actor": change["actor"],
+        "operation": change["operation"],
+        "summary": change["summary"],
+        "changeId": change["_id"],
+        "isUndoable": change["undoableUntil"] is not None and change["undoneBy"] is None,
+        "undoneBy": change["undoneBy"],
+    }
+
+
+def _present_event(event: ChangedEvent) -> dict[str, Any]:
+    return {
+        "type": event["type"],
+        "date": event["date"],
+        "customer": event["customer"],
+        "actor": event["actor"],
+        "changeId": event["changeId"],
+        "data": {_TOOL_NAMES.get(name, name): value for name, value in event["data"].items()},
+    }
+
+
+def _describe_actor(actor: Actor | None) -> str:
+    return f"{actor['type']} {typed(actor['name'])}" if actor else "unknown"
+
+
+def _describe_event(event: ChangedEvent, *, is_named: bool) -> str:
+    client = f"{typed(event['customer']['name'])} [{event['customer']['_id']}] " if is_named else ""
+    facts = join_facts(
+        f"{client}{event['type']} {_describe_data(event['data'])}".rstrip(),
+        f"by {_describe_actor(event['actor'])}",
+        f"changeId {event['changeId']}",
+    )
+    return f"{format_time(event['date'])} {facts}"
+
+
+def _describe_data(data: Mapping[str, Any]) -> str:
+    parts = []
+    for name, value in data.items():
+        if name == "wblockId":
+            parts.append(f"[workout {value}]")
+        elif name == "day":
+            parts.append(f"of {value}")
+        elif name == "value":
+            parts.append(f"{format_figure(value)} {data.get('unit', '')}".strip())
+        elif name == "values":
+            parts += [f"{typed(each['metricName'])} {format_figure(each['value'])} {each['unit']}" for each in value]
+        elif name in _OWN_WORDS or isinstance(value, int | float):
+            parts.append(str(value) if name in _OWN_WORDS else f"{name} {value}")
+        elif isinstance(value, str) and name != "unit":
+            parts.append(typed_line(value, _LONGEST_TEXT))
+    return " ".join(parts)
+
+
+def _describe_change(
+    change: ChangeSummary, names: Mapping[ObjectId | None, str], documents: Sequence[DocumentValues]
+) -> str:
+    client = f"{typed(names.get(change['customerId'], ''))} [{change['customerId']}]" if change["customerId"] else ""
+    described = ", ".join(filter(None, map(_describe_document, documents)))
+    facts = join_facts(
+        f"{client} {change['summary']}".strip() + (f": {described}" if described else ""),
+        f"{change['operation']} by {_describe_actor(change['actor'])}",
+        f"changeId {change['_id']}",
+        change["undoneBy"] and "undone",
+    )
+    return f"{format_time(change['at'])} {facts}"
+
+
+def _describe_document(document: DocumentValues) -> str:
+    """Return the name and date of a document that was created or deleted, and what has changed of another one."""
+    before, after = document["before"] or {}, document["after"] or {}
+    if document["action"] == "changed":
+        return ", ".join(_describe_field(name, before.get(name), after.get(name)) for name in after)
+    values = after or before
+    name, day = values.get("name"), values.get("date")
+    return " ".join([*([str(day)] if day else []), *([typed_line(name, _LONGEST_TEXT)] if name else [])])
+
+
+def _describe_field(name: str, before: Any, after: Any) -> str:
+    if isinstance(before, dict | list) or isinstance(after, dict | list):
+        return name
+    return f"{name} {_describe_value(before)} -> {_describe_value(after)}"
+
+
+def _describe_value(value: Any) -> str:
+    return typed_line(value, _LONGEST_TEXT) if isinstance(value, str) else "-" if value is None else str(value)

@@ -10,7 +10,7 @@ from coaching_service.core.list_selection import UPDATED
 from coaching_service.core.walking import Walk
 from coaching_service.people.customers import counters
 from coaching_service.people.customers.models import Customer, GroupCount
-from coaching_service.people.customers.search import search_page, substring_filter
+from coaching_service.people.customers.search import match_text, match_words, search_page, substring_filter
 from coaching_service.people.customers.store import (
     ARCHIVED,
     BY_GROUP,
@@ -30,18 +30,19 @@ from coaching_service.people.customers.store import (
 
 
 async def find_page(
-    ctx: Context, where: Filter, walk: Walk, *, contains: str, unfiltered: bool
+    ctx: Context, where: Filter, walk: Walk, *, contains: str, words: str, unfiltered: bool
 ) -> tuple[list[Customer], int]:
     """Return the clients for one part of the list with their sort fields, and how many there are in total.
 
+    They have `contains` in their name, surname or e-mail address, or every word of `words`; empty: any client.
     `unfiltered`: `where` has no condition other than archived or not.
     """
-    if contains:
+    if contains or words:
         return await search_page(
             ctx,
             customers,
             where,
-            contains,
+            match_words(words) if words else match_text(contains),
             listed={ARCHIVED: where[ARCHIVED]},
             walk=walk,
             by_suffix=BY_SUFFIX,
@@ -65,6 +66,12 @@ def _list_index(where: Filter, walk: Walk) -> str:
     if TRAINER in where:
         return BY_TRAINER
     return BY_ORDER if walk.sort == ORDER else UPDATE_INDEX
+
+
+async def list_sort_names(ctx: Context, where: Filter, limit: int) -> list[Customer]:
+    """Return the sort fields of at most `limit` clients of `where`, in list order."""
+    hint = BY_TRAINER if TRAINER in where else BY_ORDER
+    return await customers.find(ctx, where, sort=ORDER, limit=limit, fields=ORDER, hint=hint)
 
 
 async def find_selected_page(ctx: Context, where: Filter, walk: Walk, *, contains: str) -> tuple[list[Customer], int]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Documents, Filter
-from coaching_service.core.text import SUFFIX_LENGTH, escape_regex, normalize, suffixes
+from coaching_service.core.text import SUFFIX_LENGTH, apostrophe_pattern, escape_regex, normalize, straighten, suffixes
 from coaching_service.core.walking import Walk
 from coaching_service.people.customers.models import Customer
 
@@ -34,42 +34,62 @@ def search_fields(name: str, surname: str | None, email: str | None) -> SearchFi
     }
 
 
-def suffix_filter(term: str) -> Filter | None:
-    """Return the filter for clients who contain `term` literally, served by the suffix index; None if none can."""
+class Match(NamedTuple):
+    """How clients are found: by the suffix index, or in a scan of clients."""
+
+    indexed: Filter
+    scanned: Filter
+
+
+def match_text(term: str) -> Match | None:
+    """Return how clients are found who contain `term` literally; None if none can."""
     normalized = normalize(term)
     if "\0" in normalized:
         return None
-    condition: Filter = {"suf": {"$regex": "^" + escape_regex(normalized[:SUFFIX_LENGTH])}}
-    if len(normalized) > SUFFIX_LENGTH:
-        condition["search"] = {"$regex": escape_regex(normalized)}
-    return condition
+    scanned = {"search": {"$regex": escape_regex(normalized)}}
+    indexed = _by_suffix(normalized)
+    return Match(indexed | scanned if len(normalized) > SUFFIX_LENGTH else indexed, scanned)
 
 
 def substring_filter(term: str) -> Filter | None:
     """Return the filter for clients who contain `term` literally, for a scan of all clients; None if none can."""
-    normalized = normalize(term)
-    return None if "\0" in normalized else {"search": {"$regex": escape_regex(normalized)}}
+    match = match_text(term)
+    return match.scanned if match is not None else None
+
+
+def match_words(text: str) -> Match | None:
+    """Return how clients are found who contain every word of `text`, with any kind of apostrophe; None if none can."""
+    words = normalize(text).split()
+    parts = sorted((part for word in words for part in straighten(word).split("'")), key=len, reverse=True)
+    if not parts or not parts[0] or "\0" in text:
+        return None
+    scanned: Filter = {"$and": [{"search": {"$regex": apostrophe_pattern(word)}} for word in words]}
+    return Match(_by_suffix(parts[0]) | scanned, scanned)
+
+
+def _by_suffix(normalized: str) -> Filter:
+    return {"suf": {"$regex": "^" + escape_regex(normalized[:SUFFIX_LENGTH])}}
 
 
 async def search_page(
     ctx: Context,
     customers: Documents[Customer],
     where: Filter,
-    term: str,
+    match: Match | None,
     *,
     listed: Filter,
     walk: Walk,
     by_suffix: str,
     by_order: str,
 ) -> tuple[list[Customer], int]:
-    """Return the clients of `where` that contain `term` for one part of the list, and how many there are in total.
+    """Return the clients of `where` that `match` for one part of the list, and how many there are in total.
 
     Each query examines at most 1,001 keys and four times the number of matches: few matches are fetched by suffix and
     sorted; many are first searched for in the order of the complete list (`listed`), among at most twice their number.
     """
-    if (matches := suffix_filter(term)) is None:
+    if match is None:
         return [], 0
-    matching = where | matches
+    matching = where | match.indexed
     total = await customers.count(ctx, matching, hint=by_suffix)
     wanted = min(walk.limit, max(0, total - walk.skip))
     if wanted == 0:
@@ -78,7 +98,7 @@ async def search_page(
         stages: list[Document] = [
             {"$sort": dict.fromkeys(walk.sort, 1)},
             {"$limit": 2 * total},
-            {"$match": where | {"search": {"$regex": escape_regex(normalize(term))}}},
+            {"$match": where | match.scanned},
             {"$skip": walk.skip},
             {"$limit": walk.limit},
             {"$project": customers.projection(None, walk.private)},

@@ -60,6 +60,7 @@ async def list_customers(
     page: int,
     size: int,
     contains: str = "",
+    words: str = "",
     groups: list[str] | None = None,
     trainers: list[ObjectId | None] | None = None,
     email: str | None = None,
@@ -69,15 +70,15 @@ async def list_customers(
 ) -> Page[CustomerProfile]:
     """Return one page of the clients in the coach's scope, by name, or those after a cursor.
 
-    `contains` is part of a name, surname or e-mail address; clients in any of `groups`, of any of `trainers` (None
-    among them: clients without a trainer) match. `email` is a whole address, without regard to case;
-    `external_id` is the identifier in another system.
+    `contains` is part of a name, surname or e-mail address; so is each of `words`, in any order. Clients in any of
+    `groups`, of any of `trainers` (None among them: clients without a trainer) match. `email` is a whole address,
+    without regard to case; `external_id` is the identifier in another system.
     """
     where, unfiltered = build_list_filter(ctx, archived, groups, trainers)
     where |= selection.filter()
     if external_id is not None:
         where["externalId"] = external_id
-    contains = contains.strip()
+    contains, words = contains.strip(), words.strip()
     filters = {
         "archived": archived,
         "contains": contains,
@@ -86,6 +87,7 @@ async def list_customers(
         "email": email,
         "externalId": external_id,
         **selection.for_cursor(),
+        **({"words": words} if words else {}),
     }
     order = selection.order(store.ORDER)
     walk = Walk(ctx, "customers", filters, order, page=page, size=size, after=after, private=store.PRIVATE_ORDER)
@@ -96,7 +98,7 @@ async def list_customers(
         stored, total = await list_store.find_selected_page(ctx, where, walk, contains=contains)
     else:
         stored, total = await list_store.find_page(
-            ctx, where, walk, contains=contains, unfiltered=unfiltered and selection.is_all
+            ctx, where, walk, contains=contains, words=words, unfiltered=unfiltered and selection.is_all
         )
     customers, cursor = walk.cut(stored)
     return walk.page([to_response(ctx, customer) for customer in customers], total, cursor)

@@ -11,14 +11,15 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import Arguments, ToolPage, numbered
+from coaching_service.core.mcp.arguments import Arguments, ToolPage
 from coaching_service.core.mcp.confirmation import Reason, find_reasons
-from coaching_service.core.mcp.results import Written, typed
+from coaching_service.core.mcp.lists import format_figure, format_time, join_facts, list_answer
+from coaching_service.core.mcp.results import Answer, Written, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.pagination import Page
 from coaching_service.core.validation import Boolean, Email, ListOf, StringList, Text
 from coaching_service.people.customers import service
 from coaching_service.people.customers.models import CustomerDetails, CustomerProfile, CustomerReference
+from coaching_service.people.customers.nearest import GroupNames, find_near_clients, match_groups
 from coaching_service.people.team import service as team
 
 tools = Tools()
@@ -60,19 +61,13 @@ class CustomerDescription(CustomerSummary):
     units: dict[str, str]
 
 
-class CustomerSummaryPage(Page[CustomerSummary]):
-    """A page of clients, with the units of their figures."""
-
-    units: dict[str, str]
-
-
 class ListCustomers(ToolPage):
     """Which clients, and which page of them."""
 
     search = Text(
         allow_blank=True,
         load_default="",
-        metadata={"description": "Part of a name, surname or e-mail, taken literally."},
+        metadata={"description": "Part of a name, surname or e-mail, or words of these in any order."},
     )
     isArchived = Boolean(
         load_default=False, metadata={"description": "true lists archived clients, false active ones."}
@@ -82,26 +77,74 @@ class ListCustomers(ToolPage):
         maximum=50,
         load_default=None,
         allow_none=True,
-        metadata={"description": "Only clients in any of these groups (names)."},
+        metadata={"description": "Only clients in any of these groups, by name."},
     )
 
 
 @tools.tool("List clients", access=coach(CUSTOMERS.VIEW), takes=ListCustomers())
 async def list_customers(
     ctx: Context, page: int, page_size: int, search: str, *, is_archived: bool, groups: list[str] | None
-) -> CustomerSummaryPage:
-    """List the coaching company's clients by name, one page at a time. Returns docs (a client each, with _id, name,
-    groups, trainer and compliance; lastWorkoutDate is the last scheduled date, which may be in the future;
-    lastTrainedDate is the date of the latest session with completed work; lastActivityDate is the time of the client's
-    own latest action), totalDocs, hasNextPage and nextPage. Use it first: other tools need a client's _id."""
+) -> Answer:
+    """List the company's clients by name: _id, trainer, groups, share of workouts completed in 7, 30 and 90 days
+    (percent), lastTrainedDate (latest session with completed work), lastWorkoutDate (last scheduled date, which may be
+    in the future). Without a match it suggests the nearest names. Use it first: other tools need a client's _id."""
+    wanted = await match_groups(ctx, groups or [])
+    where: dict[str, Any] = {"archived": is_archived, "groups": [*wanted.known, *wanted.unknown] or None}
+    where |= {"page": page, "size": page_size}
     clients, coaches = await gather_reads(
-        ctx,
-        service.list_customers(ctx, archived=is_archived, page=page, size=page_size, contains=search, groups=groups),
-        team.list_coaches(ctx),
+        ctx, service.list_customers(ctx, **where, contains=search), team.list_coaches(ctx)
     )
+    hints = [suggest_groups(wanted)]
+    if search and not clients["totalDocs"]:
+        clients = await service.list_customers(ctx, **where, words=search)
+    if search and not clients["totalDocs"]:
+        hints.append(await _suggest_clients(ctx, search))
     names = {coach["_id"]: coach["name"] for coach in coaches}
-    summaries = [_summarize(customer, names) for customer in clients["docs"]]
-    return cast("CustomerSummaryPage", {**numbered(clients), "units": _UNITS, "docs": summaries})
+    docs = [_summarize(customer, names) for customer in clients["docs"]]
+    title = f"{'Archived' if is_archived else 'Active'} clients"
+    lines = [_summary_line(doc) for doc in docs]
+    return list_answer(title, {**clients, "docs": docs}, lines, hint=" ".join(filter(None, hints)), units=_UNITS)
+
+
+def suggest_groups(wanted: GroupNames) -> str:
+    """Return what to tell about names that no group has, with the nearest ones; empty if there are none."""
+    if not wanted.unknown:
+        return ""
+    unknown, nearest = [", ".join(map(typed, names)) for names in (wanted.unknown, wanted.nearest)]
+    return f"There is no group {unknown}." + (f" The nearest: {nearest}." if nearest else "")
+
+
+async def _suggest_clients(ctx: Context, search: str) -> str:
+    near = await find_near_clients(ctx, search)
+    if not near:
+        return "No client has a similar name."
+    named = [f"{typed(each.name)} [{each.id}]{' (archived)' if each.is_archived else ''}" for each in near]
+    return f"No client has all these words with these filters. The nearest names: {', '.join(named)}."
+
+
+def _summary_line(client: CustomerSummary) -> str:
+    trainer = client["assignedTo"]
+    return join_facts(
+        f"{name_client(client)} [{client['_id']}]",
+        trainer and f"trainer {typed(trainer['name'])}",
+        client["groups"] and f"groups {', '.join(map(typed, client['groups']))}",
+        describe_rates(client),
+        client["lastTrainedDate"] and f"trained {client['lastTrainedDate']}",
+        client["lastWorkoutDate"] and f"scheduled to {client['lastWorkoutDate']}",
+    )
+
+
+def name_client(client: CustomerSummary) -> str:
+    """Return a client's full name, marked as data."""
+    return typed(" ".join(filter(None, (client["name"], client["surname"]))))
+
+
+def describe_rates(client: CustomerSummary) -> str | None:
+    """Return the share of workouts that a client has completed, or None if there is none."""
+    rates = (client["complianceRate7d"], client["complianceRate30d"], client["complianceRate90d"])
+    if rates == (None, None, None):
+        return None
+    return f"completed {' / '.join(format_figure(rate) for rate in rates)}% in 7/30/90 days"
 
 
 def _summarize(customer: CustomerProfile, coach_names: Mapping[ObjectId, str]) -> CustomerSummary:
@@ -140,6 +183,31 @@ def describe_customer(
     }
 
 
+def answer_customer(customer: CustomerDescription) -> Answer:
+    """Return a client as `get_customer` does: facts in a few lines, and all fields."""
+    trainer = customer["assignedTo"]
+    lines = [
+        f"{name_client(customer)} [{customer['_id']}]{' (archived)' if customer['isArchived'] else ''}",
+        f"Today: {customer['today']} ({customer['timezone']})",
+        join_facts(
+            customer["email"] and f"e-mail {typed(customer['email'])}",
+            customer["phone"] and f"phone {typed(customer['phone'])}",
+            customer["birthday"] and f"birthday {customer['birthday']}",
+        ),
+        join_facts(
+            f"trainer {typed(trainer['name'])}" if trainer else "no trainer",
+            customer["groups"] and f"groups {', '.join(map(typed, customer['groups']))}",
+        ),
+        join_facts(
+            describe_rates(customer) or "no workout day in the last 90 days",
+            f"trained {customer['lastTrainedDate'] or 'never'}",
+            customer["lastWorkoutDate"] and f"scheduled to {customer['lastWorkoutDate']}",
+            customer["lastActivityDate"] and f"own latest action {format_time(customer['lastActivityDate'])}",
+        ),
+    ]
+    return Answer("\n".join(line for line in lines if line), customer)
+
+
 class CreateCustomer(Arguments):
     """A client to create."""
 
@@ -162,7 +230,7 @@ class CreateCustomer(Arguments):
     confirms=(Reason.CONTACT,),
 )
 async def create_customer(ctx: Context, send_invitation: bool, **details: Any) -> Written:
-    """Create a client. No invitation is sent unless sendInvitation is true. Two clients may share a name or an e-mail
+    """Create a client; no invitation is sent unless sendInvitation is true. Two clients may share a name or an e-mail
     address, so search with list_customers first."""
     invited = send_invitation and details["email"] is not None
     customer = await service.create(ctx, cast("CustomerDetails", details), send_invitation=invited)

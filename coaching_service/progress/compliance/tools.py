@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 from marshmallow import ValidationError, validates_schema
 
@@ -12,56 +12,126 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import CustomerArgument, require_range
+from coaching_service.core.mcp.arguments import require_range
+from coaching_service.core.mcp.lists import ToolPart, format_figure, list_answer
+from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.validation import Date
+from coaching_service.core.validation import Date, Identifier, Integer
+from coaching_service.core.validation_messages import invalid
 from coaching_service.people.customers import service as customers
-from coaching_service.progress.compliance import service
-from coaching_service.progress.compliance.models import DayCompliance
+from coaching_service.people.customers.derived_figures import RateDays
+from coaching_service.progress.compliance import company, service
+from coaching_service.progress.compliance.models import ClientCompliance, DayCompliance
 
 tools = Tools()
-_MAX_DAYS = 366
+_MAX_DAYS, _MAX_COMPANY_DAYS = 366, 92
+_PERIODS: tuple[RateDays, ...] = get_args(RateDays)
+_USUAL_PERIOD: RateDays = 30
 
 
-class ComplianceDates(CustomerArgument):
-    """The client, and the dates: both or neither."""
+class ComplianceQuery(ToolPart):
+    """One client, or all with a filter; the dates: both or neither."""
 
+    customerId = Identifier(
+        load_default=None, allow_none=True, metadata={"description": "The client; without it all clients."}
+    )
     startDate = Date(load_default=None, metadata={"description": "First day, YYYY-MM-DD; left out with endDate."})
-    endDate = Date(load_default=None, metadata={"description": "Last day, included, at most a year later."})
+    endDate = Date(
+        load_default=None, metadata={"description": "Last day; at most a year later, for all clients 92 days."}
+    )
+    period = Integer(
+        minimum=min(_PERIODS),
+        maximum=max(_PERIODS),
+        load_default=None,
+        allow_none=True,
+        metadata={"description": "All clients: the last 7, 30 (default) or 90 days, instead of dates."},
+    )
+    below = Integer(
+        minimum=1,
+        maximum=100,
+        load_default=None,
+        allow_none=True,
+        metadata={"description": "All clients: only those below this percentage; not with dates."},
+    )
 
     @validates_schema
-    def both_or_neither(self, data: Mapping[str, str | None], **_: Any) -> None:
-        """Both dates in order, or neither."""
-        start, end = data["startDate"], data["endDate"]
+    def validate_combination(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Raises ValidationError unless there are both dates in order or neither, and filters without dates."""
+        start, end, one_client = data["startDate"], data["endDate"], data["customerId"] is not None
         if (start is None) != (end is None):
             missing, given = ("endDate", "startDate") if end is None else ("startDate", "endDate")
             raise ValidationError(f"is required together with {given}", missing)
-        if start is not None and end is not None:
-            require_range(start, end, _MAX_DAYS)
+        if start is not None:
+            require_range(start, end, _MAX_DAYS if one_client else _MAX_COMPANY_DAYS)
+        for name in ("period", "below"):
+            if data[name] is not None and (one_client or start is not None):
+                raise invalid("is only for all clients, without dates", "NOT_COMBINED", name)
+        if data["period"] not in (None, *_PERIODS):
+            raise invalid("must be 7, 30 or 90", "INVALID_CHOICE", "period")
 
 
-@tools.tool("Read compliance", access=coach(CUSTOMERS.VIEW), takes=ComplianceDates())
+@tools.tool("Read compliance", access=coach(CUSTOMERS.VIEW), takes=ComplianceQuery())
 async def get_compliance(
-    ctx: Context, customer_id: ObjectId, start_date: str | None, end_date: str | None
-) -> dict[str, object]:
-    """Read whether a client did what was scheduled, from startDate to endDate (at most a year), or without them in
-    the last 30 days up to the client's today: how many workout days there were up to yesterday (today counts once it is
-    completed), how many were completed, the percentage (null without a workout day), and each workout day with its
-    workouts. Days after today are listed and do not count."""
+    ctx: Context,
+    customer_id: ObjectId | None,
+    start_date: str | None,
+    end_date: str | None,
+    period: RateDays | None,
+    below: int | None,
+    limit: int,
+    after: str | None,
+) -> Answer:
+    """Read whether clients did what was scheduled: the percentage of workout days completed, of those up to yesterday
+    (today counts once it is completed). One client: each workout day too, by default of the last 30 days. All clients:
+    the lowest percentage first; with dates by name."""
+    if customer_id is not None:
+        return await _read_one(ctx, customer_id, start_date, end_date)
+    if start_date is not None and end_date is not None:
+        title = f"Compliance from {start_date} to {end_date}"
+        part = await company.list_between(ctx, start_date, end_date, limit=limit, after=after)
+    else:
+        days = period or _USUAL_PERIOD
+        title = f"Compliance of the last {days} days" + (f", below {below}%" if below is not None else "")
+        part = await company.list_stored(ctx, days, below=below, limit=limit, after=after)
+    return list_answer(title, part, [_describe_client(client) for client in part["docs"]])
+
+
+def _describe_client(client: ClientCompliance) -> str:
+    total, completed = client["totalWorkoutDays"], client["completedWorkoutDays"]
+    counts = "" if total is None else f" ({completed} of {total} workout days)"
+    figure = format_figure(client["workoutCompletionPercentage"], "%")
+    return f"{typed(client['name'])} [{client['customerId']}]: {figure}{counts}"
+
+
+async def _read_one(ctx: Context, customer_id: ObjectId, start_date: str | None, end_date: str | None) -> Answer:
     customer, compliance = await gather_reads(
         ctx,
         customers.get_visible_reference(ctx, customer_id),
         service.read_compliance(ctx, customer_id, start_date, end_date),
     )
-    return {
-        "customer": customer,
-        "startDate": compliance["from"],
-        "endDate": compliance["to"],
-        "totalWorkoutDays": compliance["totalWorkoutDays"],
-        "completedWorkoutDays": compliance["completedWorkoutDays"],
-        "workoutCompletionPercentage": compliance["workoutCompletionPercentage"],
-        "workoutDays": [_describe_day(day) for day in compliance["dailyCompliance"] if day["isWorkoutDay"]],
-    }
+    days = [day for day in compliance["dailyCompliance"] if day["isWorkoutDay"]]
+    percentage = compliance["workoutCompletionPercentage"]
+    first = (
+        f"{typed(customer['name'])}, {compliance['from']} to {compliance['to']}: {format_figure(percentage, '%')} "
+        f"({compliance['completedWorkoutDays']} of {compliance['totalWorkoutDays']} workout days)"
+    )
+    return Answer(
+        "\n".join([first, *map(_describe_day_in_words, days)]),
+        {
+            "customer": customer,
+            "startDate": compliance["from"],
+            "endDate": compliance["to"],
+            "totalWorkoutDays": compliance["totalWorkoutDays"],
+            "completedWorkoutDays": compliance["completedWorkoutDays"],
+            "workoutCompletionPercentage": percentage,
+            "workoutDays": [_describe_day(day) for day in days],
+        },
+    )
+
+
+def _describe_day_in_words(day: DayCompliance) -> str:
+    done = "done" if day["isCompleted"] else f"{day['completedItems']} of {day['totalItems']} items"
+    return f"{day['date']} {done}: {', '.join(typed(block['name']) for block in day['workoutBlocks'])}"
 
 
 def _describe_day(day: DayCompliance) -> dict[str, object]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import METRICS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import CustomerArgument, ToolPage, paged
+from coaching_service.core.mcp.arguments import CustomerArgument, OpenDates, ToolPage, paged
 from coaching_service.core.mcp.confirmation import Reason, find_reasons
-from coaching_service.core.mcp.results import Written, typed
+from coaching_service.core.mcp.lists import format_figure, list_answer
+from coaching_service.core.mcp.results import Answer, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Date, Identifier, Number
 from coaching_service.library.metric_sets.models import Metric
@@ -27,8 +30,8 @@ class MetricArgument(CustomerArgument):
     metricId = Identifier(required=True, metadata={"description": "The metric's _id, from list_metric_sets."})
 
 
-class MetricHistory(MetricArgument, ToolPage):
-    """The metric, and the page of its history."""
+class MetricHistory(MetricArgument, OpenDates, ToolPage):
+    """The metric, the dates, and the page of its history."""
 
 
 class RecordMetric(MetricArgument):
@@ -41,14 +44,26 @@ class RecordMetric(MetricArgument):
 
 
 @tools.tool("List a client's metrics", access=coach(METRICS.VIEW), takes=CustomerArgument())
-async def list_metric_sets(ctx: Context, customer_id: ObjectId) -> dict[str, object]:
+async def list_metric_sets(ctx: Context, customer_id: ObjectId) -> Answer:
     """List the metric sets a client is assigned, such as body weight or girths: each metric with its _id, unit, first
     and latest value. Use get_metric_history for the values over time."""
     customer, sets = await gather_reads(
         ctx, customers.get_visible_reference(ctx, customer_id), service.list_assigned(ctx, customer_id)
     )
     docs = [_describe_set(metric_set) for metric_set in sets]
-    return {"customer": customer, **paged(docs, 1, max(1, len(docs)))}
+    page = paged(docs, 1, max(1, len(docs)))
+    return list_answer(f"Metric sets of {typed(customer['name'])}", page, _set_lines(sets), customer=customer)
+
+
+def _set_lines(sets: Sequence[AssignedMetricSet]) -> list[str]:
+    lines = []
+    for each in sets:
+        lines.append(f"{typed(each['metricsSet']['name'])} [{each['metricsSet']['_id']}]")
+        for tracked in each["metrics"]:
+            metric = tracked["metric"]
+            values = f"{format_figure(tracked['initialValue'])} -> {format_figure(tracked['currentValue'])}"
+            lines.append(f"  {typed(metric['name'])} [{metric['_id']}]: {values} {metric['metricUnit']['shortName']}")
+    return lines
 
 
 def _describe_set(metric_set: AssignedMetricSet) -> dict[str, object]:
@@ -69,17 +84,35 @@ def _describe_metric(metric: Metric) -> dict[str, object]:
 
 @tools.tool("Read a metric's history", access=coach(METRICS.VIEW), takes=MetricHistory())
 async def get_metric_history(
-    ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId, metric_id: ObjectId, page: int, page_size: int
-) -> dict[str, object]:
-    """Read what was recorded of one metric of a client, the newest date first. Returns docs (date and value), the
-    metric's name and unit, totalDocs, hasNextPage and nextPage."""
+    ctx: Context,
+    customer_id: ObjectId,
+    metrics_set_id: ObjectId,
+    metric_id: ObjectId,
+    page: int,
+    page_size: int,
+    start_date: str | None,
+    end_date: str | None,
+) -> Answer:
+    """Read what was recorded of one metric of a client, the newest date first, with the difference from the oldest to
+    the newest value between the dates."""
     customer, metric, entries = await gather_reads(
         ctx,
         customers.get_visible_reference(ctx, customer_id),
         service.find_metric(ctx, metrics_set_id, metric_id),
         service.list_history(ctx, customer_id, metrics_set_id, metric_id),
     )
-    return {"customer": customer, "metric": _describe_metric(metric), **paged(entries[::-1], page, page_size)}
+    between = [
+        entry
+        for entry in entries
+        if (start_date is None or entry["date"] >= start_date) and (end_date is None or entry["date"] <= end_date)
+    ]
+    history, unit = paged(between[::-1], page, page_size), metric["metricUnit"]["shortName"]
+    difference = round(between[-1]["value"] - between[0]["value"], 4) if between else None
+    title = f"{typed(metric['name'])} in {unit} of {typed(customer['name'])}"
+    if len(between) > 1:
+        title += f", {difference:+g} from {between[0]['date']} to {between[-1]['date']}"
+    lines = [f"{entry['date']}: {format_figure(entry['value'])}" for entry in history["docs"]]
+    return list_answer(title, history, lines, customer=customer, metric=_describe_metric(metric), difference=difference)
 
 
 @tools.tool(

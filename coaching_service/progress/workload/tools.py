@@ -8,10 +8,13 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import CustomerArgument, Dates
+from coaching_service.core.mcp.lists import format_figure, join_facts
+from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Choice
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.workload import service
+from coaching_service.progress.workload.models import Period
 
 tools = Tools()
 
@@ -25,13 +28,28 @@ class TrainingLoad(Dates, CustomerArgument):
 @tools.tool("Read training load", access=coach(CUSTOMERS.VIEW), takes=TrainingLoad())
 async def get_training_load(
     ctx: Context, customer_id: ObjectId, start_date: str, end_date: str, group_by: str
-) -> dict[str, object]:
+) -> Answer:
     """Read how much a client trained, period by period, for at most a year: sessions, sets, reps, volume load (reps x
-    load, in loadUnit), session load (perceived exertion x minutes) and the acute:chronic ratio on the period's last
-    day (mean daily load of 7 days over that of 28; ratioOf names the load). A ratio alone proves nothing."""
+    load), session load (perceived exertion x minutes) and the acute:chronic ratio on the period's last day (mean daily
+    load of 7 days over that of 28; ratioOf names the load). A ratio alone proves nothing."""
     customer, workload = await gather_reads(
         ctx,
         customers.get_visible_reference(ctx, customer_id),
         service.read_workload(ctx, customer_id, start_date, end_date, group_by),
     )
-    return {"customer": customer, **workload}
+    first = f"Training load of {typed(customer['name'])} by {group_by}, loads in {workload['loadUnit']}"
+    lines = [_describe(period) for period in workload["periods"] if period["sessions"] or group_by != "day"]
+    return Answer("\n".join([first, *lines]), {"customer": customer, **workload})
+
+
+def _describe(period: Period) -> str:
+    ratio = period["acuteChronicRatio"]
+    facts = join_facts(
+        f"{period['sessions']} sessions",
+        f"{period['sets']} sets",
+        f"{period['reps']} reps",
+        f"volume load {format_figure(period['volumeLoad'])}",
+        period["sessionLoad"] is not None and f"session load {format_figure(period['sessionLoad'])}",
+        ratio is not None and f"ratio {format_figure(ratio)} of {period['ratioOf']}",
+    )
+    return f"{period['date']}: {facts}"

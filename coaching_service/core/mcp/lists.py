@@ -1,0 +1,75 @@
+"""Lists as assistants read them: a title that says where the list continues, and a line for each entry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from coaching_service.core.mcp.arguments import Arguments
+from coaching_service.core.mcp.results import Answer, typed
+from coaching_service.core.validation import Integer, Text
+
+_MAX_CURSOR, _MAX_LIMIT, _DEFAULT_LIMIT = 2_000, 100, 20
+_MAX_TEXT = 600
+_NUMBERED = ("totalDocs", "limit", "totalPages", "page", "hasNextPage", "nextPage")
+_BY_CURSOR = ("hasMore", "nextCursor")
+
+
+class ToolPart(Arguments):
+    """`limit` (1 to 100, by default 20) entries of a list, after a cursor."""
+
+    limit = Integer(
+        minimum=1,
+        maximum=_MAX_LIMIT,
+        load_default=_DEFAULT_LIMIT,
+        metadata={"description": "Entries, 1 to 100."},
+    )
+    after = Text(
+        max_length=_MAX_CURSOR,
+        load_default=None,
+        allow_none=True,
+        metadata={"description": "nextCursor of the part before."},
+    )
+
+
+def list_answer(title: str, page: Mapping[str, Any], lines: Sequence[str], *, hint: str = "", **more: Any) -> Answer:
+    """Return a page or part of a list: `lines` are the texts of its `docs`, `more` is further data.
+
+    `page` has numbered pages or a cursor, of which only what an assistant needs remains in the data.
+    """
+    text = [f"{title}: {_describe_extent(page)}", *lines, *([hint] if hint else [])]
+    known = {name: page[name] for name in (*_NUMBERED, *_BY_CURSOR) if name in page}
+    hints = {"hint": hint} if hint else {}
+    return Answer("\n".join(text), {**more, "docs": page["docs"], **known, **hints})
+
+
+def _describe_extent(page: Mapping[str, Any]) -> str:
+    shown = len(page["docs"])
+    if "hasMore" in page:
+        more = f"; more with after {page['nextCursor']}" if page.get("nextCursor") else "; more" * page["hasMore"]
+        return (str(shown) if shown else "none") + more
+    total = page.get("totalDocs", shown)
+    more = f"; shown {shown}, more on page {page['nextPage']}" if page["hasNextPage"] else ""
+    return (str(total) if total else "none") + more
+
+
+def join_facts(*facts: object) -> str:
+    """Return the facts of a line that are known, separated by semicolons; what is empty or None is not."""
+    return "; ".join(str(fact) for fact in facts if fact)
+
+
+def typed_line(text: str, longest: int = _MAX_TEXT) -> str:
+    """Return a text that a person typed in one line, marked as data; what is longer than `longest` is cut off."""
+    line = " ".join(text.split())
+    return typed(line if len(line) <= longest else f"{line[: longest - 1]}…")
+
+
+def format_time(time: datetime) -> str:
+    """Return a stored time (UTC) to the minute."""
+    return f"{time:%Y-%m-%d %H:%M}Z"
+
+
+def format_figure(value: float | None, unit: str = "") -> str:
+    """Return a figure without needless decimals, or `-` for None."""
+    return "-" if value is None else f"{round(value, 2):g}{unit}"

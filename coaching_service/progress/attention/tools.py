@@ -1,0 +1,80 @@
+"""The attention list for assistants."""
+
+from __future__ import annotations
+
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context
+from coaching_service.core.mcp.lists import ToolPart, format_figure, join_facts, list_answer
+from coaching_service.core.mcp.results import Answer, typed
+from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.validation import Choice, ListOf, StringList
+from coaching_service.people.customers.models import Reason, ReasonType
+from coaching_service.people.customers.nearest import match_groups
+from coaching_service.people.customers.tools import suggest_groups
+from coaching_service.progress.attention import service
+from coaching_service.progress.attention.models import AttentionEntry
+from coaching_service.progress.attention.reasons import WEIGHTS
+
+tools = Tools()
+
+
+class AttentionFilter(ToolPart):
+    """Which clients, and which part of the list."""
+
+    reasons = ListOf(
+        Choice(*WEIGHTS),
+        load_default=list,
+        maximum=len(WEIGHTS),
+        metadata={"description": "Only clients with one of these reasons."},
+    )
+    groups = StringList(load_default=list, metadata={"description": "Only clients in any of these groups, by name."})
+
+
+@tools.tool("List clients who need attention", access=coach(CUSTOMERS.VIEW), takes=AttentionFilter())
+async def get_attention(
+    ctx: Context, reasons: list[ReasonType], groups: list[str], limit: int, after: str | None
+) -> Answer:
+    """List the active clients who need a coach, most urgent first, with all their reasons: how many of each, and since
+    when. inactive: no session for days; missed_workout: days of the last 7; check_in_to_review: answered, not reviewed.
+    Begin here to find out what to do today."""
+    wanted = await match_groups(ctx, groups)
+    part = await service.list_attention(
+        ctx, reasons=reasons, groups=[*wanted.known, *wanted.unknown] or None, limit=limit, after=after
+    )
+    docs = [_present(entry) for entry in part["docs"]]
+    lines = [_describe(entry) for entry in part["docs"]]
+    return list_answer("Clients who need attention", {**part, "docs": docs}, lines, hint=suggest_groups(wanted))
+
+
+def _describe(entry: AttentionEntry) -> str:
+    customer = entry["customer"]
+    name = " ".join(filter(None, (customer["name"], customer["surname"])))
+    facts = join_facts(
+        f"score {entry['score']}",
+        ", ".join(_describe_reason(reason) for reason in entry["reasons"]),
+        f"trained {customer['lastTrainedDate'] or 'never'}",
+        customer["complianceRate7d"] is not None and f"7d {format_figure(customer['complianceRate7d'], '%')}",
+    )
+    return f"{typed(name)} [{customer['_id']}]: {facts}"
+
+
+def _describe_reason(reason: Reason) -> str:
+    count = f" x{reason['count']}" if reason["count"] > 1 else ""
+    return f"{reason['type']}{count} since {reason['since']:%Y-%m-%d}"
+
+
+def _present(entry: AttentionEntry) -> dict[str, object]:
+    customer = entry["customer"]
+    return {
+        "customer": {
+            "_id": customer["_id"],
+            "name": customer["name"],
+            "surname": customer["surname"],
+            "groups": customer["groups"],
+        },
+        "score": entry["score"],
+        "reasons": entry["reasons"],
+        "lastTrainedDate": customer["lastTrainedDate"],
+        "complianceRate7d": customer["complianceRate7d"],
+    }

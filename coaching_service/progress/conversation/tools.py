@@ -1,0 +1,127 @@
+"""Messages for assistants."""
+
+from __future__ import annotations
+
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.arguments import CustomerArgument
+from coaching_service.core.mcp.confirmation import Reason, find_reasons
+from coaching_service.core.mcp.lists import ToolPart, format_time, join_facts, list_answer, typed_line
+from coaching_service.core.mcp.results import Answer, Written, typed
+from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.validation import Identifier, Text
+from coaching_service.people.customers import service as customers
+from coaching_service.progress.conversation import service
+from coaching_service.progress.conversation.models import Conversation, Message, NewMessage
+
+tools = Tools()
+_LONGEST_IN_LIST, _LONGEST_PREVIEW, MAX_TEXT = 1_500, 200, 5_000
+
+
+class ListMessages(ToolPart):
+    """The client, if only one, and the part of the list."""
+
+    customerId = Identifier(
+        load_default=None,
+        allow_none=True,
+        metadata={"description": "The client; without it, conversations with unread messages of clients."},
+    )
+
+
+class SendMessage(CustomerArgument):
+    """The client, the text, and the workout it is about."""
+
+    text = Text(max_length=MAX_TEXT, required=True, metadata={"description": "Plain text, in the coach's words."})
+    workoutId = Identifier(
+        load_default=None, allow_none=True, metadata={"description": "The workout that it comments on, if any."}
+    )
+
+
+@tools.tool("List messages", access=coach(CUSTOMERS.VIEW), takes=ListMessages())
+async def list_messages(ctx: Context, customer_id: ObjectId | None, limit: int, after: str | None) -> Answer:
+    """List the conversation with a client, newest first; or, without customerId, the clients whose messages no coach
+    has read, each with the last one. Nothing is marked as read."""
+    if customer_id is None:
+        unread = await service.list_conversations(ctx, unread=True, limit=limit, after=after)
+        conversations = [_present_conversation(each) for each in unread["docs"]]
+        lines = [_describe_conversation(each) for each in unread["docs"]]
+        return list_answer("Clients with unread messages", {**unread, "docs": conversations}, lines)
+    customer, messages = await gather_reads(
+        ctx,
+        customers.get_visible_reference(ctx, customer_id),
+        service.list_messages(ctx, customer_id, limit=limit, after=after),
+    )
+    docs = [_present(message) for message in messages["docs"]]
+    lines = [_describe(message) for message in messages["docs"]]
+    return list_answer(f"Messages with {typed(customer['name'])}", {**messages, "docs": docs}, lines, customer=customer)
+
+
+def _describe_conversation(conversation: Conversation) -> str:
+    customer, message = conversation["customer"], conversation["lastMessage"]
+    last = "" if message is None else f"; last {_describe(message, _LONGEST_PREVIEW)}"
+    return f"{typed(customer['name'])} [{customer['_id']}]: {conversation['unread']} unread{last}"
+
+
+def _present_conversation(conversation: Conversation) -> dict[str, object]:
+    message = conversation["lastMessage"]
+    return {
+        "customer": conversation["customer"],
+        "unread": conversation["unread"],
+        "lastMessage": None if message is None else _present(message),
+    }
+
+
+def _describe(message: Message, longest: int = _LONGEST_IN_LIST) -> str:
+    about, attached, author = message["about"], message["attachments"], message["author"]
+    facts = join_facts(
+        format_time(message["createdAt"]),
+        f"{author['type']} {typed(author['name'])}",
+        message["readAt"] is None and message["text"] is not None and "not read yet",
+        about and f"about workout {about['wblockId']}",
+        attached and f"with {', '.join(file['kind'] for file in attached)}",
+    )
+    return f"{facts}: {'(deleted)' if message['text'] is None else typed_line(message['text'], longest)}"
+
+
+def _present(message: Message) -> dict[str, object]:
+    text, about = message["text"], message["about"]
+    return {
+        "_id": message["_id"],
+        "author": message["author"],
+        "text": None if text is None else text[:_LONGEST_IN_LIST],
+        "workoutId": about and about["wblockId"],
+        "createdAt": message["createdAt"],
+        "readAt": message["readAt"],
+    }
+
+
+@tools.tool(
+    "Send a message",
+    access=coach(CUSTOMERS.EDIT),
+    takes=SendMessage(),
+    writes=True,
+    open_world=True,
+    outreach=True,
+    confirms=(Reason.CONTACT,),
+)
+async def send_message(ctx: Context, customer_id: ObjectId, text: str, workout_id: ObjectId | None) -> Written:
+    """Send a message to a client, who may also get a mail about it. It cannot be undone."""
+    return await write_message(ctx, customer_id, text, workout_id)
+
+
+async def write_message(ctx: Context, customer_id: ObjectId, text: str, workout_id: ObjectId | None = None) -> Written:
+    """Send a message and return what a tool returns that has done so. Raises what `service.create` raises."""
+    new: NewMessage = {"text": text}
+    if workout_id is not None:
+        new["about"] = {"wblockId": workout_id}
+    message = await service.create(ctx, customer_id, new)
+    customer = await customers.get_visible_reference(ctx, customer_id)
+    about = " about a workout" if workout_id is not None else ""
+    return Written(
+        f"Sent to {typed(customer['name'])}{about}: {typed_line(text, MAX_TEXT)}.",
+        {"customerId": customer_id, "messageId": message["_id"]},
+        find_reasons(contacts=True),
+    )

@@ -1,0 +1,171 @@
+"""Check-ins for assistants: the forms that clients have to answer, their answers, and the review of these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from marshmallow import validates_schema
+
+from coaching_service.core.auth.access import coach, lacks_permission
+from coaching_service.core.auth.permissions import CUSTOMERS, FORMS
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.arguments import Arguments
+from coaching_service.core.mcp.confirmation import Reason
+from coaching_service.core.mcp.lists import ToolPart, format_figure, list_answer, typed_line
+from coaching_service.core.mcp.results import Answer, Written, typed
+from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.validation import Boolean, Choice, Identifier, Text
+from coaching_service.core.validation_messages import invalid
+from coaching_service.progress.conversation.tools import MAX_TEXT, write_message
+from coaching_service.progress.form_requests import service
+from coaching_service.progress.form_requests.models import FormRequest
+from coaching_service.progress.form_responses import service as responses
+from coaching_service.progress.form_responses.models import LabelledAnswer, ReceivedResponse
+
+tools = Tools()
+_LONGEST_ANSWER = 600
+_STATUSES = ("pending", "to_review", "reviewed")
+
+
+class ListCheckIns(ToolPart):
+    """Which check-ins, and which part of the list."""
+
+    status = Choice(
+        *_STATUSES,
+        load_default=None,
+        allow_none=True,
+        metadata={
+            "description": "pending: not answered; to_review: answered, no coach has reviewed it; without it both."
+        },
+    )
+    customerId = Identifier(
+        load_default=None, allow_none=True, metadata={"description": "The client; without it all clients."}
+    )
+
+    @validates_schema
+    def validate_after(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Raises ValidationError for a cursor without a status: only a list of one status continues."""
+        if data["after"] is not None and data["status"] is None:
+            raise invalid("needs a status", "NOT_COMBINED", "after")
+
+
+class ReviewCheckIn(Arguments):
+    """The response, and an answer to the client."""
+
+    responseId = Identifier(required=True, metadata={"description": "The check-in's responseId, from list_check_ins."})
+    isReviewed = Boolean(load_default=True, metadata={"description": "false: it is to be reviewed again."})
+    reply = Text(
+        max_length=MAX_TEXT,
+        load_default=None,
+        allow_none=True,
+        metadata={"description": "A message to send to the client with the review; has to be confirmed."},
+    )
+
+
+@tools.tool("List check-ins", access=coach(FORMS.VIEW), takes=ListCheckIns())
+async def list_check_ins(
+    ctx: Context, status: str | None, customer_id: ObjectId | None, limit: int, after: str | None
+) -> Answer:
+    """List clients' check-ins (forms): answered ones that no coach has reviewed, with the answers, newest first; and
+    scheduled ones without an answer, oldest first, of which those before today are overdue."""
+    if status is None:
+        to_review, pending = await gather_reads(
+            ctx, _list(ctx, "to_review", customer_id, limit, None), _list(ctx, "pending", customer_id, limit, None)
+        )
+        docs = [*to_review.data["docs"], *pending.data["docs"]]
+        has_more = bool(to_review.data["hasMore"] or pending.data["hasMore"])
+        hint = {"hint": "There are more: repeat with a status."} if has_more else {}
+        text = "\n".join([to_review.text, pending.text, *hint.values()])
+        return Answer(text, {"docs": docs, "hasMore": has_more, "nextCursor": None, **hint})
+    return await _list(ctx, status, customer_id, limit, after)
+
+
+async def _list(ctx: Context, status: str, customer_id: ObjectId | None, limit: int, after: str | None) -> Answer:
+    if status == "pending":
+        requests = await service.list_pending(ctx, limit=limit, after=after, customer_id=customer_id)
+        docs = [_present_request(request) for request in requests["docs"]]
+        lines = [_describe_request(request) for request in requests["docs"]]
+        return list_answer("Check-ins without an answer", {**requests, "docs": docs}, lines)
+    received = await responses.list_received(
+        ctx, limit=limit, after=after, reviewed=status == "reviewed", customer_id=customer_id
+    )
+    docs = [_present_response(response, status) for response in received["docs"]]
+    lines = [_describe_response(response) for response in received["docs"]]
+    title = "Reviewed check-ins" if status == "reviewed" else "Check-ins to review"
+    return list_answer(title, {**received, "docs": docs}, lines)
+
+
+def _describe_request(request: FormRequest) -> str:
+    customer, overdue = request["customer"], " overdue" if request["isOverdue"] else ""
+    return f"{request['date']}{overdue}: {typed(customer['name'])} [{customer['_id']}] {typed(request['formName'])}"
+
+
+def _present_request(request: FormRequest) -> dict[str, object]:
+    return {
+        "status": "pending",
+        "customer": request["customer"],
+        "formName": request["formName"],
+        "date": request["date"],
+        "workoutId": request["wblockId"],
+        "itemId": request["witemId"],
+        "isOverdue": request["isOverdue"],
+    }
+
+
+def _describe_response(response: ReceivedResponse) -> str:
+    customer = response["customer"]
+    first = (
+        f"{response['date']}: {typed(customer['name'])} [{customer['_id']}] {typed(response['formName'])}, "
+        f"responseId {response['_id']}"
+    )
+    return "\n".join([first, *(f"  {_describe_answer(answer)}" for answer in response["answers"])])
+
+
+def _describe_answer(answer: LabelledAnswer) -> str:
+    value = answer["value"]
+    if isinstance(value, list):
+        text = ", ".join(typed_line(str(each), _LONGEST_ANSWER) for each in value) or "-"
+    elif isinstance(value, str):
+        text = typed_line(value, _LONGEST_ANSWER)
+    else:
+        text = format_figure(value)
+    return f"{typed_line(answer['label'], _LONGEST_ANSWER)}: {text}"
+
+
+def _present_response(response: ReceivedResponse, status: str) -> dict[str, object]:
+    answers = [{"question": answer["label"], "value": answer["value"]} for answer in response["answers"]]
+    return {
+        "status": status,
+        "customer": response["customer"],
+        "formName": response["formName"],
+        "date": response["date"],
+        "responseId": response["_id"],
+        "answers": answers,
+    }
+
+
+@tools.tool(
+    "Review a check-in",
+    access=coach(FORMS.EDIT),
+    takes=ReviewCheckIn(),
+    writes=True,
+    open_world=True,
+    confirms=(Reason.CONTACT,),
+)
+async def review_check_in(ctx: Context, response_id: ObjectId, *, is_reviewed: bool, reply: str | None) -> Written:
+    """Mark a check-in that a client has answered as reviewed, and send the client a reply if there is one. Also adjust
+    what it asks for, such as the next workouts, with other tools."""
+    response = await responses.set_reviewed(ctx, response_id, reviewed=is_reviewed)
+    customer = response["customer"]
+    named = f"{typed(response['formName'])} of {typed(customer['name'])} on {response['date']}"
+    line = f"Marked {named} as {'reviewed' if is_reviewed else 'to be reviewed'}."
+    identifiers: dict[str, ObjectId] = {"customerId": customer["_id"], "responseId": response_id}
+    if reply is None:
+        return Written(line, identifiers)
+    if CUSTOMERS.EDIT not in ctx.caller.permissions:
+        raise lacks_permission(CUSTOMERS.EDIT)
+    sent = await write_message(ctx, customer["_id"], reply)
+    return Written(f"{line} {sent.line}", {**identifiers, **sent.identifiers}, sent.reasons)

@@ -1,0 +1,85 @@
+"""Notes on a client for assistants."""
+
+from __future__ import annotations
+
+from html import escape
+
+from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.arguments import CustomerArgument, ToolPage, paged
+from coaching_service.core.mcp.lists import format_time, join_facts, list_answer, typed_line
+from coaching_service.core.mcp.results import Answer, Written, typed
+from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.validation import Boolean, Text
+from coaching_service.people.customers import service as customers
+from coaching_service.progress.notes import service
+from coaching_service.progress.notes.html import plain_text
+from coaching_service.progress.notes.models import Note
+
+tools = Tools()
+_LONGEST_IN_LIST, _LONGEST_IN_LINE = 1_500, 200
+
+
+class ListNotes(CustomerArgument, ToolPage):
+    """The client, and the page of notes."""
+
+
+class AddNote(CustomerArgument):
+    """The client, and the new note."""
+
+    text = Text(max_length=10_000, required=True, metadata={"description": "Plain text."})
+    isHealth = Boolean(
+        load_default=False, metadata={"description": "It is about health, such as pain or an injury: needs attention."}
+    )
+    isPinned = Boolean(load_default=False, metadata={"description": "Show it first."})
+
+
+@tools.tool("List notes", access=coach(CUSTOMERS.VIEW), takes=ListNotes())
+async def list_notes(ctx: Context, customer_id: ObjectId, page: int, page_size: int) -> Answer:
+    """List the coaches' notes on a client, newest first, with their authors; clients do not see them. Very long notes
+    are cut off."""
+    customer, notes = await gather_reads(
+        ctx, customers.get_visible_reference(ctx, customer_id), service.list_notes(ctx, customer_id)
+    )
+    listed = paged(notes, page, page_size)
+    lines = [_describe_note(note) for note in listed["docs"]]
+    docs = [_present(note) for note in listed["docs"]]
+    return list_answer(f"Notes on {typed(customer['name'])}", {**listed, "docs": docs}, lines, customer=customer)
+
+
+def _describe_note(note: Note) -> str:
+    author = note["author"]
+    facts = join_facts(
+        format_time(note["createdAt"]),
+        author and f"by {typed(author['name'])}",
+        note["isHealth"] and "health",
+        note["isPinned"] and "pinned",
+    )
+    return f"{facts}: {typed_line(plain_text(note['content']), _LONGEST_IN_LIST)}"
+
+
+def _present(note: Note) -> dict[str, object]:
+    return {
+        "_id": note["_id"],
+        "author": note["author"],
+        "text": plain_text(note["content"])[:_LONGEST_IN_LIST],
+        "isHealth": note["isHealth"],
+        "isPinned": note["isPinned"],
+        "createdAt": note["createdAt"],
+    }
+
+
+@tools.tool("Add a note", access=coach(CUSTOMERS.EDIT), takes=AddNote(), writes=True)
+async def add_note(ctx: Context, customer_id: ObjectId, text: str, *, is_health: bool, is_pinned: bool) -> Written:
+    """Add a note on a client, which only coaches see. To tell the client something, use send_message."""
+    content = escape(text).replace("\n", "<br>")
+    note = await service.create(ctx, customer_id, {"content": content, "isHealth": is_health, "isPinned": is_pinned})
+    customer = await customers.get_visible_reference(ctx, customer_id)
+    kind = "health note" if is_health else "note"
+    return Written(
+        f"Added a {kind} on {typed(customer['name'])}: {typed_line(text, _LONGEST_IN_LINE)}.",
+        {"customerId": customer_id, "noteId": note["_id"]},
+    )
