@@ -41,7 +41,7 @@ class Since(QueryTime):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        del self.metadata["format"]  # which a date does not have
+        self.metadata = {name: value for name, value in self.metadata.items() if name != "format"}  # a date has another
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> Any:
         if isinstance(value, str) and len(value) == len("2026-03-02"):

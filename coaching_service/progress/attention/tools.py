@@ -36,8 +36,7 @@ async def get_attention(
     ctx: Context, reasons: list[ReasonType], groups: list[str], limit: int, after: str | None
 ) -> Answer:
     """List the active clients who need a coach, most urgent first, with all their reasons: how many of each, and since
-    when. inactive: no session for days; missed_workout: days of the last 7; check_in_to_review: answered, not reviewed.
-    Begin here to find out what to do today."""
+    when. inactive: no session for days; missed_workout: of the last 7 days. Begin here to find out what to do today."""
     wanted = await match_groups(ctx, groups)
     part = await service.list_attention(
         ctx, reasons=reasons, groups=[*wanted.known, *wanted.unknown] or None, limit=limit, after=after
