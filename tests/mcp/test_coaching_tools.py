@@ -31,11 +31,11 @@ async def test_clients_are_found_by_words_in_any_order(mcp: McpHttpClient, coach
     (await coach.put("/coach/customers/archive", {"id": gone["_id"]})).ok()
 
     for search in ("garcia ana", "maria garc", "ana@", "García"):
-        found = tool_result(await mcp.call("list_customers", search=search))["docs"]
-        assert [each["name"] for each in found] == ([] if search == "ana@" else ["Ana María"]), search
+        matches = tool_result(await mcp.call("list_customers", search=search))["docs"]
+        assert [each["name"] for each in matches] == ([] if search == "ana@" else ["Ana María"]), search
     for search in ("o'neil", "O’Neil sean", "Oʼneil"):
-        found = tool_result(await mcp.call("list_customers", search=search))["docs"]
-        assert [each["name"] for each in found] == ["Sean"], search
+        matches = tool_result(await mcp.call("list_customers", search=search))["docs"]
+        assert [each["name"] for each in matches] == ["Sean"], search
     for group in ("team a", "TEAM A"):
         assert tool_result(await mcp.call("list_customers", groups=[group]))["totalDocs"] == 1
     assert tool_result(await mcp.call("list_customers", groups=["coach's CHOICE"]))["totalDocs"] == 1
@@ -147,8 +147,8 @@ async def test_activity_has_plan_changes_with_their_change(mcp: McpHttpClient, c
     removed = await coach.delete(client_path(ana, "wblocks", block["_id"]))
     (await coach.get(f"/coach/changes/{removed.headers['X-Change-Id']}")).ok()  # waits until it is in the history
 
-    everything = await text_of(mcp, "get_activity", since=TODAY)
-    deleted, noted, changed, *_ = everything.splitlines()[1:]
+    text = await text_of(mcp, "get_activity", since=TODAY)
+    deleted, noted, changed, *_ = text.splitlines()[1:]
     assert f"«Ana» [{ana['_id']}] 1 workout deleted: {tomorrow} «Legs»" in deleted
     assert f"changeId {removed.headers['X-Change-Id']}" in deleted
     assert "«Bo»" in noted and "note_added «Call him»; by assistant" in noted and note["changeId"] in noted

@@ -87,8 +87,8 @@ async def get_activity(
         service.list_changed_events(ctx, limit=wanted, since=start, customer_id=customer_id),
         changes.list_changes(ctx, limit=wanted, since=start, customer_id=customer_id),
     )
-    told = {event["changeId"] for event in events["docs"]}
-    others = [change for change in changed["docs"] if change["_id"] not in told and change["documents"]]
+    reported = {event["changeId"] for event in events["docs"]}
+    others = [change for change in changed["docs"] if change["_id"] not in reported and change["documents"]]
     entries: list[Entry] = [*map(Entry.of_event, events["docs"]), *map(Entry.of_change, others)]
     entries.sort(key=lambda entry: entry.time, reverse=True)
     shown, has_more = entries[wanted - 1 - page_size : wanted - 1], len(entries) >= wanted
