@@ -26,6 +26,8 @@ from coaching_service.core.walking import Walk
 
 _IN_FEED = (("feedCount", {"$gt": 0}),)
 _NUMBERED = (("lastSeq", {"$gt": 0}),)
+_FEED_INDEX = Index(("customerId", "-feedAt", "-_id", "feedCount"), partial_filter=_IN_FEED)
+_COMPANY_FEED_INDEX = Index(("-feedAt", "-_id", "customerId", "feed.type"), partial_filter=_IN_FEED)
 
 changes = Documents[StoredChange](
     "changes",
@@ -36,11 +38,11 @@ changes = Documents[StoredChange](
         Index(("customerId",)),
         Index(("credentialId", "lastSeq"), partial_filter=(("via", "assistant"),)),
         Index(("batchId",), partial_filter=(("batchId", {"$exists": True}),)),
-        Index(("customerId", "-feedAt", "-_id", "feedCount"), partial_filter=_IN_FEED),
+        _FEED_INDEX,
         Index(("customerId", "feed.sourceId"), partial_filter=_IN_FEED),
         Index(("createdAt",)),
         Index(("_id",)),
-        Index(("-feedAt", "-_id", "customerId", "feed.type"), partial_filter=_IN_FEED),
+        _COMPANY_FEED_INDEX,
     ),
     client_field="customerId",
     global_indexes=(
@@ -61,7 +63,10 @@ parts = Documents[StoredPart](
 
 _SUMMARY = tuple(name for name in StoredChange.__annotations__ if name not in ("patch", "feed", "companyId"))
 _OLD_BATCH = 500
-_BY_FEED, _BY_COMPANY_FEED = changes.indexes[4].name, changes.indexes[8].name
+_BY_FEED, _BY_COMPANY_FEED = (
+    next(index.name for index in changes.indexes if index.fields[1:] == feed.fields)
+    for feed in (_FEED_INDEX, _COMPANY_FEED_INDEX)
+)
 COMPANY_FEED_ORDER = ("-feedAt", "-_id", "-feed._id")
 
 
