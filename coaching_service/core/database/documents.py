@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from pymongo import ReturnDocument, UpdateOne
 from pymongo.errors import BulkWriteError, DuplicateKeyError, OperationFailure
-from pymongo.write_concern import WriteConcern
 
 from coaching_service.core.database.collections import (
     D,
@@ -19,14 +17,19 @@ from coaching_service.core.database.collections import (
     PipelineStage,
     now,
     registry,
-    within_company,
+)
+from coaching_service.core.database.conflicts import (
+    AlreadyClaimed,
+    DocumentExists,
+    external_id_conflict,
+    version_conflict,
 )
 from coaching_service.core.database.connection import is_write_conflict
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.recorded_collection import RecordedCollection
 from coaching_service.core.database.recording import appended_element, touched_paths
 from coaching_service.core.database.transactions import in_transaction
-from coaching_service.core.errors import Conflict, ExternalIdTaken
+from coaching_service.core.database.unrecorded_collection import UnrecordedCollection
 from coaching_service.core.ids import ObjectId
 
 __all__ = [
@@ -44,12 +47,14 @@ __all__ = [
 
 _REWRITES = 50
 _DUPLICATE_KEY = 11000
-_NOT_DURABLE = WriteConcern(w=1, j=False)
 
 
 @dataclass(frozen=True)
-class Documents(RecordedCollection[D]):
-    """One collection of coaching data: declared and read (see ReadableCollection), recorded, and written."""
+class Documents(RecordedCollection[D], UnrecordedCollection[D]):
+    """One collection of coaching data: declared and read (see ReadableCollection), recorded, and written.
+
+    What changes only derived data is written by UnrecordedCollection.
+    """
 
     def with_metadata(self, ctx: Context, document: Mapping[str, Any]) -> Document:
         """Return `document` with the fields of `Stored`: `_id` (unless it has one), company, times, `version` 0."""
@@ -73,7 +78,7 @@ class Documents(RecordedCollection[D]):
         if self._needs_transaction(ctx):
             return await in_transaction(ctx, lambda tx: self.insert(tx, document))
         stored = self.with_metadata(ctx, document)
-        with _external_id_conflict():
+        with external_id_conflict():
             await self._in(ctx).insert_one(stored, session=ctx.session)
         self._record_created(ctx, [stored])
         return self.without_private(cast("D", stored))
@@ -104,7 +109,7 @@ class Documents(RecordedCollection[D]):
         if recorded and self._needs_transaction(ctx):
             return await in_transaction(ctx, lambda tx: self.insert_many(tx, documents))
         stored = [self.with_metadata(ctx, document) for document in documents]
-        with _external_id_conflict():
+        with external_id_conflict():
             await self._in(ctx).insert_many(stored, session=ctx.session)
         if recorded:
             self._record_created(ctx, stored)
@@ -145,7 +150,7 @@ class Documents(RecordedCollection[D]):
         Raises DuplicateKeyError if it is there, ExternalIdTaken if its external identifier is in use.
         """
         stored = {**document, "companyId": ctx.company_id, "updatedAt": now(), "version": document["version"] + 1}
-        with _external_id_conflict():
+        with external_id_conflict():
             await self._in(ctx).insert_one(stored, session=ctx.session)
         self._record_created(ctx, [stored])
 
@@ -177,7 +182,7 @@ class Documents(RecordedCollection[D]):
             )
         updated: Document | None = None
         if self.history is None or appended is not None or previous is not None:
-            with _external_id_conflict():
+            with external_id_conflict():
                 updated = await self._in(ctx).find_one_and_update(
                     condition,
                     _with_version(change),
@@ -244,11 +249,6 @@ class Documents(RecordedCollection[D]):
             rewritten.append(cast("D", after))
         return rewritten
 
-    async def set_derived(self, ctx: Context, where: Filter, change: Document | list[PipelineStage]) -> int:
-        """Change derived fields: neither `version` nor `updatedAt` changes. Returns how many documents matched."""
-        result = await self._in(ctx).update_many(self.write_filter(ctx, where), change, session=ctx.session)
-        return result.matched_count
-
     async def upsert(self, ctx: Context, where: Filter, fields: Mapping[str, Any]) -> D:
         """Set `fields` of the document that matches `where` (equalities only) and return it; created if missing."""
         if self._needs_transaction(ctx):
@@ -283,47 +283,6 @@ class Documents(RecordedCollection[D]):
         if self.history is not None:
             async for document in self._in(ctx).find(matching, session=ctx.session):
                 self._record_upsert(ctx, fields, previous.get(document["_id"]), document)
-
-    async def insert_computed(self, ctx: Context, documents: Mapping[ObjectId, Document]) -> None:
-        """Store new documents by their identifiers; each field is an aggregation expression, such as `$$NOW`.
-
-        Only for collections that are also read across companies: the documents have the company they name, if any.
-        """
-        if writes := [UpdateOne({"_id": key}, [{"$set": fields}], upsert=True) for key, fields in documents.items()]:
-            await self.across_companies(ctx.services).bulk_write(writes, session=ctx.session)
-
-    async def increment(self, ctx: Context, where: Filter, counts: Document) -> None:
-        """Add `counts` to number fields of one document, which is created if it is missing."""
-        await self._in(ctx).update_one(
-            self.write_filter(ctx, where), {"$inc": counts}, upsert=True, session=ctx.session
-        )
-
-    async def count_each(self, ctx: Context, wheres: Sequence[Filter], counts: Document) -> None:
-        """Add `counts` to the numbers of several documents in one round trip; missing documents are created.
-
-        For statistics that may be lost: it is not part of a transaction, and does not wait for a majority or a disk.
-        """
-        if wheres:
-            writes = [UpdateOne(self.write_filter(ctx, where), {"$inc": counts}, upsert=True) for where in wheres]
-            collection = self._in(ctx).with_options(write_concern=_NOT_DURABLE)
-            await collection.bulk_write(writes, ordered=False)
-
-    async def upsert_not_durable(self, services: Services, identifier: ObjectId, stages: list[Document]) -> D:
-        """Update one document with a pipeline, create it if it is missing, and return it.
-
-        For counters across companies that may be lost: it does not wait for a majority or a disk.
-        """
-        collection = self.across_companies(services).with_options(write_concern=_NOT_DURABLE)
-        stored = await collection.find_one_and_update(
-            {"_id": identifier}, stages, upsert=True, return_document=ReturnDocument.AFTER
-        )
-        return cast("D", stored)
-
-    async def set_derived_each(self, ctx: Context, changes: Sequence[tuple[Filter, Document]]) -> None:
-        """`set_derived` for several documents in one round trip: (`where`, change) for each."""
-        if changes:
-            writes = [UpdateOne(self.write_filter(ctx, where), change) for where, change in changes]
-            await self._in(ctx).bulk_write(writes, ordered=False, session=ctx.session)
 
     async def update_many(self, ctx: Context, where: Filter, change: Document) -> int:
         """Apply update operators to every document that matches `where`; returns how many changed."""
@@ -377,54 +336,10 @@ class Documents(RecordedCollection[D]):
             self._record_deleted(ctx, removed)
         return (await self._in(ctx).delete_many(condition, session=ctx.session)).deleted_count
 
-    async def erase_batch(
-        self, services: Services, company_id: ObjectId, where: Filter, limit: int, *, hint: str
-    ) -> int:
-        """Delete at most `limit` of a company's documents, for a background job; returns how many.
-
-        `hint` is the name of the index to use: the query planner may otherwise scan all companies.
-        """
-        collection = services.collection(self.name)
-        cursor = collection.find(within_company(company_id, where), {"_id": 1}, limit=limit, hint=hint)
-        ids = [document["_id"] async for document in cursor]
-        if not ids:
-            return 0
-        return (await collection.delete_many({"companyId": company_id, "_id": {"$in": ids}})).deleted_count
-
 
 def declared_collections() -> dict[str, Documents[Any]]:
     """The collections that the imported features declare, by name."""
     return {name: collection for name, collection in registry.items() if isinstance(collection, Documents)}
-
-
-class DocumentExists(Conflict):
-    """A document with the same identifier, or the same unique fields, exists."""
-
-    default_code = "ALREADY_EXISTS"
-
-    def __init__(self) -> None:
-        super().__init__("Such a record exists already")
-
-
-class AlreadyClaimed(Exception):
-    """The identifier exists, or is being stored by a transaction that is still running."""
-
-
-def version_conflict() -> Conflict:
-    """The error for a change that is based on an older version."""
-    return Conflict("The record has been changed since; read it again and retry", code="VERSION_CONFLICT")
-
-
-@contextmanager
-def _external_id_conflict() -> Iterator[None]:
-    """Raise ExternalIdTaken for a write that another document with the same external identifier prevents."""
-    try:
-        yield
-    except (DuplicateKeyError, BulkWriteError) as error:
-        details = error.details or {}
-        if any("externalId" in each.get("keyPattern", {}) for each in (details, *details.get("writeErrors", ()))):
-            raise ExternalIdTaken from None
-        raise
 
 
 def _with_version(change: Document) -> Document:

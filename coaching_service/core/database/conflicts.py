@@ -1,0 +1,40 @@
+"""Errors of writes that other documents, or other writes, prevent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pymongo.errors import BulkWriteError, DuplicateKeyError
+
+from coaching_service.core.errors import Conflict, ExternalIdTaken
+
+
+class DocumentExists(Conflict):
+    """A document with the same identifier, or the same unique fields, exists."""
+
+    default_code = "ALREADY_EXISTS"
+
+    def __init__(self) -> None:
+        super().__init__("Such a record exists already")
+
+
+class AlreadyClaimed(Exception):
+    """The identifier exists, or is being stored by a transaction that is still running."""
+
+
+def version_conflict() -> Conflict:
+    """The error for a change that is based on an older version."""
+    return Conflict("The record has been changed since; read it again and retry", code="VERSION_CONFLICT")
+
+
+@contextmanager
+def external_id_conflict() -> Iterator[None]:
+    """Raise ExternalIdTaken for a write that another document with the same external identifier prevents."""
+    try:
+        yield
+    except (DuplicateKeyError, BulkWriteError) as error:
+        details = error.details or {}
+        if any("externalId" in each.get("keyPattern", {}) for each in (details, *details.get("writeErrors", ()))):
+            raise ExternalIdTaken from None
+        raise

@@ -1,0 +1,88 @@
+"""Writes that the change log does not record: derived fields, counts, and the erasure of what is already deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from pymongo import ReturnDocument, UpdateOne
+from pymongo.write_concern import WriteConcern
+
+from coaching_service.core.database.collections import (
+    D,
+    Document,
+    Filter,
+    PipelineStage,
+    ReadableCollection,
+    within_company,
+)
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.ids import ObjectId
+
+_NOT_DURABLE = WriteConcern(w=1, j=False)
+
+
+@dataclass(frozen=True)
+class UnrecordedCollection(ReadableCollection[D]):
+    """A collection with data that follows from other data, or that may be lost."""
+
+    async def set_derived(self, ctx: Context, where: Filter, change: Document | list[PipelineStage]) -> int:
+        """Change derived fields: neither `version` nor `updatedAt` changes. Returns how many documents matched."""
+        result = await self._in(ctx).update_many(self.write_filter(ctx, where), change, session=ctx.session)
+        return result.matched_count
+
+    async def set_derived_each(self, ctx: Context, changes: Sequence[tuple[Filter, Document]]) -> None:
+        """`set_derived` for several documents in one round trip: (`where`, change) for each."""
+        if changes:
+            writes = [UpdateOne(self.write_filter(ctx, where), change) for where, change in changes]
+            await self._in(ctx).bulk_write(writes, ordered=False, session=ctx.session)
+
+    async def increment(self, ctx: Context, where: Filter, counts: Document) -> None:
+        """Add `counts` to number fields of one document, which is created if it is missing."""
+        await self._in(ctx).update_one(
+            self.write_filter(ctx, where), {"$inc": counts}, upsert=True, session=ctx.session
+        )
+
+    async def count_each(self, ctx: Context, wheres: Sequence[Filter], counts: Document) -> None:
+        """Add `counts` to the numbers of several documents in one round trip; missing documents are created.
+
+        For statistics that may be lost: it is not part of a transaction, and does not wait for a majority or a disk.
+        """
+        if wheres:
+            writes = [UpdateOne(self.write_filter(ctx, where), {"$inc": counts}, upsert=True) for where in wheres]
+            collection = self._in(ctx).with_options(write_concern=_NOT_DURABLE)
+            await collection.bulk_write(writes, ordered=False)
+
+    async def insert_computed(self, ctx: Context, documents: Mapping[ObjectId, Document]) -> None:
+        """Store new documents by their identifiers; each field is an aggregation expression, such as `$$NOW`.
+
+        Only for collections that are also read across companies: the documents have the company they name, if any.
+        """
+        if writes := [UpdateOne({"_id": key}, [{"$set": fields}], upsert=True) for key, fields in documents.items()]:
+            await self.across_companies(ctx.services).bulk_write(writes, session=ctx.session)
+
+    async def upsert_not_durable(self, services: Services, identifier: ObjectId, stages: list[Document]) -> D:
+        """Update one document with a pipeline, create it if it is missing, and return it.
+
+        For counters across companies that may be lost: it does not wait for a majority or a disk.
+        """
+        collection = self.across_companies(services).with_options(write_concern=_NOT_DURABLE)
+        stored = await collection.find_one_and_update(
+            {"_id": identifier}, stages, upsert=True, return_document=ReturnDocument.AFTER
+        )
+        return cast("D", stored)
+
+    async def erase_batch(
+        self, services: Services, company_id: ObjectId, where: Filter, limit: int, *, hint: str
+    ) -> int:
+        """Delete at most `limit` of a company's documents, for a background job; returns how many.
+
+        `hint` is the name of the index to use: the query planner may otherwise scan all companies.
+        """
+        collection = services.collection(self.name)
+        cursor = collection.find(within_company(company_id, where), {"_id": 1}, limit=limit, hint=hint)
+        ids = [document["_id"] async for document in cursor]
+        if not ids:
+            return 0
+        return (await collection.delete_many({"companyId": company_id, "_id": {"$in": ids}})).deleted_count
