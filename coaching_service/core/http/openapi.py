@@ -37,7 +37,7 @@ decides.
 **Retries.** Reads may be retried. PUT and DELETE leave the same state when repeated. A POST that creates takes an
 `Idempotency-Key`: the same key and body returns the first answer again for 24 hours, with `Idempotent-Replayed: true`.
 A 500 with a `code` is permanent; another 500 on a write must not be blindly repeated. `x-retry` states it for each
-operation.
+operation, and `x-retry-policy` in a word: `safe`, `idempotencyKey`, `version` or `never`.
 
 **Limits.** A JSON body holds at most 1 MiB unless the operator sets another limit (413); a workout block 100 items.
 The operator may limit the requests a minute of each key and session: then every response to it has `RateLimit-Policy`
@@ -48,14 +48,18 @@ and `RateLimit` (`"requests";r=12;t=1`: 12 remain, and another one is available 
 counts them; nothing is removed or renamed. Ignore fields you do not know.
 """
 _IDEMPOTENCY_KEY = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[\x21-\x7e]+$"}
+# Whether an operation may be repeated: a word for programs and a sentence for people, by method.
 _RETRY = {
-    "GET": "Safe to retry.",
-    "PUT": "Safe to retry: a repetition leaves the same state, or is 409 if `version` has moved on.",
-    "PATCH": "Send the `version` you read: a repetition after success is then 409 instead of a second change.",
-    "DELETE": "Safe to retry: a repetition is 404.",
-    "POST": "Do not blindly retry.",
+    "GET": ("safe", "Safe to retry."),
+    "PUT": ("safe", "Safe to retry: a repetition leaves the same state, or is 409 if `version` has moved on."),
+    "PATCH": (
+        "version",
+        "Send the `version` you read: a repetition after success is then 409 instead of a second change.",
+    ),
+    "DELETE": ("safe", "Safe to retry: a repetition is 404."),
+    "POST": ("never", "Do not blindly retry."),
 }
-_RETRY_WITH_KEY = "Send an Idempotency-Key; with it a retry is executed once."
+_RETRY_WITH_KEY = ("idempotencyKey", "Send an Idempotency-Key; with it a retry is executed once.")
 _SUCCESS = {
     200: "The request succeeded.",
     201: "The new document.",
@@ -144,6 +148,7 @@ def response_examples() -> dict[str, Any]:
 
 
 def _operation(route: Route, routes: Sequence[Route]) -> dict[str, Any]:
+    policy, advice = _RETRY_WITH_KEY if route.idempotent else _RETRY[route.method if route.writes else "GET"]
     operation: dict[str, Any] = {
         "operationId": route.operation_id,
         "tags": [route.tag],
@@ -153,7 +158,8 @@ def _operation(route: Route, routes: Sequence[Route]) -> dict[str, Any]:
         "parameters": _parameters(route),
         "responses": _responses(route, routes),
         "x-access": str(route.access),
-        "x-retry": _RETRY_WITH_KEY if route.idempotent else _RETRY[route.method if route.writes else "GET"],
+        "x-retry": advice,
+        "x-retry-policy": policy,
     }
     if route.multipart is not None:
         operation["requestBody"] = _multipart(route.multipart, required=not route.body_optional)
