@@ -3,16 +3,35 @@
 Schemas are compared as they are sent: references are resolved and names of schemas do not matter. A request may accept more
 than before, and a successful response may have new properties; everything else is reported. Of a union, each kind of value
 is compared. Error responses have one shape, which other tests check.
+
+    python -m tests.contract.compatibility VERSION
+
+stores the snapshot of the API document as the one of a release.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
+from pathlib import Path
 from typing import Any
 
 Json = dict[str, Any]
+HERE = Path(__file__).parent
+# What a stored document leaves out.
+TEXTS = (
+    "description",
+    "summary",
+    "example",
+    "examples",
+    "tags",
+    "operationId",
+    "x-access",
+    "x-retry",
+    "x-retry-policy",
+)
 # Limits of a request: an input is narrower with a larger one, or with a smaller one.
 LOWER, UPPER = ("minimum", "minLength", "minItems"), ("maximum", "maxLength", "maxItems")
 
@@ -251,3 +270,28 @@ def listed(values: Iterable[str]) -> str:
 def required(schema: Json) -> set[str]:
     """The names of the required properties."""
     return set(schema.get("required", ()))
+
+
+def without_texts(node: Any, *, is_named: bool = False) -> Any:
+    """A document without what is only for people. `is_named`: the keys of `node` are names that the API chose."""
+    if isinstance(node, list):
+        return [without_texts(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    return {
+        name: without_texts(value, is_named=name in ("paths", "properties", "schemas", "responses", "parameters"))
+        for name, value in node.items()
+        if is_named or name not in TEXTS
+    }
+
+
+def store_release(version: str) -> None:
+    """Store the snapshot of the API document as the one of a release."""
+    snapshot = json.loads((HERE / "openapi.json").read_text("utf-8"))
+    document = {name: snapshot[name] for name in ("openapi", "info", "paths", "components")}
+    text = json.dumps(without_texts(document), separators=(",", ":"), sort_keys=True)
+    (HERE / "released" / f"{version}.json").write_text(f"{text}\n", "utf-8")
+
+
+if __name__ == "__main__":
+    store_release(sys.argv[1])

@@ -99,13 +99,13 @@ def operation_of(changed: Json) -> Json:
 
 
 def schema(changed: Json, name: str) -> Json:
-    found: Json = changed["components"]["schemas"][name]
-    return found
+    declared: Json = changed["components"]["schemas"][name]
+    return declared
 
 
 def value(changed: Json, name: str, field: str) -> Json:
-    found: Json = schema(changed, name)["properties"][field]
-    return found
+    declared: Json = schema(changed, name)["properties"][field]
+    return declared
 
 
 BREAKING: list[tuple[Callable[[Json], Any], str]] = [

@@ -33,6 +33,7 @@ def test_every_operation_is_documented(route: Route) -> None:
     assert operation["summary"].endswith(".")
     assert operation["x-access"] == str(route.access)
     assert operation["x-retry"]
+    assert operation["x-retry-policy"] in {"safe", "idempotencyKey", "version", "never"}
     assert str(route.status) in operation["responses"]
     assert {"400", "404"} <= set(operation["responses"]) or not route.path_parameters
     if route.access.audience != "public":

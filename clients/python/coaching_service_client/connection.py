@@ -18,12 +18,14 @@ def connect(
     retries: Retries | None = None,
     timeout: float = 40.0,
     verify: ssl.SSLContext | bool = True,
+    proxy: str | None = None,
 ) -> AuthenticatedClient:
     """Return a client of the service at `base_url`, such as `https://coaching.example.com`.
 
     It sends either the `api_key` or the `access_token` of a session. `retries` says how often and how long requests are
-    repeated; `timeout` is the longest time in seconds that one attempt waits for the service. Raises ValueError unless
-    exactly one credential is given.
+    repeated; `timeout` is the longest time in seconds that one attempt waits for the service. `proxy` is the address of
+    a proxy for the connections; variables of the environment are not read. Raises ValueError unless exactly one
+    credential is given.
 
     The functions of `coaching_service_client.api` take it as `client`. As a context manager (`with`, or `async with`
     for the functions named `asyncio`) it closes its connections.
@@ -46,7 +48,7 @@ def connect(
             base_url=address,
             headers=headers,
             timeout=timeout,
-            transport=RetryingTransport(httpx.HTTPTransport(verify=verify), chosen, prefix),
+            transport=RetryingTransport(httpx.HTTPTransport(verify=verify, proxy=proxy), chosen, prefix),
         )
     )
     return client.set_async_httpx_client(
@@ -54,6 +56,6 @@ def connect(
             base_url=address,
             headers=headers,
             timeout=timeout,
-            transport=RetryingAsyncTransport(httpx.AsyncHTTPTransport(verify=verify), chosen, prefix),
+            transport=RetryingAsyncTransport(httpx.AsyncHTTPTransport(verify=verify, proxy=proxy), chosen, prefix),
         )
     )

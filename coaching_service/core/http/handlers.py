@@ -20,6 +20,7 @@ from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.external_identity import Upserted
 from coaching_service.core.http.availability import RequestSlots
+from coaching_service.core.http.deprecation import deprecation_headers, mark_deprecated
 from coaching_service.core.http.downloads import Download, read_with_limit, send_download
 from coaching_service.core.http.interruption import interruptible
 from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID
@@ -119,6 +120,7 @@ def make_handler(route: Route, dependencies: HandlerDependencies) -> AiohttpHand
 
     async def handle(request: web.Request) -> web.StreamResponse:
         principal, started = None, time.monotonic()
+        mark_deprecated(request, route.deprecated)
         if route.access.audience != "public":
             principal = request[PRINCIPAL] = await dependencies.authenticate(dependencies.services, request)
         waited = time.monotonic() - started
@@ -153,7 +155,7 @@ def make_handler(route: Route, dependencies: HandlerDependencies) -> AiohttpHand
         if isinstance(response, Download):
             download = read_with_limit(response, dependencies.download_semaphore)
             headers = {"X-Request-Id": ctx.request_id} | ({"Preference-Applied": STRICT} if is_strict else {})
-            return await send_download(request, download, headers)
+            return await send_download(request, download, headers | deprecation_headers(request))
         return _with_headers(response, ctx, read_as_of if route.reports_as_of else None)
 
     return handle

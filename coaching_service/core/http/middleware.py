@@ -27,6 +27,7 @@ from coaching_service.core.errors import (
     TooLarge,
 )
 from coaching_service.core.http.compression import compress
+from coaching_service.core.http.deprecation import deprecation_headers
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.http.strictness import IS_STRICT, STRICT
 
@@ -106,6 +107,7 @@ def _add_headers(request: web.Request, response: web.StreamResponse) -> None:
     response.headers["X-Request-Id"] = request[REQUEST_ID]
     if request.get(IS_STRICT):
         response.headers["Preference-Applied"] = STRICT
+    response.headers.update(deprecation_headers(request))
     for name, value in _SECURITY_HEADERS.items():
         response.headers.setdefault(name, value)
 

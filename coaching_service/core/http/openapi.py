@@ -161,6 +161,9 @@ def _operation(route: Route, routes: Sequence[Route]) -> dict[str, Any]:
         "x-retry": advice,
         "x-retry-policy": policy,
     }
+    if route.deprecated is not None:
+        operation["deprecated"] = True
+        operation["description"] += f"\n\n{route.deprecated.notice}"
     if route.multipart is not None:
         operation["requestBody"] = _multipart(route.multipart, required=not route.body_optional)
     elif route.body is not None:
@@ -231,15 +234,7 @@ def _path_schema(field: fields.Field[Any]) -> dict[str, Any]:
 
 
 def _responses(route: Route, routes: Sequence[Route]) -> dict[str, Any]:
-    success: dict[str, Any] = {"description": _SUCCESS[route.status], "headers": _headers()}
-    if route.reports_as_of:
-        success["headers"]["X-As-Of"] = {
-            "description": "90 seconds before the request: the `updatedSince` of the next reading. Of several pages, "
-            "that of the first.",
-            "schema": {"type": "string", "format": "date-time"},
-        }
-    if route.idempotent:
-        success["headers"]["Idempotent-Replayed"] = _header("`true` when this is the first answer again.")
+    success: dict[str, Any] = {"description": _SUCCESS[route.status], "headers": _success_headers(route)}
     if route.returns is bytes:
         binary = {"schema": {"type": "string", "format": "binary"}}
         success["content"] = dict.fromkeys(route.media_types, binary)
@@ -258,6 +253,22 @@ def _responses(route: Route, routes: Sequence[Route]) -> dict[str, Any]:
     if codes := _legacy_codes(route):
         responses["500"] = _legacy_response(codes)
     return dict(sorted(responses.items()))
+
+
+def _success_headers(route: Route) -> dict[str, Any]:
+    headers = _headers()
+    if route.reports_as_of:
+        headers["X-As-Of"] = {
+            "description": "90 seconds before the request: the `updatedSince` of the next reading. Of several pages, "
+            "that of the first.",
+            "schema": {"type": "string", "format": "date-time"},
+        }
+    if route.idempotent:
+        headers["Idempotent-Replayed"] = _header("`true` when this is the first answer again.")
+    if route.deprecated is not None:
+        headers["Deprecation"] = _header("The time from which the operation is deprecated: `@` and seconds since 1970.")
+        headers["Sunset"] = _header("The time from which the operation may be gone, as a date of HTTP.")
+    return headers
 
 
 def _preview_response(schema: type[Schema]) -> dict[str, Any]:

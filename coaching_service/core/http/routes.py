@@ -12,6 +12,7 @@ from marshmallow import Schema, fields
 
 from coaching_service.core.auth.access import Access
 from coaching_service.core.errors import ServiceError
+from coaching_service.core.http.deprecation import Deprecation
 from coaching_service.core.media import SizeLimit
 from coaching_service.core.text import camel_case, snake_case
 from coaching_service.core.variants import ChangeByStoredType, Variant
@@ -74,7 +75,8 @@ class Route:
     `legacy_codes`: the codes of its other documented legacy failures. `media_types`: the
     content types of a Download. `path_descriptions`: what the path parameters are that have no common description.
     `path_fields`: the fields of path parameters that are not identifiers, by name. `upserts`: the handler returns
-    Upserted, and the response is 201 if the record is new.
+    Upserted, and the response is 201 if the record is new. `deprecated`: the operation will be removed;
+    the API document and the headers of each response say so.
     """
 
     method: str
@@ -105,6 +107,7 @@ class Route:
     path_descriptions: Mapping[str, str] = field(default_factory=dict)
     path_fields: Mapping[str, fields.Field[Any]] = field(default_factory=dict)
     upserts: bool = False
+    deprecated: Deprecation | None = None
 
     @property
     def summary(self) -> str:

@@ -20,17 +20,14 @@ from coaching_service_client.api.schedule import clear_schedule
 from coaching_service_client.api.workouts import create_workout_block, create_workout_item
 from coaching_service_client.models import (
     CreateProgressPhotoBody,
-    CreateProgressPhotoBodyImageSideIndex,
     CustomerChange,
     ExerciseItem,
     ExerciseItemLog,
     NewCustomer,
     NewCustomerSet,
     NewExerciseItem,
-    NewExerciseItemType,
     NewWorkoutBlock,
     RepsLoadSet,
-    RepsLoadSetType,
     ScheduleClearing,
     WorkoutBlock,
 )
@@ -59,16 +56,15 @@ def train_a_client(client: AuthenticatedClient, picture: bytes) -> None:
     exercises = ok(list_exercises.sync(client=client, page_size=1, page_num=1))
     day = NewWorkoutBlock(name="Lower body", date=MONDAY)
     block = ok(create_workout_block.sync(customer.field_id, client=client, body=day), WorkoutBlock)
-    planned = RepsLoadSet(RepsLoadSetType.REPS_LOAD, min_planned_reps=8, max_planned_reps=10, load=60)
-    squat = NewExerciseItem(exercises.docs[0].field_id, [planned], NewExerciseItemType.EXERCISE)
+    planned = RepsLoadSet("reps_load", min_planned_reps=8, max_planned_reps=10, load=60)
+    squat = NewExerciseItem(exercises.docs[0].field_id, [planned], "EXERCISE")
     added = create_workout_item.sync(customer.field_id, block.field_id, client=client, body=squat)
     item = ok(added, ExerciseItem)
     done = ExerciseItemLog(customer_sets=[NewCustomerSet(reps=8, load=60)])
     logged = log_workout_item.sync(customer.field_id, block.field_id, item.field_id, client=client, body=done)
     assert ok(logged, ExerciseItem).is_completed
 
-    front = CreateProgressPhotoBodyImageSideIndex.FRONT
-    upload = CreateProgressPhotoBody(MONDAY.isoformat(), front, File(io.BytesIO(picture), "front.png", "image/png"))
+    upload = CreateProgressPhotoBody(MONDAY.isoformat(), "1", File(io.BytesIO(picture), "front.png", "image/png"))
     assert ok(create_progress_photo.sync(customer.field_id, client=client, body=upload)).photos.front_url
 
 
