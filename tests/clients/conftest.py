@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
+from aiohttp.test_utils import TestServer
 
-from tests.clients.programs import ROOT, python_environment, run
+from tests.clients.programs import HERE, ROOT, document_of, python_environment, run
 
-LIBRARIES = ROOT / "clients"
+LIBRARIES, TYPESCRIPT = ROOT / "clients", HERE / "typescript"
+WARNINGS = ("warning", "unsupported", "skipping")
 
 
 @pytest.fixture(scope="session")
@@ -17,3 +20,18 @@ async def libraries() -> Path:
     """The folder of the client libraries, generated from the document of this source and type-checked, with packages."""
     await run(sys.executable, "scripts/build_clients.py", "--dist", "--python", await python_environment(), cwd=ROOT)
     return LIBRARIES
+
+
+@pytest.fixture(scope="session")
+async def typescript(public_server: TestServer, libraries: Path) -> Path:
+    """The folder of the TypeScript programs, with the other clients generated and the programs bundled."""
+    generated = TYPESCRIPT / "generated"
+    shutil.rmtree(generated, ignore_errors=True)
+    generated.mkdir()
+    (generated / "openapi.json").write_text(document_of(public_server), "utf-8")
+    if not (TYPESCRIPT / "node_modules").exists():
+        await run("npm", "ci", "--no-audit", "--no-fund", cwd=TYPESCRIPT)
+    printed = await run("npm", "run", "--silent", "generate", cwd=TYPESCRIPT)
+    assert not any(word in printed.lower() for word in WARNINGS), printed
+    await run("npm", "run", "--silent", "build", cwd=TYPESCRIPT)
+    return TYPESCRIPT

@@ -17,11 +17,9 @@ from aiohttp.test_utils import TestServer
 from coaching_service import __version__
 from tests.clients.failing_proxy import FailingProxy, failing_proxy
 from tests.clients.programs import HERE, ROOT, python_environment, run
-from tests.clients.test_generated_clients import typescript
 from tests.support.client import CoachClient
 from tests.support.declared_world import small_picture
 
-__all__ = ["typescript"]
 CLIENTS = 250
 
 

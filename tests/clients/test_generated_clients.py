@@ -5,7 +5,6 @@ Collected with `--clients`; needs Node (20 or newer) and the packages of package
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -16,23 +15,6 @@ from tests.clients.programs import HERE, document_of, python_environment, run
 from tests.support.client import CoachClient
 
 __all__ = ["HERE", "document_of", "python_environment", "run"]
-TYPESCRIPT = HERE / "typescript"
-WARNINGS = ("warning", "unsupported", "skipping")
-
-
-@pytest.fixture(scope="module")
-async def typescript(public_server: TestServer, libraries: Path) -> Path:
-    """The folder of the TypeScript programs, with the other clients generated and the programs bundled."""
-    generated = TYPESCRIPT / "generated"
-    shutil.rmtree(generated, ignore_errors=True)
-    generated.mkdir()
-    (generated / "openapi.json").write_text(document_of(public_server), "utf-8")
-    if not (TYPESCRIPT / "node_modules").exists():
-        await run("npm", "ci", "--no-audit", "--no-fund", cwd=TYPESCRIPT)
-    printed = await run("npm", "run", "--silent", "generate", cwd=TYPESCRIPT)
-    assert not any(word in printed.lower() for word in WARNINGS), printed
-    await run("npm", "run", "--silent", "build", cwd=TYPESCRIPT)
-    return TYPESCRIPT
 
 
 async def test_the_typescript_programs_pass_the_strict_type_check(typescript: Path) -> None:
