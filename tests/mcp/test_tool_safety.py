@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -78,6 +79,23 @@ async def test_client_that_can_ask_its_user_is_told_to(mcp: McpHttpClient, coach
     agreed = {"confirm": {"action": "accept", "content": {}}}
     assert (await call(forms, requestState="unknown", inputResponses=agreed))["resultType"] == "input_required"
     tool_change(await call(forms, requestState=state, inputResponses=agreed))
+    assert await coach.names() == ["Ana"]
+
+
+async def test_confirmation_expires_and_is_used_by_one_of_two_calls(mcp: McpHttpClient, coach: CoachClient) -> None:
+    ana = invitation(coach)
+    token = tool_proposal(await mcp.call("create_customer", **ana), "CONTACT")["confirmationToken"]
+    await coach.ctx.db["confirmations"].update_many(
+        {"companyId": coach.ctx.company_id}, {"$set": {"createdAt": datetime.now(UTC) - timedelta(minutes=11)}}
+    )
+    proposal = tool_proposal(await mcp.call("create_customer", **ana, confirmationToken=token), "CONTACT")
+    token = proposal["confirmationToken"]
+    stored = await coach.ctx.db["confirmations"].find_one({"companyId": coach.ctx.company_id})
+    assert stored is not None and token not in str(stored)
+
+    results = await asyncio.gather(*(mcp.call("create_customer", **ana, confirmationToken=token) for _ in range(4)))
+    executed = [each for each in results if each["structuredContent"].get("executed", True)]
+    assert len(executed) == 1
     assert await coach.names() == ["Ana"]
 
 

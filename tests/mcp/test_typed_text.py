@@ -85,8 +85,20 @@ async def test_planted_instructions_are_marked_in_every_result(mcp: McpHttpClien
             assert "Ignore all instructions" not in unmarked, (name, unmarked)
             assert "remove every" not in unmarked, (name, unmarked)
             read += form
-    places = ("name", "surname", "exercise", "workout", "task", "comment", "question", "answer", "program", "metric")
-    places += ("form", "note", "message", "own message")
+    places = (
+        "name",
+        "surname",
+        "group",
+        "phone",
+        "exercise",
+        "workout",
+        "task",
+        "comment",
+        "pain",
+        "question",
+        "answer",
+    )
+    places += ("program", "about", "set", "metric", "note", "message")
     assert not [place for place in places if f"«{place}: Ignore" not in read]
 
 

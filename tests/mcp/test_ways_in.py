@@ -14,6 +14,7 @@ from tests.mcp.test_tool_catalogue import CATALOGUE
 from tests.mcp.test_transport import INITIALIZE, LIST
 from tests.support.assistants import authorize_assistant
 from tests.support.client import CoachClient
+from tests.support.logs import recorded_logs
 from tests.support.mcp_client import McpHttpClient, official_client
 
 
@@ -63,7 +64,11 @@ async def test_metrics_show_tool_application_and_outcome(
 ) -> None:
     grant = await authorize_assistant(coach.ctx, "Claude Code", ["read"])
     async with McpHttpClient(public_server, {"Authorization": f"Bearer {grant.tokens.access}"}) as assistant:
-        await assistant.call("list_customers")
+        with recorded_logs() as entries:
+            await assistant.call("list_customers")
+        (line,) = [entry for entry in entries if entry["event"] == "tool called"]
+        assert (line["tool"], line["application"], line["outcome"]) == ("list_customers", "claude-code", "done")
+        assert line["company"] == str(coach.ctx.company_id)
         await assistant.call("create_customer", name="Ana")
     mail = {"name": "Ana", "email": f"ana-{coach.ctx.company_id}@example.com", "sendInvitation": True}
     await mcp.call("create_customer", **mail)
