@@ -69,11 +69,18 @@ async def test_completed_work_is_read_with_names_and_units(mcp: McpHttpClient, c
     done = {"isCompleted": True, "customerSets": [{"index": 1, "reps": 5, "load": 100, "isCompleted": True}]}
     (await coach.put(f"{path}/{item['_id']}/log", done)).ok()
 
-    history = tool_result(await mcp.call("get_exercise_history", customerId=client["_id"], exerciseId=exercise["_id"]))
-    assert history["exercise"]["name"] == exercise["name"]
-    assert (history["docs"][0]["workoutId"], history["docs"][0]["bestSet"]["reps"]) == (block["_id"], 5)
-    assert history["docs"][0]["sets"] == [{"index": 1, "reps": 5, "load": 100, "isCompleted": True}]
-    assert (history["docs"][0]["volumeLoad"], history["docs"][0]["loadUnit"]) == (500, "kg")
+    known = {"customerId": client["_id"]}
+    result = await mcp.call("get_exercise_history", **known, exercise=exercise["name"])
+    assert await mcp.call("get_exercise_history", **known, exerciseId=exercise["_id"]) == result
+    history = result["structuredContent"]
+    assert history["exercise"] == {"_id": exercise["_id"], "name": f"«{exercise['name']}»"}
+    (session,) = history["docs"]
+    assert (session["workoutId"], session["sets"], session["bestSet"]) == (block["_id"], "5 @100kg", "5 @100kg")
+    assert (session["volumeLoad"], session["estimatedOneRepMax"]) == (500, 116.67)
+    line = f"{MONDAY} 5 @100kg; best 5 @100kg, estimated 1RM 116.67, volume 500 [{block['_id']}]"
+    assert line in result["content"][0]["text"]
+    assert history["weeks"] == []  # the last 12 only
+    tool_error(await mcp.call("get_exercise_history", **known), "exercise is required")
     days = {"startDate": MONDAY, "endDate": TUESDAY}
     load = tool_result(await mcp.call("get_training_load", customerId=client["_id"], **days))
     assert [(each["date"], each["volumeLoad"]) for each in load["periods"]] == [(MONDAY, 500)]

@@ -10,7 +10,7 @@ from coaching_service.settings import Settings
 from tests.mcp.test_transport import INITIALIZE
 from tests.people.test_sessions import mailed_token
 from tests.support.client import MONDAY, CoachClient
-from tests.support.mcp_client import McpHttpClient, tool_change, tool_proposal, tool_result
+from tests.support.mcp_client import McpHttpClient, tool_change, tool_error, tool_proposal, tool_result
 
 
 async def test_instructions_name_what_only_the_application_can_do(mcp: McpHttpClient) -> None:
@@ -63,6 +63,27 @@ async def test_exercise_search_matches_substrings_and_hints_when_empty(mcp: McpH
     result = tool_result(await mcp.call("list_exercises", search="no such exercise anywhere"))
     assert result["docs"] == []
     assert result["hint"]
+
+
+async def test_exercise_names_are_resolved_and_misses_suggest_the_nearest(
+    mcp: McpHttpClient, coach: CoachClient
+) -> None:
+    walk, gone = await coach.create_exercise("Coach’s Walk"), await coach.create_exercise("Zercher Stroll")
+    (await coach.delete(f"/exercises/{gone['_id']}")).ok(204)
+    names = ["coach's walk", "walk coachs", "RDL", "press", "xyzzy"]
+    docs = tool_result(await mcp.call("list_exercises", names=names))["docs"]
+    assert [doc["name"] for doc in docs] == names
+    assert [doc["match"] and doc["match"]["name"] for doc in docs] == [
+        *("Coach’s Walk", "Coach’s Walk", "Romanian Deadlift", None, None)
+    ]
+    assert docs[0]["match"]["_id"] == walk["_id"]
+    assert [bool(doc.get("nearest")) for doc in docs] == [False, False, False, True, False]
+    searched = tool_result(await mcp.call("list_exercises", search="walk COACH'S"))
+    assert [doc["_id"] for doc in searched["docs"]] == [walk["_id"]]
+    missed = tool_result(await mcp.call("list_exercises", search="zercher stroll"))
+    assert missed["archived"] == ["Zercher Stroll"]
+    assert tool_result(await mcp.call("list_exercises", search="barbell hup thrust"))["nearest"][0]["name"]
+    tool_error(await mcp.call("list_exercises", names=["a"] * 51), "names must not hold more than 50")
 
 
 async def test_workouts_are_paginated(mcp: McpHttpClient, coach: CoachClient) -> None:

@@ -65,6 +65,8 @@ async def client(coach: CoachClient) -> dict[str, Any]:
     """A client; the company has exercises, a form and a metric set."""
     for name in ("Back squat", "Leg curl", "Plank", "Burpee", "Row", "Dip"):
         await coach.create_exercise(name)
+    gone = await coach.create_exercise("Old Lift")
+    (await coach.delete(f"/exercises/{gone['_id']}")).ok(204)
     (await coach.post("/coach/forms", form_of()["form"])).ok(201)
     await metric_set(coach)
     return await coach.create_customer()
@@ -112,6 +114,7 @@ _PLANNED = ("exerciseSets", "exerciseInstructions", "supersetId", "circuitName",
         ("reminder 25:00: Drink", "line 1: expected a time HH:MM"),
         ("Backsquad hold: 4x8", "line 1: the name does not mean exactly one exercise; the nearest: «"),
         ("xyzzy quux: 4x8", "line 1: no exercise has this name"),
+        ("Old lift: 4x8", "Deleted: «Old Lift»"),
         ("form: Check", "line 1: the name does not mean exactly one form; the nearest: «Check-in» ["),
         ("[0123456789abcdef01234567]: 4x8", "exerciseId: Exercise not found"),
     ],
@@ -219,6 +222,22 @@ async def test_what_was_done_is_logged_as_text(mcp: McpHttpClient, coach: CoachC
     tool_change(await mcp.call("log_workout", **again, confirmationToken=token))
     lines = without_ids((await read(mcp, client))["docs"][0]["lines"])
     assert lines[1] == "  done: 9, 9, 9 @60kg | «felt good» | pain «left knee»"
+    result = await mcp.call("get_exercise_history", customerId=client["_id"], exercise="«Back squat»")
+    monday = TODAY - timedelta(days=TODAY.weekday())
+    assert (
+        f"{DAY} 9, 9, 9 @60kg; best 9 @60kg, estimated 1RM 78, volume 1620 [{workout}]" in result["content"][0]["text"]
+    )
+    assert f"week of {monday}: estimated 1RM 78, volume 1620, 3 sets" in result["content"][0]["text"]
+    week = {"date": str(monday), "estimatedOneRepMax": 78, "volumeLoad": 1620, "sets": 3}
+    assert result["structuredContent"]["weeks"] == [week]
+    (block,) = await coach.calendar(client, DAY, DAY)
+    assert [each["index"] for each in block["items"][0]["customerSets"]] == [2, 3, 4], "the first one is a warm-up set"
+    for sets in ("#1 5, 8", "5 @40kg, 8, 8, 8, 7 @60kg"):
+        again = {**known, "text": f"Back squat: {sets}"}
+        token = tool_proposal(await mcp.call("log_workout", **again), "DONE_WORK")["confirmationToken"]
+        tool_change(await mcp.call("log_workout", **again, confirmationToken=token))
+        lines = without_ids((await read(mcp, client))["docs"][0]["lines"])
+        assert lines[1].startswith(f"  done: {sets} |")
     for text, words in [
         ("Dip: 8", "line 1: the workout has no such item; its items: «Back squat», «Leg curl»"),
         ("Plank: heavy", "line 1: in the sets, at position 1: expected repetitions (8), a time (30s)"),

@@ -19,6 +19,8 @@ from coaching_service.core.validation_messages import UNKNOWN_FIELD, body_messag
 DEFAULT_PAGE, MAX_TOOL_PAGE = 20, 100
 # The metadata of an argument that is accepted and not listed: the shape that older versions had.
 UNLISTED = {"unlisted": True}
+# The metadata of an argument that is listed as required, although an unlisted one may take its place.
+LISTED_AS_REQUIRED = {"listedAsRequired": True}
 _MAX_MESSAGES = 8
 
 
@@ -168,7 +170,7 @@ def _converter() -> OpenAPIConverter:
 def _object_schema(schema: Schema) -> dict[str, Any]:
     listed = {name: field for name, field in schema.fields.items() if not field.metadata.get("unlisted")}
     properties = {name: _property(field) for name, field in listed.items()}
-    required = [name for name, field in listed.items() if field.required]
+    required = [name for name, field in listed.items() if field.required or field.metadata.get("listedAsRequired")]
     description: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
     return description | ({"required": required} if required else {})
 

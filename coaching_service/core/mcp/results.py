@@ -30,7 +30,8 @@ _TYPED_FIELDS = frozenset(
         *("exerciseName", "formName", "programName", "metricName", "note"),
     }
 )
-_OWN_FIELDS = frozenset({"hint", "summary", "lines"})  # lines of workouts are marked where they are written
+# Lines of workouts are marked where they are written; sets are only numbers and words of their grammar.
+_OWN_FIELDS = frozenset({"hint", "summary", "lines", "sets", "bestSet"})
 _WITHOUT_MARKS = str.maketrans({OPEN: "‹", CLOSE: "›"})
 
 Identifiers = Mapping[str, ObjectId | Sequence[ObjectId] | None]

@@ -16,7 +16,7 @@ from rapidfuzz import fuzz
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.library.exercises.models import SearchEntry
-from coaching_service.library.exercises.search import ABBREVIATIONS, search, split_words
+from coaching_service.library.exercises.search import ABBREVIATIONS, search, split_words, without_apostrophes
 
 MAX_ALTERNATIVES = 3
 _MIN_SCORE, _MIN_SCORE_WITHOUT_SEARCH = 75.0, 90.0  # of a match
@@ -42,7 +42,7 @@ class Resolution:
 
 def resolve(entries: Sequence[SearchEntry], name: str, use_counts: Mapping[ObjectId, int]) -> Resolution:
     """Return what `name` means among the exercises; `use_counts` states how often the company uses an exercise."""
-    text = _PUNCTUATION.sub(" ", name)
+    text = _PUNCTUATION.sub(" ", without_apostrophes(name))
     readings = _readings(text)
     found_ids = search(entries, text, use_counts).ids[: MAX_ALTERNATIVES + 1] if readings else []
     if found_ids:

@@ -8,6 +8,7 @@ exercises match, those that match with one typing error follow.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,6 +23,7 @@ from coaching_service.library.exercises.models import SearchEntry
 
 ENOUGH_MATCHES = 5
 _MIN_TYPO_LENGTH = 4
+_APOSTROPHES = re.compile("['’‘ʼ´`]")
 _EXACT, _NAME_PREFIX, _NAME_WORDS, _ALIAS_WORDS, _SUBSTRING = range(5)
 _MAX_ALTERNATIVES = 64
 _CACHED_TEXTS = 2048  # the shared library and a thousand exercises of companies
@@ -102,7 +104,7 @@ class _Line:
 
 def search(entries: Sequence[SearchEntry], keywords: str, use_counts: Mapping[ObjectId, int]) -> SearchResult:
     """Return the exercises that match `keywords`; `use_counts` states how often the company uses an exercise."""
-    text = " ".join(normalize(keywords).replace("-", " ").replace(",", " ").split())
+    text = " ".join(without_apostrophes(normalize(keywords)).replace("-", " ").replace(",", " ").split())
     words = split_words(text)
     if not words:
         return SearchResult([], tolerant=False)
@@ -114,6 +116,11 @@ def search(entries: Sequence[SearchEntry], keywords: str, use_counts: Mapping[Ob
     others = [entry for entry in entries if entry["_id"] not in matched]
     typo_ids = _rank_matches(others, _with_corrections(words, others), use_counts)
     return SearchResult(ids + typo_ids, tolerant=bool(typo_ids))
+
+
+def without_apostrophes(text: str) -> str:
+    """Return a text without apostrophes, straight or curly, so that farmer's walk and farmers walk are the same."""
+    return _APOSTROPHES.sub("", text)
 
 
 def split_words(text: str) -> list[str]:

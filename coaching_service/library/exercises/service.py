@@ -35,7 +35,7 @@ from coaching_service.library.exercises.models import (
 )
 from coaching_service.library.exercises.presentation import present
 from coaching_service.library.exercises.resolution import Candidate, resolve
-from coaching_service.library.exercises.search import search
+from coaching_service.library.exercises.search import search, without_apostrophes
 
 SHARED_LIBRARY = stable_id("library", "shared")
 _MIN_SURE_SCORE = 85.0  # of a match that is taken without asking
@@ -169,6 +169,13 @@ def _best_candidates(resolved: ResolvedName) -> list[ExerciseMatch]:
     # The match comes first: the search ranks it before others of the same score.
     first = next(each for each in candidates if each["score"] == best)
     return [each for each in candidates if normalize(each["name"]) == normalize(first["name"])]
+
+
+async def list_deleted_names(ctx: Context, name: str) -> list[str]:
+    """Return the names of the company's own exercises that were deleted and have all words of `name`."""
+    words = set(normalize(without_apostrophes(name)).split())
+    names = await store.find_deleted_names(ctx)
+    return [each for each in names if words <= set(normalize(without_apostrophes(each)).split())]
 
 
 async def read(ctx: Context, exercise_id: ObjectId) -> Exercise:
@@ -350,7 +357,8 @@ async def _load_search_entries(ctx: Context, condition: Filter, ownership: Owner
     entries, own_aliases = await gather_reads(
         ctx, store.find_search_entries(ctx, condition, ownership=ownership), override_store.find_aliases(ctx)
     )
-    return [_with_aliases(entry, own_aliases.get(entry["_id"])) for entry in entries]
+    complete = [_with_aliases(entry, own_aliases.get(entry["_id"])) for entry in entries]
+    return [{**entry, "search": without_apostrophes(entry["search"])} for entry in complete]
 
 
 def _with_aliases(entry: SearchEntry, added: Sequence[str] | None) -> SearchEntry:

@@ -184,6 +184,13 @@ async def find_own_ids(ctx: Context, ids: Sequence[ObjectId]) -> set[ObjectId]:
     return {exercise["_id"] for exercise in own}
 
 
+async def find_deleted_names(ctx: Context) -> list[str]:
+    """Return the names of the company's own exercises that were deleted, at most 1,000."""
+    where = {"deletedAt": {"$ne": None}}
+    deleted = await exercises.find(ctx, where, fields=("name",), limit=1_000, ownership="own", hint=_BY_NAME)
+    return [exercise["name"] for exercise in deleted]
+
+
 async def find_shared_ids(ctx: Context) -> list[ObjectId]:
     """Return the identifiers of the shared exercises, deleted ones included."""
     shared = await exercises.find(ctx, {}, fields=("_id",), ownership="shared", hint=_BY_NAME)

@@ -9,25 +9,34 @@ from coaching_service.core.auth.permissions import EXERCISES
 from coaching_service.core.database.context import Context
 from coaching_service.core.mcp.arguments import ToolPage, numbered
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.validation import Choice, Text
+from coaching_service.core.validation import Choice, ListOf, Text
 from coaching_service.library.exercises import service
-from coaching_service.library.exercises.models import Exercise, Role
+from coaching_service.library.exercises.models import Exercise, ExerciseMatch, Role
 from coaching_service.library.exercises.schemas import MINE, PUBLIC, TYPES
 
 tools = Tools()
+_MAX_NAMES = 50
 _NO_MATCH_HINT = "No exercise contains all these words. Try fewer words, or leave type out."
 
 
 class ListExercises(ToolPage):
-    """Filters of the exercises, and a page."""
+    """Filters of the exercises, and a page; or names to resolve."""
 
     search = Text(
         allow_blank=True,
         load_default="",
         metadata={
-            "description": "Words, or parts of them, that must all occur in name, alias, tag, muscle or equipment, in "
-            "English or Spanish; common abbreviations (RDL, DB) are understood, and single typing errors tolerated."
+            "description": "Words in name, alias, tag, muscle or equipment, in English or Spanish, in any order; "
+            "abbreviations (RDL, DB) are understood."
         },
+    )
+    names = ListOf(
+        Text(),
+        minimum=1,
+        maximum=_MAX_NAMES,
+        load_default=None,
+        allow_none=True,
+        metadata={"description": "Instead of search: names, each resolved to the exercise that it means."},
     )
     type = Choice(
         *(MINE, PUBLIC, *TYPES),
@@ -38,20 +47,58 @@ class ListExercises(ToolPage):
 
 
 @tools.tool("List exercises", access=coach(EXERCISES.VIEW), takes=ListExercises())
-async def list_exercises(ctx: Context, page: int, page_size: int, search: str, type: str | None) -> dict[str, Any]:  # noqa: A002 - a wire name
-    """Search the exercise library, the shared one and the company's own, best matches first. Returns docs (exercises
-    with _id, name, muscles and equipment), totalDocs, hasNextPage and nextPage; tolerant if matches with a typing error
-    are included; a hint if there is no match. Use it to find the exerciseId that other tools need."""
+async def list_exercises(
+    ctx: Context,
+    page: int,
+    page_size: int,
+    search: str,
+    names: list[str] | None,
+    type: str | None,  # noqa: A002 - a wire name
+) -> dict[str, Any]:
+    """Search the exercise library, shared and own, best matches first, or resolve up to 50 names at once. Workouts take
+    names too, so use it to choose exercises, or when a name was refused. A search without a match returns the nearest
+    exercises."""
+    if names is not None:
+        return await _resolve(ctx, names)
     exercises = await service.list_page(ctx, page=page, size=page_size, keywords=search, kind=type)
-    hint = {} if exercises["totalDocs"] or not search else {"hint": _NO_MATCH_HINT}
-    return {**numbered(exercises), "docs": [_summary(exercise) for exercise in exercises["docs"]], **hint}
+    result = {**numbered(exercises), "docs": [_summary(exercise) for exercise in exercises["docs"]]}
+    return result if exercises["totalDocs"] or not search else {**result, **await _suggest(ctx, search)}
+
+
+async def _resolve(ctx: Context, names: list[str]) -> dict[str, Any]:
+    resolved = await service.resolve_names(ctx, names)
+    matches = await service.choose_matches(ctx, resolved)
+    docs: list[dict[str, Any]] = []
+    for name, about, match in zip(names, resolved, matches, strict=True):
+        if match is not None:
+            docs.append({"name": name, "match": _identify(match)})
+            continue
+        candidates = [each for each in (about["match"], *about["alternatives"]) if each is not None]
+        docs.append({"name": name, "match": None, "nearest": [_identify(each) for each in candidates]})
+    return {"docs": docs}
+
+
+async def _suggest(ctx: Context, search: str) -> dict[str, Any]:
+    """Return the nearest exercises to a search without a match, and whether one was deleted."""
+    [about] = await service.resolve_names(ctx, [search])
+    nearest = [each for each in (about["match"], *about["alternatives"]) if each is not None]
+    deleted = await service.list_deleted_names(ctx, search)
+    return {
+        "hint": _NO_MATCH_HINT,
+        "nearest": [_identify(each) for each in nearest],
+        **({"archived": deleted} if deleted else {}),
+    }
+
+
+def _identify(match: ExerciseMatch) -> dict[str, Any]:
+    return {"_id": match["_id"], "name": match["name"]}
 
 
 def _summary(exercise: Exercise) -> dict[str, Any]:
     def muscles(role: Role) -> list[str]:
         return [muscle["name"] for muscle in exercise["muscleGroups"] if muscle["role"] == role]
 
-    return {
+    summary = {
         "_id": exercise["_id"],
         "name": exercise["name"],
         "aliases": exercise["aliases"],
@@ -60,6 +107,6 @@ def _summary(exercise: Exercise) -> dict[str, Any]:
         "equipment": exercise["equipment"],
         "primaryMuscles": muscles("primary"),
         "secondaryMuscles": muscles("secondary"),
-        "instructions": exercise["defaultInstructions"],
-        "isOwn": exercise["companyId"] is not None,
+        "isOwn": exercise["companyId"] is not None or None,
     }
+    return {name: value for name, value in summary.items() if value not in (None, [])}

@@ -1,68 +1,145 @@
-"""Exercise history for assistants."""
+"""MCP tool for the history of an exercise."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from marshmallow import ValidationError, validates_schema
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import CustomerArgument, ToolPage, numbered
+from coaching_service.core.mcp.arguments import LISTED_AS_REQUIRED, UNLISTED, CustomerArgument, ToolPage, numbered
+from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.validation import Boolean, Identifier
+from coaching_service.core.validation import Boolean, Identifier, Text
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
-from coaching_service.progress.exercise_history import service
-from coaching_service.progress.exercise_history.models import ExerciseSession
+from coaching_service.progress.exercise_history import lift_progress, service
+from coaching_service.progress.exercise_history.models import WEEK, ExerciseSession, ProgressPoint
+from coaching_service.training.set_text.done import write_done
+from coaching_service.training.workout_text.mentions import resolve_exercises
 from coaching_service.training.workouts.set_models import CustomerSet
 
 tools = Tools()
+_WEEKS = 12
 
 
 class ExerciseHistory(ToolPage, CustomerArgument):
     """The client, the exercise, and the page of its history."""
 
-    exerciseId = Identifier(required=True, metadata={"description": "The exercise's _id, from list_exercises."})
+    exercise = Text(
+        load_default=None,
+        allow_none=True,
+        metadata={"description": "The exercise's name, or its _id.", **LISTED_AS_REQUIRED},
+    )
     includeIncomplete = Boolean(
         load_default=False, metadata={"description": "Also sessions that were scheduled and not done."}
     )
+    exerciseId = Identifier(load_default=None, allow_none=True, metadata=UNLISTED)
+
+    @validates_schema
+    def names_an_exercise(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require an exercise."""
+        if data["exercise"] is None and data["exerciseId"] is None:
+            raise ValidationError("is required", "exercise")
 
 
 @tools.tool("Read an exercise's history", access=coach(CUSTOMERS.VIEW), takes=ExerciseHistory())
 async def get_exercise_history(
-    ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, page: int, page_size: int, *, include_incomplete: bool
-) -> dict[str, object]:
-    """Read a client's sessions with one exercise, the newest first: sets, volume load, best set and estimated
-    one-repetition maximum with its formula; loads are in loadUnit. A session has a completed set that is not warm-up.
-    Returns docs, totalDocs, hasNextPage and nextPage."""
-    customer, names, sessions = await gather_reads(
+    ctx: Context,
+    customer_id: ObjectId,
+    exercise: str | None,
+    exercise_id: ObjectId | None,
+    page: int,
+    page_size: int,
+    *,
+    include_incomplete: bool,
+) -> Answer:
+    """Read a client's sessions with one exercise, newest first, and the progress of the last 12 weeks: sets, best set,
+    estimated one-repetition maximum (Epley for 2 to 12 reps) and volume load, without warm-up sets."""
+    if exercise_id is None:
+        [exercise_id] = await resolve_exercises(ctx, {"exercise": str(exercise)})
+    today = await customers.read_local_date(ctx, customer_id)
+    first = today - timedelta(days=today.weekday(), weeks=_WEEKS - 1)
+    customer, names, sessions, weeks = await gather_reads(
         ctx,
         customers.get_visible_reference(ctx, customer_id),
         exercises.load_names(ctx, [exercise_id]),
         service.list_sessions(
             ctx, customer_id, exercise_id, page=page, size=page_size, include_incomplete=include_incomplete
         ),
+        lift_progress.read_progress(ctx, customer_id, exercise_id, str(first), str(today), WEEK),
     )
-    return {
-        "customer": customer,
-        "exercise": {"_id": exercise_id, "name": names[exercise_id]["name"]},
-        **numbered(sessions),
-        "docs": [_describe_session(session) for session in sessions["docs"]],
-    }
+    load_unit = ctx.caller.company.load_unit
+    name = names[exercise_id]["name"]
+    docs = [_describe_session(session, load_unit) for session in sessions["docs"]]
+    title = f"{typed(name)} of {typed(customer['name'])}, loads in {load_unit}, sessions: {sessions['totalDocs']}"
+    described = [_describe_week(week) for week in weeks]
+    return Answer(
+        "\n".join([title, *map(_write_session, docs), *_write_weeks(described)]),
+        {
+            "customer": customer,
+            "exercise": {"_id": exercise_id, "name": name},
+            "units": {"load": load_unit},
+            **numbered(sessions),
+            "docs": docs,
+            "weeks": described,
+        },
+    )
 
 
-def _describe_session(session: ExerciseSession) -> dict[str, object]:
-    return {
+def _describe_session(session: ExerciseSession, load_unit: str) -> dict[str, Any]:
+    estimate, best = session["estimatedOneRepMax"], session["bestSet"]
+    described = {
         "date": session["date"],
         "workoutId": session["wblockId"],
         "isCompleted": session["isCompleted"],
-        "sets": [_describe_set(logged) for logged in session["sets"]],
+        "sets": _write_sets(session["sets"], load_unit),
+        "bestSet": _write_sets([best], load_unit) if best else None,
+        "estimatedOneRepMax": estimate["value"] if estimate else None,
         "volumeLoad": session["volumeLoad"],
-        "loadUnit": session["loadUnit"],
-        "bestSet": _describe_set(session["bestSet"]) if session["bestSet"] else None,
-        "estimatedOneRepMax": session["estimatedOneRepMax"],
     }
+    return {name: value for name, value in described.items() if value is not None}
 
 
-def _describe_set(logged: CustomerSet) -> dict[str, object]:
-    return {name: value for name, value in logged.items() if value is not None}
+def _write_sets(sets: Sequence[CustomerSet], load_unit: str) -> str:
+    """Return sets as text, numbered from 1: a session may have them from several items."""
+    renumbered: list[CustomerSet] = [
+        {**each, "index": index, "exerciseId": None, "round": None} for index, each in enumerate(sets, 1)
+    ]
+    return write_done(renumbered, load_unit) if renumbered else "-"
+
+
+def _describe_week(week: ProgressPoint) -> dict[str, Any]:
+    estimate = week["estimatedOneRepMax"]
+    described = {
+        "date": week["date"],
+        "estimatedOneRepMax": estimate["value"] if estimate else None,
+        "volumeLoad": week["volumeLoad"],
+        "sets": week["sets"],
+    }
+    return {name: value for name, value in described.items() if value is not None}
+
+
+def _write_session(session: Mapping[str, Any]) -> str:
+    words = [f"{session['date']} {session['sets']}"]
+    if not session["isCompleted"]:
+        words[0] += " (not completed)"
+    results = [f"best {session['bestSet']}"] if "bestSet" in session else []
+    if "estimatedOneRepMax" in session:
+        results.append(f"estimated 1RM {session['estimatedOneRepMax']:g}")
+    results.append(f"volume {session['volumeLoad']:g}")
+    return f"{'; '.join([*words, ', '.join(results)])} [{session['workoutId']}]"
+
+
+def _write_weeks(weeks: Sequence[Mapping[str, Any]]) -> list[str]:
+    lines = []
+    for week in weeks:
+        estimate = f"estimated 1RM {week['estimatedOneRepMax']:g}, " if "estimatedOneRepMax" in week else ""
+        lines.append(f"week of {week['date']}: {estimate}volume {week['volumeLoad']:g}, {week['sets']} sets")
+    return lines

@@ -11,6 +11,7 @@ from coaching_service.core.mcp.results import typed
 from coaching_service.core.text import normalize
 from coaching_service.training.set_text.done import parse_done
 from coaching_service.training.set_text.scanner import SetTextError
+from coaching_service.training.workout_text.done_sets import read_done_sets
 from coaching_service.training.workout_text.lines import (
     ITEM_ID,
     LABEL,
@@ -158,22 +159,20 @@ def _read_done(item_text: ItemText, target: _Named, text: str, number: int, load
     if word in ("done", "skipped"):
         log["isCompleted"] = word == "done"
     elif item["type"] == "EXERCISE":
-        log["customerSets"] = _parse_sets(text, number, load_unit)
+        planned = item["exerciseSets"]
+        log["customerSets"] = _parse_sets(text, number, lambda sets: read_done_sets(sets, load_unit, planned))
     elif item["type"] == "CIRCUIT" and target.entry is not None:
-        exercise_id = target.entry["exerciseId"]
-        sets = _parse_sets(text, number, load_unit, exercise_id, len(target.entry["sets"]))
+        exercise_id, per_round = target.entry["exerciseId"], len(target.entry["sets"])
+        done = _parse_sets(text, number, lambda sets: parse_done(sets, load_unit, exercise_id, per_round))
         others = [each for each in log["customerSets"] if each["exerciseId"] != exercise_id]
-        log["customerSets"] = [*others, *sets]
+        log["customerSets"] = [*others, *done]
     else:
         raise error_in_line(_PATH, number, "expected done or skipped: this item has no sets")
 
 
-def _parse_sets(
-    text: str, number: int, load_unit: str, exercise_id: ObjectId | None = None, per_round: int | None = None
-) -> list[CustomerSet]:
-    sets = text[len("done:") :] if text.lower().startswith("done:") else text
+def _parse_sets(text: str, number: int, parse: Callable[[str], list[CustomerSet]]) -> list[CustomerSet]:
     try:
-        return parse_done(sets, load_unit, exercise_id, per_round)
+        return parse(text[len("done:") :] if text.lower().startswith("done:") else text)
     except SetTextError as error:
         raise error_in_line(_PATH, number, f"in the sets, {error}") from None
 

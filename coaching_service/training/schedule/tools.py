@@ -11,7 +11,7 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import Arguments, CustomerArgument, Dates, require_range
+from coaching_service.core.mcp.arguments import UNLISTED, Arguments, CustomerArgument, Dates, require_range
 from coaching_service.core.mcp.confirmation import Reason, find_reasons
 from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import ToolHandler, Tools
@@ -42,7 +42,7 @@ class ProgressionArguments(Arguments):
     addLoad = Number(minimum=-MAX_LOAD, maximum=MAX_LOAD, **_optional("Added to loads, in the company's unit."))
     addPercent = Number(minimum=-100, maximum=1_000, **_optional("Percent added to loads, instead of addLoad."))
     addReps = Integer(minimum=-MAX_REPS, maximum=MAX_REPS, **_optional("Added to repetitions."))
-    rounding = Number(minimum=0.01, maximum=1_000, **_optional("Of changed loads. Default: 2.5 kg or 5 lb."))
+    rounding = Number(minimum=0.01, maximum=1_000, load_default=None, allow_none=True, metadata=UNLISTED)
     exercises = ListOf(
         Text(),
         minimum=1,

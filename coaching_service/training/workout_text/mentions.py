@@ -72,7 +72,9 @@ async def _resolve_exercises(ctx: Context, mentions: Sequence[Mention]) -> str:
     for mention in mentions:
         about, match = matches[mention.name]
         if match is None:
-            raise _unknown(mention, describe_nearest("exercise", about))
+            deleted = await exercises.list_deleted_names(ctx, mention.name)
+            note = f". Deleted: {', '.join(map(typed, deleted))}" if deleted else ""
+            raise _unknown(mention, describe_nearest("exercise", about) + note)
         mention.target[mention.key] = match["_id"]
     read_as = [
         f"{typed(name)} as {typed(match['name'])}"

@@ -11,6 +11,7 @@ from coaching_service.library.exercises.models import ExerciseName
 from coaching_service.training.set_text.done import write_done
 from coaching_service.training.set_text.planned_writer import write_planned
 from coaching_service.training.set_text.scanner import write_number
+from coaching_service.training.workout_text.done_sets import write_done_sets
 from coaching_service.training.workout_text.short_ids import shorten_ids
 from coaching_service.training.workouts.models import (
     Block,
@@ -148,7 +149,7 @@ def _write_log(item: WorkItem, load_unit: str) -> list[str]:
     """Return the line about what was done of an item, or none."""
     words = []
     if item["type"] == "EXERCISE" and item["customerSets"]:
-        words.append(f"done: {write_done(item['customerSets'], load_unit)}")
+        words.append(f"done: {write_done_sets(item['customerSets'], load_unit, item['exerciseSets'])}")
     elif item["isCompleted"]:
         words.append("done")
     if item["type"] == "METRICS" and item["values"]:
