@@ -11,7 +11,7 @@ from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.customer_access import service as customer_access
 from coaching_service.people.customers import subscribers as customers
-from coaching_service.people.customers.events import CustomerCreated, CustomersDeleted
+from coaching_service.people.customers.events import CustomersCreated, CustomersDeleted
 from coaching_service.people.identities.events import IdentityDisplaced
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.team.events import CoachRemoved, SignInEmailChanged
@@ -34,7 +34,7 @@ def assemble() -> EventBus:
     """An event bus with every subscriber; those of one event are called in the order given here."""
     events = EventBus()
     events.subscribe(ResponseReplayed, customers.require_customer_in_scope)
-    events.subscribe(CustomerCreated, customer_access.invite_new_customer, metrics.assign_automatic_sets)
+    events.subscribe(CustomersCreated, customer_access.invite_new_customers, metrics.assign_automatic_sets)
     events.subscribe(CustomersDeleted, erasure.queue_erasure, conversation.remove_conversations)
     events.subscribe(
         CoachRemoved,

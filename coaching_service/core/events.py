@@ -54,7 +54,7 @@ EventValue: TypeAlias = ObjectId | datetime | str | float | None
 
 
 class DomainEvent:
-    """The base of all events: frozen dataclasses named for what happened, such as `CustomerCreated`."""
+    """The base of all events: frozen dataclasses named for what happened, such as `CustomersCreated`."""
 
 
 Subscriber = Callable[["Context", Any], Awaitable[None]]

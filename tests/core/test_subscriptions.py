@@ -42,7 +42,7 @@ async def test_subscribers_are_called_in_order(coach: CoachClient) -> None:
 async def test_service_without_subscriptions_refuses_to_publish(coach: CoachClient) -> None:
     """A script that forgets the subscriptions gets an error that says so, and stores nothing."""
     bare = replace(coach.ctx, services=replace(coach.ctx.services, events=EventBus()))
-    with pytest.raises(RuntimeError, match=r"CustomerCreated has no subscriber: .*subscriptions\.assemble"):
+    with pytest.raises(RuntimeError, match=r"CustomersCreated has no subscriber: .*subscriptions\.assemble"):
         await customers.create(bare, {"name": "Ana"})
     assert (await customers.list_customers(coach.ctx, archived=False, page=1, size=10))["totalDocs"] == 0
 
@@ -60,7 +60,7 @@ def test_every_declared_event_has_a_subscriber() -> None:
         == {
             "CoachRemoved",
             "CompletedWorkChanged",
-            "CustomerCreated",
+            "CustomersCreated",
             "CustomersDeleted",
             "DocumentsRestored",
             "FigureSettingsChanged",

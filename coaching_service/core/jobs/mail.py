@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from email.message import EmailMessage
@@ -37,6 +38,16 @@ class MailContent(TypedDict):
     to: str
     subject: str
     text: str
+
+
+@dataclass(frozen=True)
+class NewMail:
+    """A mail to queue; `about` is the client it concerns, if any."""
+
+    to: str
+    subject: str
+    text: str
+    about: ObjectId | None = None
 
 
 class MailRejected(Exception):
@@ -155,12 +166,23 @@ async def enqueue_mail(ctx: Context, to: str, subject: str, text: str, *, about:
 
     Mail of a sandbox is stored, and never sent.
     """
+    await enqueue_mails(ctx, [NewMail(to, subject, text, about)])
+
+
+async def enqueue_mails(ctx: Context, mails: Sequence[NewMail]) -> None:
+    """Queue mails in the caller's transaction, as `enqueue_mail` does each of them."""
     if ctx.principal is not None and ctx.principal.company.is_sandbox:
-        await sandbox_mail.store(ctx, to, subject, text, about)
+        await sandbox_mail.store_many(
+            ctx, [{"to": each.to, "subject": each.subject, "text": each.text, "about": each.about} for each in mails]
+        )
         return
-    identifier = ObjectId()
-    sealed = seal_content(ctx.services.vault, identifier, {"to": to, "subject": subject, "text": text})
-    await queue.enqueue(ctx, SEND, {"sealed": sealed, "tries": 0}, about=about, identifier=identifier)
+    jobs: dict[ObjectId, tuple[dict[str, Any], ObjectId | None]] = {}
+    for each in mails:
+        identifier = ObjectId()
+        content: MailContent = {"to": each.to, "subject": each.subject, "text": each.text}
+        sealed = seal_content(ctx.services.vault, identifier, content)
+        jobs[identifier] = ({"sealed": sealed, "tries": 0}, each.about)
+    await queue.enqueue_each(ctx, SEND, jobs)
 
 
 def seal_content(vault: Vault, identifier: ObjectId, content: MailContent) -> bytes:

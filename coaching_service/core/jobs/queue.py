@@ -106,7 +106,7 @@ async def enqueue(
     The job is removed when the client it is `about` is erased.
     """
     identifier = identifier or ObjectId()
-    await _insert(ctx, kind, {identifier: arguments}, after, about)
+    await enqueue_each(ctx, kind, {identifier: (arguments, about)}, after=after)
     return identifier
 
 
@@ -119,28 +119,37 @@ async def enqueue_many(
     about: ObjectId | None = None,
 ) -> list[ObjectId]:
     """Queue a job for each of `arguments` in the caller's transaction and return their identifiers."""
-    jobs = {ObjectId(): each for each in arguments}
-    await _insert(ctx, kind, jobs, after, about)
+    jobs = {ObjectId(): (each, about) for each in arguments}
+    await enqueue_each(ctx, kind, jobs, after=after)
     return list(jobs)
 
 
-async def cancel(ctx: Context, identifier: ObjectId) -> None:
-    """Remove a queued job of the company in the caller's transaction; a step that is running is not stopped."""
-    await _jobs.delete(ctx, {"_id": identifier})
-
-
-async def _insert(
-    ctx: Context, kind: str, jobs: Mapping[ObjectId, Document], after: timedelta, about: ObjectId | None
+async def enqueue_each(
+    ctx: Context,
+    kind: str,
+    jobs: Mapping[ObjectId, tuple[Document, ObjectId | None]],
+    *,
+    after: timedelta = timedelta(0),
 ) -> None:
+    """Queue jobs in the caller's transaction by their identifiers: the arguments, and the client it is about, of each.
+
+    A job is removed when the client it is about is erased.
+    """
     company_id = ctx.principal.company.id if ctx.principal else None
     new_jobs = {
-        identifier: _new_job(kind, arguments, after, company_id, about) for identifier, arguments in jobs.items()
+        identifier: _new_job(kind, arguments, after, company_id, about)
+        for identifier, (arguments, about) in jobs.items()
     }
     await _jobs.insert_computed(ctx, new_jobs)
     # Workers see the job once the transaction has committed.
     delay = 0.0 if ctx.session is None else _AFTER_COMMIT_SECONDS
     loop = asyncio.get_running_loop() if ctx.thread is None else ctx.thread.loop
     loop.call_soon_threadsafe(loop.call_later, delay, ctx.services.job_available.set)
+
+
+async def cancel(ctx: Context, identifier: ObjectId) -> None:
+    """Remove a queued job of the company in the caller's transaction; a step that is running is not stopped."""
+    await _jobs.delete(ctx, {"_id": identifier})
 
 
 def _new_job(

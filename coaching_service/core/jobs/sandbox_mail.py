@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypedDict
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
@@ -19,13 +20,17 @@ RETENTION = timedelta(days=30)
 ORDER = ("-createdAt", "-_id")
 
 
-class SandboxMail(Stored):
-    """A mail that would have been sent; `about` is the client it concerns, if any."""
+class NewSandboxMail(TypedDict):
+    """A mail to store; `about` is the client it concerns, if any."""
 
     to: str
     subject: str
     text: str
     about: ObjectId | None
+
+
+class SandboxMail(NewSandboxMail, Stored):
+    """A mail that would have been sent."""
 
 
 mails = Documents[SandboxMail](
@@ -39,9 +44,9 @@ mails = Documents[SandboxMail](
 )
 
 
-async def store(ctx: Context, to: str, subject: str, text: str, about: ObjectId | None) -> None:
-    """Store a mail, in the caller's transaction."""
-    await mails.insert(ctx, {"to": to, "subject": subject, "text": text, "about": about})
+async def store_many(ctx: Context, new_mails: Sequence[NewSandboxMail]) -> None:
+    """Store mails, in the caller's transaction."""
+    await mails.insert_many(ctx, new_mails)
 
 
 async def find_page(ctx: Context, walk: Walk, selection: ListSelection) -> tuple[list[SandboxMail], int]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from coaching_service.core import audit
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, InvalidFields, SignInRejected, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
+from coaching_service.core.jobs.mail import NewMail
 from coaching_service.people.customers import first_access
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.events import CustomerCreated
+from coaching_service.people.customers.events import CustomersCreated
 from coaching_service.people.customers.models import Customer, CustomerProfile
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
@@ -20,10 +23,10 @@ from coaching_service.people.sessions.models import AccessTokenResponse, TokensR
 # --- invitation ------------------------------------------------------------------------------------------------------
 
 
-async def invite_new_customer(ctx: Context, event: CustomerCreated) -> None:
-    """Queue the invitation of a new client, if the coach wants one and the client has an e-mail address."""
-    if event.send_invitation:
-        await _queue_invitation(ctx, event.customer, event.first_access_token)
+async def invite_new_customers(ctx: Context, event: CustomersCreated) -> None:
+    """Queue the invitations of new clients, if the coach wants them and the clients have an e-mail address."""
+    invited = [each for each in event.created if each.send_invitation]
+    await _queue_invitations(ctx, [(each.customer, each.first_access_token) for each in invited])
 
 
 @transactional
@@ -40,12 +43,21 @@ async def invite(ctx: Context, customer_id: ObjectId) -> None:
         raise _email_missing("is needed: this client has none to send an invitation to")
     if await identities.get_email(ctx, customer_id) is not None:
         raise Conflict("This client signs in already", code="ALREADY_SIGNS_IN")
-    await _queue_invitation(ctx, customer, await first_access.create_first_access_token(ctx, customer_id))
+    await _queue_invitations(ctx, [(customer, await first_access.create_first_access_token(ctx, customer_id))])
 
 
-async def _queue_invitation(ctx: Context, customer: Customer, token: str) -> None:
-    if (email := customer["email"]) is None:
-        return
+async def _queue_invitations(ctx: Context, invited: Sequence[tuple[Customer, str]]) -> None:
+    """Queue the invitations of those clients, each with its first-access token, who have an e-mail address."""
+    mails = [
+        _invitation(ctx, customer, customer["email"], token)
+        for customer, token in invited
+        if customer["email"] is not None
+    ]
+    if mails:
+        await mail.enqueue_mails(ctx, mails)
+
+
+def _invitation(ctx: Context, customer: Customer, email: str, token: str) -> NewMail:
     company = ctx.caller.company.name
     mailed_token = identities.sign_invitation(ctx.services, token, email)
     text = (
@@ -53,7 +65,7 @@ async def _queue_invitation(ctx: Context, customer: Customer, token: str) -> Non
         f"{ctx.services.base_url}/app/first-access?token={mailed_token}\n\n"
         f"Or send it with this token to POST /auth/first-access: {mailed_token}\n"
     )
-    await mail.enqueue_mail(ctx, email, f"{company} invites you", text, about=customer["_id"])
+    return NewMail(email, f"{company} invites you", text, customer["_id"])
 
 
 def _email_missing(message: str) -> InvalidFields:

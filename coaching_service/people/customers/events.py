@@ -11,8 +11,8 @@ from coaching_service.people.customers.models import Customer
 
 
 @dataclass(frozen=True)
-class CustomerCreated(DomainEvent):
-    """A client was created.
+class CustomerCreation:
+    """A client who was created.
 
     `first_access_token` is in plain text; `send_invitation`: the coach wants an invitation to be sent.
     """
@@ -20,6 +20,13 @@ class CustomerCreated(DomainEvent):
     customer: Customer
     first_access_token: str
     send_invitation: bool
+
+
+@dataclass(frozen=True)
+class CustomersCreated(DomainEvent):
+    """Clients were created."""
+
+    created: Sequence[CustomerCreation]
 
 
 @dataclass(frozen=True)

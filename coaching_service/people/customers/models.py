@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Literal, NotRequired, TypedDict
 
 from coaching_service.core.database.models import Stored
+from coaching_service.core.errors import FieldError
 from coaching_service.core.external_identity import Identity, IdentityInput, StoredIdentity
 from coaching_service.core.ids import ObjectId
 
@@ -165,6 +166,21 @@ class NewCustomer(CustomerDetails):
     """A client to create."""
 
     sendInvitation: bool
+
+
+class BatchEntryResult(TypedDict):
+    """What became of the entry at the position `index` (from 0) of a batch: the new client, or its errors."""
+
+    index: int
+    _id: NotRequired[ObjectId]
+    errors: NotRequired[list[FieldError]]
+
+
+class BatchResult(TypedDict):
+    """How many clients a batch has created, and what became of each entry, in order."""
+
+    created: int
+    results: list[BatchEntryResult]
 
 
 class ArchiveRequest(TypedDict):

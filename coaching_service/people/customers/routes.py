@@ -16,10 +16,12 @@ from coaching_service.core.list_selection import ListSelection
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.pagination import Page, page_of
 from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
-from coaching_service.people.customers import models, service
+from coaching_service.people.customers import batch, models, service
 from coaching_service.people.customers.schemas import (
     CreatedCustomer,
     Customer,
+    CustomerBatch,
+    CustomerBatchResult,
     CustomerFields,
     CustomerGroup,
     CustomerQuery,
@@ -67,6 +69,26 @@ async def create_customer(ctx: Context, body: models.NewCustomer) -> models.Crea
     With an `email`, an invitation is sent unless `sendInvitation` is false. Two clients may share an e-mail address.
     """
     return await service.create(ctx, body, send_invitation=body["sendInvitation"])
+
+
+@routes.post(
+    "/batch",
+    access=coach(CUSTOMERS.CREATE),
+    status=200,
+    body=CustomerBatch(),
+    returns=CustomerBatchResult,
+    idempotent=True,
+    request_class="bulk",
+    example={"customers": [{"name": "Ana", "surname": "Flores", "externalId": "crm:1042"}, {"name": "Bo"}]},
+)
+async def create_customers(ctx: Context, body: dict[str, list[batch.Entry]]) -> models.BatchResult:
+    """Create up to 500 clients.
+
+    A client is created for every valid entry, whatever the others are; all of them or, if the request fails, none. An
+    entry that repeats an earlier one is not valid: its `externalId` or, without one, name, surname and e-mail address.
+    No mail is sent unless `sendInvitation` is true, and no first-access tokens are returned.
+    """
+    return await batch.create_many(ctx, body["customers"])
 
 
 @routes.get("/groups", access=coach(CUSTOMERS.VIEW), returns=list_of(CustomerGroup))

@@ -7,6 +7,7 @@ from typing import Any
 
 from marshmallow import ValidationError, fields
 
+from coaching_service.core.entries import EntryError, IndependentEntries
 from coaching_service.core.external_identity import ExternalIdFilter, IdentityFields, IdentityResult
 from coaching_service.core.list_selection import UpdatedSinceOrSorted
 from coaching_service.core.pagination import PageQuery
@@ -27,6 +28,7 @@ from coaching_service.core.validation import (
 )
 
 NO_TRAINER = "none"
+MAX_CUSTOMERS = 500
 _EARLIEST_ZONE = timedelta(hours=14)
 
 
@@ -73,6 +75,38 @@ class NewCustomer(CustomerFields):
     """A client to create."""
 
     sendInvitation = Boolean(load_default=True)
+
+
+class BatchCustomer(CustomerFields):
+    """A client to create together with others."""
+
+    sendInvitation = Boolean(
+        load_default=False,
+        metadata={"description": "Whether to send an invitation to the e-mail address. Default: false."},
+    )
+
+
+class CustomerBatch(Input):
+    """Clients to create."""
+
+    customers = IndependentEntries(BatchCustomer, maximum=MAX_CUSTOMERS, required=True)
+
+
+class CustomerBatchEntry(Output):
+    """What became of an entry: `_id` or `errors`."""
+
+    index = fields.Integer(metadata={"description": "The position of the entry in the request, from 0."})
+    _id = Identifier(metadata={"description": "The identifier of the new client.", "optional": True})
+    errors = fields.List(
+        fields.Nested(EntryError), metadata={"description": "Why no client was created.", "optional": True}
+    )
+
+
+class CustomerBatchResult(Output):
+    """What became of each entry, in order: inspect `errors` even though the status is 200."""
+
+    created = fields.Integer(metadata={"description": "How many clients were created."})
+    results = fields.List(fields.Nested(CustomerBatchEntry), metadata={"description": "One result for each entry."})
 
 
 class NoFormFields(Input):

@@ -27,7 +27,7 @@ from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
 from coaching_service.core.pagination import Page
 from coaching_service.core.walking import Walk
 from coaching_service.people.customers import list_store, store
-from coaching_service.people.customers.events import CustomerCreated, CustomersDeleted
+from coaching_service.people.customers.events import CustomerCreation, CustomersCreated, CustomersDeleted
 from coaching_service.people.customers.models import (
     CreatedCustomer,
     Customer,
@@ -261,10 +261,16 @@ async def create(
     token = str(uuid.uuid4())
     if (trainer := details.get("assignedTo")) is not None:
         await team.require_coach(ctx, trainer)
-    elif ctx.caller.customers_scope == "assigned":
-        details = {**details, "assignedTo": ctx.caller.id}
-    stored = await _insert(ctx, build_document(details, token, sample=sample), token, send_invitation=send_invitation)
+    document = build_document(with_trainer(ctx, details), token, sample=sample)
+    stored = await _insert(ctx, document, token, send_invitation=send_invitation)
     return cast("CreatedCustomer", {**to_response(ctx, stored), "firstAccessToken": token})
+
+
+def with_trainer(ctx: Context, details: CustomerDetails) -> CustomerDetails:
+    """Return the fields of a new client; an employee with the scope `assigned` is the trainer unless they name one."""
+    if details.get("assignedTo") is None and ctx.caller.customers_scope == "assigned":
+        return {**details, "assignedTo": ctx.caller.id}
+    return details
 
 
 @transactional
@@ -272,7 +278,7 @@ async def _insert(
     ctx: Context, customer: NewCustomerDocument, first_access_token: str, *, send_invitation: bool
 ) -> Customer:
     stored = await store.insert(ctx, customer)
-    await ctx.publish(CustomerCreated(stored, first_access_token, send_invitation))
+    await ctx.publish(CustomersCreated([CustomerCreation(stored, first_access_token, send_invitation)]))
     return stored
 
 
@@ -318,7 +324,7 @@ def build_document(
 async def add_many(ctx: Context, documents: Sequence[NewCustomerDocument]) -> None:
     """Store clients made by `build_document`, all or none, for sample data.
 
-    Their trainers are not checked and CustomerCreated is not published: no invitation is sent.
+    Their trainers are not checked and CustomersCreated is not published: no invitation is sent.
     """
     await store.insert_samples(ctx, documents)
 

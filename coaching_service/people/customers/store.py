@@ -144,6 +144,13 @@ async def insert(ctx: Context, customer: NewCustomerDocument) -> Customer:
     return stored
 
 
+async def insert_many(ctx: Context, new: Sequence[NewCustomerDocument]) -> list[Customer]:
+    """Store new clients and count them, in the caller's transaction; returns them in the same order."""
+    stored = await customers.insert_many(ctx, new)
+    await counters.count(ctx, stored, 1)
+    return stored
+
+
 async def find_one(ctx: Context, customer_id: ObjectId, fields: Sequence[str] | None = None) -> Customer | None:
     """Return the client (with `fields`, only those and `_id`), or None."""
     return await customers.find_one(ctx, {"_id": customer_id}, fields)
@@ -192,6 +199,15 @@ async def find_id_by_external_id(ctx: Context, external_id: str) -> ObjectId | N
     where = {"externalId": external_id}
     clients = await customers.find(ctx, where, limit=1, fields=("_id",), hint=EXTERNAL_ID_INDEX)
     return clients[0]["_id"] if clients else None
+
+
+async def find_taken_external_ids(ctx: Context, external_ids: Sequence[str]) -> set[str]:
+    """Return those of the identifiers in another system that clients have."""
+    if not external_ids:
+        return set()
+    where = {"externalId": {"$in": list(external_ids)}}
+    clients = await customers.find(ctx, where, fields=("externalId",), hint=EXTERNAL_ID_INDEX)
+    return {str(each["externalId"]) for each in clients}
 
 
 # --- in pipelines of other collections -------------------------------------------------------------------------------

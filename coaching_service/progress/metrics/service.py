@@ -12,7 +12,7 @@ from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.library.metric_sets.models import Metric, MetricSetWithArchived
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.events import CustomerCreated
+from coaching_service.people.customers.events import CustomersCreated
 from coaching_service.progress.metrics import store
 from coaching_service.progress.metrics.models import (
     AssignedMetricSet,
@@ -81,10 +81,10 @@ async def assign_many(ctx: Context, customer_ids: Sequence[ObjectId], set_id: Ob
     await store.assign_many(ctx, customer_ids, set_id)
 
 
-async def assign_automatic_sets(ctx: Context, event: CustomerCreated) -> None:
-    """Assign the metric sets marked `assignAutomatically` to a new client."""
-    for metric_set in await metric_sets.list_automatic(ctx):
-        await store.assign(ctx, event.customer["_id"], metric_set["_id"])
+async def assign_automatic_sets(ctx: Context, event: CustomersCreated) -> None:
+    """Assign the metric sets marked `assignAutomatically` to new clients."""
+    set_ids = [metric_set["_id"] for metric_set in await metric_sets.list_automatic(ctx)]
+    await store.assign_to_new(ctx, [each.customer["_id"] for each in event.created], set_ids)
 
 
 async def unassign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> None:

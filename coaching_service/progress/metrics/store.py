@@ -65,6 +65,18 @@ async def assign_many(ctx: Context, customer_ids: Sequence[ObjectId], set_id: Ob
     await assignments.upsert_each(ctx, wheres, {"unassignedAt": None})
 
 
+async def assign_to_new(ctx: Context, customer_ids: Sequence[ObjectId], set_ids: Sequence[ObjectId]) -> None:
+    """Assign sets to clients who are created in the same transaction."""
+    await assignments.insert_many(
+        ctx,
+        [
+            {"customerId": customer_id, "metricsSetId": set_id, "unassignedAt": None}
+            for customer_id in customer_ids
+            for set_id in set_ids
+        ],
+    )
+
+
 async def unassign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> bool:
     """End an assignment; returns whether there was one."""
     where = {"customerId": customer_id, "metricsSetId": set_id, "unassignedAt": None}
