@@ -112,6 +112,7 @@ ROUTES: tuple[Routes, ...] = (
     metric_sets.routes,
     metrics.routes,
     metrics.own_routes,
+    metrics.value_routes,
     form_responses.routes,
     form_responses.inbox_routes,
     form_responses.own_routes,

@@ -266,23 +266,39 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
         self._record_upsert(ctx, fields, previous, stored)
         return self.without_private(cast("D", stored))
 
-    async def upsert_each(self, ctx: Context, wheres: Sequence[Filter], fields: Mapping[str, Any]) -> None:
-        """`upsert` the same fields for several documents in a few round trips."""
-        if not wheres:
-            return
+    async def upsert_many(self, ctx: Context, key: Sequence[str], documents: Sequence[Mapping[str, Any]]) -> list[D]:
+        """Set the fields of several documents, each that with the same values of the fields `key`; created if missing.
+
+        No two of `documents` have the same key. Takes a few round trips; returns the stored documents in their order.
+        """
+        if not documents:
+            return []
         if self._needs_transaction(ctx):
-            await in_transaction(ctx, lambda tx: self.upsert_each(tx, wheres, fields))
-            return
-        matching = self.write_filter(ctx, {"$or": list(wheres)})
-        previous: dict[ObjectId, Document] = {}
-        if self.history is not None:
-            async for document in self._in(ctx).find(matching, session=ctx.session):
-                previous[document["_id"]] = document
-        writes = [UpdateOne(self.write_filter(ctx, where), _upsert_stage(fields), upsert=True) for where in wheres]
+            return await in_transaction(ctx, lambda tx: self.upsert_many(tx, key, documents))
+        previous = await self._find_by_key(ctx, key, documents) if self.history is not None else {}
+        fields_of = [{name: each[name] for name in each if name not in key} for each in documents]
+        writes = [
+            UpdateOne(self.write_filter(ctx, {name: each[name] for name in key}), _upsert_stage(fields), upsert=True)
+            for each, fields in zip(documents, fields_of, strict=True)
+        ]
         await self._in(ctx).bulk_write(writes, ordered=False, session=ctx.session)
-        if self.history is not None:
-            async for document in self._in(ctx).find(matching, session=ctx.session):
-                self._record_upsert(ctx, fields, previous.get(document["_id"]), document)
+        stored = await self._find_by_key(ctx, key, documents)
+        upserted: list[D] = []
+        for each, fields in zip(documents, fields_of, strict=True):
+            values = tuple(each[name] for name in key)
+            self._record_upsert(ctx, fields, previous.get(values), stored[values])
+            upserted.append(self.without_private(cast("D", stored[values])))
+        return upserted
+
+    async def _find_by_key(
+        self, ctx: Context, key: Sequence[str], documents: Sequence[Mapping[str, Any]]
+    ) -> dict[tuple[Any, ...], Document]:
+        """The stored documents that have the values of `documents` in the fields `key`, by these values."""
+        where = {name: {"$in": list({each[name] for each in documents})} for name in key}
+        matching: dict[tuple[Any, ...], Document] = {}
+        async for document in self._in(ctx).find(self.write_filter(ctx, where), session=ctx.session):
+            matching[tuple(document[name] for name in key)] = document
+        return matching
 
     async def update_many(self, ctx: Context, where: Filter, change: Document) -> int:
         """Apply update operators to every document that matches `where`; returns how many changed."""

@@ -29,6 +29,11 @@ async def list_all(ctx: Context, *, updated_since: datetime | None = None) -> li
     return [present(metric_set) for metric_set in await store.find_all(ctx, updated_since=updated_since)]
 
 
+async def list_with_archived(ctx: Context) -> list[MetricSetWithArchived]:
+    """Return the company's metric sets with their archived metrics, sorted by name."""
+    return [_with_archived(metric_set) for metric_set in await store.find_all(ctx)]
+
+
 async def read(ctx: Context, set_id: ObjectId) -> MetricSet:
     """Return a metric set. Raises NotFound."""
     if (metric_set := await store.find_one(ctx, set_id)) is None:

@@ -54,7 +54,7 @@ metric_sets = Documents[StoredMetricSet](
 _BY_UPDATE = metric_sets.indexes[3].name
 
 
-async def find_all(ctx: Context, *, updated_since: datetime | None) -> list[StoredMetricSet]:
+async def find_all(ctx: Context, *, updated_since: datetime | None = None) -> list[StoredMetricSet]:
     """Return the company's metric sets, or those changed at `updated_since` (UTC) or later, sorted by name."""
     where, hint = ({}, None) if updated_since is None else ({UPDATED: {"$gte": updated_since}}, _BY_UPDATE)
     return await metric_sets.find(ctx, {"deletedAt": None, **where}, sort=("sortName", "_id"), hint=hint)

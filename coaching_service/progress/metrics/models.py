@@ -18,7 +18,7 @@ class StoredAssignment(Stored):
     unassignedAt: datetime | None
 
 
-class StoredEntry(Stored):
+class NewEntry(TypedDict):
     """The value of a metric on a date (`YYYY-MM-DD`); `witemId` is the workout item it was logged with, if any."""
 
     customerId: ObjectId
@@ -27,6 +27,10 @@ class StoredEntry(Stored):
     date: str
     value: float
     witemId: ObjectId | None
+
+
+class StoredEntry(NewEntry, Stored):
+    """A stored value of a metric."""
 
 
 class MetricRange(TypedDict):

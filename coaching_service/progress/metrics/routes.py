@@ -11,6 +11,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.progress.metrics import models, schemas, service
 
 routes = Routes("/coach/customers/{customerId}/metrics-sets", tag="Metrics")
+value_routes = Routes("/coach/customers/{customerId}/metric-values", tag="Metrics")
 
 own_routes = Routes("/customer/metrics-sets", tag="The client's own")
 
@@ -125,3 +126,22 @@ async def list_own_metric_history(
 ) -> list[models.MetricHistoryEntry]:
     """Read the history of a metric of mine by date."""
     return await service.list_history(ctx, ctx.caller.id, metrics_set_id, metric_id)
+
+
+@value_routes.post(
+    "",
+    access=coach(METRICS.EDIT),
+    body=schemas.NewMetricValues(),
+    returns=schemas.RecordedMetricValues,
+    errors=(NotFound, Conflict),
+    example={"values": [_ENTRY]},
+)
+async def record_metric_values(
+    ctx: Context, customer_id: ObjectId, body: dict[str, list[models.NewMetricEntry]]
+) -> dict[str, int]:
+    """Record up to 500 values of a client's metrics.
+
+    All or nothing: of any of the metric sets that the client is assigned, each metric once a date. A value replaces the
+    one that the date has. A message about a value names it (`values.2.metricId`).
+    """
+    return {"recorded": await service.record_many(ctx, customer_id, body["values"])}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from marshmallow import fields
 
-from coaching_service.core.validation import Date, DateTime, Identifier, Input, Number, Output
+from coaching_service.core.validation import Date, DateTime, Identifier, Input, ListOf, Number, Output
 from coaching_service.library.metric_sets.schemas import Metric
 
 
@@ -20,6 +20,18 @@ class NewMetricEntry(Input):
     metricId = Identifier(required=True)
     date = Date(required=True)
     value = Number(minimum=-1e12, required=True)
+
+
+class NewMetricValues(Input):
+    """Values to record."""
+
+    values = ListOf(fields.Nested(NewMetricEntry), minimum=1, maximum=500, required=True)
+
+
+class RecordedMetricValues(Output):
+    """The result of recording several values."""
+
+    recorded = fields.Integer(metadata={"description": "How many values were recorded."})
 
 
 class MetricsSetName(Output):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import Conflict, LegacyFailure, NotFound
+from coaching_service.core.errors import Conflict, LegacyFailure, NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.library.metric_sets.models import Metric, MetricSetWithArchived
@@ -21,7 +21,10 @@ from coaching_service.progress.metrics.models import (
     MetricEntry,
     MetricHistoryEntry,
     MetricRange,
+    NewEntry,
+    NewMetricEntry,
     StoredAssignment,
+    StoredEntry,
     TrackedMetric,
 )
 from coaching_service.training.workouts.events import RecordedItemsRescheduled
@@ -116,21 +119,60 @@ async def record(
 
 
 @transactional
+async def record_many(ctx: Context, customer_id: ObjectId, values: Sequence[NewMetricEntry]) -> int:
+    """Record values of metrics of any sets that a client is assigned, as `record` does: all or none; returns how many.
+
+    Raises InvalidFields if a metric and date are repeated, NotFound if the company has no such metric, Conflict if its
+    set is not assigned or it is archived, naming the entry (`values.2.metricId`), and what `list_assigned` raises.
+    """
+    await customers.get_visible(ctx, customer_id)
+    sets = await metric_sets.list_with_archived(ctx)
+    assigned_ids = {assignment["metricsSetId"] for assignment in await store.list_assignments(ctx, customer_id)}
+    set_of = {metric["_id"]: each for each in sets for metric in (*each["metrics"], *each["archivedMetrics"])}
+    _refuse_repeated(values)
+    new_entries: list[NewEntry] = []
+    metrics: list[Metric] = []
+    for index, value in enumerate(values):
+        path, metric_set = f"values.{index}.metricId", set_of.get(value["metricId"])
+        if metric_set is None:
+            raise NotFound("metric", f"{path}: Metric not found")
+        try:
+            if metric_set["_id"] not in assigned_ids:
+                raise _not_assigned()
+            metrics.append(_find_active(metric_set, value["metricId"]))
+        except Conflict as error:
+            raise Conflict(f"{path}: {error.message}", code=error.code) from None
+        new_entries.append(
+            {
+                "customerId": customer_id,
+                "metricsSetId": metric_set["_id"],
+                "metricId": value["metricId"],
+                "date": value["date"],
+                "value": value["value"],
+                "witemId": None,
+            }
+        )
+    for entry, metric in zip(await store.record_many(ctx, new_entries), metrics, strict=True):
+        await _record_activity(ctx, entry, metric)
+    return len(new_entries)
+
+
+def _refuse_repeated(values: Sequence[NewMetricEntry]) -> None:
+    seen: set[tuple[ObjectId, str]] = set()
+    for index, value in enumerate(values):
+        if (value["metricId"], value["date"]) in seen:
+            raise invalid_field(f"values.{index}", "must not repeat a metric and date", code="DUPLICATE")
+        seen.add((value["metricId"], value["date"]))
+
+
+@transactional
 async def _record(
     ctx: Context, customer_id: ObjectId, set_id: ObjectId, metric: Metric, date: str, value: float
 ) -> MetricEntry:
     entry = await store.record(ctx, customer_id, set_id, metric["_id"], date, value, None)
     if not ctx.caller.is_coach:
         await customers.record_activity(ctx, customer_id)
-    await activity.record_event(
-        ctx,
-        "metric_recorded",
-        customer_id,
-        entry["_id"],
-        metricId=metric["_id"],
-        day=date,
-        **_measured(metric, value),
-    )
+    await _record_activity(ctx, entry, metric)
     return {
         "_id": entry["_id"],
         "metricsSetId": entry["metricsSetId"],
@@ -141,6 +183,18 @@ async def _record(
         "updatedAt": entry["updatedAt"],
         "version": entry["version"],
     }
+
+
+async def _record_activity(ctx: Context, entry: StoredEntry, metric: Metric) -> None:
+    await activity.record_event(
+        ctx,
+        "metric_recorded",
+        entry["customerId"],
+        entry["_id"],
+        metricId=metric["_id"],
+        day=entry["date"],
+        **_measured(metric, entry["value"]),
+    )
 
 
 async def find_value(ctx: Context, customer_id: ObjectId, metric_id: ObjectId, date: str) -> float | None:

@@ -11,7 +11,13 @@ from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import History
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date
-from coaching_service.progress.metrics.models import MetricHistoryEntry, MetricRange, StoredAssignment, StoredEntry
+from coaching_service.progress.metrics.models import (
+    MetricHistoryEntry,
+    MetricRange,
+    NewEntry,
+    StoredAssignment,
+    StoredEntry,
+)
 
 assignments = Documents[StoredAssignment](
     "metricAssignments",
@@ -57,12 +63,12 @@ async def assign_many(ctx: Context, customer_ids: Sequence[ObjectId], set_id: Ob
     where = {"customerId": {"$in": list(customer_ids)}, "metricsSetId": set_id, "unassignedAt": None}
     current = await assignments.find(ctx, where, fields=("customerId",))
     assigned_ids = {assignment["customerId"] for assignment in current}
-    wheres = [
-        {"customerId": customer_id, "metricsSetId": set_id}
-        for customer_id in customer_ids
+    new = [
+        {"customerId": customer_id, "metricsSetId": set_id, "unassignedAt": None}
+        for customer_id in dict.fromkeys(customer_ids)
         if customer_id not in assigned_ids
     ]
-    await assignments.upsert_each(ctx, wheres, {"unassignedAt": None})
+    await assignments.upsert_many(ctx, ("customerId", "metricsSetId"), new)
 
 
 async def assign_to_new(ctx: Context, customer_ids: Sequence[ObjectId], set_ids: Sequence[ObjectId]) -> None:
@@ -95,6 +101,11 @@ async def record(
     """Store the value of a metric on a date, replacing an existing one; `item_id` is the item it was logged with."""
     where = {"customerId": customer_id, "metricId": metric_id, "date": date}
     return await entries.upsert(ctx, where, {"metricsSetId": set_id, "value": value, "witemId": item_id})
+
+
+async def record_many(ctx: Context, new_entries: Sequence[NewEntry]) -> list[StoredEntry]:
+    """Store values of metrics, each another metric or date, replacing existing ones; returns them in the same order."""
+    return await entries.upsert_many(ctx, ("customerId", "metricId", "date"), new_entries)
 
 
 async def find_value(ctx: Context, customer_id: ObjectId, metric_id: ObjectId, date: str) -> float | None:
