@@ -41,5 +41,5 @@ class EntryError(Output):
     """What is wrong with an entry of a batch."""
 
     field = fields.String(metadata={"description": "The field, relative to the entry; empty for the entry itself."})
-    code = fields.String()
-    message = fields.String()
+    code = fields.String(metadata={"description": "A stable code, such as `REQUIRED`."})
+    message = fields.String(metadata={"description": "What is wrong, for people; it follows the name of the field."})

@@ -89,7 +89,12 @@ class BatchCustomer(CustomerFields):
 class CustomerBatch(Input):
     """Clients to create."""
 
-    customers = IndependentEntries(BatchCustomer, maximum=MAX_CUSTOMERS, required=True)
+    customers = IndependentEntries(
+        BatchCustomer,
+        maximum=MAX_CUSTOMERS,
+        required=True,
+        metadata={"description": f"1 to {MAX_CUSTOMERS} clients, each validated by itself."},
+    )
 
 
 class CustomerBatchEntry(Output):
