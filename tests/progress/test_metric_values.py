@@ -58,8 +58,8 @@ async def test_one_value_that_cannot_be_recorded_refuses_all(coach: CoachClient,
     stranger = await metric_set(other_company, "Sleep")
     weight, waist = (each["_id"] for each in body["metrics"])
     (await coach.delete(f"/coach/metrics-sets/{deleted['_id']}")).ok(204)
-    kept = [{"_id": weight, "name": "Weight", "metricUnitId": body["metrics"][0]["metricUnit"]["_id"]}]
-    (await coach.patch(f"/coach/metrics-sets/{body['_id']}", {"metrics": kept})).ok()
+    remaining = [{"_id": weight, "name": "Weight", "metricUnitId": body["metrics"][0]["metricUnit"]["_id"]}]
+    (await coach.patch(f"/coach/metrics-sets/{body['_id']}", {"metrics": remaining})).ok()
 
     for metric, status, code in (
         (UNKNOWN, 404, "METRIC_NOT_FOUND"),
