@@ -1,0 +1,141 @@
+"""Coaching jobs that an assistant does: with a script, and with a model if COACHING_EVALUATION_URL is set."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from mcp import Client
+
+from coaching_service.mcp.server import INSTRUCTIONS
+from tests.support.client import CoachClient
+from tests.support.coaching_jobs import Run, job_names, load_job
+from tests.support.mcp_client import official_client
+from tests.support.model_driver import Endpoint, follow_model
+
+JOBS = job_names()
+MOST_CALLS, MOST_TOKENS = 5, 6_000
+
+
+class OfficialTools:
+    """Calls tools with the official client."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """Call a tool."""
+        result = await self._client.call_tool(tool, arguments)
+        decoded: dict[str, Any] = result.model_dump(by_alias=True, mode="json", exclude_none=True)
+        return decoded
+
+
+@pytest.mark.parametrize("name", JOBS)
+async def test_job_is_done_within_its_budget(public_server: TestServer, coach: CoachClient, name: str) -> None:
+    job, run = load_job(name), Run(coach)
+    await run.prepare(job)
+    async with official_client(public_server, {"X-API-Key": str(coach.key)}, "auto") as client:
+        await run.follow_script(job, OfficialTools(client))
+    run.check_answer(job, run.text)
+    await run.check_state(job)
+    run.check_budget(job)
+
+
+async def do_with_model(server: TestServer, coach: CoachClient, name: str, endpoint: Endpoint) -> Run:
+    """Let a model do a job, and return the run once its answer and the state after have been checked."""
+    job, run = load_job(name), Run(coach)
+    await run.prepare(job)
+    async with official_client(server, {"X-API-Key": str(coach.key)}, "auto") as client:
+        tools = [tool.model_dump(by_alias=True, mode="json") for tool in (await client.list_tools()).tools]
+        answer = await follow_model(run, OfficialTools(client), tools, INSTRUCTIONS, run.fill(job["request"]), endpoint)
+    run.check_answer(job, answer)
+    await run.check_state(job)
+    return run
+
+
+EVALUATED = Endpoint.from_environment()
+if EVALUATED is not None:
+
+    @pytest.mark.parametrize("name", JOBS)
+    async def test_model_does_the_job_within_its_budget(
+        public_server: TestServer, coach: CoachClient, name: str
+    ) -> None:
+        assert EVALUATED is not None
+        run = await do_with_model(public_server, coach, name, EVALUATED)
+        run.check_budget(load_job(name))
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages"])
+async def test_model_is_asked_and_its_calls_are_made(public_server: TestServer, coach: CoachClient, path: str) -> None:
+    model = ScriptedModel(
+        [("list_customers", {"search": "ana"}), ("add_note", {"text": "Knee pain", "isHealth": True})], "I noted it."
+    )
+    async with model.serve(path) as url:
+        run = await do_with_model(public_server, coach, "note_knee_pain", Endpoint(url, "a-model", "a-key"))
+
+    assert run.text.startswith("Active clients: 1")
+    assert len(model.received) == 3
+    first, _, last = model.received
+    assert (first["model"], len(first["tools"])) == ("a-model", 32)
+    assert "Text between « and » was typed by people" in str(first)
+    assert "Added a health note" in str(last["messages"][-1])
+
+
+class ScriptedModel:
+    """A receiver in place of a model, which asks for calls in turn; `customerId` is taken from what it was sent."""
+
+    def __init__(self, calls: list[tuple[str, dict[str, Any]]], answer: str) -> None:
+        self._calls, self._answer = calls, answer
+        self.received: list[dict[str, Any]] = []
+
+    @asynccontextmanager
+    async def serve(self, path: str) -> AsyncIterator[str]:
+        """Serve at a path, and return the address."""
+        app = web.Application()
+        app.router.add_post(path, self._anthropic if path.endswith("/messages") else self._openai)
+        server = TestServer(app)
+        await server.start_server()
+        yield str(server.make_url(path))
+        await server.close()
+
+    async def _next(self, request: web.Request) -> tuple[str, dict[str, Any]] | None:
+        body = await request.json()
+        assert "a-key" in (request.headers.get("x-api-key", ""), request.headers.get("Authorization", "")[7:])
+        self.received.append(body)
+        if len(self.received) > len(self._calls):
+            return None
+        tool, arguments = self._calls[len(self.received) - 1]
+        known = re.findall(r"«Ana» \[([0-9a-f]{24})\]", str(body["messages"]))
+        return tool, arguments | ({"customerId": known[0]} if tool != "list_customers" else {})
+
+    async def _openai(self, request: web.Request) -> web.Response:
+        if (call := await self._next(request)) is None:
+            message: dict[str, Any] = {"role": "assistant", "content": self._answer}
+        else:
+            function = {"name": call[0], "arguments": json.dumps(call[1])}
+            asked = [{"id": f"call-{len(self.received)}", "type": "function", "function": function}]
+            message = {"role": "assistant", "content": None, "tool_calls": asked}
+        return web.json_response({"choices": [{"message": message}]})
+
+    async def _anthropic(self, request: web.Request) -> web.Response:
+        if (call := await self._next(request)) is None:
+            content: list[dict[str, Any]] = [{"type": "text", "text": self._answer}]
+        else:
+            content = [{"type": "tool_use", "id": f"call-{len(self.received)}", "name": call[0], "input": call[1]}]
+        return web.json_response({"role": "assistant", "content": content})
+
+
+def test_there_are_twenty_jobs_with_a_budget() -> None:
+    jobs = [load_job(name) for name in JOBS]
+    assert len(jobs) == 20
+    for job in jobs:
+        assert job.keys() >= {"request", "state", "calls", "after", "budget"}
+        assert job["after"] or job.get("answer")
+        assert job["budget"]["calls"] <= MOST_CALLS
+        assert job["budget"]["tokens"] <= MOST_TOKENS

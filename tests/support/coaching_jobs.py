@@ -1,0 +1,177 @@
+"""Coaching jobs as data: a request, the state before, scripted calls, the state after, and a budget.
+
+A job is a JSON file in tests/mcp/jobs:
+
+- `request`: what a coach asks of an assistant.
+- `state`: REST requests that make the state before: `call` (method and path), `body`, `as` (a client, by the name of the
+  saved identifier), `save` (names for values of the answer, by path).
+- `calls`: what a good assistant calls: `tool`, `arguments`, `save`, `returns` (texts in the result) and `confirm` (the
+  reasons for which the call is proposed first and then repeated with its token).
+- `answer`: what the coach has to be told; it is in what the calls return.
+- `after`: REST requests and what they answer: objects by some of their fields, arrays whole.
+- `budget`: the largest number of calls, and of tokens that they return (a token is four bytes).
+
+`{name}` stands for a saved value, `{today+1}` and `{monday-7}` for dates: days from today, or from this week's Monday.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any, Protocol
+
+import orjson
+
+from tests.progress.test_attention import renew
+from tests.support.client import CoachClient
+
+FOLDER = Path(__file__).parents[1] / "mcp" / "jobs"
+_DATE = re.compile(r"(today|monday)([+-]\d+)?")
+_PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_+-]*)\}", re.IGNORECASE)
+_BYTES_PER_TOKEN = 4
+
+Job = Mapping[str, Any]
+
+
+def job_names() -> list[str]:
+    """The names of all jobs."""
+    return sorted(path.stem for path in FOLDER.glob("*.json"))
+
+
+def load_job(name: str) -> Job:
+    """Read a job."""
+    job: Job = orjson.loads((FOLDER / f"{name}.json").read_bytes())
+    return job
+
+
+class ToolClient(Protocol):
+    """A client that calls tools and returns results as JSON."""
+
+    async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """Call a tool."""
+
+
+@dataclass
+class Run:
+    """One run of a job: the saved values, what was called, and what it returned."""
+
+    coach: CoachClient
+    saved: dict[str, Any] = field(default_factory=dict)
+    results: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """Everything that the calls have returned for an assistant to read."""
+        return "\n".join(each["content"][0]["text"] for each in self.results)
+
+    def count_tokens(self) -> int:
+        """The tokens that the calls have returned, in the longer one of their two forms."""
+        return sum(
+            max(len(each["content"][0]["text"].encode()), len(orjson.dumps(each.get("structuredContent", ""))))
+            // _BYTES_PER_TOKEN
+            for each in self.results
+        )
+
+    def fill(self, value: Any) -> Any:
+        """A value of the job with its placeholders replaced."""
+        if isinstance(value, dict):
+            return {name: self.fill(inner) for name, inner in value.items()}
+        if isinstance(value, list):
+            return [self.fill(each) for each in value]
+        if not isinstance(value, str):
+            return value
+        if whole := _PLACEHOLDER.fullmatch(value):
+            return self._look_up(whole[1])
+        return _PLACEHOLDER.sub(lambda match: str(self._look_up(match[1])), value)
+
+    def _look_up(self, name: str) -> Any:
+        if (day := _DATE.fullmatch(name)) is None:
+            return self.saved[name]
+        today: date = self.coach.ctx.caller.today()
+        start = today if day[1] == "today" else today - timedelta(days=today.weekday())
+        return str(start + timedelta(days=int(day[2] or 0)))
+
+    def save(self, paths: Mapping[str, str], answer: Any) -> None:
+        """Save values of an answer, by path."""
+        for name, path in paths.items():
+            value = answer
+            for part in path.split("."):
+                value = value[int(part)] if part.isdigit() else value[part]
+            self.saved[name] = value
+
+    async def prepare(self, job: Job) -> None:
+        """Make the state before; what follows from it, such as compliance, is up to date."""
+        change_id = None
+        for step in job["state"]:
+            client = self.coach
+            if "as" in step:
+                client = await self.coach.as_client({"_id": self.saved[step["as"]]})
+            method, path = self.fill(step["call"]).split(" ", 1)
+            reply = await client.send(method, path, json=self.fill(step.get("body", {})))
+            assert reply.status < 300, (step, reply.raw)
+            change_id = reply.headers.get("X-Change-Id", change_id)
+            self.save(step.get("save", {}), reply.json)
+        if change_id is not None:
+            (await self.coach.get(f"/coach/changes/{change_id}")).ok()  # waits until the change is in the history
+        await renew(self.coach)
+
+    async def follow_script(self, job: Job, tools: ToolClient) -> None:
+        """Make the calls of the job."""
+        for call in job["calls"]:
+            arguments = self.fill(call.get("arguments", {}))
+            result = await self.call(tools, call["tool"], arguments)
+            assert not result.get("isError"), result
+            if "confirm" in call:
+                proposal = result["structuredContent"]
+                assert (proposal["executed"], proposal["reasons"]) == (False, call["confirm"]), proposal
+                token = {"confirmationToken": proposal["confirmationToken"]}
+                result = await self.call(tools, call["tool"], arguments | token)
+            assert result["structuredContent"].get("executed", True), result
+            self.save(call.get("save", {}), result["structuredContent"])
+            for words in self.fill(call.get("returns", [])):
+                assert words in result["content"][0]["text"], (words, result["content"][0]["text"])
+
+    async def call(self, tools: ToolClient, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Call a tool and keep its result."""
+        result = await tools.call(tool, **arguments)
+        self.results.append(result)
+        return result
+
+    def check_answer(self, job: Job, answer: str) -> None:
+        """Assert that the coach was told what the job asks for."""
+        for words in self.fill(job.get("answer", [])):
+            assert words.casefold() in answer.casefold(), f"{words!r} is not in {answer!r}"
+
+    def check_budget(self, job: Job) -> None:
+        """Assert that the calls were few and their results short."""
+        budget = job["budget"]
+        assert len(self.results) <= budget["calls"], f"{len(self.results)} calls"
+        assert self.count_tokens() <= budget["tokens"], f"{self.count_tokens()} tokens"
+
+    async def check_state(self, job: Job) -> None:
+        """Assert that the state is the expected one."""
+        for check in job["after"]:
+            method, path = self.fill(check["call"]).split(" ", 1)
+            reply = await self.coach.send(method, path)
+            assert reply.status == check.get("status", 200), reply.raw
+            if "answers" in check:
+                compare(self.fill(check["answers"]), reply.json, path)
+
+
+def compare(expected: Any, actual: Any, path: str) -> None:
+    """Assert that a value is the expected one: objects by the expected fields, arrays entry by entry."""
+    if isinstance(expected, dict):
+        assert isinstance(actual, dict), f"{path}: {actual!r}"
+        for name, value in expected.items():
+            assert name in actual, f"{path}.{name} is missing"
+            compare(value, actual[name], f"{path}.{name}")
+    elif isinstance(expected, list):
+        assert isinstance(actual, list), f"{path}: {actual!r}"
+        assert len(actual) == len(expected), f"{path}: {len(actual)} entries instead of {len(expected)}: {actual!r}"
+        for position, (value, entry) in enumerate(zip(expected, actual, strict=True)):
+            compare(value, entry, f"{path}.{position}")
+    else:
+        assert actual == expected, f"{path}: {actual!r} instead of {expected!r}"
