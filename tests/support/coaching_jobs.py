@@ -4,7 +4,7 @@ A job is a JSON file in tests/mcp/jobs:
 
 - `request`: what a coach asks of an assistant.
 - `state`: REST requests that make the state before: `call` (method and path), `body`, `as` (a client, by the name of the
-  saved identifier), `save` (names for values of the answer, by path).
+  saved identifier), `save` (names for values of the answer, by path), `repeat` (how often, with `{number}`).
 - `calls`: what a good assistant calls: `tool`, `arguments`, `save`, `returns` (texts in the result) and `confirm` (the
   reasons for which the call is proposed first and then repeated with its token).
 - `answer`: what the coach has to be told; it is in what the calls return.
@@ -26,7 +26,7 @@ from typing import Any, Protocol
 import orjson
 
 from tests.progress.test_attention import renew
-from tests.support.client import CoachClient
+from tests.support.client import CoachClient, Reply
 
 FOLDER = Path(__file__).parents[1] / "mcp" / "jobs"
 _DATE = re.compile(r"(today|monday)([+-]\d+)?")
@@ -106,17 +106,23 @@ class Run:
         """Make the state before; what follows from it, such as compliance, is up to date."""
         change_id = None
         for step in job["state"]:
-            client = self.coach
-            if "as" in step:
-                client = await self.coach.as_client({"_id": self.saved[step["as"]]})
-            method, path = self.fill(step["call"]).split(" ", 1)
-            reply = await client.send(method, path, json=self.fill(step.get("body", {})))
-            assert reply.status < 300, (step, reply.raw)
-            change_id = reply.headers.get("X-Change-Id", change_id)
-            self.save(step.get("save", {}), reply.json)
+            for number in range(step.get("repeat", 1)):
+                self.saved["number"] = f"{number + 1:02}"
+                reply = await self._request(step)
+                change_id = reply.headers.get("X-Change-Id", change_id)
         if change_id is not None:
             (await self.coach.get(f"/coach/changes/{change_id}")).ok()  # waits until the change is in the history
         await renew(self.coach)
+
+    async def _request(self, step: Mapping[str, Any]) -> Reply:
+        client = self.coach
+        if "as" in step:
+            client = await self.coach.as_client({"_id": self.saved[step["as"]]})
+        method, path = self.fill(step["call"]).split(" ", 1)
+        reply = await client.send(method, path, json=self.fill(step.get("body", {})))
+        assert reply.status < 300, (step, reply.raw)
+        self.save(step.get("save", {}), reply.json)
+        return reply
 
     async def follow_script(self, job: Job, tools: ToolClient) -> None:
         """Make the calls of the job."""
