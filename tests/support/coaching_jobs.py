@@ -7,7 +7,7 @@ A job is a JSON file in tests/mcp/jobs:
   saved identifier), `save` (names for values of the answer, by path), `repeat` (how often, with `{number}`).
 - `calls`: what a good assistant calls: `tool`, `arguments`, `save`, `returns` (texts in the result) and `confirm` (the
   reasons for which the call is proposed first and then repeated with its token).
-- `answer`: what the coach has to be told; it is in what the calls return.
+- `answer`: what the answer to the coach has to contain; the calls return it.
 - `after`: REST requests and what they answer: objects by some of their fields, arrays whole.
 - `budget`: the largest number of calls, and of tokens that they return (a token is four bytes).
 
@@ -83,9 +83,9 @@ class Run:
             return [self.fill(each) for each in value]
         if not isinstance(value, str):
             return value
-        if whole := _PLACEHOLDER.fullmatch(value):
-            return self._look_up(whole[1])
-        return _PLACEHOLDER.sub(lambda match: str(self._look_up(match[1])), value)
+        if match := _PLACEHOLDER.fullmatch(value):
+            return self._look_up(match[1])
+        return _PLACEHOLDER.sub(lambda each: str(self._look_up(each[1])), value)
 
     def _look_up(self, name: str) -> Any:
         if (day := _DATE.fullmatch(name)) is None:
@@ -147,7 +147,7 @@ class Run:
         return result
 
     def check_answer(self, job: Job, answer: str) -> None:
-        """Assert that the coach was told what the job asks for."""
+        """Assert that the answer to the coach contains what the job asks for."""
         for words in self.fill(job.get("answer", [])):
             assert words.casefold() in answer.casefold(), f"{words!r} is not in {answer!r}"
 
