@@ -9,8 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from coaching_service.core.cursors import CursorCodec, Position
+from coaching_service.core.database.collections import D
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Filter
+from coaching_service.core.database.documents import Documents, Filter, Ownership
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import Page, page_document, skip_of
 
@@ -43,9 +45,9 @@ class _Part:
 class Walk(_Part):
     """Part of a list in the order of an index: `sort` are its fields, the last one unique, as in Position.
 
-    `filters` are the values that select the entries; `private` are sort fields that are not shown. Query what `within`
-    returns by `sort`, `skip` and `limit`, which is one more than the entries shown. Raises InvalidFields if `after` is
-    not a cursor of the same list with the same filters.
+    `filters` are the values that select the entries; `private` are sort fields that are not shown. `read` queries this
+    part; an aggregation uses what `within` returns, `sort`, `skip` and `limit`, which is one more than the entries
+    shown. Raises InvalidFields if `after` is not a cursor of the same list with the same filters.
     """
 
     def __init__(
@@ -70,6 +72,32 @@ class Walk(_Part):
         """Return the filter of the entries of `where` from which this part is read."""
         condition = self.position.condition()
         return {"$and": [where, condition]} if where.keys() & condition.keys() else where | condition
+
+    async def read(
+        self,
+        ctx: Context,
+        collection: Documents[D],
+        where: Filter,
+        *,
+        hint: str | None = None,
+        ownership: Ownership = "all",
+    ) -> tuple[list[D], int]:
+        """Return the documents of `where` for this part with the private sort fields, and how many match in total."""
+        documents, total = await gather_reads(
+            ctx,
+            collection.find(
+                ctx,
+                self.within(where),
+                sort=self.sort,
+                skip=self.skip,
+                limit=self.limit,
+                including=self.private,
+                hint=hint,
+                ownership=ownership,
+            ),
+            collection.count(ctx, where, hint=hint, ownership=ownership),
+        )
+        return documents, total
 
     def cut_from(self, entries: Iterable[S]) -> tuple[list[S], str | None]:
         """Return the entries to show of all entries of the list in ascending order, and the cursor of what follows."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.models import Stored
 from coaching_service.core.database.portable import NotExported
-from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import ListSelection
 from coaching_service.core.walking import Walk
@@ -51,11 +50,4 @@ async def store_many(ctx: Context, new_mails: Sequence[NewSandboxMail]) -> None:
 
 async def find_page(ctx: Context, walk: Walk, selection: ListSelection) -> tuple[list[SandboxMail], int]:
     """Return the mails of a selection for one part of the list, newest first, and how many there are."""
-    where = selection.filter()
-    documents, total = await gather_reads(
-        ctx,
-        mails.find(ctx, walk.within(where), sort=ORDER, skip=walk.skip, limit=walk.limit),
-        mails.count(ctx, where),
-    )
-    result: tuple[list[Any], int] = (documents, total)
-    return result
+    return await walk.read(ctx, mails, selection.filter())

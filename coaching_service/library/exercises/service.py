@@ -73,7 +73,8 @@ async def list_page(
         walk = Walk(ctx, "exercises", filters, BY_UPDATE, page=page, size=size, after=after)
         return await _page_by_update(ctx, condition, ownership, filters["keywords"], walk)
     if not filters["keywords"]:
-        walk = Walk(ctx, "exercises", filters, store.ORDER, page=page, size=size, after=after)
+        order = store.ORDER
+        walk = Walk(ctx, "exercises", filters, order, page=page, size=size, after=after, private=order[:1])
         stored, total = await store.find_page(ctx, condition, walk, ownership=ownership)
         docs, cursor = walk.cut(stored)
         return cast("ExercisePage", walk.page(await _present_all(ctx, docs), total, cursor))

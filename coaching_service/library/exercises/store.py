@@ -13,7 +13,6 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents, Filter, Ownership, now
 from coaching_service.core.database.portable import LIBRARY, FileRule, NotExported, Portable
 from coaching_service.core.database.recording import Action, EventData, History
-from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.events import EventType
 from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS, StoredIdentity
@@ -100,21 +99,7 @@ async def find_page(
     """Return the exercises for one part of the list by name with their sort fields, and their total number."""
     condition = {"deletedAt": None, **condition}
     hint = _selecting_index(condition)
-    docs, total = await gather_reads(
-        ctx,
-        exercises.find(
-            ctx,
-            walk.within(condition),
-            sort=ORDER,
-            skip=walk.skip,
-            limit=walk.limit,
-            including=ORDER,
-            ownership=ownership,
-            hint=hint,
-        ),
-        exercises.count(ctx, condition, ownership=ownership, hint=hint),
-    )
-    return docs, total
+    return await walk.read(ctx, exercises, condition, hint=hint, ownership=ownership)
 
 
 def _selecting_index(condition: Filter) -> str | None:

@@ -84,20 +84,7 @@ async def find_selected_page(ctx: Context, where: Filter, walk: Walk, *, contain
         return [], 0
     where = where | containing if contains else where
     hint = EXTERNAL_ID_INDEX if "externalId" in where else BY_ID
-    docs, total = await gather_reads(
-        ctx,
-        customers.find(
-            ctx,
-            walk.within(where),
-            sort=walk.sort,
-            skip=walk.skip,
-            limit=walk.limit,
-            including=PRIVATE_ORDER,
-            hint=hint,
-        ),
-        customers.count(ctx, where, hint=hint),
-    )
-    return docs, total
+    return await walk.read(ctx, customers, where, hint=hint)
 
 
 async def find_ids_by_email(ctx: Context, email: str) -> list[ObjectId]:

@@ -7,7 +7,6 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.portable import RECORDS, FileRule, Portable
 from coaching_service.core.database.recording import History
-from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import ListSelection
 from coaching_service.core.media import IMAGE_TYPES, PDF
@@ -43,12 +42,7 @@ async def find_page(
 ) -> tuple[list[StoredPlan], int]:
     """Return the plan versions of a selection for one part of the list of a client, and how many there are."""
     where = {"customerId": customer_id, **selection.filter()}
-    documents, total = await gather_reads(
-        ctx,
-        plans.find(ctx, walk.within(where), sort=ORDER, skip=walk.skip, limit=walk.limit),
-        plans.count(ctx, where),
-    )
-    return documents, total
+    return await walk.read(ctx, plans, where)
 
 
 async def find_one(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> StoredPlan | None:

@@ -9,7 +9,6 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.portable import RECORDS, FileRule, Portable
 from coaching_service.core.database.recording import History
-from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import ListSelection
 from coaching_service.core.media import IMAGE_TYPES
@@ -41,12 +40,7 @@ async def find_page(
 ) -> tuple[list[StoredPhotos], int]:
     """Return the photos of a selection for one part of the list of a client, and how many dates there are."""
     where = {"customerId": customer_id, **selection.filter()}
-    documents, total = await gather_reads(
-        ctx,
-        photos.find(ctx, walk.within(where), sort=ORDER, skip=walk.skip, limit=walk.limit),
-        photos.count(ctx, where),
-    )
-    return documents, total
+    return await walk.read(ctx, photos, where)
 
 
 async def find_by_date(ctx: Context, customer_id: ObjectId, date: str) -> StoredPhotos | None:

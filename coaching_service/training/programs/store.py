@@ -10,7 +10,6 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter
 from coaching_service.core.database.portable import LIBRARY, Portable
 from coaching_service.core.database.recording import Action, EventData, History
-from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.events import EventType
 from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS, stored_fields
 from coaching_service.core.ids import ObjectId
@@ -64,20 +63,7 @@ async def find_page(ctx: Context, where: Filter, walk: Walk, *, keywords: str) -
         return [], 0
     condition = where | (keyword_filter(keywords) if keywords else {})
     hint = _list_index(where, walk, keywords)
-    docs, total = await gather_reads(
-        ctx,
-        programs.find(
-            ctx,
-            walk.within(condition),
-            sort=walk.sort,
-            skip=walk.skip,
-            limit=walk.limit,
-            including=PRIVATE_ORDER,
-            hint=hint,
-        ),
-        programs.count(ctx, condition, hint=hint),
-    )
-    return docs, total
+    return await walk.read(ctx, programs, condition, hint=hint)
 
 
 def _list_index(where: Filter, walk: Walk, keywords: str) -> str:
