@@ -19,11 +19,11 @@ from coaching_service.core.mcp.arguments import MAX_TOOL_PAGE, ToolPage
 from coaching_service.core.mcp.lists import format_figure, format_time, join_facts, list_answer, typed_line
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.query import QueryTime
 from coaching_service.core.validation import Identifier
 from coaching_service.core.validation_messages import invalid
 from coaching_service.people.activity import service
 from coaching_service.people.activity.models import ChangedEvent
+from coaching_service.people.activity.tool_schemas import Since
 from coaching_service.people.changes import service as changes
 from coaching_service.people.changes.models import ChangeSummary, DocumentValues
 from coaching_service.people.customers import service as customers
@@ -34,22 +34,6 @@ _MAX_ENTRIES = 10 * MAX_TOOL_PAGE
 _MAX_DESCRIBED_DOCUMENTS, _LONGEST_TEXT = 10, 120
 # The figures and names in the data of entries that are not texts of people.
 _OWN_WORDS = {"itemType", "recordType", "side", "startDate"}
-
-
-class Since(QueryTime):
-    """A time, or a date, which is loaded as a date: its first moment depends on the company's time zone."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.metadata = {name: value for name, value in self.metadata.items() if name != "format"}  # a date has another
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> Any:
-        if isinstance(value, str) and len(value) == len("2026-03-02"):
-            try:
-                return date.fromisoformat(value)
-            except ValueError:
-                raise self.make_error("invalid") from None
-        return super()._deserialize(value, attr, data, **options)
 
 
 class ActivityPage(ToolPage):
