@@ -188,6 +188,10 @@ async def test_work_that_is_done_changes_only_after_confirmation(
     tool_proposal(await mcp.call("update_workout", **known, date=NEXT_DAY), "DONE_WORK")
     removal = [{"action": "remove", "itemId": item["_id"]}]
     tool_proposal(await mcp.call("update_workout_items", **known, changes=removal), "DONE_WORK")
+    other = (await coach.post(f"/coach/customers/{client['_id']}/wblocks", {"name": "Arms", "date": NEXT_DAY})).ok(201)
+    move = [{"action": "move", "itemId": item["_id"], "toWorkoutId": other["_id"]}]
+    tool_proposal(await mcp.call("update_workout_items", **known, changes=move), "DONE_WORK")
+    (await coach.delete(f"/coach/customers/{client['_id']}/wblocks/{other['_id']}")).ok(204)
     token = tool_proposal(await mcp.call("remove_workout", **known), "DONE_WORK")["confirmationToken"]
     assert len((await read(mcp, client))["docs"]) == 1
     tool_change(await mcp.call("remove_workout", **known, confirmationToken=token))

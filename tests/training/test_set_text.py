@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, cast
 
 import pytest
@@ -9,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from marshmallow import Schema
 
+from coaching_service.core.errors import InvalidFields
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.set_text.done import parse_done, write_done
 from coaching_service.training.set_text.planned import parse_planned
 from coaching_service.training.set_text.planned_writer import write_planned
 from coaching_service.training.set_text.scanner import SetTextError
+from coaching_service.training.workout_text.lines import parse_items
 from coaching_service.training.workouts.set_models import CustomerSet, PlannedSet
 from coaching_service.training.workouts.set_schemas import PlannedSets
 
@@ -201,6 +204,41 @@ def test_done_sets_survive_their_text(sets: list[dict[str, Any]], gaps: list[int
     text = write_done(done, "kg", per_round)
     assert parse_done(text, "kg", exercise_id, per_round) == done
     assert write_done(parse_done(text, "kg", exercise_id, per_round), "kg", per_round) == text
+
+
+PIECES = st.sampled_from(
+    [
+        *"0123456789x@#%?+-,.:/|«» \n",
+        "kg",
+        "lb",
+        "rest ",
+        "RPE",
+        "tempo ",
+        '"',
+        "AMRAP",
+        "circuit ",
+        "rounds",
+        "- ",
+        "A1) ",
+    ]
+)
+
+
+@given(text=st.lists(PIECES, max_size=60).map("".join) | st.text(max_size=60))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    for read in (parse_planned, parse_done):
+        with suppress(SetTextError):
+            assert read(text, "kg")
+    with suppress(InvalidFields):
+        parse_items(text, "lb", "text")
+
+
+def test_long_texts_are_read_quickly() -> None:
+    for text in ("4x8 @" + "9" * 5_000 + "lb", "4x" + "9" * 5_000, "4x8 rest " + "9" * 5_000 + "min"):
+        with pytest.raises(SetTextError):
+            parse_planned(text, "kg")
+    with pytest.raises(InvalidFields):
+        parse_items("circuit a" + " " * 20_000 + "b", "kg", "text")
 
 
 @pytest.mark.parametrize("text", PLANNED)

@@ -45,8 +45,10 @@ def require_load(scanner: Scanner, number: Decimal, load_unit: str, start: int) 
         unit = "kg"
     elif scanner.take_word("lb", "lbs"):
         unit = "lb"
+    expected = f"a load of at most {MAX_LOAD} {load_unit}"
+    _bounded(scanner, number, 10 * MAX_LOAD, expected, start)
     load = convert_load(number, unit, load_unit)
-    return _bounded(scanner, load, MAX_LOAD, f"a load of at most {MAX_LOAD} {load_unit}", start)
+    return _bounded(scanner, load, MAX_LOAD, expected, start)
 
 
 def _bounded(scanner: Scanner, number: Decimal, maximum: int, expected: str, start: int) -> float:

@@ -68,6 +68,7 @@ async def apply_edits(
             index = 1000 if edit["index"] is None else edit["index"]
             target = edit["toWorkoutId"] or block_id
             await _move(ctx, owner, item["_id"], block_id, target, index)
+            outcome.changes_done_work |= target != block_id and is_recorded(item)
             outcome.sentences.append(f"moved {typed(name_of(item))}")
         else:
             await item_service.remove_item(ctx, owner, block_id, item["_id"])

@@ -212,6 +212,7 @@ class _Parser:
             raise error_in_line(self.path, number, f"in the sets, {error}") from None
 
     def _read_circuit(self, number: int, _: re.Match[str], text: str) -> None:
+        text = " ".join(text.split())  # many spaces would make the search slow
         rounds = _ROUNDS.search(text)
         name = unmark((text[: rounds.start()] if rounds else text).strip().rstrip(":"))
         count = int(rounds[1] or rounds[2]) if rounds else 1
