@@ -68,7 +68,7 @@ def python_environment() -> str:
 
 
 def generate_python(source: Path, document: dict[str, Any], interpreter: str) -> None:
-    """Generate the operations and models of the Python library."""
+    """Generate the operations and models of the Python library, and check the types."""
     output = source.parent / "coaching_service_client"
     command = [interpreter, "-m", "openapi_python_client", "generate", "--meta", "none", "--fail-on-warning"]
     command += ["--path", str(source), "--output-path", str(output), "--config", str(PYTHON / "generator.yaml")]
@@ -80,6 +80,7 @@ def generate_python(source: Path, document: dict[str, Any], interpreter: str) ->
     for (method, number), entries in policies(document).items():
         lines += [f"    ({method!r}, {number}): (", *(f"        {entry!r}," for entry in entries), "    ),"]
     (PACKAGE / "operations.py").write_text("\n".join([*lines, "}", ""]), "utf-8")
+    run(interpreter, "-m", "mypy", cwd=PYTHON)
 
 
 def generate_typescript(source: Path, document: dict[str, Any]) -> None:
