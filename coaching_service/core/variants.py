@@ -21,6 +21,10 @@ class DeferredChange:
         self._by_type, self._data = by_type, data
         self.is_strict = False
 
+    def sent(self, name: str) -> Any:
+        """Returns the value of a field as it was sent, not validated; None if it was not sent."""
+        return self._data.get(name) if isinstance(self._data, Mapping) else None
+
     def as_type(self, stored_type: str) -> dict[str, Any]:
         """Returns the change as the schema of `stored_type` loads it. Raises InvalidFields."""
         try:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
-from marshmallow import ValidationError, fields
+from marshmallow import ValidationError, fields, post_load, validates_schema
 
 from coaching_service.core.validation import (
     TEXT_LENGTH,
@@ -20,6 +21,7 @@ from coaching_service.core.validation import (
 )
 from coaching_service.core.variants import ChangeByStoredType
 from coaching_service.library.forms.schemas import AnswerValue
+from coaching_service.progress.logs.client_sets import MAX_CIRCUIT_SETS, MAX_EXERCISE_SETS
 from coaching_service.training.workouts.set_schemas import MAX_LOAD, MAX_METERS, MAX_REPS, MAX_SECONDS
 
 
@@ -53,6 +55,15 @@ class NewCircuitCustomerSet(NewCustomerSet):
     round = Integer(minimum=1, maximum=1000, load_default=1)
 
 
+class NewExerciseCustomerSet(NewCustomerSet):
+    """A set of an exercise that the client did."""
+
+    exerciseId = Identifier(
+        allow_none=True,
+        metadata={"description": "The exercise of the set. Default: the one in `swappedFor`, else the planned one."},
+    )
+
+
 class CustomerSets(ListOf):
     """Logged sets; each index is unique within an exercise and round."""
 
@@ -69,16 +80,51 @@ class CustomerSets(ListOf):
         return numbered
 
 
-PAIN_LENGTH = 5_000
+PAIN_LENGTH, REASON_LENGTH = 5_000, 500
+_REASON = {"description": "The reason, in the client's words. Default: none."}
+
+
+class NewSkip(Input):
+    """Why the client skipped an item."""
+
+    reason = Text(max_length=REASON_LENGTH, allow_blank=True, allow_none=True, load_default=None, metadata=_REASON)
+
+
+class NewSwap(Input):
+    """The exercise that the client did in place of the planned one."""
+
+    exerciseId = Identifier(required=True)
+    reason = Text(max_length=REASON_LENGTH, allow_blank=True, allow_none=True, load_default=None, metadata=_REASON)
 
 
 class TaskItemLog(Input):
     """The log of a task: whether it was completed."""
 
-    isCompleted = Boolean(load_default=True, metadata={"description": "false marks the item as not completed."})
+    isCompleted = Boolean(
+        metadata={"description": "false marks the item as not completed. Default: true, and false with `skipped`."}
+    )
+    skipped = fields.Nested(
+        NewSkip,
+        allow_none=True,
+        metadata={
+            "description": "The client skipped the item. Default: null in a client's log; in a coach's log the stored "
+            "value, unless the item is completed."
+        },
+    )
     comment = Text(max_length=TEXT_LENGTH, allow_blank=True, allow_none=True, load_default=None)
     pain = Text(max_length=PAIN_LENGTH, allow_blank=True, allow_none=True, load_default=None)
     version = Version()
+
+    @validates_schema
+    def skipped_is_not_completed(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require a skipped item not to be completed."""
+        if data.get("skipped") is not None and data.get("isCompleted"):
+            raise ValidationError("must not be true for an item that was skipped", "isCompleted")
+
+    @post_load
+    def with_completion(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
+        """Add whether the item is completed: unless stated otherwise, if it was not skipped."""
+        return {"isCompleted": data.get("skipped") is None, **data}
 
 
 class ReminderItemLog(TaskItemLog):
@@ -88,13 +134,25 @@ class ReminderItemLog(TaskItemLog):
 class ExerciseItemLog(TaskItemLog):
     """The log of an exercise."""
 
-    customerSets = CustomerSets(fields.Nested(NewCustomerSet), maximum=200, allow_none=True, load_default=list)
+    customerSets = CustomerSets(
+        fields.Nested(NewExerciseCustomerSet), maximum=MAX_EXERCISE_SETS, allow_none=True, load_default=list
+    )
+    swappedFor = fields.Nested(
+        NewSwap,
+        allow_none=True,
+        metadata={
+            "description": "The client did another exercise, to which the sets belong. Default: null in a client's "
+            "log, the stored value in a coach's."
+        },
+    )
 
 
 class CircuitItemLog(TaskItemLog):
     """The log of a circuit."""
 
-    customerSets = CustomerSets(fields.Nested(NewCircuitCustomerSet), maximum=2_000, allow_none=True, load_default=list)
+    customerSets = CustomerSets(
+        fields.Nested(NewCircuitCustomerSet), maximum=MAX_CIRCUIT_SETS, allow_none=True, load_default=list
+    )
 
 
 class NewFormAnswer(Input):
@@ -150,5 +208,14 @@ class WorkoutBlockLog(Input):
 
     durationMinutes = Number(minimum=0, maximum=1_440, allow_none=True, load_default=None)
     sessionRpe = Number(minimum=0, maximum=10, allow_none=True, load_default=None)
+    feeling = Integer(
+        minimum=1,
+        maximum=5,
+        allow_none=True,
+        metadata={
+            "description": "How the client felt, 1 (bad) to 5 (good). Default: null in a client's log, the stored "
+            "value in a coach's."
+        },
+    )
     comment = Text(max_length=TEXT_LENGTH, allow_blank=True, allow_none=True, load_default=None)
     version = Version()

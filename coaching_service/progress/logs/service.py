@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import TypedDict, cast
 
@@ -10,26 +10,25 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import Actor
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.database.worker_thread import on_worker_thread
-from coaching_service.core.errors import invalid_field
+from coaching_service.core.errors import NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import NAME_LENGTH
 from coaching_service.core.variants import DeferredChange
+from coaching_service.library.exercises import service as exercises
 from coaching_service.people.activity import service as activity
 from coaching_service.people.activity.models import ActivityType, ImportedEvent
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_responses import service as form_responses
-from coaching_service.progress.logs import client_texts
+from coaching_service.progress.logs import client_sets, client_texts
 from coaching_service.progress.logs.events import ItemLogged
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.notes import service as notes
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts import item_service
 from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.items import exercise_ids
 from coaching_service.training.workouts.models import (
     Block,
     BlockLog,
-    CircuitItem,
     ItemLog,
     LoggedBlock,
     LogTexts,
@@ -37,7 +36,6 @@ from coaching_service.training.workouts.models import (
     WorkItem,
 )
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
-from coaching_service.training.workouts.set_models import CustomerSet
 
 _ACTIVITY_OF_ITEM: dict[str, ActivityType] = {"FORM": "form_submitted", "METRICS": "metric_recorded"}
 
@@ -81,8 +79,9 @@ async def _log_item(
     # The lock comes first, so that concurrent logs of one client wait before they do any work that is repeated.
     await customers.lock(ctx, customer_id)
     await customers.record_activity(ctx, customer_id)
+    swapped = await _find_swapped_exercise(ctx, log)
     block, previous = await item_service.log_item(
-        ctx, ClientCalendar(customer_id), block_id, item_id, lambda stored: _validate_log(ctx, stored, log)
+        ctx, ClientCalendar(customer_id), block_id, item_id, lambda stored: _validate_log(ctx, stored, log, swapped)
     )
     item = await item_service.present_item(ctx, block, item_id)
     await _update_item_activity(ctx, customer_id, block, item, was_completed=previous["isCompleted"])
@@ -94,24 +93,47 @@ async def _log_item(
     return item
 
 
-def _validate_log(ctx: Context, item: WorkItem, deferred: DeferredChange) -> ItemLog:
-    log = client_texts.keep_item_texts(ctx.caller, item, cast("ItemLog", deferred.as_type(item["type"])))
+async def _find_swapped_exercise(ctx: Context, deferred: DeferredChange) -> Collection[ObjectId]:
+    """Return the exercise that a log, not validated yet, names in `swappedFor`: empty without a usable one."""
+    swap = deferred.sent("swappedFor")
+    exercise_id = swap.get("exerciseId") if isinstance(swap, dict) else None
+    if not isinstance(exercise_id, str) or not ObjectId.is_valid(exercise_id):
+        return ()
+    return await exercises.load_usable_names(ctx, [ObjectId(exercise_id)])
+
+
+def _validate_log(
+    ctx: Context, item: WorkItem, deferred: DeferredChange, usable_exercises: Collection[ObjectId]
+) -> ItemLog:
+    sent = cast("ItemLog", deferred.as_type(item["type"]))
+    log = client_texts.keep_item_texts(ctx.caller, item, _keep_choices(ctx, item, sent))
+    _require_usable_swap(item, log, usable_exercises)
     if item["type"] == "FORM":
         form_responses.require_valid(item["form"], log["answers"], complete=log["isCompleted"])
-    if item["type"] == "CIRCUIT":
-        _require_sets_of_circuit(item, log["customerSets"])
-    return log
+    return client_sets.assign_exercises(item, log)
 
 
-def _require_sets_of_circuit(item: CircuitItem, sets: Sequence[CustomerSet]) -> None:
-    planned_ids = exercise_ids([item])
-    for position, logged in enumerate(sets):
-        if logged["exerciseId"] not in planned_ids:
-            message = "must be an exercise of the circuit"
-            raise invalid_field(f"customerSets.{position}.exerciseId", message, code="UNKNOWN_EXERCISE")
-        if logged["round"] is not None and logged["round"] > item["rounds"]:
-            message = f"must not be greater than {item['rounds']}"
-            raise invalid_field(f"customerSets.{position}.round", message, code="TOO_LARGE")
+def _keep_choices(ctx: Context, item: WorkItem, log: ItemLog) -> ItemLog:
+    """Return a log in which a coach keeps what the client chose (to skip or to swap), unless the log states it."""
+    if not ctx.caller.is_coach:
+        return log
+    kept: ItemLog = {**log}
+    if "swappedFor" not in log:
+        kept["swappedFor"] = item.get("swappedFor")
+    if "skipped" not in log and not log["isCompleted"]:
+        kept["skipped"] = item.get("skipped")
+    return kept
+
+
+def _require_usable_swap(item: WorkItem, log: ItemLog, usable_exercises: Collection[ObjectId]) -> None:
+    """Raise NotFound if another exercise was chosen that does not exist, InvalidFields if it is the planned one."""
+    swap, previous = log.get("swappedFor"), item.get("swappedFor")
+    if swap is None or (previous is not None and swap["exerciseId"] == previous["exerciseId"]):
+        return
+    if item["type"] == "EXERCISE" and swap["exerciseId"] == item["exerciseId"]:
+        raise invalid_field("swappedFor.exerciseId", "must be another exercise than the planned one", code="SAME")
+    if swap["exerciseId"] not in usable_exercises:
+        raise NotFound("exercise")
 
 
 async def _update_item_activity(
@@ -235,6 +257,8 @@ async def _log_block(ctx: Context, customer_id: ObjectId, block_id: ObjectId, lo
     await customers.record_activity(ctx, customer_id)
     calendar = ClientCalendar(customer_id)
     stored = await workouts.read_log_texts(ctx, calendar, block_id)
+    if not ctx.caller.is_coach:
+        log = {"feeling": None, **log}
     merged = client_texts.keep_block_texts(ctx.caller, stored["comment"], stored["clientTexts"], log)
     return await workouts.log_block(ctx, calendar, block_id, merged)
 
@@ -261,7 +285,6 @@ async def _require_access(ctx: Context, customer_id: ObjectId, block_id: ObjectI
     await calendar.require_access(ctx)
     if ctx.caller.is_coach:
         return
-    block = await workouts.read(ctx, calendar, block_id)
-    date = str(block["date"])
+    date = str(await workouts.read_date(ctx, calendar, block_id))
     if await visibility.find_hidden_days(ctx, customer_id, date, date):
         raise workouts.block_not_found()

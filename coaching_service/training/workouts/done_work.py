@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from coaching_service.training.workouts.items import is_recorded
 
-SESSION_FIELDS = ("durationMinutes", "sessionRpe", "comment")
+SESSION_FIELDS = ("durationMinutes", "sessionRpe", "feeling", "comment")
 
 B = TypeVar("B", bound=Mapping[str, Any])
 
@@ -17,7 +17,7 @@ def has_nothing_done(block: Mapping[str, Any]) -> bool:
 
     An empty comment does not count as a log.
     """
-    session = (block[name] for name in SESSION_FIELDS)
+    session = (block.get(name) for name in SESSION_FIELDS)
     return all(value in (None, "") for value in session) and not any(is_recorded(item) for item in block["items"])
 
 

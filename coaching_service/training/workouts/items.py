@@ -47,7 +47,7 @@ LOGGED_FIELDS: Mapping[str, Mapping[str, list[Any]]] = {
 }
 
 # The fields of an item, of whatever type, that a log sets: an item of which all are empty has nothing done.
-RECORDED_FIELDS = ("isCompleted", "comment", "pain", "customerSets", "answers", "values")
+RECORDED_FIELDS = ("isCompleted", "comment", "pain", "skipped", "swappedFor", "customerSets", "answers", "values")
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,8 @@ def log_item(item: WorkItem, log: ItemLog) -> WorkItem:
         "completedAt": (item["completedAt"] or at) if log["isCompleted"] else None,
         "comment": log["comment"],
         "pain": log.get("pain"),
+        "skipped": log.get("skipped"),
+        "swappedFor": log.get("swappedFor"),
         "clientTexts": log.get("clientTexts", []),
         "updatedAt": at,
     }
@@ -149,7 +151,9 @@ def present_items(items: Sequence[WorkItem], version: int, references: Reference
 
 def present_item(item: WorkItem, order: int, version: int, references: References, load_unit: str) -> WorkItem:
     """Return an item as it is read: with `order`, the block's `version`, names of what it refers to, and variables."""
-    fields = {"pain": None, **item, "order": order, "version": version}
+    fields = {"pain": None, "skipped": None, "swappedFor": None, **item, "order": order, "version": version}
+    if (swap := item.get("swappedFor")) is not None:
+        fields["swappedFor"] = {**swap, "exercise": references.exercises[swap["exerciseId"]]}
     for name in (*DERIVED_FIELDS, "clientTexts"):
         fields.pop(name, None)
     if item["type"] == "EXERCISE":

@@ -76,6 +76,20 @@ class ReminderFields(TypedDict):
     time: NotRequired[str]
 
 
+class Skip(TypedDict):
+    """Why a client skipped an item; the reason may be missing."""
+
+    reason: str | None
+
+
+class Swap(TypedDict):
+    """The exercise that a client did in place of the planned one; `exercise` is added on read."""
+
+    exerciseId: ObjectId
+    reason: str | None
+    exercise: NotRequired[ExerciseName]
+
+
 class ItemBase(TypedDict):
     """The fields of every item.
 
@@ -89,6 +103,8 @@ class ItemBase(TypedDict):
     completedAt: datetime | None
     comment: str | None
     pain: NotRequired[str | None]
+    skipped: NotRequired[Skip | None]
+    swappedFor: NotRequired[Swap | None]
     createdAt: datetime
     updatedAt: datetime
     exerciseIds: NotRequired[list[ObjectId]]
@@ -201,6 +217,8 @@ class ItemLog(TypedDict):
     isCompleted: bool
     comment: str | None
     pain: NotRequired[str | None]
+    skipped: NotRequired[Skip | None]
+    swappedFor: NotRequired[Swap | None]
     customerSets: NotRequired[list[CustomerSet]]
     answers: NotRequired[list[FormAnswer]]
     values: NotRequired[list[MetricValue]]
@@ -247,6 +265,7 @@ class _BlockContent(TypedDict):
     isRest: bool
     durationMinutes: float | None
     sessionRpe: float | None
+    feeling: NotRequired[int | None]
     comment: str | None
     clientTexts: NotRequired[list[NameOrId]]
     items: list[WorkItem]
@@ -274,6 +293,7 @@ class DayBlock(TypedDict):
     position: int
     durationMinutes: float | None
     sessionRpe: float | None
+    feeling: NotRequired[int | None]
     comment: str | None
     items: list[dict[str, Any]]
     checkInId: NotRequired[ObjectId | None]
@@ -289,6 +309,7 @@ class BlockFields(StoredIdentity, total=False):
     position: int
     durationMinutes: float | None
     sessionRpe: float | None
+    feeling: int | None
     comment: str | None
     clientTexts: list[NameOrId]
     items: list[WorkItem]
@@ -349,10 +370,14 @@ class ScheduleChange(TypedDict):
 
 
 class BlockLog(TypedDict):
-    """What a client reports about a session; `version` is that of the block it is based on."""
+    """What a client reports about a session; `version` is that of the block it is based on.
+
+    `feeling` is from 1 to 5; without it the stored one stays.
+    """
 
     durationMinutes: float | None
     sessionRpe: float | None
+    feeling: NotRequired[int | None]
     comment: str | None
     clientTexts: NotRequired[list[NameOrId]]
     version: NotRequired[int | None]

@@ -22,6 +22,7 @@ ITEM_REFERENCES = {
     "items.exerciseId": "exercises",
     "items.circuitExercises.exerciseId": "exercises",
     "items.customerSets.exerciseId": "exercises",
+    "items.swappedFor.exerciseId": "exercises",
     "items.metricsFields.metricsSetId": "metricSets",
 }
 MAX_ITEMS = 100

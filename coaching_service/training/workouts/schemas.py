@@ -117,7 +117,10 @@ class CustomerSet(Output):
     """A set as the client did it."""
 
     index = fields.Integer()
-    exerciseId = Identifier(allow_none=True, metadata={"description": "In a circuit: the exercise of the set."})
+    exerciseId = Identifier(
+        allow_none=True,
+        metadata={"description": "The exercise of the set: in a circuit, and in an item with `swappedFor`."},
+    )
     round = fields.Integer(allow_none=True, metadata={"description": "In a circuit: the round of the set, from 1."})
     reps = fields.Integer(allow_none=True)
     load = fields.Float(allow_none=True)  # type: ignore[assignment]  # a field of this name does not affect marshmallow's own method
@@ -126,6 +129,26 @@ class CustomerSet(Output):
     rpe = fields.Float(allow_none=True)
     rir = fields.Float(allow_none=True)
     isCompleted = fields.Boolean()
+    loggedAt = DateTime(
+        metadata={
+            "description": "When the client did the set. Only of sets that were logged one by one.",
+            "optional": True,
+        }
+    )
+
+
+class SkippedItem(Output):
+    """Why a client skipped an item."""
+
+    reason = fields.String(allow_none=True, metadata={"description": "The reason; null if none was given."})
+
+
+class SwappedExercise(Output):
+    """The exercise that a client did in place of the planned one."""
+
+    exerciseId = Identifier()
+    exercise = fields.Nested(ExerciseSummary)
+    reason = fields.String(allow_none=True, metadata={"description": "The reason; null if none was given."})
 
 
 class _Item(Output):
@@ -135,6 +158,16 @@ class _Item(Output):
     completedAt = DateTime(allow_none=True)
     comment = fields.String(allow_none=True)
     pain = fields.String(allow_none=True)
+    skipped = fields.Nested(
+        SkippedItem,
+        allow_none=True,
+        metadata={"description": "Set if the client skipped the item; it is not completed then."},
+    )
+    swappedFor = fields.Nested(
+        SwappedExercise,
+        allow_none=True,
+        metadata={"description": "Set if the client did another exercise; the logged sets have its `exerciseId`."},
+    )
     createdAt = DateTime()
     updatedAt = DateTime()
     version = fields.Integer(metadata={"description": "The block's version."})
@@ -321,6 +354,9 @@ class WorkoutBlock(IdentityResult):
     isCompleted = fields.Boolean(metadata={"description": "Whether the block has items and all of them are completed."})
     durationMinutes = fields.Float(allow_none=True)
     sessionRpe = fields.Float(allow_none=True)
+    feeling = fields.Integer(
+        allow_none=True, metadata={"description": "How the client felt in the session, 1 (bad) to 5 (good)."}
+    )
     comment = fields.String(allow_none=True)
     programId = Identifier(allow_none=True)
     assignmentId = Identifier(

@@ -148,6 +148,14 @@ def _new_logged_block(owner: ScheduleOwner, logged: LoggedBlock) -> BlockContent
     }
 
 
+async def read_date(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> str | None:
+    """Return the date of a block of an owner whose access has been checked; None without one. Raises NotFound."""
+    block = await store.find_date(ctx, owner.block_filter, block_id)
+    if block is None:
+        raise block_not_found()
+    return block["date"]
+
+
 async def list_stored_blocks(ctx: Context, owner: ScheduleOwner) -> list[StoredBlock]:
     """Return every block of an owner whose access has been checked, as stored, in order."""
     return await store.find_all(ctx, owner.block_filter, owner.day_field)
@@ -313,6 +321,8 @@ async def log_block(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, log:
         "comment": log["comment"],
         "clientTexts": log.get("clientTexts", []),
     }
+    if "feeling" in log:
+        fields["feeling"] = log["feeling"]
     block = await store.update(ctx, owner.block_filter, block_id, fields, log.get("version"))
     return await present_block(ctx, owner, block)
 
@@ -343,6 +353,7 @@ async def present_blocks(ctx: Context, blocks: Sequence[StoredBlock], orders: Se
             **present_identity(block),
             "assignmentId": block.get("assignmentId"),  # missing in blocks that are older than assignments
             "checkInId": block.get("checkInId"),
+            "feeling": block.get("feeling"),
             "order": order,
             "isCompleted": is_completed(block),
             "items": items.present_items(block["items"], block["version"], references, load_unit),

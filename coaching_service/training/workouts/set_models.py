@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Literal, NotRequired, TypedDict
 
 from coaching_service.core.ids import ObjectId
@@ -56,7 +57,11 @@ class PlannedSet(TypedDict):
 
 
 class CustomerSet(TypedDict):
-    """A set as the client did it; `exerciseId` and `round` are null outside circuits."""
+    """A set as the client did it; `round` is null outside circuits.
+
+    `exerciseId` is null where it is the exercise of the item: set in circuits, and in items with `swappedFor`.
+    `loggedAt` is the time (UTC) at which the client did it, of sets that are logged one by one.
+    """
 
     index: int
     exerciseId: ObjectId | None
@@ -68,3 +73,4 @@ class CustomerSet(TypedDict):
     rpe: float | None
     rir: float | None
     isCompleted: bool
+    loggedAt: NotRequired[datetime]

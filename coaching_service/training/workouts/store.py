@@ -17,7 +17,7 @@ from coaching_service.core.events import EventType
 from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UPDATED
-from coaching_service.core.validation import TEXT_LENGTH, Date, Text
+from coaching_service.core.validation import TEXT_LENGTH, Date, Integer, Text
 from coaching_service.training.workouts.done_work import SESSION_FIELDS
 from coaching_service.training.workouts.items import MAX_ITEMS, RECORDED_FIELDS
 from coaching_service.training.workouts.models import BlockContent, BlockFields, DayBlock, StoredBlock, WorkItem
@@ -64,6 +64,7 @@ blocks = Documents[StoredBlock](
             "name": Text(),
             "date": Date(),
             "comment": Text(max_length=TEXT_LENGTH, allow_blank=True),
+            "feeling": Integer(minimum=1, maximum=5),
         },
         references={"customerId": "customers", **ITEM_REFERENCES},
         complete=complete_block,
@@ -158,6 +159,11 @@ async def find_all(ctx: Context, owner: Filter, day_field: str) -> list[StoredBl
 async def find_one(ctx: Context, owner: Filter, block_id: ObjectId) -> StoredBlock | None:
     """Return the owner's block, or None."""
     return await blocks.find_one(ctx, owner | {"_id": block_id})
+
+
+async def find_date(ctx: Context, owner: Filter, block_id: ObjectId) -> StoredBlock | None:
+    """Return only the date of the owner's block, or None."""
+    return await blocks.find_one(ctx, owner | {"_id": block_id}, ("date",))
 
 
 async def find_by_external_id(ctx: Context, owner: Filter, external_id: str) -> StoredBlock | None:

@@ -44,9 +44,9 @@ class DerivedFields(TypedDict):
 def derive_fields(item: WorkItem) -> DerivedFields:
     """Return the derived fields of an item.
 
-    `exerciseIds` are the exercises it plans or that were done. `doneExerciseIds` are those with a working set: a
-    completed set that is not warm-up. `tally` has the totals of its working sets. `isPendingForm`: it is a
-    form that is not answered.
+    `exerciseIds` are the exercises it plans, or that were done or chosen in their place. `doneExerciseIds` are those
+    with a working set: a completed set that is not warm-up. `tally` has the totals of its working sets.
+    `isPendingForm`: it is a form that is not answered.
     """
     planned = planned_exercise_ids(item)
     totals = _zero_totals()
@@ -58,8 +58,10 @@ def derive_fields(item: WorkItem) -> DerivedFields:
             sums["reps"] += done["reps"] or 0
             sums["volumeLoad"] += volume_load(done)
     done_ids = list(by_exercise)
+    swap = item.get("swappedFor")
+    chosen = [swap["exerciseId"]] if swap else []
     return {
-        "exerciseIds": list(dict.fromkeys([*planned, *done_ids])),
+        "exerciseIds": list(dict.fromkeys([*planned, *chosen, *done_ids])),
         "doneExerciseIds": done_ids,
         "tally": {**totals, "exercises": list(by_exercise.values())},
         "isPendingForm": item["type"] == "FORM" and not item["isCompleted"],
@@ -84,11 +86,15 @@ def logged_sets(items: Iterable[WorkItem], exercise_id: ObjectId) -> list[Custom
 
 
 def working_sets(item: WorkItem) -> Iterator[tuple[ObjectId, CustomerSet]]:
-    """Yield the completed sets of an item that are not warm-up, each with its exercise."""
+    """Yield the completed sets of an item that are not warm-up, each with its exercise.
+
+    A set of the exercise that was done in place of the planned one is warm-up if the planned set is.
+    """
     warm_ups = {(exercise_id, planned["index"]) for exercise_id, planned in planned_sets(item) if planned["isWarmup"]}
     for done in _customer_sets(item):
         exercise_id = done["exerciseId"] or _own_exercise_id(item)
-        if done["isCompleted"] and (exercise_id, done["index"]) not in warm_ups:
+        planned_id = item["exerciseId"] if item["type"] == "EXERCISE" else exercise_id
+        if done["isCompleted"] and (planned_id, done["index"]) not in warm_ups:
             yield exercise_id, done
 
 

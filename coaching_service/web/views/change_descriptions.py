@@ -55,6 +55,7 @@ _LABELS = {
     "startDate": "First day",
     "supersetId": "Superset",
     "since": "Reason since",
+    "swappedFor": "Exercise done instead",
     "timezone": "Time zone",
     "unassignedAt": "Unassigned",
     "url": "Address",

@@ -7,7 +7,15 @@ from datetime import datetime
 from typing import Any, TypedDict
 
 from coaching_service.training.workouts import items
-from coaching_service.training.workouts.models import CircuitItem, ExerciseItem, FormItem, MetricsItem, WorkItem
+from coaching_service.training.workouts.models import (
+    CircuitItem,
+    ExerciseItem,
+    FormItem,
+    MetricsItem,
+    Skip,
+    Swap,
+    WorkItem,
+)
 from coaching_service.training.workouts.set_models import CustomerSet, PlannedSet
 from coaching_service.web.views.item_descriptions import EFFORT_FIELDS, describe_set, format_number
 
@@ -30,6 +38,8 @@ class ItemResults(TypedDict):
     completedAt: datetime | None
     comment: str | None
     pain: str | None
+    skipped: str | None
+    swappedFor: str | None
     sets: list[SetResult]
     answers: list[tuple[str, str]]
 
@@ -38,13 +48,23 @@ def describe_results(item: WorkItem, unit: str) -> ItemResults | None:
     """Describe what was recorded for an item, or return None if nothing was; loads are in `unit`."""
     if not items.is_recorded(item):
         return None
+    swap = item.get("swappedFor")
     return {
         "completedAt": item["completedAt"],
         "comment": item["comment"],
         "pain": item.get("pain"),
+        "skipped": _describe_choice("", item.get("skipped")),
+        "swappedFor": _describe_choice(swap["exercise"]["name"], swap) if swap else None,
         "sets": list(_sets(item, unit)),
         "answers": list(_answers(item)),
     }
+
+
+def _describe_choice(name: str, choice: Skip | Swap | None) -> str | None:
+    """Describe why a client skipped an item, or what the client did in its place; None if the client did not."""
+    if choice is None:
+        return None
+    return ": ".join(filter(None, (name, choice["reason"]))) or "no reason given"
 
 
 def _sets(item: WorkItem, unit: str) -> Iterator[SetResult]:
