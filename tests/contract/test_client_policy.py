@@ -21,6 +21,7 @@ POLICY = {
     "GET /customer/wblock": BOTH,
     "PUT /customer/wblocks/{wblockId}/log": BOTH,
     "PUT /customer/wblocks/{wblockId}/witems/{witemId}/log": BOTH,
+    "PUT /customer/wblocks/{wblockId}/witems/{witemId}/sets": BOTH,
     "GET /customer/exercise/{exerciseId}": BOTH,
     "GET /customer/exercise/{exerciseId}/history": BOTH,
     "GET /customer/exercise/{exerciseId}/progress": BOTH,

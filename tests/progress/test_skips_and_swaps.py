@@ -1,4 +1,4 @@
-"""What a client reports of a session beside the sets: skipped and swapped exercises, and how it felt (contract 15)."""
+"""What a client reports of a session in addition to the sets: skipped and swapped exercises, and how it felt (contract 15)."""
 
 from __future__ import annotations
 

@@ -47,6 +47,8 @@ async def make_world(coach: CoachClient) -> World:
     entry = {"exerciseId": exercise["_id"], "sets": [{"type": "reps", "minPlannedReps": 10}]}
     finisher = {"type": "CIRCUIT", "circuitName": "Finisher", "circuitExercises": [entry]}
     circuit = (await coach.post(path, finisher)).ok(201)
+    squat = {"type": "EXERCISE", "exerciseId": exercise["_id"], "exerciseSets": [{"type": "reps", "minPlannedReps": 8}]}
+    own_item = (await coach.post(path, squat)).ok(201)
     program = (await coach.post("/coach/programs", {"name": "Base", "externalId": number})).ok(201)
     form = (await coach.post("/coach/forms", {"name": "Check-in", "questions": [{"label": "Well?"}]})).ok(201)
     unit = (await coach.get("/metrics-units")).ok()[0]["_id"]
@@ -127,5 +129,6 @@ async def make_world(coach: CoachClient) -> World:
         "mediaId": exercise["media"][0]["_id"],
         "wblockId": block["_id"],
         "witemId": item["_id"],
+        "wblockId/witemId": own_item["_id"],
         "circuitId": circuit["_id"],
     }

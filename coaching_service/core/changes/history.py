@@ -57,3 +57,13 @@ async def load_patch(ctx: Context, change: StoredChange) -> dict[ObjectId, Docum
     if "parts" in change:
         patches = await store.find_parts(ctx, change["_id"])
     return {patch["_id"]: patch for patch in patches}
+
+
+async def find_removed(
+    ctx: Context, customer_id: ObjectId, document_id: ObjectId, list_name: str, element_id: ObjectId
+) -> DocumentPatch | None:
+    """Return the patch of a client's document with which it lost an element of a list, or was deleted with it.
+
+    None if no change did in the time that patches are stored for.
+    """
+    return await store.find_removed(ctx, customer_id, document_id, list_name, element_id)

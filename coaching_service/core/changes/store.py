@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from coaching_service.core.changes.models import (
     CompanyFeedItem,
@@ -170,6 +170,37 @@ async def find_parts(ctx: Context, change_id: ObjectId) -> list[DocumentPatch]:
     """Return the patch that is stored in parts."""
     stored_parts = await parts.find(ctx, {"changeId": change_id}, sort=("number",))
     return [patch for part in stored_parts for patch in part["patch"]]
+
+
+async def find_removed(
+    ctx: Context, customer_id: ObjectId, document_id: ObjectId, list_name: str, element_id: ObjectId
+) -> DocumentPatch | None:
+    """Return the patch of a client's document with which it lost an element of a list, or was deleted with it.
+
+    None if no change did in the time that patches are stored for.
+    """
+    removals: list[Filter] = [
+        {f"before.{list_name}._id": element_id},
+        {"fields": {"$elemMatch": {"path": list_name, "before._id": element_id}}},
+    ]
+    where: Filter = {
+        "customerId": customer_id,
+        "documents._id": document_id,
+        "patch": {"$elemMatch": {"_id": document_id, "$or": removals}},
+    }
+    for change in await changes.find(ctx, where, fields=("patch",)):
+        for patch in change.get("patch", []):
+            if patch["_id"] == document_id and not _has_element(patch, list_name, element_id):
+                return patch
+    return None
+
+
+def _has_element(patch: DocumentPatch, list_name: str, element_id: ObjectId) -> bool:
+    """Whether the document has the element after a patch that mentions it."""
+    for field in patch["fields"]:
+        if field["path"] == list_name:
+            return any(element["_id"] == element_id for element in cast("list[Any]", field.get("after") or []))
+    return False
 
 
 async def find_restored_version(

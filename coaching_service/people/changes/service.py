@@ -14,6 +14,7 @@ from coaching_service.core.changes.undo import is_soft_deletion, public_values
 from coaching_service.core.cursors import CursorPage, Position
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, now
+from coaching_service.core.database.models import DocumentFields
 from coaching_service.core.database.recording import Action, Interface
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
@@ -37,6 +38,18 @@ _NAMES = {
     "progress_photo": ("set of progress photos", "sets of progress photos"),
     "nutrition_plan": ("nutrition plan", "nutrition plans"),
 }
+
+
+async def find_removed(
+    ctx: Context, customer_id: ObjectId, document_id: ObjectId, list_name: str, element_id: ObjectId
+) -> DocumentFields | None:
+    """Return a document of a client as it was when it was deleted with an element of a list, or lost that element.
+
+    Of one that still exists without the element, the result is empty. None if it never had the element, or lost it more
+    than 30 days ago. Access is not checked.
+    """
+    patch = await history.find_removed(ctx, customer_id, document_id, list_name, element_id)
+    return None if patch is None else patch["before"] or {}
 
 
 async def list_changes(

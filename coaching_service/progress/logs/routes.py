@@ -5,18 +5,22 @@ from __future__ import annotations
 from coaching_service.core.auth.access import coach, customer
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
+from coaching_service.core.errors import Conflict
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import DateRange
 from coaching_service.core.variants import DeferredChange
 from coaching_service.progress.logs import service
 from coaching_service.progress.logs.schemas import ITEM_LOG, WorkoutBlockLog
+from coaching_service.progress.logs.schemas import SetLog as SetLogBody
+from coaching_service.progress.logs.single_sets import SetLog
 from coaching_service.training.workouts.models import Block, BlockLog, WorkItem
 from coaching_service.training.workouts.schemas import WorkoutBlock, item_response
 
 routes = Routes("/coach/customers/{customerId}/wblocks/{wblockId}", tag="Logs")
 
 _ITEM_EXAMPLE = {"isCompleted": True, "customerSets": [{"index": 1, "reps": 8, "load": 60}], "comment": "Felt light"}
+_SET_EXAMPLE = {"index": 1, "reps": 8, "load": 60, "loggedAt": "2026-03-02T08:30:00.000Z"}
 _BLOCK_EXAMPLE = {"durationMinutes": 55, "sessionRpe": 7, "comment": "Short of time"}
 
 
@@ -67,6 +71,24 @@ async def list_own_workout_blocks(ctx: Context, query: dict[str, str]) -> list[B
 async def log_own_workout_item(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, body: DeferredChange) -> WorkItem:
     """Log an item of mine."""
     return await service.log_item(ctx, ctx.caller.id, wblock_id, witem_id, body)
+
+
+@own_routes.put(
+    "/wblocks/{wblockId}/witems/{witemId}/sets",
+    access=customer(),
+    body=SetLogBody(),
+    returns=item_response(),
+    errors=(Conflict,),
+    example=_SET_EXAMPLE,
+)
+async def log_own_set(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, body: SetLog) -> WorkItem:
+    """Log one set of mine.
+
+    It takes the place of the set of the same exercise, round and index, and of no other; the later `loggedAt` wins, so
+    sending it again, or in another order, changes nothing. The item is completed when every planned set has a
+    completed one. An item that has been removed, or is in another workout now, is 409 `ITEM_GONE`.
+    """
+    return await service.log_own_set(ctx, wblock_id, witem_id, body)
 
 
 @own_routes.put(

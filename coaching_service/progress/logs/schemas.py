@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from marshmallow import ValidationError, fields, post_load, validates_schema
 
+from coaching_service.core.query import QueryTime
 from coaching_service.core.validation import (
     TEXT_LENGTH,
     Boolean,
@@ -53,6 +55,44 @@ class NewCircuitCustomerSet(NewCustomerSet):
 
     exerciseId = Identifier(required=True)
     round = Integer(minimum=1, maximum=1000, load_default=1)
+
+
+class LoggedTime(QueryTime):
+    """A time in a body: ISO 8601, UTC unless it names an offset."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> datetime:  # type: ignore[override]  # text on the wire
+        if not isinstance(value, str):
+            raise self.make_error("invalid")
+        return super()._deserialize(value, attr, data)
+
+
+class SetLog(NewCustomerSet):
+    """One set that the client did."""
+
+    index = Integer(
+        minimum=1,
+        maximum=1000,
+        required=True,
+        metadata={"description": "Number of the set from 1, in a circuit within exercise and round."},
+    )
+    exerciseId = Identifier(
+        allow_none=True,
+        load_default=None,
+        metadata={
+            "description": "The exercise of the set, required in a circuit. Default: the one in `swappedFor`, else the "
+            "planned one."
+        },
+    )
+    round = Integer(
+        minimum=1,
+        maximum=1000,
+        allow_none=True,
+        load_default=None,
+        metadata={"description": "In a circuit: the round, from 1. Default: 1."},
+    )
+    loggedAt = LoggedTime(
+        metadata={"description": "When the client did the set. The later one of the same set wins. Default: now."}
+    )
 
 
 class NewExerciseCustomerSet(NewCustomerSet):

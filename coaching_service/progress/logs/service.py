@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import TypedDict, cast
 
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import now
 from coaching_service.core.database.recording import Actor
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.database.worker_thread import on_worker_thread
-from coaching_service.core.errors import NotFound, invalid_field
+from coaching_service.core.errors import Conflict, NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import NAME_LENGTH
 from coaching_service.core.variants import DeferredChange
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.activity import service as activity
 from coaching_service.people.activity.models import ActivityType, ImportedEvent
+from coaching_service.people.changes import service as changes
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_responses import service as form_responses
-from coaching_service.progress.logs import client_sets, client_texts
+from coaching_service.progress.logs import client_sets, client_texts, single_sets
 from coaching_service.progress.logs.events import ItemLogged
+from coaching_service.progress.logs.single_sets import SetLog
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.notes import service as notes
 from coaching_service.training.visibility import service as visibility
@@ -64,9 +67,40 @@ async def log_item(
         return await _log_accessible_item(ctx, customer_id, block_id, item_id, log)
 
 
+async def log_own_set(ctx: Context, block_id: ObjectId, item_id: ObjectId, done: SetLog) -> WorkItem:
+    """Log one set of the caller, a client, and return the item; a repetition, or an earlier one, changes nothing.
+
+    It takes the place of the set of the same exercise, round and index. Raises NotFound if the block or item never
+    existed or its day is hidden, Conflict if it is gone, BadRequest or InvalidFields if the item has no such set.
+    """
+    customer_id = ctx.caller.id
+    try:
+        async with ctx.services.schedule_locks.hold(tuple(ClientCalendar(customer_id).block_filter.items())):
+            return await _log_accessible_item(ctx, customer_id, block_id, item_id, done)
+    except single_sets.AlreadyLogged:
+        return await item_service.read_item(ctx, ClientCalendar(customer_id), block_id, item_id)
+    except NotFound:
+        if await _was_removed(ctx, customer_id, block_id, item_id):
+            raise Conflict("The item is no longer in the workout; read the calendar again", code="ITEM_GONE") from None
+        raise
+
+
+async def _was_removed(ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId) -> bool:
+    """Return whether an item was once in a block, which is on a visible day now, or was when it was removed."""
+    try:
+        date = await workouts.read_date(ctx, ClientCalendar(customer_id), block_id)
+    except NotFound:
+        date = None
+    removed = await changes.find_removed(ctx, customer_id, block_id, "items", item_id)
+    if removed is None:
+        return False
+    day = str(date or removed.get("date"))
+    return not await visibility.find_hidden_days(ctx, customer_id, day, day)
+
+
 @on_worker_thread
 async def _log_accessible_item(
-    ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, log: DeferredChange
+    ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, log: DeferredChange | SetLog
 ) -> WorkItem:
     await _require_access(ctx, customer_id, block_id)
     return await _log_item(ctx, customer_id, block_id, item_id, log)
@@ -74,14 +108,13 @@ async def _log_accessible_item(
 
 @transactional
 async def _log_item(
-    ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, log: DeferredChange
+    ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, log: DeferredChange | SetLog
 ) -> WorkItem:
     # The lock comes first, so that concurrent logs of one client wait before they do any work that is repeated.
     await customers.lock(ctx, customer_id)
     await customers.record_activity(ctx, customer_id)
-    swapped = await _find_swapped_exercise(ctx, log)
     block, previous = await item_service.log_item(
-        ctx, ClientCalendar(customer_id), block_id, item_id, lambda stored: _validate_log(ctx, stored, log, swapped)
+        ctx, ClientCalendar(customer_id), block_id, item_id, await _prepare_log(ctx, log)
     )
     item = await item_service.present_item(ctx, block, item_id)
     await _update_item_activity(ctx, customer_id, block, item, was_completed=previous["isCompleted"])
@@ -91,6 +124,14 @@ async def _log_item(
         await _update_block_activity(ctx, customer_id, block)
     await ctx.publish(ItemLogged(customer_id))
     return item
+
+
+async def _prepare_log(ctx: Context, log: DeferredChange | SetLog) -> Callable[[WorkItem], ItemLog]:
+    """Return the function that makes the log of a stored item, whole or with one set more."""
+    if not isinstance(log, DeferredChange):
+        return lambda stored: single_sets.merge_set(stored, log, now())
+    swapped = await _find_swapped_exercise(ctx, log)
+    return lambda stored: _validate_log(ctx, stored, log, swapped)
 
 
 async def _find_swapped_exercise(ctx: Context, deferred: DeferredChange) -> Collection[ObjectId]:
@@ -117,12 +158,12 @@ def _keep_choices(ctx: Context, item: WorkItem, log: ItemLog) -> ItemLog:
     """Return a log in which a coach keeps what the client chose (to skip or to swap), unless the log states it."""
     if not ctx.caller.is_coach:
         return log
-    kept: ItemLog = {**log}
+    merged: ItemLog = {**log}
     if "swappedFor" not in log:
-        kept["swappedFor"] = item.get("swappedFor")
+        merged["swappedFor"] = item.get("swappedFor")
     if "skipped" not in log and not log["isCompleted"]:
-        kept["skipped"] = item.get("skipped")
-    return kept
+        merged["skipped"] = item.get("skipped")
+    return merged
 
 
 def _require_usable_swap(item: WorkItem, log: ItemLog, usable_exercises: Collection[ObjectId]) -> None:

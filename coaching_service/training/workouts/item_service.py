@@ -181,6 +181,11 @@ async def log_item(
     return block, item
 
 
+async def read_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item_id: ObjectId) -> WorkItem:
+    """Return an item of an owner whose access has been checked. Raises NotFound."""
+    return await present_item(ctx, await _read_block(ctx, owner, block_id), item_id)
+
+
 async def present_item(ctx: Context, block: StoredBlock, item_id: ObjectId) -> WorkItem:
     """Return an item of a stored block as it is read. Raises NotFound."""
     order = items.find_index(block["items"], item_id)
