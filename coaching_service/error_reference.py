@@ -6,12 +6,13 @@ Codes come from the error classes and from the places that raise them with a cod
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from coaching_service import app, features
 from coaching_service.core import errors
 from coaching_service.core.http.routes import routes_of
+from coaching_service.core.http.server import PROTOCOL_ERRORS
 from coaching_service.core.validation_messages import DEFAULT_CODE
 
 _PACKAGE = Path(app.__file__).parent  # importing the application loads every error class
@@ -50,6 +51,10 @@ def describe_errors() -> str:
         for error in classes.values()
         if vars(error).get("default_code")
     }
+    codes |= _codes_of_constructors(classes)
+    codes |= {
+        error["code"]: (status, f"{error['message']}.") for status, error in PROTOCOL_ERRORS.items() if "code" in error
+    }
     for call in calls:
         name = _name(call)
         if name == "NotFound" and call.args and (resource := _text(call.args[0])):
@@ -74,6 +79,41 @@ def describe_errors() -> str:
     )
 
 
+def _codes_of_constructors(classes: Mapping[str, type[errors.ServiceError]]) -> dict[str, tuple[int, str]]:
+    """The codes that error classes pass to the constructor of their base, with status and meaning."""
+    definitions = [node for tree in _sources() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    return {
+        code: (classes[definition.name].status, _summary(classes[definition.name]))
+        for definition in definitions
+        if definition.name in classes
+        for call in ast.walk(definition)
+        if isinstance(call, ast.Call) and _name(call) == "__init__" and (code := _code(call))
+    }
+
+
+def list_passed_on_codes() -> set[tuple[str, str]]:
+    """The places whose code is not written there, so that the reference cannot list it: (path, expression)."""
+    places = set()
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        tree = ast.parse(path.read_text("utf-8"))
+        _inline_messages(tree)
+        for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+            if (expression := _computed_code(call)) is not None and _text(expression) is None:
+                places.add((path.relative_to(_PACKAGE).as_posix(), ast.unparse(expression)))
+    return places
+
+
+def _computed_code(call: ast.Call) -> ast.expr | None:
+    """The expression of the code, or of the resource that it is made from, in a call that makes an error."""
+    name = _name(call)
+    if name == "NotFound" and call.args:
+        return call.args[0]
+    if name in ("Message", "invalid", "InvalidFile") and len(call.args) == 2:
+        return call.args[1]
+    values = (keyword.value for keyword in call.keywords if keyword.arg == "code")
+    return next((value for value in values if not isinstance(value, ast.Constant)), None)
+
+
 def _field_codes(calls: list[ast.Call]) -> set[str]:
     codes = {DEFAULT_CODE}
     for call in calls:
@@ -81,11 +121,10 @@ def _field_codes(calls: list[ast.Call]) -> set[str]:
             codes.add(_text(call.args[1]) or DEFAULT_CODE)
         elif _name(call) == "invalid_field":
             codes.add(_code(call) or DEFAULT_CODE)
-        for value in ast.walk(call):
-            if isinstance(value, ast.Dict):
-                entries = {_text(key): item for key, item in zip(value.keys, value.values, strict=True) if key}
-                if {"field", "code", "message"} <= entries.keys() and (code := _text(entries["code"])):
-                    codes.add(code)
+    for value in (node for tree in _sources() for node in ast.walk(tree) if isinstance(node, ast.Dict)):
+        entries = {_text(key): item for key, item in zip(value.keys, value.values, strict=True) if key}
+        if {"field", "code", "message"} <= entries.keys() and (code := _text(entries["code"])):
+            codes.add(code)
     return codes - {"NUMERIC_STRING", "BOOLEAN_STRING"}
 
 

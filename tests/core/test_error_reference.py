@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from coaching_service.core import errors
-from coaching_service.error_reference import describe_errors
+from coaching_service.error_reference import describe_errors, list_passed_on_codes
 from tests.support.client import UNKNOWN, CoachClient
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "errors.md"
@@ -23,6 +23,32 @@ def test_the_reference_is_up_to_date() -> None:
 )
 def test_codes_of_every_origin_are_listed(code: str) -> None:
     """A code of a function, of a resource, of a class, of a permanent failure, and of a field."""
+    assert f"| `{code}` |" in REFERENCE.read_text("utf-8")
+
+
+def test_codes_that_are_passed_on_are_listed_where_they_are_written() -> None:
+    """Every other code is a literal, which the reference reads; CoachClient compares each response with the reference.
+
+    Add a place here only if its code comes from an error, a message or a table with literal codes.
+    """
+    assert list_passed_on_codes() == {
+        ("core/errors.py", "code"),  # the constructors
+        ("core/http/uploads.py", "error.code"),  # of InvalidFile
+        ("core/shapes.py", "code"),
+        ("core/validation_messages.py", "code"),
+        ("core/validation_messages.py", "self.code"),
+        ("error_reference.py", "resource"),
+        ("integrations/commands.py", "error.code"),
+        ("mcp/server.py", "INVALID_PARAMS"),  # of JSON-RPC
+        ("people/webhooks/service.py", "problem.code"),  # of OutboundClient, one of _URL_MESSAGES
+        ("training/workouts/new_items.py", "error.details['resource']"),  # of NotFound
+        ("training/workouts/portability.py", "first['code']"),  # of Message
+        ("web/views/history.py", "error.code"),
+    }
+
+
+@pytest.mark.parametrize("code", ["MALFORMED_HTTP", "STALE_FORM", "RATE_LIMIT_EXCEEDED"])
+def test_codes_of_the_server_and_of_constructors_are_listed(code: str) -> None:
     assert f"| `{code}` |" in REFERENCE.read_text("utf-8")
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -212,12 +214,29 @@ def route_of(method: str, path: str) -> Route | None:
     return min(matching, key=lambda route: route.path.count("{")) if matching else None
 
 
+@cache
+def _listed_codes() -> frozenset[str]:
+    reference = Path(__file__).parents[2] / "docs" / "errors.md"
+    return frozenset(re.findall(r"\| `([A-Z0-9_]+)` \|", reference.read_text("utf-8")))
+
+
+def check_error(reply: Reply) -> None:
+    """Assert that an error has one of the declared shapes, and that docs/errors.md lists its codes."""
+    if reply.json is None:
+        return
+    assert "message" in reply.json, reply.raw
+    codes = {each["code"] for each in reply.json.get("errors", ())} | ({reply.json.get("code")} - {None})
+    assert codes <= _listed_codes(), f"docs/errors.md does not list {codes - _listed_codes()}"
+    if "code" not in reply.json:
+        assert reply.status in (401, 500, 501, 503) or "string is expected" in reply.json["message"], reply.raw
+
+
 def check_answer(method: str, path: str, reply: Reply) -> None:
     """Assert that a successful response matches its declaration, and an error has one of the declared shapes."""
     assert "X-Request-Id" in reply.headers
     route = route_of(method, path)
     if reply.status >= 400:
-        assert reply.json is None or "message" in reply.json, reply.raw
+        check_error(reply)
         return
     if route is None or route.returns is bytes:
         return

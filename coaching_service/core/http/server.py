@@ -18,7 +18,8 @@ from aiohttp.web_runner import AppRunner
 from coaching_service.core.http.connections import ConnectionLimits
 from coaching_service.core.http.responses import to_json
 
-_ERRORS = {
+# Of requests that never reach the application.
+PROTOCOL_ERRORS: dict[int, dict[str, str]] = {
     400: {"message": "The request is not valid HTTP", "error": "Bad Request", "code": "MALFORMED_HTTP"},
     417: {"message": "The expectation cannot be met", "error": "Expectation Failed", "code": "EXPECTATION_FAILED"},
     500: {"message": "Internal server error", "error": "Internal Server Error"},
@@ -30,12 +31,12 @@ _RETRY_SECONDS = 10
 
 def protocol_error(status: int) -> web.Response:
     """Returns the response to a request that never reached the application."""
-    status = status if status in _ERRORS else 500
+    status = status if status in PROTOCOL_ERRORS else 500
     return web.Response(status=status, body=_error_body(status), headers=_error_headers())
 
 
 def _error_body(status: int) -> bytes:
-    return to_json({"statusCode": status, **_ERRORS[status]})
+    return to_json({"statusCode": status, **PROTOCOL_ERRORS[status]})
 
 
 def _error_headers() -> dict[str, str]:
