@@ -117,7 +117,7 @@ def put_identifiers(example: Any, own: World) -> Any:
 
 def _parameters(route: Route) -> dict[str, Any]:
     operation = document()["paths"][route.path][route.method.lower()]
-    return {p["name"]: p for p in operation["parameters"] if p["in"] == "query"}
+    return {p["name"]: p for p in operation["parameters"] if p.get("in") == "query"}
 
 
 def _type(parameter: dict[str, Any]) -> str:

@@ -29,6 +29,15 @@ def operation_of(route: Route) -> dict[str, Any]:
     return operation
 
 
+def resolved(node: dict[str, Any]) -> dict[str, Any]:
+    """A node of the document, or the component that it refers to."""
+    if "$ref" not in node:
+        return node
+    _, kind, name = str(node["$ref"]).removeprefix("#/").split("/")
+    component: dict[str, Any] = document()["components"][kind][name]
+    return component
+
+
 def schemas_below(node: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
     """Every object of the document with its path, but for examples."""
     if isinstance(node, list):
@@ -80,7 +89,7 @@ def test_every_schema_and_property_has_a_description(name: str) -> None:
 @each_route
 def test_every_parameter_has_a_description(route: Route) -> None:
     for parameter in operation_of(route)["parameters"]:
-        assert parameter["description"].endswith("."), parameter["name"]
+        assert resolved(parameter)["description"].endswith("."), parameter
 
 
 @each_route
@@ -117,6 +126,25 @@ def test_the_documented_legacy_failures_have_a_constant_code() -> None:
         "WITEM_MOVE_INCOMPLETE": {"moveWorkoutItem", "moveProgramItem"},
         "NUTRITION_PLAN_FILE_MISSING": {"uploadNutritionPlan"},
     }
+
+
+def test_what_every_operation_has_in_common_is_described_once() -> None:
+    """Contract 14: limits, bytes and strictness."""
+    components = document()["components"]
+    assert components["parameters"]["Prefer"]["name"] == "Prefer"
+    assert {"Preference-Applied", "RateLimit", "RateLimit-Policy", "Retry-After"} <= components["headers"].keys()
+    for route in ROUTES:
+        responses = operation_of(route)["responses"]
+        assert ("429" in responses) or route.access.audience == "public", route.operation_id
+        if "429" in responses:
+            assert "Retry-After" in resolved(responses["429"])["headers"]
+    conditional = {route.operation_id for route in ROUTES if "304" in operation_of(route)["responses"]}
+    assert conditional == {"downloadFile", "getCalendar"}
+    for route in (route for route in ROUTES if route.operation_id in conditional):
+        operation = operation_of(route)
+        assert "If-None-Match" in [resolved(parameter)["name"] for parameter in operation["parameters"]]
+        assert "ETag" in resolved(operation["responses"]["304"])["headers"]
+        assert "ETag" in operation["responses"]["200"]["headers"]
 
 
 def test_details_of_single_operations() -> None:

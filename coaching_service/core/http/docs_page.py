@@ -77,7 +77,7 @@ def curl_command(document: Mapping[str, Any], method: str, path: str, operation:
     """Return a curl command that calls an operation with its example."""
     query = [
         f"{parameter['name']}={_PLACEHOLDERS.get(parameter['schema'].get('type'), _DATE)}"
-        for parameter in operation["parameters"]
+        for parameter in (resolve(document, each) for each in operation["parameters"])
         if parameter["in"] == "query" and parameter.get("required")
     ]
     url = document["servers"][0]["url"] + path + (f"?{'&'.join(query)}" if query else "")

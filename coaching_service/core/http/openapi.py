@@ -44,6 +44,13 @@ The operator may limit the requests a minute of each key and session: then every
 and `RateLimit` (`"requests";r=12;t=1`: 12 remain, and another one is available in 1 second), and 429 says in
 `Retry-After` when to continue.
 
+**Strictness.** Unknown query parameters and body fields are ignored. With the header `Prefer: handling=strict`, which
+every operation accepts (`#/components/parameters/Prefer`), they are 400 with the code `UNKNOWN_FIELD`, and the response
+has `Preference-Applied: handling=strict`. Send it while you develop.
+
+**Bytes.** JSON of more than 1 kB is compressed for `Accept-Encoding: gzip`. Operations with a 304 send an `ETag`, which
+`If-None-Match` takes.
+
 **Versions.** Changes are additive only: new operations, new optional inputs, new fields in responses. `info.version`
 counts them; nothing is removed or renamed. Ignore fields you do not know.
 """
@@ -60,20 +67,33 @@ _RETRY = {
     "POST": ("never", "Do not blindly retry."),
 }
 _RETRY_WITH_KEY = ("idempotencyKey", "Send an Idempotency-Key; with it a retry is executed once.")
+_NOT_MODIFIED = 304
 _SUCCESS = {
     200: "The request succeeded.",
     201: "The new document.",
     202: "The work has been queued.",
     204: "Deleted; no body.",
 }
-_RETRY_AFTER = "Whole seconds to wait before the request is sent again."
-_ERROR_HEADERS: dict[type[errors.ServiceError], dict[str, str]] = {
-    errors.TooManyRequests: {
-        "Retry-After": _RETRY_AFTER,
-        "RateLimit": "What remains of the limit of requests, if it was exceeded.",
-        "RateLimit-Policy": "The limit of requests, if it was exceeded.",
-    },
-    errors.Unavailable: {"Retry-After": _RETRY_AFTER},
+# Described once, in `components`: every response may have them, or those that refer to them.
+_SHARED_HEADERS = {
+    "ETag": "The version of the content, to send as `If-None-Match`.",
+    "Preference-Applied": "`handling=strict` if the request has `Prefer: handling=strict`.",
+    "RateLimit": 'What remains of the limit of requests, if there is one: `"requests";r=12;t=1`.',
+    "RateLimit-Policy": 'The limit of requests, if there is one: `"requests";q=600;w=60`.',
+    "Retry-After": "Whole seconds to wait before the request is sent again.",
+}
+_ERROR_HEADERS: dict[type[errors.ServiceError], tuple[str, ...]] = {
+    errors.TooManyRequests: ("Retry-After", "RateLimit", "RateLimit-Policy"),
+    errors.Unavailable: ("Retry-After",),
+}
+# Not a parameter of each operation: clients that are generated from the document send it with every request, or never.
+_PREFER = {
+    "description": "`handling=strict`: unknown query parameters and body fields are 400 instead of ignored.",
+    "schema": {"type": "string", "example": "handling=strict"},
+}
+_IF_NONE_MATCH = {
+    "description": "The `ETag` of the content that the caller has, or several: 304 if it has not changed.",
+    "schema": {"type": "string"},
 }
 _CREDENTIAL_ERRORS: tuple[type[errors.ServiceError], ...] = (errors.Unauthorized,)
 
@@ -119,6 +139,12 @@ def describe(routes: Iterable[Route], tags: Sequence[tuple[str, str]], base_url:
         spec.components.schema(legacy_schema_name(code), legacy_schema(code))
     spec.components.security_scheme("apiKey", {"type": "apiKey", "in": "header", "name": "X-API-Key"})
     spec.components.security_scheme("session", {"type": "http", "scheme": "bearer"})
+    spec.components.parameter("Prefer", "header", {"name": "Prefer", **_PREFER})
+    spec.components.parameter("IfNoneMatch", "header", {"name": "If-None-Match", **_IF_NONE_MATCH})
+    for name, description in _SHARED_HEADERS.items():
+        spec.components.header(name, _header(description))
+    not_modified = {"description": "The caller has the current content.", "headers": _refer_to_headers("ETag")}
+    spec.components.response("NotModified", not_modified)
     for error in sorted({error for route in declared for error in _errors(route, declared)}, key=lambda e: e.__name__):
         spec.components.response(error.__name__, _error_response(error))
     for route in declared:
@@ -135,7 +161,7 @@ def describe(routes: Iterable[Route], tags: Sequence[tuple[str, str]], base_url:
 def _describe_parameters(document: dict[str, Any]) -> None:
     operations = (operation for path in document["paths"].values() for operation in path.values())
     for parameter in (parameter for operation in operations for parameter in operation["parameters"]):
-        if "description" not in parameter and parameter["name"] in DESCRIPTIONS:
+        if not {"description", "$ref"} & parameter.keys() and parameter["name"] in DESCRIPTIONS:
             parameter["description"] = DESCRIPTIONS[parameter["name"]]
 
 
@@ -226,6 +252,8 @@ def _parameters(route: Route) -> list[Any]:
         parameters.append(
             {"in": "header", "name": "Idempotency-Key", "description": description, "schema": _IDEMPOTENCY_KEY}
         )
+    if _NOT_MODIFIED in route.other_responses:
+        parameters.append("IfNoneMatch")
     return parameters
 
 
@@ -233,7 +261,7 @@ def _path_schema(field: fields.Field[Any]) -> dict[str, Any]:
     return {"type": "string", "pattern": field.metadata["pattern"]}
 
 
-def _responses(route: Route, routes: Sequence[Route]) -> dict[str, Any]:
+def _success(route: Route) -> dict[str, Any]:
     success: dict[str, Any] = {"description": _SUCCESS[route.status], "headers": _success_headers(route)}
     if route.returns is bytes:
         binary = {"schema": {"type": "string", "format": "binary"}}
@@ -243,12 +271,20 @@ def _responses(route: Route, routes: Sequence[Route]) -> dict[str, Any]:
         if route.operation_id in response_examples():
             content["example"] = response_examples()[route.operation_id]
         success["content"] = {"application/json": content}
+    return success
+
+
+def _responses(route: Route, routes: Sequence[Route]) -> dict[str, Any]:
+    success = _success(route)
     responses: dict[str, Any] = {str(route.status): success}
     if route.upserts:
         responses["201"] = {**success, "description": _SUCCESS[201]}
     if route.preview is not None:
         responses["200"] = _preview_response(route.preview)
-    responses |= {str(status): {"description": description} for status, description in route.other_responses.items()}
+    responses |= {
+        str(status): "NotModified" if status == _NOT_MODIFIED else {"description": description}
+        for status, description in route.other_responses.items()
+    }
     responses |= {str(error.status): error.__name__ for error in _errors(route, routes)}
     if codes := _legacy_codes(route):
         responses["500"] = _legacy_response(codes)
@@ -268,6 +304,8 @@ def _success_headers(route: Route) -> dict[str, Any]:
     if route.deprecated is not None:
         headers["Deprecation"] = _header("The time from which the operation is deprecated: `@` and seconds since 1970.")
         headers["Sunset"] = _header("The time from which the operation may be gone, as a date of HTTP.")
+    if _NOT_MODIFIED in route.other_responses:
+        headers |= _refer_to_headers("ETag")
     return headers
 
 
@@ -324,12 +362,16 @@ def _error_response(error: type[errors.ServiceError]) -> dict[str, Any]:
     name = "CredentialError" if issubclass(error, _CREDENTIAL_ERRORS) else "Error"
     content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
     description = (error.__doc__ or "").split("\n")[0]
-    headers = _headers() | {name: _header(text) for name, text in _ERROR_HEADERS.get(error, {}).items()}
+    headers = _headers() | _refer_to_headers(*_ERROR_HEADERS.get(error, ()))
     return {"description": description, "headers": headers, "content": content}
 
 
 def _headers() -> dict[str, Any]:
     return {"X-Request-Id": _header("The identifier of the request, also in every log line about it.")}
+
+
+def _refer_to_headers(*names: str) -> dict[str, Any]:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 
 def _header(description: str) -> dict[str, Any]:
