@@ -26,8 +26,8 @@ from coaching_service.core.walking import Walk
 
 _IN_FEED = (("feedCount", {"$gt": 0}),)
 _NUMBERED = (("lastSeq", {"$gt": 0}),)
-_FEED_INDEX = Index(("customerId", "-feedAt", "-_id", "feedCount"), partial_filter=_IN_FEED)
-_COMPANY_FEED_INDEX = Index(("-feedAt", "-_id", "customerId", "feed.type"), partial_filter=_IN_FEED)
+_FEED_FIELDS = ("customerId", "-feedAt", "-_id", "feedCount")
+_COMPANY_FEED_FIELDS = ("-feedAt", "-_id", "customerId", "feed.type")
 
 changes = Documents[StoredChange](
     "changes",
@@ -38,11 +38,11 @@ changes = Documents[StoredChange](
         Index(("customerId",)),
         Index(("credentialId", "lastSeq"), partial_filter=(("via", "assistant"),)),
         Index(("batchId",), partial_filter=(("batchId", {"$exists": True}),)),
-        _FEED_INDEX,
+        Index(_FEED_FIELDS, partial_filter=_IN_FEED),
         Index(("customerId", "feed.sourceId"), partial_filter=_IN_FEED),
         Index(("createdAt",)),
         Index(("_id",)),
-        _COMPANY_FEED_INDEX,
+        Index(_COMPANY_FEED_FIELDS, partial_filter=_IN_FEED),
     ),
     client_field="customerId",
     global_indexes=(
@@ -63,10 +63,7 @@ parts = Documents[StoredPart](
 
 _SUMMARY = tuple(name for name in StoredChange.__annotations__ if name not in ("patch", "feed", "companyId"))
 _OLD_BATCH = 500
-_BY_FEED, _BY_COMPANY_FEED = (
-    next(index.name for index in changes.indexes if index.fields[1:] == feed.fields)
-    for feed in (_FEED_INDEX, _COMPANY_FEED_INDEX)
-)
+_BY_FEED, _BY_COMPANY_FEED = changes.index_name(*_FEED_FIELDS), changes.index_name(*_COMPANY_FEED_FIELDS)
 COMPANY_FEED_ORDER = ("-feedAt", "-_id", "-feed._id")
 
 

@@ -83,6 +83,13 @@ class ReadableCollection(Generic[D]):
         """The name of the index of a client's documents; None if they have no client."""
         return self._index_on("companyId", self.client_field) if self.client_field else None
 
+    def index_name(self, *fields: str) -> str:
+        """The name of the index that is declared with these fields, for hints. Raises LookupError if there is none."""
+        names = {index.fields: index.name for index in self.indexes}
+        if (name := names.get(("companyId", *fields))) is None:
+            raise LookupError(f"{self.name} has no index on {', '.join(fields)}")
+        return name
+
     def _index_on(self, *fields: str) -> str | None:
         full = (index for index in self.indexes if not index.partial_filter)
         return next((index.name for index in full if index.fields[: len(fields)] == fields), None)

@@ -34,7 +34,7 @@ files = Documents[Document](
     cross_company_reason="a signed link has a file and no company; orphans are collected for all companies",
     transfer=NotExported("the files that records refer to are exported under files/"),
 )
-_BY_CLIENT = files.indexes[0].name
+_BY_CLIENT = files.index_name("customerId", "_id")
 chunks = Documents[Document](
     "fs.chunks",
     global_indexes=(Index(("files_id", "n"), unique=True),),

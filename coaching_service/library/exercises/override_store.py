@@ -37,7 +37,7 @@ overrides = Documents[Override](
         files=FileRule(MEDIA_TYPES, "attachment"),
     ),
 )
-_BY_EXERCISE = overrides.indexes[0].name
+_BY_EXERCISE = overrides.index_name("exerciseId")
 _NOTHING: OverrideFields = {"videoLink": None, "defaultInstructions": None, "aliases": [], "media": []}
 
 

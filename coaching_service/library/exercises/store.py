@@ -88,8 +88,11 @@ exercise_uses = Documents[ExerciseUse](
     (Index(("exerciseId",), unique=True),),
     transfer=NotExported("counts that only order search results"),
 )
-_BY_NAME, _BY_TYPE, _BY_EXTERNAL_ID, _BY_UPDATE = (index.name for index in exercises.indexes)
 ORDER = ("sortName", "_id")
+_BY_NAME = exercises.index_name("deletedAt", *ORDER)
+_BY_TYPE = exercises.index_name("deletedAt", "type", *ORDER)
+_BY_EXTERNAL_ID = exercises.index_name("externalId")
+_BY_UPDATE = exercises.index_name("deletedAt", *BY_UPDATE)
 _NAME_FIELDS = ("name", "defaultInstructions")
 
 

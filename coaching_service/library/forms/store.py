@@ -34,7 +34,7 @@ forms = Documents[Form](
         complete=lambda form: {**form, "sortName": normalize(form["name"])},
     ),
 )
-_BY_UPDATE = forms.indexes[2].name
+_BY_UPDATE = forms.index_name(UPDATED)
 
 
 async def find_all(ctx: Context, *, updated_since: datetime | None) -> list[Form]:

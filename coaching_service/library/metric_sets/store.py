@@ -51,7 +51,7 @@ metric_sets = Documents[StoredMetricSet](
         complete=_complete_imported,
     ),
 )
-_BY_UPDATE = metric_sets.indexes[3].name
+_BY_UPDATE = metric_sets.index_name("deletedAt", UPDATED)
 
 
 async def find_all(ctx: Context, *, updated_since: datetime | None = None) -> list[StoredMetricSet]:

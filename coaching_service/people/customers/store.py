@@ -125,13 +125,17 @@ customers = Documents[Customer](
         after=lambda ctx, documents: counters.count(ctx, documents, 1),
     ),
 )
-# The names that these indexes have once the collection has prefixed them with the company.
-BY_ORDER, BY_SUFFIX, BY_GROUP, BY_TRAINER = (index.name for index in customers.indexes[:4])
-BY_ID = customers.indexes[5].name
-BY_RATE = {days: customers.indexes[6 + number].name for number, days in enumerate(RATE_DAYS)}
-SCORE_INDEX = customers.indexes[9].name
-SCORE_INDEX_OF = {field: customers.indexes[10 + number].name for number, field in enumerate((TRAINER, REASON, GROUPS))}
-EMAIL_INDEX, EXTERNAL_ID_INDEX, UPDATE_INDEX = (index.name for index in customers.indexes[13:16])
+BY_ORDER = customers.index_name(ARCHIVED, *ORDER)
+BY_SUFFIX = customers.index_name(ARCHIVED, "suf")
+BY_GROUP = customers.index_name(ARCHIVED, GROUPS, *ORDER)
+BY_TRAINER = customers.index_name(ARCHIVED, TRAINER, *ORDER)
+BY_ID = customers.index_name("_id")
+BY_RATE = {days: customers.index_name(ARCHIVED, rate_field(days), *ORDER) for days in RATE_DAYS}
+SCORE_INDEX = customers.index_name(ARCHIVED, *BY_ATTENTION)
+SCORE_INDEX_OF = {field: customers.index_name(ARCHIVED, field, *BY_ATTENTION) for field in (TRAINER, REASON, GROUPS)}
+EMAIL_INDEX = customers.index_name("email")
+EXTERNAL_ID_INDEX = customers.index_name("externalId")
+UPDATE_INDEX = customers.index_name(ARCHIVED, *BY_UPDATE)
 
 
 # --- one client ------------------------------------------------------------------------------------------------------

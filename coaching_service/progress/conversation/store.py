@@ -72,7 +72,7 @@ pending_attachments = Documents[PendingAttachment](
     client_field="customerId",
     transfer=NotExported("attachments that no message has"),
 )
-_BY_UNREAD = messages.indexes[2].name
+_BY_UNREAD = messages.index_name("customerId", "unreadBy", "createdAt")
 
 
 # --- messages --------------------------------------------------------------------------------------------------------

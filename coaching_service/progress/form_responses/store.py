@@ -36,7 +36,7 @@ responses = Documents[StoredResponse](
         references={"customerId": "customers"},
     ),
 )
-_NOT_REVIEWED = responses.indexes[5].name
+_NOT_REVIEWED = responses.index_name("customerId", "updatedAt")
 _RETURNED_FIELDS = (
     "formId",
     "formName",

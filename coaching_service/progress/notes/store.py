@@ -29,7 +29,7 @@ notes = Documents[Note](
         complete=lambda note: {**note, "content": sanitise(note["content"])},
     ),
 )
-_HEALTH_NOTES = notes.indexes[1].name
+_HEALTH_NOTES = notes.index_name("customerId", "createdAt")
 
 
 async def list_notes(ctx: Context, customer_id: ObjectId) -> list[Note]:

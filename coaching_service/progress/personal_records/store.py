@@ -34,7 +34,7 @@ records = Documents[StoredRecord](
         references={"customerId": "customers", "exerciseId": "exercises"},
     ),
 )
-_BY_DATE = records.indexes[1].name
+_BY_DATE = records.index_name("customerId", "date")
 
 
 async def count_by_date(ctx: Context, customer_ids: Sequence[ObjectId], first: str, last: str) -> list[DailyRecords]:

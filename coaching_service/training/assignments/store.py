@@ -25,7 +25,7 @@ assignments = Documents[StoredAssignment](
         references={"customerId": "customers"},
     ),
 )
-_BY_CLIENT = assignments.indexes[0].name
+_BY_CLIENT = assignments.index_name("customerId", "-startDate", "-_id")
 
 
 async def insert(ctx: Context, assignment_id: ObjectId, assignment: AssignmentContent) -> None:

@@ -54,7 +54,11 @@ programs = Documents[StoredProgram](
     ),
 )
 ORDER, PRIVATE_ORDER = ("sortName", "_id"), ("sortName",)
-_BY_NAME, _BY_SUFFIX, _BY_ID, _BY_EXTERNAL_ID, _BY_UPDATE = (index.name for index in programs.indexes)
+_BY_NAME = programs.index_name("isArchived", *ORDER)
+_BY_SUFFIX = programs.index_name("isArchived", "suf")
+_BY_ID = programs.index_name("_id")
+_BY_EXTERNAL_ID = programs.index_name("externalId")
+_BY_UPDATE = programs.index_name("isArchived", *BY_UPDATE)
 
 
 async def find_page(ctx: Context, where: Filter, walk: Walk, *, keywords: str) -> tuple[list[StoredProgram], int]:

@@ -43,7 +43,7 @@ templates = Documents[Template](
         complete=lambda template: {**complete_items(template), **_search_fields(template)},
     ),
 )
-_BY_UPDATE = templates.indexes[4].name
+_BY_UPDATE = templates.index_name(UPDATED)
 
 
 async def search(

@@ -33,9 +33,12 @@ Stage = dict[str, Any]
 
 SESSION_ORDER = ("-date", "-_id")
 
-_BY_DATE, _BY_PROGRAM, _BY_DONE_EXERCISE, _BY_EXERCISE, _BY_ITEM, _BY_PENDING_FORM = (
-    index.name for index in blocks.indexes[:6]
-)
+_BY_DATE = blocks.index_name("customerId", "date", "position", "_id")
+_BY_PROGRAM = blocks.index_name("programId", "customerId", "day", "position", "_id")
+_BY_DONE_EXERCISE = blocks.index_name("customerId", "items.doneExerciseIds", *SESSION_ORDER)
+_BY_EXERCISE = blocks.index_name("customerId", "items.exerciseIds", *SESSION_ORDER)
+_BY_ITEM = blocks.index_name("customerId", "items._id")
+_BY_PENDING_FORM = blocks.index_name("date", "_id", "customerId")
 # The fields of an item that training load is computed from.
 _LOAD_FIELDS = ("_id", "type", "exerciseId", "exerciseSets", "circuitExercises", "customerSets")
 _IS_REGULAR: Filter = {"checkInId": None}

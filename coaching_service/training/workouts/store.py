@@ -71,7 +71,9 @@ blocks = Documents[StoredBlock](
     ),
 )
 
-BY_PROGRAM, _BY_EXTERNAL_ID, _BY_UPDATE = (blocks.indexes[number].name for number in (1, 6, 7))
+BY_PROGRAM = blocks.index_name("programId", "customerId", "day", "position", "_id")
+_BY_EXTERNAL_ID = blocks.index_name("externalId")
+_BY_UPDATE = blocks.index_name("customerId", UPDATED)
 
 
 def _time_position() -> int:
