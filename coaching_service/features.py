@@ -65,6 +65,7 @@ from coaching_service.progress.metrics import tools as metrics_tools
 from coaching_service.progress.notes import routes as notes
 from coaching_service.progress.notes import tools as notes_tools
 from coaching_service.progress.nutrition_plans import routes as nutrition_plans
+from coaching_service.progress.own_today import routes as own_today
 from coaching_service.progress.personal_records import routes as personal_records
 from coaching_service.progress.progress_photos import routes as progress_photos
 from coaching_service.progress.volume import routes as volume
@@ -97,6 +98,7 @@ ROUTES: tuple[Routes, ...] = (
     schedule.routes,
     logs.routes,
     logs.own_routes,
+    own_today.own_routes,
     own_profile.routes,
     visibility.routes,
     training_maxes.routes,

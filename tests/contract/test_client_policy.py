@@ -18,6 +18,7 @@ POLICY = {
     "PUT /customer/me/profile-photo": BOTH,
     "PUT /customer/me/password": CLIENT_ONLY,
     "POST /customer/me/erasure-request": CLIENT_ONLY,
+    "GET /customer/today": BOTH,
     "GET /customer/wblock": BOTH,
     "PUT /customer/wblocks/{wblockId}/log": BOTH,
     "PUT /customer/wblocks/{wblockId}/witems/{witemId}/log": BOTH,

@@ -106,6 +106,12 @@ async def read_conversation(ctx: Context, customer_id: ObjectId) -> Conversation
     }
 
 
+async def count_own_unread(ctx: Context) -> int:
+    """Return how many messages of coaches the caller, a client, has not read."""
+    stored = await store.find_conversation(ctx, ctx.caller.id)
+    return 0 if stored is None else stored["unread"]["client"]
+
+
 async def count_unread(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[DatedCount]:
     """Return how many messages of clients the company has not read, for those who have any. Access is not checked."""
     return await store.count_unread(ctx, customer_ids)

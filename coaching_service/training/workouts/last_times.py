@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
@@ -13,17 +13,20 @@ from coaching_service.training.workouts.query_models import ExerciseSession
 from coaching_service.training.workouts.training_load import logged_sets
 
 
-async def add_last_times(ctx: Context, customer_id: ObjectId, blocks: Sequence[Block]) -> list[Block]:
+async def add_last_times(
+    ctx: Context, customer_id: ObjectId, blocks: Sequence[Block], *, without: Collection[str] = ()
+) -> list[Block]:
     """Return blocks of a client, whose access has been checked, with `lastTime` of each exercise item.
 
     It is the latest session of the exercise before the date of the block, or None: the latest earlier block with a
-    completed set of it that is not warm-up. One query for each date of the blocks.
+    completed set of it that is not warm-up. Dates in `without` are left out. One query for each date of the blocks.
     """
     dates = sorted({block["date"] for block in blocks if block["date"] is not None})
     ids_by_date = {date: [block["_id"] for block in blocks if block["date"] == date] for date in dates}
-    sessions = await gather_reads(
-        ctx, *(queries.find_last_sessions(ctx, customer_id, ids, date) for date, ids in ids_by_date.items())
+    reads = (
+        queries.find_last_sessions(ctx, customer_id, ids, date, without=without) for date, ids in ids_by_date.items()
     )
+    sessions = await gather_reads(ctx, *reads)
     sessions_by_date: dict[str | None, dict[ObjectId, ExerciseSession]] = dict(zip(dates, sessions, strict=True))
     return [_with_last_times(block, sessions_by_date.get(block["date"], {})) for block in blocks]
 

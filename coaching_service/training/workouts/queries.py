@@ -15,11 +15,13 @@ from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts.models import DatedItem, StoredBlock
 from coaching_service.training.workouts.query_models import (
     AssignedBlocks,
+    BlockReference,
     BlockTitle,
     DoneExercise,
     ExerciseSession,
     ExerciseSum,
     LastSession,
+    OwnPendingItem,
     PendingForm,
     PendingForms,
     ScheduledBlock,
@@ -335,6 +337,63 @@ async def find_pending_forms(
         {"$project": {"date": 1, "customerId": 1, "client": 1, "items._id": 1, "items.form": 1}},
     ]
     return await blocks.aggregate(ctx, where, *stages, hint=_BY_PENDING_FORM)
+
+
+async def find_next_workout(
+    ctx: Context, customer_id: ObjectId, after: str, *, without: Collection[str] = ()
+) -> BlockReference | None:
+    """Return the first workout of a client after a date: a block with items that is neither rest nor of a check-in.
+
+    Those on the dates in `without` are left out. None without one.
+    """
+    condition: Filter = {
+        "customerId": customer_id,
+        "date": {"$gt": after} | _except_dates(without).get("date", {}),
+        "isRest": False,
+        "items.0": {"$exists": True},
+    }
+    sort = ("date", "position", "_id")
+    first = await blocks.find(ctx, condition | _IS_REGULAR, sort=sort, limit=1, fields=("name", "date"), hint=_BY_DATE)
+    return {"_id": first[0]["_id"], "name": first[0]["name"], "date": str(first[0]["date"])} if first else None
+
+
+async def find_own_pending_forms(
+    ctx: Context, customer_id: ObjectId, first: str, last: str, *, without: Collection[str] = ()
+) -> list[OwnPendingItem]:
+    """Return the forms without an answer of a client from the date `first` to `last`, by date.
+
+    Those on the dates in `without` are left out.
+    """
+    condition: Filter = {
+        "customerId": customer_id,
+        "date": {"$gte": first, "$lte": last} | _except_dates(without).get("date", {}),
+        "items.isPendingForm": True,
+    }
+    stages: list[Stage] = [
+        {"$sort": {"date": 1, "position": 1, "_id": 1}},
+        {"$unwind": "$items"},
+        {"$match": {"items.isPendingForm": True}},
+        {"$project": {"_id": "$items._id", "form": "$items.form", "wblockId": "$_id", "date": 1}},
+    ]
+    return await blocks.aggregate(ctx, condition, *stages, hint=_BY_DATE)
+
+
+async def find_completed_dates(
+    ctx: Context, customer_id: ObjectId, first: str, last: str, *, without: Collection[str] = ()
+) -> list[str]:
+    """Return the dates from `first` to `last` on which a client has completed all items of a workout.
+
+    Those in `without` are left out.
+    """
+    condition: Filter = {
+        "customerId": customer_id,
+        "date": {"$gte": first, "$lte": last} | _except_dates(without).get("date", {}),
+        "isRest": False,
+        "items.0": {"$exists": True},
+        "items.isCompleted": {"$ne": False},
+    }
+    dates = {"$group": {"_id": "$date"}}
+    return [each["_id"] for each in await blocks.aggregate(ctx, condition | _IS_REGULAR, dates, hint=_BY_DATE)]
 
 
 def _except_dates(dates: Collection[str]) -> Filter:

@@ -28,6 +28,21 @@ class PendingForm(TypedDict):
     client: Customer
 
 
+class OwnPendingItem(PendingItem):
+    """A scheduled form of one client that is not answered, with its block and date."""
+
+    wblockId: ObjectId
+    date: str
+
+
+class BlockReference(TypedDict):
+    """A workout block by name and date."""
+
+    _id: ObjectId
+    name: str
+    date: str
+
+
 class PendingForms(TypedDict):
     """The number of forms without an answer in a block of a client on a date."""
 

@@ -1,0 +1,1 @@
+"""What a client sees first: the workouts of today, and what is due."""

@@ -1,0 +1,22 @@
+"""A client's day over REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coaching_service.core.auth.access import customer
+from coaching_service.core.database.context import Context
+from coaching_service.core.http.routes import Routes
+from coaching_service.progress.own_today import models, schemas, service
+from coaching_service.training.workouts.schemas import WorkoutBlockQuery
+
+own_routes = Routes("/customer/today", tag="The client's own")
+
+
+@own_routes.get("", access=customer(), query=WorkoutBlockQuery(), returns=schemas.Today)
+async def get_own_today(ctx: Context, query: dict[str, Any]) -> models.Today:
+    """Read my day: the workouts of today, what is due, and what comes next.
+
+    Days that are hidden from the client are left out of all of it.
+    """
+    return await service.read_today(ctx, include_last_times=query.get("include") == "lastTime")

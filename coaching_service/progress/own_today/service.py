@@ -1,0 +1,101 @@
+"""What a client sees first: the workouts of today, and what is due."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from datetime import date, timedelta
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.people.customers import service as customers
+from coaching_service.progress.conversation import service as conversation
+from coaching_service.progress.own_today.models import PendingForm, Today
+from coaching_service.training.visibility import service as visibility
+from coaching_service.training.workouts import queries
+from coaching_service.training.workouts import service as workouts
+from coaching_service.training.workouts.last_times import add_last_times
+from coaching_service.training.workouts.models import Block
+from coaching_service.training.workouts.query_models import OwnPendingItem
+from coaching_service.training.workouts.schedule_owners import ClientCalendar
+
+_FORM_DAYS = 30
+_STREAK_WEEKS = 26  # how many weeks are read at a time
+_WEEK = timedelta(days=7)
+
+
+async def read_today(ctx: Context, *, include_last_times: bool = False) -> Today:
+    """Return the day of the caller, a client, in the client's time zone, without what is on hidden days.
+
+    `include_last_times`: each exercise has `lastTime`. Raises NotFound if the client has been deleted.
+    """
+    client_id = ctx.caller.id
+    customer, hidden = await gather_reads(
+        ctx,
+        customers.get_visible(ctx, client_id, ("timezone",)),
+        visibility.find_days_hidden_from_caller(ctx, client_id),
+    )
+    today = ctx.caller.today(customer["timezone"])
+    first = str(today - timedelta(days=_FORM_DAYS))
+    blocks, next_workout, pending, unread, streak = await gather_reads(
+        ctx,
+        _list_blocks(ctx, str(today), hidden, include_last_times=include_last_times),
+        queries.find_next_workout(ctx, client_id, str(today), without=hidden),
+        queries.find_own_pending_forms(ctx, client_id, first, str(today), without=hidden),
+        conversation.count_own_unread(ctx),
+        _count_streak_weeks(ctx, today, hidden),
+    )
+    return {
+        "date": str(today),
+        "blocks": blocks,
+        "nextWorkout": next_workout,
+        "pendingForms": [_present(form, str(today)) for form in pending],
+        "unreadMessages": unread,
+        "streakWeeks": streak,
+    }
+
+
+async def _list_blocks(ctx: Context, today: str, hidden: Collection[str], *, include_last_times: bool) -> list[Block]:
+    if today in hidden:
+        return []
+    blocks = await workouts.list_blocks(ctx, ClientCalendar(ctx.caller.id), today, today)
+    return await add_last_times(ctx, ctx.caller.id, blocks, without=hidden) if include_last_times else blocks
+
+
+def _present(pending: OwnPendingItem, today: str) -> PendingForm:
+    return {
+        "formId": pending["form"]["formId"],
+        "formName": pending["form"]["name"],
+        "date": pending["date"],
+        "wblockId": pending["wblockId"],
+        "witemId": pending["_id"],
+        "isOverdue": pending["date"] < today,
+    }
+
+
+async def _count_streak_weeks(ctx: Context, today: date, hidden: Collection[str]) -> int:
+    """Return the number of successive weeks with a completed workout, up to this or the last one."""
+    this_week = _monday_of(today)
+    weeks: set[date] = set()
+    first, last = this_week - _STREAK_WEEKS * _WEEK, today
+    while True:
+        dates = await queries.find_completed_dates(ctx, ctx.caller.id, str(first), str(last), without=hidden)
+        weeks |= {_monday_of(date.fromisoformat(day)) for day in dates}
+        streak = count_successive_weeks(weeks, this_week)
+        if (this_week - first) // _WEEK > streak or first.year <= 1:
+            return streak
+        first, last = first - _STREAK_WEEKS * _WEEK, first - timedelta(days=1)
+
+
+def count_successive_weeks(weeks: Iterable[date], this_week: date) -> int:
+    """Return how many successive weeks, by their Mondays, are among `weeks`, up to `this_week` or the one before."""
+    completed = set(weeks)
+    week = this_week if this_week in completed else this_week - _WEEK
+    count = 0
+    while week in completed:
+        count += 1
+        week -= _WEEK
+    return count
+
+
+def _monday_of(day: date) -> date:
+    return day - timedelta(days=day.weekday())
