@@ -23,12 +23,13 @@ from coaching_service.progress.logs.log_text import ItemText, list_other_names, 
 from coaching_service.training.workout_text.edits import ParsedChange
 from coaching_service.training.workout_text.tool_schemas import MAX_TEXT, WorkoutArgument
 from coaching_service.training.workouts import service as workouts
-from coaching_service.training.workouts.done_work import SESSION_FIELDS
 from coaching_service.training.workouts.items import is_recorded
 from coaching_service.training.workouts.models import BlockLog, WorkItem
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
 
 tools = Tools()
+# Of a session; how it felt is the client's to say, and stays.
+_SESSION_FIELDS = ("durationMinutes", "sessionRpe", "comment")
 _MAX_NAMES = 50
 
 
@@ -54,7 +55,7 @@ class WorkoutLog(WorkoutArgument):
     @validates_schema
     def logs_something(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require something to log."""
-        if all(data[name] is None for name in ("text", *SESSION_FIELDS)):
+        if all(data[name] is None for name in ("text", *_SESSION_FIELDS)):
             raise ValidationError("is required, or durationMinutes, sessionRpe or comment", "text")
 
 
@@ -78,9 +79,9 @@ async def log_workout(
     logs = await _read_logs(ctx, text, block["items"]) if text is not None else []
     for logged in logs:
         await service.log_item(ctx, customer_id, workout_id, logged.item["_id"], ParsedChange(logged.log))
-    given = {name: session[snake_case(name)] for name in SESSION_FIELDS if session[snake_case(name)] is not None}
+    given = {name: session[snake_case(name)] for name in _SESSION_FIELDS if session[snake_case(name)] is not None}
     if given:
-        log = cast("BlockLog", {name: given.get(name, before[name]) for name in SESSION_FIELDS})
+        log = cast("BlockLog", {name: given.get(name, before[name]) for name in _SESSION_FIELDS})
         await service.log_block(ctx, customer_id, workout_id, log)
     customer = await customers.get_visible_reference(ctx, customer_id)
     replaced = any(before[name] not in (None, "") for name in given)
