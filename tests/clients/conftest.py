@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from aiohttp.test_utils import TestServer
 
+from tests.clients.failing_proxy import FailingProxy, failing_proxy
 from tests.clients.programs import HERE, ROOT, document_of, python_environment, run
 
 LIBRARIES, TYPESCRIPT = ROOT / "clients", HERE / "typescript"
@@ -35,3 +37,10 @@ async def typescript(public_server: TestServer, libraries: Path) -> Path:
     assert not any(word in printed.lower() for word in WARNINGS), printed
     await run("npm", "run", "--silent", "build", cwd=TYPESCRIPT)
     return TYPESCRIPT
+
+
+@pytest.fixture
+async def proxy(public_server: TestServer) -> AsyncIterator[FailingProxy]:
+    """A failing proxy of the service."""
+    async with failing_proxy(public_server.make_url("/")) as started:
+        yield started

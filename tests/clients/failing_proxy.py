@@ -1,7 +1,7 @@
 """A proxy in front of the service that fails: the same request succeeds only after some attempts.
 
 Below `/busy` the first attempt is answered 503 without the service, the second 429, the third is forwarded. Below `/cut` the first
-attempt is forwarded, but the connection is cut before the response. Attempts are counted by method, path and query.
+attempt is forwarded, but the connection is cut before the response. Below any other name all is forwarded. Attempts are counted by method, path and query.
 """
 
 from __future__ import annotations

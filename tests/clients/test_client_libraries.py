@@ -8,26 +8,18 @@ from __future__ import annotations
 import asyncio
 import tarfile
 import zipfile
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service import __version__
-from tests.clients.failing_proxy import FailingProxy, failing_proxy
+from tests.clients.failing_proxy import FailingProxy
 from tests.clients.programs import HERE, ROOT, python_environment, run
 from tests.support.client import CoachClient
 from tests.support.declared_world import small_picture
 
 CLIENTS = 250
-
-
-@pytest.fixture
-async def proxy(public_server: TestServer) -> AsyncIterator[FailingProxy]:
-    """A failing proxy of the service."""
-    async with failing_proxy(public_server.make_url("/")) as started:
-        yield started
 
 
 @pytest.fixture

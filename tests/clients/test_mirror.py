@@ -1,6 +1,7 @@
 """The mirror of clients/python/examples is killed again and again while others write, and ends equal to its source.
 
-Collected with `--clients`. All choices come from one seed; the moments at which processes run do not.
+Collected with `--clients`. All choices come from one seed; the moments at which processes run do not. It
+connects through a proxy only so that the test sees when it works.
 """
 
 from __future__ import annotations
@@ -17,9 +18,8 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from aiohttp.test_utils import TestServer
-
 from coaching_service.core.database.documents import now
+from tests.clients.failing_proxy import FailingProxy
 from tests.clients.programs import python_environment
 from tests.support.client import MONDAY, CoachClient
 from tests.support.service_process import until
@@ -119,18 +119,23 @@ class Writer:
 
 
 async def test_a_mirror_that_is_killed_ends_equal_to_its_source(
-    libraries: Path, public_server: TestServer, coach: CoachClient, tmp_path: Path
+    libraries: Path, proxy: FailingProxy, coach: CoachClient, tmp_path: Path
 ) -> None:
     chance, is_ended = random.Random(19), asyncio.Event()
-    address, key, file = str(public_server.make_url("")).rstrip("/"), str(coach.key), tmp_path / "mirror.db"
+    file = tmp_path / "mirror.db"
     program, python = libraries / "python" / "examples" / "mirror.py", await python_environment()
-    settings = os.environ | {"BASE": address, "KEY": key, "PYTHONPATH": str(libraries / "python")}
+    access = {"BASE": f"{proxy.address}/reliable", "KEY": str(coach.key)}
+    settings = os.environ | access | {"PYTHONPATH": str(libraries / "python")}
 
     async def start(*options: str) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(python, str(program), str(file), *options, env=settings)
 
-    async def kill_after(seconds: float) -> None:
+    async def kill_while_working(seconds: float, *, with_progress: bool) -> None:
+        requests, position = len(proxy.attempts), position_of(file)
         process = await start()
+        await until(lambda: len(proxy.attempts) > requests, "the first request")
+        if with_progress:
+            await until(lambda: position_of(file) != position, "a new position")
         await asyncio.sleep(seconds)
         process.kill()
         assert await process.wait() == -9
@@ -138,8 +143,9 @@ async def test_a_mirror_that_is_killed_ends_equal_to_its_source(
     writers = [Writer(coach, seed) for seed in (1, 2)]
     writing = [asyncio.create_task(writer.write(is_ended.is_set)) for writer in writers]
     for number in range(KILLS):
-        await kill_after(chance.uniform(0.2, 2.5))
-        if number == KILLS // 2:
+        # Every second time just after it has stored something, else also while it reads everything.
+        await kill_while_working(chance.uniform(0, 0.4), with_progress=number % 2 == 1)
+        if number == 3:
             await expire_cursor(coach)
     is_ended.set()
     await asyncio.gather(*writing)
@@ -147,6 +153,18 @@ async def test_a_mirror_that_is_killed_ends_equal_to_its_source(
     await wait_for_the_last_event(coach)
     assert await (await start("--once")).wait() == 0
     assert mirrored(file) == await read_source(coach)
+
+
+def position_of(file: Path) -> str | None:
+    """The cursor that the mirror has stored, if it has."""
+    if not file.exists():
+        return None
+    with sqlite3.connect(file) as database:
+        try:
+            row = database.execute("SELECT cursor FROM position").fetchone()
+        except sqlite3.OperationalError:  # there is no table yet
+            return None
+    return row[0] if row else None
 
 
 async def expire_cursor(coach: CoachClient) -> None:
