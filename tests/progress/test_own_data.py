@@ -20,6 +20,7 @@ PAGE = {"pageSize": 10, "pageNum": 1}
 WITHHELD = {
     "attentionDismissals",
     "audit",
+    "calendarLinks",
     "changeParts",
     "changes",
     "checkIns",
