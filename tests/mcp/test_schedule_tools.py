@@ -77,3 +77,22 @@ async def test_days_are_copied_adjusted_and_exercises_replaced(mcp: McpHttpClien
         ("replace_exercise", {**swap, "withExercise": "press"}, "withExercise the name does not mean exactly one"),
     ]:
         tool_error(await mcp.call(tool, **arguments), words, "nothing was changed")
+
+
+async def test_replacement_without_an_end_is_confirmed_when_its_dates_are_far_apart(
+    mcp: McpHttpClient, coach: CoachClient
+) -> None:
+    client = await coach.create_customer()
+    for name in ("Bench press", "Dumbbell press"):
+        await coach.create_exercise(name)
+    days = [{"date": DAYS[number], "name": "A", "text": "Bench press: 3x10"} for number in (0, 20)]
+    tool_change(await mcp.call("create_workout", customerId=client["_id"], days=days))
+    swap = {"customerId": client["_id"], "exercise": "Bench press", "withExercise": "Dumbbell press"}
+
+    proposal = tool_proposal(await mcp.call("replace_exercise", **swap, startDate=DAYS[0]), "MANY_DAYS")
+    assert await lines(mcp, client, 0, 20) == [f"{DAYS[number]} «Bench press»: 3x10" for number in (0, 20)]
+    token = proposal["confirmationToken"]
+    swapped = tool_change(await mcp.call("replace_exercise", **swap, startDate=DAYS[0], confirmationToken=token))
+    tool_proposal(await mcp.call("undo", changeId=swapped["changeId"]), "MANY_DAYS")
+    back = {"customerId": client["_id"], "exercise": "Dumbbell press", "withExercise": "Bench press"}
+    tool_change(await mcp.call("replace_exercise", **back, startDate=DAYS[15]))

@@ -190,7 +190,12 @@ async def test_work_that_is_done_changes_only_after_confirmation(
     tool_proposal(await mcp.call("update_workout_items", **known, changes=removal), "DONE_WORK")
     other = (await coach.post(f"/coach/customers/{client['_id']}/wblocks", {"name": "Arms", "date": NEXT_DAY})).ok(201)
     move = [{"action": "move", "itemId": item["_id"], "toWorkoutId": other["_id"]}]
-    tool_proposal(await mcp.call("update_workout_items", **known, changes=move), "DONE_WORK")
+    proposal = tool_proposal(await mcp.call("update_workout_items", **known, changes=move), "DONE_WORK")
+    assert proposal["summary"].endswith(f"moved «Walk» to «Arms» on {NEXT_DAY}.")
+    alias = {"customerId": client["_id"], "itemId": item["_id"], "fromWorkoutId": block["_id"]}
+    alias["toWorkoutId"] = other["_id"]
+    proposal = tool_proposal(await mcp.call("move_workout_item", **alias), "DONE_WORK")
+    assert proposal["summary"] == f"Moved «Walk» to «Arms» on {NEXT_DAY}."
     (await coach.delete(f"/coach/customers/{client['_id']}/wblocks/{other['_id']}")).ok(204)
     token = tool_proposal(await mcp.call("remove_workout", **known), "DONE_WORK")["confirmationToken"]
     assert len((await read(mcp, client))["docs"]) == 1
@@ -209,7 +214,10 @@ async def test_what_was_done_is_logged_as_text(mcp: McpHttpClient, coach: CoachC
 
     logged = tool_change(await mcp.call("log_workout", **known, text=text, durationMinutes=55, sessionRpe=7))
 
-    assert logged["summary"].startswith(f"Logged «Legs» of «Ana» on {DAY}: «Back squat» 8, 8, 7 @60; «Leg curl» 3x12")
+    assert logged["summary"].startswith(
+        f"Logged «Legs» of «Ana» on {DAY}: «Back squat» 8, 8, 7 @60 (3 of 4 planned sets) | «felt good» | pain "
+        "«left knee»; «Leg curl» 3x12 @40kg RPE8; «Burpee» 10, 10, 8; «Walk» done"
+    )
     (doc,) = (await read(mcp, client))["docs"]
     lines = without_ids(doc["lines"])
     assert lines[1] == "  done: 8, 8, 7 @60kg | «felt good» | pain «left knee»"
@@ -221,8 +229,13 @@ async def test_what_was_done_is_logged_as_text(mcp: McpHttpClient, coach: CoachC
     assert [each["load"] for each in block["items"][0]["customerSets"]] == [60, 60, 60]
     assert [each["round"] for each in block["items"][3]["customerSets"]] == [1, 2, 3]
 
-    again = {**known, "text": "Back squat: 9, 9, 9 @60kg"}
-    token = tool_proposal(await mcp.call("log_workout", **again), "DONE_WORK")["confirmationToken"]
+    again = {**known, "text": "Back squat: 9, 9, 9 @60kg", "sessionRpe": 8}
+    proposal = tool_proposal(await mcp.call("log_workout", **again), "DONE_WORK")
+    token = proposal["confirmationToken"]
+    assert proposal["summary"].endswith(
+        "«Back squat» 9, 9, 9 @60kg (3 of 4 planned sets) (before: 8, 8, 7 @60kg | «felt good» | pain «left knee»); "
+        "session RPE 8 (before: session RPE 7)."
+    )
     tool_change(await mcp.call("log_workout", **again, confirmationToken=token))
     lines = without_ids((await read(mcp, client))["docs"][0]["lines"])
     assert lines[1] == "  done: 9, 9, 9 @60kg | «felt good» | pain «left knee»"
@@ -250,3 +263,41 @@ async def test_what_was_done_is_logged_as_text(mcp: McpHttpClient, coach: CoachC
     ]:
         tool_error(await mcp.call("log_workout", **known, text=text), words)
     tool_error(await mcp.call("log_workout", **known), "text is required, or durationMinutes")
+
+
+async def test_what_was_skipped_is_logged_with_its_reason(
+    mcp: McpHttpClient, coach: CoachClient, client: dict[str, Any]
+) -> None:
+    days = [{"date": DAY, "name": "Legs", "text": LEGS}]
+    workout = tool_change(await mcp.call("create_workout", customerId=client["_id"], days=days))["workoutId"]
+    known = {"customerId": client["_id"], "workoutId": workout}
+
+    text = "squat: skipped | tired | pain left knee\nwalk: skipped\nBurpee: 10, 10, - skipped"
+    tool_change(await mcp.call("log_workout", **known, text=text))
+
+    items = (await coach.calendar(client, DAY, DAY))[0]["items"]
+    squat, walk = items[0], items[4]
+    assert [squat["skipped"], squat["isCompleted"], squat["comment"]] == [{"reason": "tired"}, False, None]
+    assert [walk["skipped"], walk["isCompleted"]] == [{"reason": None}, False]
+    lines = without_ids((await read(mcp, client))["docs"][0]["lines"])
+    assert lines[1] == "  skipped | «tired» | pain «left knee»"
+    assert lines[lines.index("task: «Walk» | «20 minutes»") + 1] == "  skipped"
+    assert lines[lines.index("- «Burpee»: 1x10") + 1] == "  done: 10, 10, - skipped"
+    for word in ("skipped", "done"):
+        refused = await mcp.call("log_workout", **known, text=f"Row: {word}")
+        tool_error(refused, f"line 1: expected its sets, as in: 10, 10, - skipped; {word} alone", "«Finisher»")
+
+    done = {**known, "text": "squat: 4x8 @60kg | comment «better»"}
+    token = tool_proposal(await mcp.call("log_workout", **done), "DONE_WORK")["confirmationToken"]
+    tool_change(await mcp.call("log_workout", **done, confirmationToken=token))
+    squat = (await coach.calendar(client, DAY, DAY))[0]["items"][0]
+    assert [squat["skipped"], squat["isCompleted"], squat["comment"]] == [None, True, "better"]
+
+
+async def test_workout_of_the_future_is_not_logged(mcp: McpHttpClient, client: dict[str, Any]) -> None:
+    later = str(TODAY + timedelta(days=4))
+    days = [{"date": later, "name": "Legs", "text": "Plank: 3x30s"}]
+    workout = tool_change(await mcp.call("create_workout", customerId=client["_id"], days=days))["workoutId"]
+    for log in ({"text": "Plank: 3x30s"}, {"durationMinutes": 50}):
+        refused = await mcp.call("log_workout", customerId=client["_id"], workoutId=workout, **log)
+        tool_error(refused, f"is a workout of {later}, which is in the future", "move it with update_workout first")

@@ -52,6 +52,12 @@ def find_reasons(
     return tuple(reason for reason, holds in checks.items() if holds)
 
 
+def count_span(dates: Iterable[str]) -> int:
+    """Return the number of days from the first to the last of some dates (YYYY-MM-DD), both included."""
+    ordinals = [date.fromisoformat(each).toordinal() for each in dates]
+    return max(ordinals) - min(ordinals) + 1 if ordinals else 0
+
+
 def is_far(today: date, other: date) -> bool:
     """Whether a date is more than a year before or after `today`."""
     earlier, later = sorted((today, other))

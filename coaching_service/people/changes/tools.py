@@ -9,7 +9,7 @@ from coaching_service.core.database.recording import DocumentChange
 from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import Arguments
-from coaching_service.core.mcp.confirmation import Reason, find_reasons
+from coaching_service.core.mcp.confirmation import Reason, count_span, find_reasons
 from coaching_service.core.mcp.results import Written
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Identifier
@@ -56,7 +56,7 @@ async def undo(ctx: Context, change_id: ObjectId) -> Written:
 
 
 def _count_days(documents: list[DocumentChange]) -> int:
-    """The number of days whose workouts are changed: before or after, whichever are more."""
+    """The days from the first to the last whose workouts are changed: before or after, whichever are more."""
     workouts = [document for document in documents if document.history.kind == "workout"]
     days: tuple[set[object], set[object]] = (set(), set())
     for workout in workouts:
@@ -65,4 +65,5 @@ def _count_days(documents: list[DocumentChange]) -> int:
             days[0].add(dates[0])
         if workout.action != "deleted":
             days[1].add(dates[1])
-    return max(map(len, days))
+    dated = [[str(day) for day in each if isinstance(day, str)] for each in days]
+    return max(*map(len, days), *map(count_span, dated))

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.lists import typed_line
 from coaching_service.core.mcp.results import typed
 from coaching_service.core.text import normalize
+from coaching_service.progress.logs.schemas import PAIN_LENGTH, REASON_LENGTH
 from coaching_service.training.set_text.done import parse_done
 from coaching_service.training.set_text.scanner import SetTextError
 from coaching_service.training.workout_text.done_sets import read_done_sets
@@ -21,13 +23,13 @@ from coaching_service.training.workout_text.lines import (
     unmark,
 )
 from coaching_service.training.workout_text.short_ids import find_item
-from coaching_service.training.workout_text.writing import name_of
+from coaching_service.training.workout_text.writing import name_of, write_done_of
 from coaching_service.training.workouts.models import CircuitExercise, ItemLog, WorkItem
 from coaching_service.training.workouts.set_models import CustomerSet
 
 _PATH = "text"
 _EXAMPLE = "Back squat: 8, 8, 7 @60kg | comment"
-_MAX_COMMENT, _MAX_PAIN = 10_000, 5_000
+_MAX_COMMENT, _MAX_SHOWN = 10_000, 120
 
 
 @dataclass
@@ -67,10 +69,10 @@ def parse_log(
 ) -> list[ItemText]:
     """Return the logs that a text describes, one for each item that it names, in order.
 
-    A line is `NAME: SETS`, `NAME: done` or `NAME: skipped`, then perhaps `| comment` and `| pain DESCRIPTION`. The name
-    is that of an item of the workout, or of an exercise of one of its circuits; `#` and the identifier of an item may
-    be before or instead of it. `other_names` has the exercises of other names. Raises InvalidFields, with the line and
-    what was expected.
+    A line is `NAME: SETS`, `NAME: done` or `NAME: skipped`, then perhaps `| comment` (of a skipped item: the reason)
+    and `| pain DESCRIPTION`. The name is that of an item of the workout, or of an exercise of one of its circuits; `#`
+    and the identifier of an item may be before or instead of it. `other_names` has the exercises of other names. Raises
+    InvalidFields, with the line and what was expected.
     """
     named = list(_list_names(items))
     texts: dict[ObjectId, ItemText] = {}
@@ -83,7 +85,7 @@ def parse_log(
         segments = split_segments(content)
         _read_done(item_text, target, segments[0], number, load_unit)
         _read_comments(item_text.log, segments[1:], number)
-        item_text.lines.append(f"{typed(target.name)} {segments[0]}")
+        _describe(item_text, target, segments, load_unit)
     if not texts:
         raise invalid_field(_PATH, f"must have a line for each item, as in: {_EXAMPLE}", code="INVALID")
     return list(texts.values())
@@ -156,8 +158,12 @@ def _unchanged(item: WorkItem) -> ItemText:
 def _read_done(item_text: ItemText, target: _Named, text: str, number: int, load_unit: str) -> None:
     word = text.lower().removeprefix("done:").strip()
     log, item = item_text.log, target.item
+    if word in ("done", "skipped") and target.entry is not None:
+        message = f"expected its sets, as in: 10, 10, - skipped; {word} alone is only for all of {typed(name_of(item))}"
+        raise error_in_line(_PATH, number, message)
     if word in ("done", "skipped"):
         log["isCompleted"] = word == "done"
+        log["skipped"] = None if log["isCompleted"] else {"reason": None}
     elif item["type"] == "EXERCISE":
         planned = item["exerciseSets"]
         log["customerSets"] = _parse_sets(text, number, lambda sets: read_done_sets(sets, load_unit, planned))
@@ -178,12 +184,50 @@ def _parse_sets(text: str, number: int, parse: Callable[[str], list[CustomerSet]
 
 
 def _read_comments(log: ItemLog, segments: Sequence[str], number: int) -> None:
-    for segment in segments:
-        is_pain = segment.lower().startswith(("pain ", "pain:"))
-        text = unmark(segment[len("pain ") :] if is_pain else segment)
-        if len(text) > (_MAX_PAIN if is_pain else _MAX_COMMENT):
-            raise error_in_line(_PATH, number, "expected a shorter text after |")
-        if is_pain:
+    skip = log.get("skipped")
+    for kind, text in map(_read_segment, segments):
+        is_reason = not kind and skip is not None
+        longest = PAIN_LENGTH if kind == "pain" else REASON_LENGTH if is_reason else _MAX_COMMENT
+        if len(text) > longest:
+            raise error_in_line(_PATH, number, f"expected at most {longest} characters after |")
+        if kind == "pain":
             log["pain"] = text or None
+        elif is_reason:
+            log["skipped"] = {"reason": text or None}
         else:
             log["comment"] = text or None
+
+
+def _read_segment(segment: str) -> tuple[str, str]:
+    """Return what a text after `|` is: `pain`, `comment` (in results, of a skipped item) or nothing, and its text."""
+    if segment.lower().startswith(("pain ", "pain:")):
+        return "pain", unmark(segment[len("pain ") :])
+    if segment.startswith("comment «"):
+        return "comment", unmark(segment.removeprefix("comment "))
+    return "", unmark(segment)
+
+
+def _describe(item_text: ItemText, target: _Named, segments: Sequence[str], load_unit: str) -> None:
+    """Add the line that says what is logged, how much of the plan it is, and what was logged before."""
+    words = [typed(target.name), segments[0]]
+    done, planned = _count_sets(item_text.log, target)
+    if done < planned:
+        words.append(f"({done} of {planned} planned sets)")
+    for kind, text in map(_read_segment, filter(None, segments[1:])):
+        words.append(f"| {kind} {typed_line(text, _MAX_SHOWN)}".replace("  ", " ", 1))
+    if before := write_done_of(target.item, load_unit, target.entry):
+        words.append(f"(before: {before})")
+    item_text.lines.append(" ".join(words))
+
+
+def _count_sets(log: ItemLog, target: _Named) -> tuple[int, int]:
+    """Return how many sets of an exercise were done, and how many are planned: of its working sets, or of all."""
+    done = [each for each in log.get("customerSets", []) if each["isCompleted"]]
+    if target.item["type"] == "EXERCISE" and log.get("customerSets"):
+        planned = target.item["exerciseSets"]
+        working = {each["index"] for each in planned if not each["isWarmup"]}
+        return len(done), len(working) if all(each["index"] in working for each in done) else len(planned)
+    if target.item["type"] == "CIRCUIT" and target.entry is not None:
+        of_entry = [each for each in done if each["exerciseId"] == target.entry["exerciseId"]]
+        return len(of_entry), (target.item["rounds"] or 0) * len(target.entry["sets"])
+    return 0, 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
 from typing import Any, cast
 
 from marshmallow import ValidationError, validates_schema
@@ -10,8 +11,10 @@ from marshmallow import ValidationError, validates_schema
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
+from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.confirmation import Reason, find_reasons
+from coaching_service.core.mcp.lists import typed_line
 from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.text import snake_case
@@ -24,13 +27,13 @@ from coaching_service.training.workout_text.edits import ParsedChange
 from coaching_service.training.workout_text.tool_schemas import MAX_TEXT, WorkoutArgument
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.items import is_recorded
-from coaching_service.training.workouts.models import BlockLog, WorkItem
+from coaching_service.training.workouts.models import Block, BlockLog, WorkItem
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
 
 tools = Tools()
 # Of a session; how it felt is the client's to say, and stays.
 _SESSION_FIELDS = ("durationMinutes", "sessionRpe", "comment")
-_MAX_NAMES = 50
+_MAX_NAMES, _MAX_SHOWN = 50, 120
 
 
 class WorkoutLog(WorkoutArgument):
@@ -75,6 +78,7 @@ async def log_workout(
     is an item of the workout, or an exercise of its circuit, with its sets round by round. Items that are not named
     stay; a log that is there is replaced after confirmation."""
     block = await workouts.read(ctx, ClientCalendar(customer_id), workout_id)
+    _require_past(block, await customers.read_local_date(ctx, customer_id))
     before: Mapping[str, Any] = {**block}
     logs = await _read_logs(ctx, text, block["items"]) if text is not None else []
     for logged in logs:
@@ -85,7 +89,7 @@ async def log_workout(
         await service.log_block(ctx, customer_id, workout_id, log)
     customer = await customers.get_visible_reference(ctx, customer_id)
     replaced = any(before[name] not in (None, "") for name in given)
-    sentences = [line for logged in logs for line in logged.lines] + _describe_session(given)
+    sentences = [line for logged in logs for line in logged.lines] + _describe_session(given, before)
     return Written(
         f"Logged {typed(block['name'])} of {typed(customer['name'])} on {block['date']}: {'; '.join(sentences)}.",
         {"workoutId": workout_id},
@@ -101,6 +105,20 @@ async def _read_logs(ctx: Context, text: str, items: Sequence[WorkItem]) -> list
     return parse_log(text, items, ctx.caller.company.load_unit, other_names)
 
 
-def _describe_session(given: Mapping[str, Any]) -> list[str]:
+def _require_past(block: Block, today: date) -> None:
+    """Raise InvalidFields for a workout of a day after tomorrow: in no time zone was it done."""
+    if str(block["date"]) > str(today + timedelta(days=1)):
+        message = f"is a workout of {block['date']}, which is in the future; move it with update_workout first"
+        raise invalid_field("workoutId", message, code="INVALID")
+
+
+def _describe_session(given: Mapping[str, Any], before: Mapping[str, Any]) -> list[str]:
     words = {"durationMinutes": "{:g} min", "sessionRpe": "session RPE {:g}"}
-    return [words[name].format(given[name]) if name in words else typed(given[name]) for name in given]
+
+    def describe(name: str, value: Any) -> str:
+        return words[name].format(value) if name in words else typed_line(value, _MAX_SHOWN)
+
+    return [
+        describe(name, value) + (f" (before: {describe(name, before[name])})" if before[name] not in (None, "") else "")
+        for name, value in given.items()
+    ]

@@ -12,7 +12,7 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import UNLISTED, Arguments, CustomerArgument, Dates, require_range
-from coaching_service.core.mcp.confirmation import Reason, find_reasons
+from coaching_service.core.mcp.confirmation import Reason, count_span, find_reasons
 from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import ToolHandler, Tools
 from coaching_service.core.validation import Choice, Date, Integer, ListOf, Number, Text
@@ -181,7 +181,7 @@ async def replace_exercise(
         find_reasons(
             today=await customers.read_local_date(ctx, customer_id),
             dates=(*dates, start_date, *([end_date] if end_date else [])),
-            days=len(set(dates)) if end_date is None else days_between(start_date, end_date) + 1,
+            days=count_span(dates) if end_date is None else days_between(start_date, end_date) + 1,
         ),
     )
 

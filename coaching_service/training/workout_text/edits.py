@@ -69,12 +69,20 @@ async def apply_edits(
             target = edit["toWorkoutId"] or block_id
             await _move(ctx, owner, item["_id"], block_id, target, index)
             outcome.changes_done_work |= target != block_id and is_recorded(item)
-            outcome.sentences.append(f"moved {typed(name_of(item))}")
+            outcome.sentences.append(await describe_move(ctx, owner, item, block_id, target))
         else:
             await item_service.remove_item(ctx, owner, block_id, item["_id"])
             outcome.changes_done_work |= is_recorded(item)
             outcome.sentences.append(f"removed {typed(name_of(item))}")
     return outcome
+
+
+async def describe_move(ctx: Context, owner: ClientCalendar, item: WorkItem, source: ObjectId, target: ObjectId) -> str:
+    """Return in words where an item was moved; the workout is named if it is another one."""
+    if target == source:
+        return f"moved {typed(name_of(item))}"
+    block = await service.read(ctx, owner, target)
+    return f"moved {typed(name_of(item))} to {typed(block['name'])} on {block['date']}"
 
 
 def _require_item(block: Block, edit: ItemEditArguments, path: str) -> WorkItem:

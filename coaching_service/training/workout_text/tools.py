@@ -17,7 +17,7 @@ from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.pagination import Page
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workout_text.arrays import to_exercise_items, to_item
-from coaching_service.training.workout_text.edits import apply_edits
+from coaching_service.training.workout_text.edits import apply_edits, describe_move
 from coaching_service.training.workout_text.lines import parse_items
 from coaching_service.training.workout_text.mentions import resolve_mentions
 from coaching_service.training.workout_text.tool_schemas import (
@@ -35,6 +35,7 @@ from coaching_service.training.workout_text.tool_schemas import (
 from coaching_service.training.workout_text.writing import Detail, write_block, write_header
 from coaching_service.training.workouts import block_batches, item_service, service
 from coaching_service.training.workouts.done_work import has_nothing_done
+from coaching_service.training.workouts.items import is_recorded
 from coaching_service.training.workouts.models import Block, BlockChange, NewBlock
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
 
@@ -268,7 +269,14 @@ async def add_workout_item(
     return await _result(ctx, customer_id, await service.read(ctx, owner, workout_id))
 
 
-@tools.tool("Move a workout item", access=coach(CUSTOMERS.EDIT), takes=WorkoutMove(), writes=True, alias=True)
+@tools.tool(
+    "Move a workout item",
+    access=coach(CUSTOMERS.EDIT),
+    takes=WorkoutMove(),
+    writes=True,
+    alias=True,
+    confirms=(Reason.DONE_WORK,),
+)
 async def move_workout_item(
     ctx: Context,
     customer_id: ObjectId,
@@ -276,16 +284,24 @@ async def move_workout_item(
     from_workout_id: ObjectId,
     to_workout_id: ObjectId,
     index: int,
-) -> dict[str, Any]:
-    """Move an item within a workout or to another of the same client's; its log moves with it. Returns the workout
-    that contains it now."""
+) -> Written:
+    """Move an item within a workout or to another of the same client's; its log moves with it, after confirmation.
+    Returns the workout that contains it now."""
+    owner = ClientCalendar(customer_id)
     block = await item_service.move_item(
         ctx,
-        ClientCalendar(customer_id),
+        owner,
         {"wblockId": from_workout_id, "witemId": item_id},
         {"wblockId": to_workout_id, "index": index},
     )
-    return await _result(ctx, customer_id, block)
+    item = next(each for each in block["items"] if each["_id"] == item_id)
+    sentence = await describe_move(ctx, owner, item, from_workout_id, to_workout_id)
+    return Written(
+        f"{sentence[0].upper()}{sentence[1:]}.",
+        {"workoutId": to_workout_id},
+        find_reasons(done_work=to_workout_id != from_workout_id and is_recorded(item)),
+        details=await _result(ctx, customer_id, block),
+    )
 
 
 async def _result(ctx: Context, customer_id: ObjectId, block: Block) -> dict[str, Any]:

@@ -145,19 +145,31 @@ def _sets_of(item: CircuitItem, entry: CircuitExercise) -> list[CustomerSet]:
     return sorted(done, key=lambda each: (each["round"] or 0, each["index"]))
 
 
+def write_done_of(item: WorkItem, load_unit: str, entry: CircuitExercise | None = None) -> str:
+    """Return what was done of an item, or of an exercise of a circuit; an empty text for nothing."""
+    if item["type"] == "CIRCUIT" and entry is not None:
+        done = _sets_of(item, entry)
+        return write_done(done, load_unit, len(entry["sets"])) if done else ""
+    return "".join(_write_log(item, load_unit)).strip().removeprefix("done: ")
+
+
 def _write_log(item: WorkItem, load_unit: str) -> list[str]:
     """Return the line about what was done of an item, or none."""
     words = []
+    skip = item.get("skipped")
     if item["type"] == "EXERCISE" and item["customerSets"]:
         words.append(f"done: {write_done_sets(item['customerSets'], load_unit, item['exerciseSets'])}")
     elif item["isCompleted"]:
         words.append("done")
     if item["type"] == "METRICS" and item["values"]:
         words.append(_write_values(item))
-    if words and not item["isCompleted"]:
+    if skip is not None:
+        words.append("(skipped)" if words else "skipped")
+        words += [f"| {quote(skip['reason'])}"] if skip["reason"] else []
+    elif words and not item["isCompleted"]:
         words.append("(not completed)")
     if item["comment"]:
-        words.append(f"| {quote(item['comment'])}")
+        words.append(f"| {'comment ' if skip is not None else ''}{quote(item['comment'])}")
     if item.get("pain"):
         words.append(f"| pain {quote(cast('str', item['pain']))}")
     return [f"  {' '.join(words)}"] if words else []
