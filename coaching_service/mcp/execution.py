@@ -12,9 +12,9 @@ import orjson
 from coaching_service.core.auth.secrets import new_token, token_hash
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import in_transaction
-from coaching_service.core.errors import Forbidden
+from coaching_service.core.errors import Conflict, Forbidden
 from coaching_service.core.http.responses import to_json
-from coaching_service.core.idempotency import Claim, StoredResponse, run_once
+from coaching_service.core.idempotency import Claim, IdempotencyKeyReused, RequestInProgress, StoredResponse, run_once
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.confirmation import OUTREACH, OUTREACH_DENIED, Reason
 from coaching_service.core.mcp.results import Answer, Written, mark_typed
@@ -98,7 +98,13 @@ async def _write_once(ctx: Context, call: Call, key: str) -> Output:
         body = to_json({"text": output.text, "data": output.data})
         return StoredResponse(200, body), ObjectId(about_new) if about_new else None
 
-    stored = orjson.loads((await run_once(ctx, claim, about, work)).body)
+    try:
+        stored = orjson.loads((await run_once(ctx, claim, about, work)).body)
+    except RequestInProgress as error:
+        raise Conflict("The first call with this idempotencyKey is still running", code=error.code) from None
+    except IdempotencyKeyReused as error:
+        message = "This idempotencyKey was used with another call or other arguments"
+        raise Conflict(message, code=error.code) from None
     return Output(stored["text"], stored["data"])
 
 

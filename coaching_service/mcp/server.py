@@ -68,6 +68,9 @@ _ADVICE_BY_CODE = {
     "WORKOUT_ITEM_NOT_FOUND": "get_workouts returns the _id of each item.",
     "FORM_RESPONSE_NOT_FOUND": "list_check_ins returns the responseId of each check-in that is answered.",
     "METRIC_NOT_FOUND": "list_metric_sets returns the metrics of each set that the client is assigned.",
+    "IDEMPOTENCY_KEY_REUSED": "Use a new idempotencyKey for this call.",
+    "IDEMPOTENCY_KEY_IN_USE": "Repeat the same call in a moment; it returns what the first one has done.",
+    "NOT_UNDOABLE": "Tell the coach; repeating the call changes nothing.",
     "METRICS_SET_MISSING": "list_metric_sets returns the sets that the client is assigned.",
 }
 _ADVICE_BY_STATUS = {

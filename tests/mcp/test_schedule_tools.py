@@ -72,9 +72,13 @@ async def test_days_are_copied_adjusted_and_exercises_replaced(mcp: McpHttpClien
 
     for tool, arguments, words in [
         ("copy_schedule", {**copy, "addPercent": 5}, "addPercent must not be combined with addLoad"),
-        ("copy_schedule", {**copy, "exercises": ["xyzzy"]}, "exercises.0 no exercise has this name"),
+        ("copy_schedule", {**copy, "exercises": ["xyzzy"]}, "exercises.0 is unknown: no exercise has this name"),
         ("adjust_schedule", adjust, "addLoad is required, or addPercent or addReps"),
-        ("replace_exercise", {**swap, "withExercise": "press"}, "withExercise the name does not mean exactly one"),
+        (
+            "replace_exercise",
+            {**swap, "withExercise": "press"},
+            "withExercise is unknown: the name does not mean exactly one",
+        ),
     ]:
         tool_error(await mcp.call(tool, **arguments), words, "nothing was changed")
 

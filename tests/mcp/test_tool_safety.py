@@ -16,6 +16,7 @@ from tests.support.client import CoachClient
 from tests.support.mcp_client import TODAY, McpHttpClient, official_client, tool_change, tool_error, tool_proposal
 
 Json = dict[str, Any]
+LAST = str(date.fromisoformat(TODAY) + timedelta(days=7))
 FAR = str(datetime.now(UTC).date() + timedelta(days=370))
 
 
@@ -126,7 +127,7 @@ async def test_confirmation_is_void_when_what_it_changes_has_changed(mcp: McpHtt
     change_id = tool_change(await mcp.call("assign_program", **known, confirmationToken=agreed))["changeId"]
 
     first = tool_proposal(await mcp.call("undo", changeId=change_id), "MANY_DAYS")
-    assert first["summary"] == "Undid: 1 program assignment created, 8 workouts created."
+    assert first["summary"] == (f"Undid: removed 1 program assignment, removed 8 workouts of «Ana», {TODAY} to {LAST}.")
     undone = (await coach.post(f"/coach/changes/{change_id}/undo")).ok()
     (await coach.post(f"/coach/changes/{undone['changeId']}/undo")).ok()
 
@@ -141,7 +142,11 @@ async def test_same_key_executes_a_call_once(mcp: McpHttpClient, other_key: McpH
     ana = {"name": "Ana", "idempotencyKey": "one"}
     first = await mcp.call("create_customer", **ana)
     assert await mcp.call("create_customer", **ana) == first
-    tool_error(await mcp.call("create_customer", **{**ana, "name": "Bo"}), "was used with another")
+    tool_error(
+        await mcp.call("create_customer", **{**ana, "name": "Bo"}),
+        "This idempotencyKey was used with another",
+        "Use a new",
+    )
     assert await coach.names() == ["Ana"]
     tool_change(await other_key.call("create_customer", **ana))
     assert await coach.names() == ["Ana", "Ana"]
@@ -173,10 +178,28 @@ async def test_assistant_undoes_what_it_has_done_and_nothing_else(
     tool_error(await other_key.call("undo", changeId=recorded["changeId"]), "only what it has changed itself")
 
     undone = tool_change(await mcp.call("undo", changeId=recorded["changeId"]))
-    assert undone["summary"] == "Undid: 1 metric value created."
+    assert undone["summary"] == "Undid: removed 1 metric value of «Ana»."
     history = (await mcp.call("get_metric_history", **known))["structuredContent"]
     assert history["docs"] == []
     tool_error(await mcp.call("undo", changeId=recorded["changeId"]), "undone already")
     redone = tool_change(await mcp.call("undo", changeId=undone["changeId"]))
     assert redone["changeId"] != recorded["changeId"]
     assert len((await mcp.call("get_metric_history", **known))["structuredContent"]["docs"]) == 1
+
+
+async def test_undo_says_what_it_does_and_what_prevents_it(mcp: McpHttpClient, coach: CoachClient) -> None:
+    client = await coach.create_customer()
+    about = {"customerId": client["_id"]}
+    created = tool_change(await mcp.call("create_workout", **about, days=[{"date": TODAY, "name": "Legs"}]))
+    known = {**about, "workoutId": created["workoutId"]}
+    removed = tool_change(await mcp.call("remove_workout", **known))
+    restored = tool_change(await mcp.call("undo", changeId=removed["changeId"]))
+    assert restored["summary"] == f"Undid: restored 1 workout of «Ana», {TODAY}."
+
+    renamed = tool_change(await mcp.call("update_workout", **known, name="Arms"))
+    refused = await mcp.call("undo", changeId=created["changeId"])
+    tool_error(
+        refused, f"the workout «Legs» of {TODAY} [{created['workoutId']}] has been changed again", "Tell the coach"
+    )
+    undone = tool_change(await mcp.call("undo", changeId=renamed["changeId"]))
+    assert undone["summary"] == f"Undid: changed back 1 workout of «Ana», {TODAY}."

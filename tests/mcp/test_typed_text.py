@@ -109,6 +109,9 @@ def test_marks_cannot_be_closed_or_doubled() -> None:
         "type": "my",
         "hint": "two words",
     }
+    item = {"supersetId": "A", "externalId": "e1", "metadata": {"do this": "now"}}
+    marked = {"supersetId": "«A»", "externalId": "«e1»", "metadata": {"«do this»": "«now»"}}
+    assert mark_typed(item) == mark_typed(marked) == marked
 
 
 async def test_marks_are_removed_from_what_assistants_send_back(mcp: McpHttpClient, coach: CoachClient) -> None:

@@ -93,7 +93,7 @@ async def test_text_is_written_and_read_back(mcp: McpHttpClient, coach: CoachCli
     ]
     assert first == second
     assert first[0]["exerciseSets"][0]["isWarmup"] is True
-    assert first[0]["supersetId"] == first[1]["supersetId"] == "A"
+    assert first[0]["supersetId"] == first[1]["supersetId"] == "«A»"
 
     summary = (await read(mcp, client, detail="summary"))["docs"][0]["lines"]
     assert summary == (

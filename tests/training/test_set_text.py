@@ -75,6 +75,7 @@ REFUSED_DONE = [
     ("8 8", 3, "reps only once"),
     ("8 great", 3, "a comma"),
     ("201x5", 1, "how many sets"),
+    ("8/8", 2, "a comma"),
 ]
 
 
@@ -254,6 +255,14 @@ def test_done_text_reads_back_as_it_was_written(text: str) -> None:
 @pytest.mark.parametrize(("text", "canonical"), FREE_PLANNED)
 def test_other_spellings_are_read(text: str, canonical: str) -> None:
     assert write_planned(parse_planned(text, "kg"), "kg") == canonical
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [("8/8/7", "8, 8, 7"), (" 10 / 8 / 6 @60", "10, 8, 6 @60kg"), ("8/8/7@60kg", "8, 8, 7 @60kg")],
+)
+def test_repetitions_between_slashes_are_sets(text: str, canonical: str) -> None:
+    assert write_done(parse_done(text, "kg"), "kg") == canonical
 
 
 def test_numbers_without_a_unit_are_in_the_unit_of_the_company() -> None:

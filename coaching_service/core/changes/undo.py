@@ -55,7 +55,7 @@ class DocumentMoved(Exception):
 
     def error(self) -> ServiceError:
         """The error that reports it."""
-        return version_conflict()
+        return version_conflict(self.document_id)
 
 
 async def restore(ctx: Context, change: StoredChange, patches: Mapping[ObjectId, DocumentPatch]) -> None:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pymongo.errors import BulkWriteError, DuplicateKeyError
 
 from coaching_service.core.errors import Conflict, ExternalIdTaken
+from coaching_service.core.ids import ObjectId
 
 
 class DocumentExists(Conflict):
@@ -23,9 +24,10 @@ class AlreadyClaimed(Exception):
     """The identifier exists, or is being stored by a transaction that is still running."""
 
 
-def version_conflict() -> Conflict:
-    """The error for a change that is based on an older version."""
-    return Conflict("The record has been changed since; read it again and retry", code="VERSION_CONFLICT")
+def version_conflict(document_id: ObjectId | None = None) -> Conflict:
+    """The error for a change that is based on an older version, of a document if it is known."""
+    message = "The record has been changed since; read it again and retry"
+    return Conflict(message, code="VERSION_CONFLICT", documentId=document_id)
 
 
 @contextmanager

@@ -34,18 +34,18 @@ class Arguments(Input):
 class CustomerArgument(Arguments):
     """The client a tool is about."""
 
-    customerId = Identifier(required=True, metadata={"description": "The client's _id, from list_customers."})
+    customerId = Identifier(required=True, metadata={"description": "From list_customers."})
 
 
 class ToolPage(Arguments):
     """`page` from 1, and `pageSize`, by default 20 and at most 100."""
 
-    page = Integer(minimum=1, load_default=1, metadata={"description": "Page number, from 1."})
+    page = Integer(minimum=1, load_default=1, metadata={"description": "From 1."})
     pageSize = Integer(
         minimum=1,
         maximum=MAX_TOOL_PAGE,
         load_default=DEFAULT_PAGE,
-        metadata={"description": "Entries a page, 1 to 100."},
+        metadata={"description": "Entries a page."},
     )
 
 
@@ -54,8 +54,8 @@ class Dates(Arguments):
 
     max_days = 366
 
-    startDate = Date(required=True, metadata={"description": "First day, YYYY-MM-DD, the client's local date."})
-    endDate = Date(required=True, metadata={"description": "Last day, included, YYYY-MM-DD."})
+    startDate = Date(required=True, metadata={"description": "First day, the client's date."})
+    endDate = Date(required=True, metadata={"description": "Last day, included."})
 
     @validates_schema
     def validate_range(self, data: Mapping[str, str], **_: Any) -> None:
@@ -75,8 +75,8 @@ def require_range(first: str, last: str, max_days: int) -> None:
 class OpenDates(Arguments):
     """From `startDate` to `endDate`, both included; either may be omitted."""
 
-    startDate = Date(load_default=None, allow_none=True, metadata={"description": "First day, YYYY-MM-DD."})
-    endDate = Date(load_default=None, allow_none=True, metadata={"description": "Last day, included, YYYY-MM-DD."})
+    startDate = Date(load_default=None, allow_none=True, metadata={"description": "First day."})
+    endDate = Date(load_default=None, allow_none=True, metadata={"description": "Last day, included."})
 
     @validates_schema
     def validate_order(self, data: Mapping[str, str | None], **_: Any) -> None:

@@ -27,7 +27,7 @@ _TYPED_FIELDS = frozenset(
             "message",
         ),
         *("instructions", "exerciseInstructions", "question", "answer", "value", "reason", "pain", "aliases", "unit"),
-        *("exerciseName", "formName", "programName", "metricName", "note"),
+        *("exerciseName", "formName", "programName", "metricName", "note", "externalId", "supersetId"),
     }
 )
 # Lines of workouts are marked where they are written; sets are only numbers and words of their grammar.
@@ -48,6 +48,8 @@ def typed(text: str) -> str:
 
 def mark_typed(value: Any, name: str = "") -> Any:
     """Return a decoded JSON value in which every text that a person typed is marked, once."""
+    if isinstance(value, dict) and name == "metadata":
+        return {typed(without_marks(key)): mark_typed(each, "value") for key, each in value.items()}
     if isinstance(value, dict):
         return {inner: mark_typed(each, inner) for inner, each in value.items()}
     if isinstance(value, list):

@@ -30,7 +30,7 @@ class WriteArguments(Arguments):
         max_length=255,
         load_default=None,
         allow_none=True,
-        metadata={"description": "Repeated with the same key, a call changes nothing more."},
+        metadata={"description": "Once per key: repeat a call with the same."},
     )
 
 

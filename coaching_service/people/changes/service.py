@@ -24,6 +24,7 @@ from coaching_service.people.changes.visibility import Visibility, load_visibili
 _MAX_READS = 10
 _WAIT_SECONDS, _POLL_SECONDS = 2.0, 0.05
 _ACTIONS: tuple[Action, ...] = ("created", "changed", "deleted")
+_REVERSED: dict[Action, str] = {"created": "removed", "changed": "changed back", "deleted": "restored"}
 _NAMES = {
     "customer": ("client", "clients"),
     "workout": ("workout", "workouts"),
@@ -116,6 +117,18 @@ async def find_visible(ctx: Context, change_id: ObjectId, visibility: Visibility
 def describe_changes(changes: Sequence[StoredChange]) -> str:
     """Return what changes have done in words, such as `3 workouts created, 1 client changed`."""
     return _describe([reference for change in changes for reference in _references(change)])
+
+
+def describe_undo(changes: Sequence[StoredChange]) -> str:
+    """Return what undoing changes does in words, such as `removed 3 workouts, restored 1 client`."""
+    counts = Counter(
+        (reference["kind"], reference["action"]) for change in changes for reference in _references(change)
+    )
+    parts = [
+        f"{_REVERSED[action]} {count} {name_kind(kind, count)}"
+        for (kind, action), count in sorted(counts.items(), key=lambda each: _ACTIONS.index(each[0][1]))
+    ]
+    return ", ".join(parts)
 
 
 def _summary(change: StoredChange) -> ChangeSummary:

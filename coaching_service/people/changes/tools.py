@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from coaching_service.core.auth.access import coach
 from coaching_service.core.changes import history
+from coaching_service.core.changes.models import StoredChange
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import DocumentChange
 from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import Arguments
 from coaching_service.core.mcp.confirmation import Reason, count_span, find_reasons
-from coaching_service.core.mcp.results import Written
+from coaching_service.core.mcp.lists import typed_line
+from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Identifier
 from coaching_service.people.changes import service
 from coaching_service.people.changes.undo import undo_change
+from coaching_service.people.customers import service as customers
 
 tools = Tools()
+_LONGEST_NAME, _MAX_CLIENTS = 120, 5
 
 
 class Undo(Arguments):
@@ -46,24 +52,66 @@ async def undo(ctx: Context, change_id: ObjectId) -> Written:
     """Undo one change that you have made, within 30 days: everything is as it was before, unless something of it has
     been changed again since. You cannot undo what others have done. An undo can be undone."""
     changes = await history.list_batch(ctx, change_id) or [await service.find_visible(ctx, change_id)]
-    result = await undo_change(ctx, change_id)
+    try:
+        result = await undo_change(ctx, change_id)
+    except Conflict as error:
+        if (document_id := error.details.get("documentId")) is not None:
+            raise await _name_conflict(ctx, changes, document_id) from None
+        raise
     if result["failed"]:
-        raise Conflict("Some of it has been changed again since", code="VERSION_CONFLICT")
+        raise await _name_conflict(ctx, changes, result["failed"][0]["documentId"])
+    documents = list(ctx.changes.documents.values())
+    about = f"{await _describe_clients(ctx, documents)}{_describe_dates(documents)}"
     return Written(
-        f"Undid: {service.describe_changes(changes)}.",
-        reasons=find_reasons(days=_count_days(list(ctx.changes.documents.values()))),
+        f"Undid: {service.describe_undo(changes)}{about}.",
+        reasons=find_reasons(days=_count_days(documents)),
     )
 
 
-def _count_days(documents: list[DocumentChange]) -> int:
+async def _name_conflict(ctx: Context, changes: Sequence[StoredChange], document_id: ObjectId) -> Conflict:
+    """Return the error for a document that has been changed since: its kind, and its name and date if known."""
+    names = []
+    for change in changes:
+        if all(document["_id"] != document_id for document in change["documents"]):
+            continue
+        for document in (await service.read_change(ctx, change["_id"]))["documents"]:
+            values = document["after"] or document["before"] or {}
+            if document["_id"] == document_id:
+                known = [typed_line(str(values[name]), _LONGEST_NAME) for name in ("name", "title") if values.get(name)]
+                day = [f"of {values['date']}"] if isinstance(values.get("date"), str) else []
+                names.append(" ".join([service.name_kind(document["kind"]), *known, *day, f"[{document_id}]"]))
+    about = names[0] if names else f"record [{document_id}]"
+    message = f"This cannot be undone any more: the {about} has been changed again since, as get_activity shows"
+    return Conflict(message, code="NOT_UNDOABLE")
+
+
+async def _describe_clients(ctx: Context, documents: Sequence[DocumentChange]) -> str:
+    """Return the clients of documents in words."""
+    ids = list(dict.fromkeys(each.client_id for each in documents if each.client_id is not None))
+    names = [reference["name"] for reference in (await customers.find_references(ctx, ids)).values()]
+    more = f" and {len(names) - _MAX_CLIENTS} more" if len(names) > _MAX_CLIENTS else ""
+    return f" of {', '.join(map(typed, names[:_MAX_CLIENTS]))}{more}" if names else ""
+
+
+def _describe_dates(documents: Sequence[DocumentChange]) -> str:
+    dates = sorted({day for each in _list_days(documents) for day in each})
+    return "" if not dates else f", {dates[0]}" if dates[0] == dates[-1] else f", {dates[0]} to {dates[-1]}"
+
+
+def _count_days(documents: Sequence[DocumentChange]) -> int:
     """The days from the first to the last whose workouts are changed: before or after, whichever are more."""
-    workouts = [document for document in documents if document.history.kind == "workout"]
-    days: tuple[set[object], set[object]] = (set(), set())
-    for workout in workouts:
-        dates = workout.values.get("date", (workout.known["date"],) * 2)
-        if workout.action != "created":
-            days[0].add(dates[0])
-        if workout.action != "deleted":
-            days[1].add(dates[1])
-    dated = [[str(day) for day in each if isinstance(day, str)] for each in days]
-    return max(*map(len, days), *map(count_span, dated))
+    return max(map(count_span, _list_days(documents)))
+
+
+def _list_days(documents: Sequence[DocumentChange]) -> tuple[set[str], set[str]]:
+    """Return the dates of the workouts that are changed: before, and after."""
+    days: tuple[set[str], set[str]] = (set(), set())
+    for workout in documents:
+        if workout.history.kind != "workout":
+            continue
+        before, after = workout.values.get("date", (workout.known["date"],) * 2)
+        if workout.action != "created" and isinstance(before, str):
+            days[0].add(before)
+        if workout.action != "deleted" and isinstance(after, str):
+            days[1].add(after)
+    return days

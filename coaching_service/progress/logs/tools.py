@@ -74,9 +74,9 @@ async def log_workout(
     ctx: Context, customer_id: ObjectId, workout_id: ObjectId, text: str | None, **session: Any
 ) -> Written:
     """Record what a client did of a workout: `8, 8, 7 @60kg` is three sets, a load counts for the sets before it; also
-    `30s`, `400m`, `RPE8`, `RIR2`. `NAME: done` and `NAME: skipped` are without sets; `| pain KNEE` records pain. NAME
-    is an item of the workout, or an exercise of its circuit, with its sets round by round. Items that are not named
-    stay; a log that is there is replaced after confirmation."""
+    `30s`, `400m`, `RPE8`, `RIR2`. `NAME: done` and `NAME: skipped | reason` are without sets; `| pain KNEE` records
+    pain. NAME is an item of the workout, or an exercise of its circuit, with its sets round by round. Items that are
+    not named stay; a log that is there is replaced after confirmation."""
     block = await workouts.read(ctx, ClientCalendar(customer_id), workout_id)
     _require_past(block, await customers.read_local_date(ctx, customer_id))
     before: Mapping[str, Any] = {**block}

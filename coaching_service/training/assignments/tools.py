@@ -30,7 +30,7 @@ tools = Tools()
 class AssignProgram(CustomerArgument):
     """A program, a client, and the date of the first day."""
 
-    programId = Identifier(required=True, metadata={"description": "The program's _id, from list_programs."})
+    programId = Identifier(required=True, metadata={"description": "From list_programs."})
     startDate = Date(required=True, metadata={"description": "The date of the program's day 1, YYYY-MM-DD."})
     weekdays = ListOf(
         Integer(minimum=1, maximum=7),

@@ -40,7 +40,7 @@ class ListPrograms(ToolPage):
 class ProgramPage(WorkoutPage):
     """A program, how much of each workout, and a page of its workouts."""
 
-    programId = Identifier(required=True, metadata={"description": "The program's _id, from list_programs."})
+    programId = Identifier(required=True, metadata={"description": "From list_programs."})
 
 
 @tools.tool("List programs", access=coach(PROGRAMS.VIEW), takes=ListPrograms())

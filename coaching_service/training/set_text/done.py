@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from coaching_service.training.workouts.set_schemas import MAX_REPS, MAX_SETS
 
 EXAMPLE = "8, 8, 7 @60kg"
 MAX_DONE_SETS = 200
+_SLASHES = re.compile(r"^\s*\d{1,6}(?:\s?/\s?\d{1,6}){2,}(?=\s|@|$)", re.ASCII)
 _QUANTITY = "repetitions (8), a time (30s), a distance (400m) or -"
 _OPTIONS = "a comma, or one of @LOAD, RPE, RIR, round and skipped"
 
@@ -44,9 +46,9 @@ def parse_done(
 
     `load_unit` (`kg` or `lb`) is the unit of loads without one, and of the result. `exercise_id`: the exercise of a
     circuit. `sets_per_round`: how many sets each round has, so that sets without `round` are those of round 1, then 2.
-    Raises SetTextError.
+    `8/8/7` is `8, 8, 7`; two numbers such as `8/8` are not accepted, as they may mean two sides. Raises SetTextError.
     """
-    scanner = Scanner(text, EXAMPLE)
+    scanner = Scanner(_SLASHES.sub(lambda match: match[0].replace("/", ","), text), EXAMPLE)
     entries: list[_Entry] = []
     without_load: list[_Entry] = []
     while True:

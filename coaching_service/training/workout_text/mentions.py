@@ -52,7 +52,7 @@ async def resolve_exercises(ctx: Context, texts: Mapping[str, str]) -> list[Obje
         matches = await exercises.choose_matches(ctx, resolved)
         for path, about, match in zip(names, resolved, matches, strict=True):
             if match is None:
-                raise invalid_field(path, describe_nearest("exercise", about), code="UNKNOWN_NAME")
+                raise invalid_field(path, f"is unknown: {describe_nearest('exercise', about)}", code="UNKNOWN_NAME")
             identifiers[path] = match["_id"]
     return [identifier for identifier in identifiers.values() if identifier is not None]
 

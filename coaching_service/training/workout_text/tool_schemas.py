@@ -50,9 +50,7 @@ _ITEM_ID = re.compile(r"#?[0-9a-fA-F]{6,24}", re.ASCII)
 class WorkoutPage(ToolPage):
     """How much of each workout, and a page."""
 
-    pageSize = Integer(
-        minimum=1, maximum=MAX_TOOL_PAGE, load_default=40, metadata={"description": "Workouts a page, 1 to 100."}
-    )
+    pageSize = Integer(minimum=1, maximum=MAX_TOOL_PAGE, load_default=40, metadata={"description": "Workouts a page."})
     detail = Choice(
         *DETAILS,
         load_default="plan",
@@ -221,7 +219,7 @@ class NewWorkouts(CustomerArgument):
 class WorkoutArgument(CustomerArgument):
     """A workout of a client."""
 
-    workoutId = Identifier(required=True, metadata={"description": "The workout's _id, from get_workouts."})
+    workoutId = Identifier(required=True, metadata={"description": "From get_workouts."})
 
 
 class WorkoutChange(WorkoutArgument):
@@ -286,7 +284,7 @@ class ToolReminder(Arguments):
 class NewWorkoutItem(CustomerArgument):
     """An item to add: an exercise, a task or a reminder."""
 
-    workoutId = Identifier(required=True, metadata={"description": "The workout's _id, from get_workouts."})
+    workoutId = Identifier(required=True, metadata={"description": "From get_workouts."})
     exercise = fields.Nested(ToolExercise, **_optional("An exercise with its sets."))
     task = fields.Nested(ToolTask, **_optional("A task that is not an exercise."))
     reminder = fields.Nested(ToolReminder, **_optional("A reminder."))
