@@ -103,5 +103,5 @@ class QueryTime(fields.String):
         try:
             time = datetime.fromisoformat(value)
             return (time if time.tzinfo is None else time.astimezone(UTC)).replace(tzinfo=None)
-        except (ValueError, OverflowError):
+        except (TypeError, ValueError, OverflowError):  # arguments of tools may be of any type
             raise self.make_error("invalid") from None

@@ -35,16 +35,15 @@ def is_accepted(params: CallToolRequestParams) -> bool:
 
 def propose(proposal: Unconfirmed) -> Result:
     """Return the result that tells an assistant what the call would do, with the token that confirms it."""
-    advice = (
-        f"Ask the coach. If they agree, repeat the call within {_MINUTES} minutes with the same arguments and "
-        f"confirmationToken {proposal.token}"
-    )
-    return text_result(f"{_describe(proposal)} {advice}") | {
+    advice = f"Ask the coach. If they agree, repeat the call within {_MINUTES} minutes with the same arguments and"
+    hint = f"{_REFUSAL} {advice}" if proposal.token_refused else advice
+    return text_result(f"{_describe(proposal)} {advice} confirmationToken {proposal.token}") | {
         "structuredContent": {
             "executed": False,
             "summary": proposal.line,
             "reasons": [reason.name for reason in proposal.reasons],
             "confirmationToken": proposal.token,
+            "hint": f"{hint} confirmationToken.",
         }
     }
 

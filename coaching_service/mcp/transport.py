@@ -144,8 +144,10 @@ async def _handle_one(server: Server[Any], ctx: Context, decoded: Any, version: 
     if not isinstance(decoded.get("params", {}), dict):
         return _invalid("params must be an object", identifier)
     modern = _is_modern(decoded, version)
-    if modern and version not in (None, *MODERN_PROTOCOL_VERSIONS) and not _names_version(decoded):
-        data = {"supported": list(MODERN_PROTOCOL_VERSIONS), "requested": version}
+    if modern and version is not None and version not in MODERN_PROTOCOL_VERSIONS and not _names_version(decoded):
+        # A header of bytes that are not UTF-8 has surrogates, which JSON cannot hold.
+        requested = version.encode(errors="surrogateescape").decode(errors="replace")
+        data = {"supported": list(MODERN_PROTOCOL_VERSIONS), "requested": requested}
         return failure(UNSUPPORTED_PROTOCOL_VERSION, "Unsupported protocol version", 400, identifier, data)
     if "method" not in decoded and not modern and decoded.keys() & {"result", "error"}:
         return _accept(decoded, JSONRPCResponse if "result" in decoded else JSONRPCError)

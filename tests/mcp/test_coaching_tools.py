@@ -163,7 +163,8 @@ async def test_activity_has_plan_changes_with_their_change(mcp: McpHttpClient, c
             break
     assert len(pages) == len(set(pages)) and len(pages) >= 7
     assert await text_of(mcp, "get_activity", since="2099-01-01") == "Activity since 2099-01-01: none"
-    tool_error(await mcp.call("get_activity", since="yesterday"), "since must be a time")
+    for invalid in ("yesterday", 5, True, ["2026-03-02"], {"$gt": ""}):
+        tool_error(await mcp.call("get_activity", since=invalid), "since must be a time")
     tool_error(await mcp.call("get_activity", page=11, pageSize=100), "1000 entries")
 
 

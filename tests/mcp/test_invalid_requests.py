@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
+import orjson
 import pytest
+from aiohttp.test_utils import TestServer
 
+from tests.support.client import CoachClient
 from tests.support.mcp_client import MODERN, McpHttpClient, envelope
 
 PREFIX = "io.modelcontextprotocol/"
@@ -30,6 +34,28 @@ async def test_malformed_json_with_an_unsupported_value_is_a_parse_error(
     body = b'{"a": 1e999, "b": ' + unsupported + b"}"
     reply = await mcp.send(data=body, headers={"Content-Type": "application/json"})
     assert (reply.status, reply.json["error"]["code"]) == (400, -32700)
+
+
+async def test_version_header_that_is_not_utf8_is_an_unknown_revision(
+    public_server: TestServer, coach: CoachClient
+) -> None:
+    body = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'
+    reader, writer = await asyncio.open_connection(public_server.host, public_server.port)
+    lines = [
+        b"POST /mcp HTTP/1.1",
+        b"Host: " + f"{public_server.host}:{public_server.port}".encode(),
+        b"X-API-Key: " + str(coach.key).encode(),
+        b"Content-Type: application/json",
+        b"MCP-Protocol-Version: 20\xe9\xff",
+        b"Connection: close",
+        b"Content-Length: " + str(len(body)).encode(),
+    ]
+    writer.write(b"\r\n".join([*lines, b"", body]))
+    head, _, answer = (await reader.read()).partition(b"\r\n\r\n")
+    writer.close()
+    assert b" 400 " in head.splitlines()[0]
+    error = orjson.loads(answer)["error"]
+    assert (error["code"], error["data"]["requested"]) == (-32022, "20\ufffd\ufffd")
 
 
 @pytest.mark.parametrize("method", ["tools/list", "resources/list", "no/such/method"])

@@ -134,6 +134,7 @@ async def test_confirmation_is_void_when_what_it_changes_has_changed(mcp: McpHtt
     void = await mcp.call("undo", changeId=change_id, confirmationToken=first["confirmationToken"])
     second = tool_proposal(void, "MANY_DAYS")
     assert "That confirmation is not valid" in void["content"][0]["text"]
+    assert "That confirmation is not valid" in void["structuredContent"]["hint"]
     tool_change(await mcp.call("undo", changeId=change_id, confirmationToken=second["confirmationToken"]))
     assert await coach.calendar(client, TODAY, str(date.fromisoformat(TODAY) + timedelta(days=8))) == []
 

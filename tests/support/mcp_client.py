@@ -144,4 +144,6 @@ def tool_proposal(result: dict[str, Any], *reasons: str) -> dict[str, Any]:
     text = result["content"][0]["text"]
     assert "Nothing is done yet" in text and content["summary"] in text
     assert content["confirmationToken"] in text
+    # Some applications show a model only the data: it has to say what to do, too.
+    assert "Ask the coach" in content["hint"] and "Ask the coach" in text
     return content
