@@ -16,7 +16,7 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.dates import midnight
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import MAX_TOOL_PAGE, ToolPage
-from coaching_service.core.mcp.lists import format_figure, format_time, join_facts, list_answer, typed_line
+from coaching_service.core.mcp.lists import format_figure, format_time, join_facts, typed_line
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Identifier
@@ -27,11 +27,14 @@ from coaching_service.people.activity.tool_schemas import Since
 from coaching_service.people.changes import service as changes
 from coaching_service.people.changes.models import ChangeSummary, DocumentValues
 from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.models import CustomerReference
 
 tools = Tools()
 _TOOL_NAMES = {"wblockId": "workoutId", "witemId": "itemId"}
 _MAX_ENTRIES = 10 * MAX_TOOL_PAGE
-_MAX_DESCRIBED_DOCUMENTS, _LONGEST_TEXT = 10, 120
+_MAX_DESCRIBED_DOCUMENTS, _LONGEST_TEXT = 10, 80
+# Kinds of documents that are computed from others: their numbers say enough.
+_DERIVED_KINDS = {"personal_record", "training_max"}
 # The figures and names in the data of entries that are not texts of people.
 _OWN_WORDS = {"itemType", "recordType", "side", "startDate"}
 
@@ -78,18 +81,24 @@ async def get_activity(
     shown, has_more = entries[wanted - 1 - page_size : wanted - 1], len(entries) >= wanted
     of_change = [entry.change for entry in shown if entry.change is not None]
     names, documents = await gather_reads(ctx, _name_clients(ctx, of_change), _read_documents(ctx, of_change))
+    labels = _ClientLabels()
     docs, lines = [], []
     for entry in shown:
         if entry.event is not None:
             docs.append(_present_event(entry.event))
-            lines.append(_describe_event(entry.event, is_named=customer_id is None))
+            client = labels.label(entry.event["customer"]) if customer_id is None else ""
+            lines.append(_describe_event(entry.event, client))
         if entry.change is not None:
             docs.append(_present_change(entry.change, names))
-            lines.append(_describe_change(entry.change, names, documents.get(entry.change["_id"], [])))
+            reference = None if customer_id is not None else _reference(entry.change, names)
+            client = "" if reference is None else labels.label(reference)
+            lines.append(_describe_change(entry.change, client, documents.get(entry.change["_id"], [])))
     title = "Activity" + (f" since {since.isoformat()}" if since is not None else "")
     next_page = page + 1 if has_more else None
-    part = {"docs": docs, "page": page, "hasNextPage": has_more, "nextPage": next_page}
-    return list_answer(title, part, lines)
+    data = {"docs": docs, "page": page, "hasNextPage": has_more, "nextPage": next_page}
+    extent = f"page {page}, {len(docs)} entries" if docs else "none"
+    more = f"; more on page {next_page}" if has_more else ""
+    return Answer("\n".join([f"{title}: {extent}{more}", *lines]), data)
 
 
 class Entry(NamedTuple):
@@ -108,6 +117,20 @@ class Entry(NamedTuple):
     def of_change(cls, change: ChangeSummary) -> Entry:
         """Return the change as an entry."""
         return cls(change["at"], change=change)
+
+
+class _ClientLabels:
+    """How the lines name clients: the first line about one has the identifier, as do all if names are the same."""
+
+    def __init__(self) -> None:
+        self._ids: dict[str, ObjectId] = {}
+        self._seen: set[ObjectId] = set()
+
+    def label(self, client: CustomerReference) -> str:
+        """Return the name of a client, and the identifier if it is needed, with a space after it."""
+        is_known = self._ids.setdefault(client["name"], client["_id"]) == client["_id"] and client["_id"] in self._seen
+        self._seen.add(client["_id"])
+        return f"{typed(client['name'])} " if is_known else f"{typed(client['name'])} [{client['_id']}] "
 
 
 def _to_time(ctx: Context, since: date | datetime | None) -> datetime | None:
@@ -129,12 +152,16 @@ async def _read_documents(ctx: Context, shown: Sequence[ChangeSummary]) -> dict[
     return {change["_id"]: change["documents"] for change in details}
 
 
-def _present_change(change: ChangeSummary, names: Mapping[ObjectId | None, str]) -> dict[str, Any]:
+def _reference(change: ChangeSummary, names: Mapping[ObjectId | None, str]) -> CustomerReference | None:
     client = change["customerId"]
+    return None if client is None else {"_id": client, "name": names.get(client, "")}
+
+
+def _present_change(change: ChangeSummary, names: Mapping[ObjectId | None, str]) -> dict[str, Any]:
     return {
         "type": "change",
         "date": change["at"],
-        "customer": None if client is None else {"_id": client, "name": names.get(client, "")},
+        "customer": _reference(change, names),
         "actor": change["actor"],
         "operation": change["operation"],
         "summary": change["summary"],
@@ -159,8 +186,7 @@ def _describe_actor(actor: Actor | None) -> str:
     return f"{actor['type']} {typed(actor['name'])}" if actor else "unknown"
 
 
-def _describe_event(event: ChangedEvent, *, is_named: bool) -> str:
-    client = f"{typed(event['customer']['name'])} [{event['customer']['_id']}] " if is_named else ""
+def _describe_event(event: ChangedEvent, client: str) -> str:
     facts = join_facts(
         f"{client}{event['type']} {_describe_data(event['data'])}".rstrip(),
         f"by {_describe_actor(event['actor'])}",
@@ -177,7 +203,10 @@ def _describe_data(data: Mapping[str, Any]) -> str:
         elif name == "day":
             parts.append(f"of {value}")
         elif name == "value":
-            parts.append(f"{format_figure(value)} {data.get('unit', '')}".strip())
+            unit = "" if data.get("unit") == "count" else data.get("unit", "")
+            parts.append(f"{format_figure(value)} {unit}".strip())
+        elif name == "reps" and data.get("recordType") == "most_reps":
+            continue
         elif name == "values":
             parts += [f"{typed(each['metricName'])} {format_figure(each['value'])} {each['unit']}" for each in value]
         elif name in _OWN_WORDS or isinstance(value, int | float):
@@ -187,13 +216,10 @@ def _describe_data(data: Mapping[str, Any]) -> str:
     return " ".join(parts)
 
 
-def _describe_change(
-    change: ChangeSummary, names: Mapping[ObjectId | None, str], documents: Sequence[DocumentValues]
-) -> str:
-    client = f"{typed(names.get(change['customerId'], ''))} [{change['customerId']}]" if change["customerId"] else ""
+def _describe_change(change: ChangeSummary, client: str, documents: Sequence[DocumentValues]) -> str:
     described = ", ".join(filter(None, map(_describe_document, documents)))
     facts = join_facts(
-        f"{client} {change['summary']}".strip() + (f": {described}" if described else ""),
+        f"{client}{change['summary']}" + (f": {described}" if described else ""),
         f"{change['operation']} by {_describe_actor(change['actor'])}",
         f"changeId {change['_id']}",
         change["undoneBy"] and "undone",
@@ -204,8 +230,11 @@ def _describe_change(
 def _describe_document(document: DocumentValues) -> str:
     """Return the name and date of a document that was created or deleted, and what has changed of another one."""
     before, after = document["before"] or {}, document["after"] or {}
+    if document["kind"] in _DERIVED_KINDS:
+        return ""
     if document["action"] == "changed":
-        return ", ".join(_describe_field(name, before.get(name), after.get(name)) for name in after)
+        fields = [name for name in after if not isinstance(after[name] or before.get(name), ObjectId)]
+        return ", ".join(_describe_field(name, before.get(name), after.get(name)) for name in fields)
     values = after or before
     name, day = values.get("name"), values.get("date")
     return " ".join([*([str(day)] if day else []), *([typed_line(name, _LONGEST_TEXT)] if name else [])])
