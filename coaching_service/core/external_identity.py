@@ -12,13 +12,14 @@ from typing import Any, TypedDict, cast
 
 from marshmallow import ValidationError, fields, validate
 
+from coaching_service.core.auth.access import require_permission
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import ExternalIdTaken
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Input, Output, Text
-from coaching_service.core.validation_messages import NOT_AN_OBJECT, Message
+from coaching_service.core.validation_messages import NOT_AN_OBJECT, NULL, Message
 
 MAX_ENTRIES, KEY_LENGTH, VALUE_LENGTH = 20, 40, 500
 _ATTEMPTS = 3
@@ -85,7 +86,7 @@ class Metadata(fields.Dict):
     def __init__(self, **options: Any) -> None:
         super().__init__(
             keys=Text(max_length=KEY_LENGTH, trim=False),
-            values=Text(max_length=VALUE_LENGTH, allow_blank=True, trim=False),
+            values=Text(max_length=VALUE_LENGTH, allow_blank=True, trim=False, error_messages={"null": NULL}),
             metadata={"maxProperties": MAX_ENTRIES} | options.pop("metadata", {}),
             **options,
         )
@@ -157,6 +158,23 @@ def stored_fields(sent: Mapping[str, Any]) -> dict[str, Any]:
     return {**sent, **stored_identity(sent)}
 
 
+def find_differences(stored: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of `fields`, by path (`a.b`), with other values than the stored record has.
+
+    The order of metadata is not a difference, nor is null for a field that the record does not have.
+    """
+    return {path: value for path, value in fields.items() if not _is_stored(stored, path, value)}
+
+
+def _is_stored(stored: Mapping[str, Any], path: str, value: object) -> bool:
+    if path == "metadata":
+        return present_identity(stored)["metadata"] == present_identity({path: value})["metadata"]
+    current: Any = stored
+    for name in path.split("."):
+        current = (current or {}).get(name)
+    return bool(current == value)
+
+
 def present_identity(stored: Mapping[str, Any]) -> Identity:
     """Return the external identity of a stored record as interfaces return it."""
     entries = cast("list[MetadataEntry]", stored.get("metadata") or [])
@@ -179,16 +197,21 @@ async def upsert(
     find: Callable[[Context], Awaitable[ObjectId | None]],
     change: Callable[[Context, ObjectId], Awaitable[Mapping[str, Any]]],
     create: Callable[[Context], Awaitable[Mapping[str, Any]]],
+    permissions: tuple[str, str],
 ) -> Upserted:
     """Call `change` with the record that `find` returns, or `create` if there is none, in one transaction.
 
-    A creation that another one forestalls finds that record at the next attempt. Raises ExternalIdTaken if `find` does
-    not return the record that has the identifier, and what the functions raise.
+    A creation that another one forestalls finds that record at the next attempt. `permissions`: what creating needs,
+    and what changing needs. Raises Forbidden without it, ExternalIdTaken if `find` does not return the record that has
+    the identifier, and what the functions raise.
     """
+    to_create, to_change = permissions
 
     async def work(tx: Context) -> Upserted:
         if (identifier := await find(tx)) is not None:
+            require_permission(tx.caller, to_change)
             return Upserted(await change(tx, identifier), created=False)
+        require_permission(tx.caller, to_create)
         return Upserted(await create(tx), created=True)
 
     for _ in range(_ATTEMPTS - 1):

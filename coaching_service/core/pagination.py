@@ -45,8 +45,8 @@ class AfterCursor(Input):
     ids = QueryIdentifiers(
         maximum=MAX_IDS,
         metadata={
-            "description": f"Only the entries with these identifiers: up to {MAX_IDS}, repeated or with commas between "
-            "them. Unknown ones are left out."
+            "description": f"Only the entries with these identifiers: up to {MAX_IDS}; the parameter is repeated. "
+            "Unknown ones are left out."
         },
     )
     after = fields.String(

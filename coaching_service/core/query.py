@@ -67,14 +67,13 @@ class QueryBoolean(fields.Boolean):
 
 
 class QueryIdentifiers(ListOf):
-    """Identifiers in a query: the parameter is repeated, or has several values separated by commas, or both."""
+    """Identifiers in a query: the parameter is repeated; a comma is part of a value, so it is an error."""
 
     def __init__(self, *, maximum: int, **options: Any) -> None:
         super().__init__(Identifier(), maximum=maximum, **options)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
-        sent = [identifier.strip() for text in value for identifier in text.split(",")]
-        return list(dict.fromkeys(super()._deserialize(sent, attr, data, **kwargs)))
+        return list(dict.fromkeys(super()._deserialize(value, attr, data, **kwargs)))
 
 
 class DateRange(Input):

@@ -43,7 +43,8 @@ def expected(route: Route, credential: str) -> int | None:
         (access.session_only and credential in KEYS)
         or (access.audience == "coach" and is_client)
         or (access.audience == "customer" and not is_client)
-        or (access.permissions and has_no_permissions)
+        or ((access.permissions or access.any_permission) and has_no_permissions)
+        or access.sandbox_only
         or (access.owner_only and (has_no_permissions or credential == "read-only key"))
         or (route.writes and credential == "read-only key")
     )

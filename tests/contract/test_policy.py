@@ -41,7 +41,8 @@ def assert_same(name: str, declared: Iterable[str]) -> None:
 
 def describe_access(access: Access) -> str:
     audience = "owner" if access.owner_only else access.audience
-    return " ".join([audience, *access.permissions, *(["session"] if access.session_only else [])])
+    kinds = [name for name, only in (("session", access.session_only), ("sandbox", access.sandbox_only)) if only]
+    return " ".join([audience, *access.permissions, *filter(None, ["|".join(access.any_permission)]), *kinds])
 
 
 def describe_index(collection: str, index: Index) -> str:
@@ -67,8 +68,8 @@ def test_every_operation_requires_the_permission_of_the_policy() -> None:
 
 def test_a_route_that_changes_coaching_data_requires_more_than_view() -> None:
     for route in routes_of(features.ROUTES):
-        if route.access.permissions:
-            only_view = all(permission.endswith(".view") for permission in route.access.permissions)
+        if permissions := (*route.access.permissions, *route.access.any_permission):
+            only_view = all(permission.endswith(".view") for permission in permissions)
             assert only_view is not route.writes, f"{route.method} {route.path}"
 
 

@@ -124,6 +124,8 @@ async def test_malformed_identities_are_refused(coach: CoachClient, kind: Kind) 
     ):
         errors = (await coach.post(kind.path, kind.body | {"metadata": metadata})).refused(400)["errors"]
         assert [error["field"] for error in errors] == [field]
+        if metadata == {"k": None}:
+            assert (errors[0]["message"], errors[0]["code"]) == ("must not be null", "NULL")
     (await coach.get(kind.listed, **kind.query, externalId="")).refused(400)
     full = {f"{number:040}": "x" * 500 for number in range(20)}
     assert (await coach.post(kind.path, kind.body | {"metadata": full})).ok(201)["metadata"] == full

@@ -16,6 +16,7 @@ PATHS = {
     "/coach/programs": {"name": "Base"},
     "/coach/customers/{customer}/wblocks": {"name": "Legs", "date": MONDAY},
 }
+QUESTION = {"label": "How was it?", "type": "text"}
 TASK = {"type": "TASK", "taskFields": {"title": "Walk"}}
 
 
@@ -73,7 +74,7 @@ async def test_items_of_a_block_are_created_and_replaced_until_something_is_done
 
     log = f"{path}/{block['_id']}/witems/{block['items'][0]['_id']}/log"
     (await coach.put(log, {"isCompleted": True})).ok()
-    refused = (await coach.put(by_id, {"name": "Not stored", "items": [TASK]})).refused(409)
+    refused = (await coach.put(by_id, {"name": "Not stored", "items": [TASK, TASK]})).refused(409)
     assert refused["code"] == "WORKOUT_LOGGED"
     assert (await coach.put(by_id, {"isRest": False})).ok()["name"] == "Legs"
 
@@ -85,11 +86,117 @@ async def test_the_identifier_of_another_clients_block_is_taken(coach: CoachClie
     assert (await coach.put(paths[1], body)).refused(409)["code"] == "EXTERNAL_ID_TAKEN"
 
 
-async def test_an_employee_needs_both_permissions_and_the_client_in_scope(coach: CoachClient) -> None:
-    by_id = "/coach/customers/by-external-id/x"
-    (await coach.put(by_id, body_of("/coach/customers"))).ok(201)
-    for permission in ("customers.create", "customers.edit"):
-        alone = coach.with_key(await employee_key(coach, permission))
-        (await alone.put(by_id, {"name": "x"})).refused(403)
-    both = coach.with_key(await employee_key(coach, "customers.view", "customers.create", "customers.edit"))
-    assert (await both.put(by_id, {"name": "x"})).refused(403)["code"] == "CUSTOMER_OUT_OF_SCOPE"
+async def test_an_employee_needs_the_permission_of_what_is_done_and_the_client_in_scope(coach: CoachClient) -> None:
+    for path, area in (("/coach/customers", "customers"), ("/exercises", "exercises"), ("/coach/programs", "programs")):
+        creator, editor = [coach.with_key(await employee_key(coach, f"{area}.{each}")) for each in ("create", "edit")]
+        by_id = f"{path}/by-external-id/x"
+        assert (await editor.put(by_id, body_of(path))).refused(403)["message"].find(f"{area}.create") > 0
+        (await creator.put(by_id, body_of(path))).ok(201)
+        assert (await creator.put(by_id, body_of(path))).refused(403)["message"].find(f"{area}.edit") > 0
+        if path == "/coach/customers":
+            assert (await editor.put(by_id, {"name": "x"})).refused(403)["code"] == "CUSTOMER_OUT_OF_SCOPE"
+            editor = coach.with_key(await employee_key(coach, "customers.edit", scope="all"))
+        (await editor.put(by_id, {"name": "x"})).ok(200)
+        viewer = coach.with_key(await employee_key(coach, f"{area}.view", f"{area}.delete"))
+        (await viewer.put(f"{path}/by-external-id/y", {"name": 1})).refused(403)
+
+
+COMPLETE: dict[str, dict[str, Any]] = {
+    "/coach/customers": {
+        "name": "Ana",
+        "surname": "Flores",
+        "email": "Ana@Example.com",
+        "birthday": "1990-02-03",
+        "groups": ["B", "A"],
+        "assignedTo": None,
+        "sendInvitation": False,
+    },
+    "/exercises": {
+        "name": "Squat",
+        "aliases": ["Knee bend"],
+        "tags": ["legs"],
+        "videoLink": "https://example.com/squat",
+        "media": [{"type": "image", "url": "https://example.com/squat.png"}],
+    },
+    "/coach/programs": {"name": "Base", "description": None, "tags": ["b", "a"]},
+    "/coach/customers/{customer}/wblocks": {"name": "Legs", "date": MONDAY, "isRest": False},
+}
+
+
+async def test_an_identical_body_changes_nothing(coach: CoachClient, path: str) -> None:
+    by_id, kind = (
+        f"{path}/by-external-id/x",
+        "/coach/customers/{customer}/wblocks" if path.endswith("wblocks") else path,
+    )
+    body = COMPLETE[kind] | {"metadata": {"a": "1", "b": "2"}}
+    created = (await coach.put(by_id, body)).ok(201)
+
+    changes = coach.ctx.db["changes"]
+    count = await changes.count_documents({"companyId": coach.ctx.company_id})
+    again = await coach.put(by_id, body | {"metadata": {"b": "2", "a": "1"}})
+    assert again.ok(200) == created
+    assert "X-Change-Id" not in again.headers
+    (await coach.put(by_id, {**body, "version": 1})).refused(409)
+
+    renamed = await coach.put(by_id, {**body, "name": "New name", "version": 0})
+    assert (renamed.ok(200)["name"], renamed.json["version"]) == ("New name", 1)
+    assert renamed.json.get("media") == created.get("media")
+    assert await changes.count_documents({"companyId": coach.ctx.company_id}) == count + 1
+
+
+async def test_equal_items_stay_and_others_are_replaced_in_one_change(coach: CoachClient) -> None:
+    customer, exercise = await coach.create_customer(), await coach.create_exercise("Squat")
+    form = (await coach.post("/coach/forms", {"name": "Week", "questions": [QUESTION]})).ok(201)
+    [unit, *_] = (await coach.get("/metrics-units")).ok()
+    metrics = {"name": "Body", "metrics": [{"name": "Weight", "metricUnitId": unit["_id"]}]}
+    metric_set = (await coach.post("/coach/metrics-sets", metrics)).ok(201)
+    sets = [{"type": "reps", "reps": 8, "load": 60}]
+    circuit = {
+        "circuitName": "C",
+        "rounds": 2,
+        "circuitExercises": [{"exerciseId": exercise["_id"], "sets": [{"type": "reps", "reps": 5}]}],
+    }
+    items: list[dict[str, Any]] = [
+        {"type": "EXERCISE", "exerciseId": exercise["_id"], "exerciseSets": sets},
+        {"type": "CIRCUIT", **circuit},
+        TASK,
+        {"type": "FORM", "form": {"formId": form["_id"]}},
+        {"type": "FORM", "form": {"name": "Today", "questions": [QUESTION]}},
+        {"type": "METRICS", "metricsFields": {"metricsSetId": metric_set["_id"]}},
+        {"type": "REMINDER", "reminderFields": {"scheduledTime": "08:30", "message": "Drink"}},
+    ]
+    by_id = f"/coach/customers/{customer['_id']}/wblocks/by-external-id/x"
+    body = {"name": "Legs", "date": MONDAY, "items": items}
+    created = (await coach.put(by_id, body)).ok(201)
+    (await coach.patch(f"/coach/forms/{form['_id']}", {"name": "Another week"})).ok()
+    again = await coach.put(by_id, body)
+    assert again.ok(200) == created
+    assert "X-Change-Id" not in again.headers
+
+    walk, run = TASK, {"type": "TASK", "taskFields": {"title": "Run"}}
+    changed = await coach.put(
+        by_id, body | {"name": "Leg day", "date": TUESDAY, "items": [*items[:2], run, *items[3:], walk]}
+    )
+    assert changed.ok(200)["version"] == created["version"] + 1
+    before, after = [[item["_id"] for item in block["items"]] for block in (created, changed.json)]
+    assert [new == old for new, old in zip(after, before, strict=False)] == [True, True, False, *[True] * 4]
+    assert len(set(after)) == len(after) == 8
+    assert (changed.json["name"], changed.json["date"]) == ("Leg day", TUESDAY)
+    assert (changed.json["items"][2]["taskFields"]["title"], changed.json["items"][3]) == (
+        "Run",
+        created["items"][3] | {"version": 1},
+    )
+    (await coach.post(f"/coach/changes/{changed.headers['X-Change-Id']}/undo")).ok()
+    [undone] = (await coach.get(f"/coach/customers/{customer['_id']}/wblock", startDate=MONDAY, endDate=TUESDAY)).ok()
+    assert [item["_id"] for item in undone["items"]] == before
+
+
+async def test_a_block_of_which_something_is_done_may_be_sent_again(coach: CoachClient) -> None:
+    customer = await coach.create_customer()
+    path = f"/coach/customers/{customer['_id']}/wblocks"
+    body = {"name": "Legs", "date": MONDAY, "items": [TASK, TASK]}
+    block = (await coach.put(f"{path}/by-external-id/x", body)).ok(201)
+    (await coach.put(f"{path}/{block['_id']}/witems/{block['items'][0]['_id']}/log", {"isCompleted": True})).ok()
+    logged = (await coach.put(f"{path}/by-external-id/x", body)).ok(200)
+    assert (logged["version"], [item["isCompleted"] for item in logged["items"]]) == (1, [True, False])
+    assert (await coach.put(f"{path}/by-external-id/x", body | {"name": "Arms"})).ok(200)["version"] == 2

@@ -21,7 +21,7 @@ async def create(coach: CoachClient) -> tuple[CoachClient, dict[str, Any]]:
 
 
 async def mails(sandbox: CoachClient) -> list[dict[str, Any]]:
-    docs: list[dict[str, Any]] = (await sandbox.get("/coach/sandbox/mail", pageSize=50, pageNum=1)).ok()["docs"]
+    docs: list[dict[str, Any]] = (await sandbox.get("/coach/sandbox/mail")).ok()["docs"]
     return docs
 
 
@@ -52,8 +52,23 @@ async def test_mail_of_a_sandbox_is_stored_and_never_sent(coach: CoachClient) ->
     assert (mail["to"], "Sandbox of" in mail["subject"]) == ("ana@example.com", True)
     queued = {"companyId": ObjectId(created["companyId"]), "kind": "send_mail"}
     assert await coach.ctx.db["jobs"].count_documents(queued) == 0
-    assert await mails(coach) == []
     (await sandbox.delete(f"/coach/customers/{customer['_id']}")).ok(204)
+
+
+async def test_mail_is_listed_by_cursor_with_a_key_of_the_sandbox_only(coach: CoachClient) -> None:
+    sandbox, _ = await create(coach)
+    for name in ("ana", "bo", "cy"):
+        await sandbox.create_customer(name, email=f"{name}@example.com")
+
+    first = (await sandbox.get("/coach/sandbox/mail", limit=2)).ok()
+    rest = (await sandbox.get("/coach/sandbox/mail", limit=2, after=first["nextCursor"])).ok()
+    assert first.keys() == {"docs", "nextCursor", "hasMore"}
+    assert [mail["to"][:2] for mail in first["docs"] + rest["docs"]] == ["cy", "bo", "an"]
+    assert (first["hasMore"], rest["hasMore"], rest["nextCursor"]) == (True, False, None)
+    (await sandbox.get("/coach/sandbox/mail", limit=101)).refused(400, "limit")
+    (await sandbox.get("/coach/sandbox/mail", after="x")).refused(400, "after")
+    for other in (coach, await coach.interactive()):
+        (await other.get("/coach/sandbox/mail")).refused(403, "sandbox")
 
 
 async def test_no_user_can_sign_in_to_a_sandbox(coach: CoachClient, anonymous: CoachClient) -> None:

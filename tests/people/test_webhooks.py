@@ -84,6 +84,7 @@ async def test_addresses_that_are_refused(coach: CoachClient, url: str, code: st
         {"url": "https://example.com/" + "a" * 2000},
         {"url": URL, "types": ["workout.eaten"]},
         {"url": URL, "types": "workout.completed"},
+        {"url": URL, "types": []},
         {"url": URL, "isActive": "yes"},
         {"url": URL, "description": {"$gt": ""}},
     ],
@@ -130,6 +131,8 @@ async def test_webhook_is_changed(coach: CoachClient) -> None:
     changed = (await coach.patch(path, {"url": "https://other.invalid/", "types": [], "version": 0})).ok()
     assert (changed["url"], changed["types"], changed["version"]) == ("https://other.invalid/", [], 1)
     (await coach.patch(path, {"description": "Late", "version": 0})).refused(409)
+    (await coach.patch(path, {"description": "Our CRM"})).ok()
+    assert (await coach.patch(path, {"description": None})).ok()["description"] == ""
     (await coach.patch(path, {"isActive": False})).ok()
     assert (await coach.post(f"{path}/test")).refused(409)["code"] == "WEBHOOK_INACTIVE"
     assert (await coach.patch(path, {"isActive": True})).ok()["isActive"] is True

@@ -14,20 +14,25 @@ class Access:
     """The access rule of one operation.
 
     `audience`: `public` (credentials are ignored), `anyone` (any valid credential), `coach` or `customer`.
-    `permissions`: all of these are required of a coach. `session_only`: API keys are rejected. `owner_only`:
-    employees are rejected.
+    `permissions`: all of these are required of a coach; `any_permission`: at least one of these, and the service
+    requires the one of what it does. `session_only`: API keys are rejected. `owner_only`: employees are rejected.
+    `sandbox_only`: only keys of a sandbox are accepted.
     """
 
     audience: Literal["public", "anyone", "coach", "customer"]
     permissions: tuple[str, ...] = ()
     session_only: bool = False
     owner_only: bool = False
+    any_permission: tuple[str, ...] = ()
+    sandbox_only: bool = False
 
     def __str__(self) -> str:
         words = [
             "owner" if self.owner_only else self.audience,
             *self.permissions,
+            " or ".join(self.any_permission),
             "session only" if self.session_only else "",
+            "key of a sandbox" if self.sandbox_only else "",
         ]
         return ", ".join(word for word in words if word)
 
@@ -52,6 +57,11 @@ def coach(*permissions: str) -> Access:
     return Access("coach", permissions)
 
 
+def coach_with_any(*permissions: str) -> Access:
+    """A coach with at least one of these permissions; the service requires the one of what it does."""
+    return Access("coach", any_permission=permissions)
+
+
 def session_only(*permissions: str) -> Access:
     """A coach's interactive session; API keys are rejected (specification, section 5)."""
     return Access("coach", permissions, session_only=True)
@@ -60,6 +70,11 @@ def session_only(*permissions: str) -> Access:
 def owner() -> Access:
     """The company's owner, by session or unrestricted key."""
     return Access("coach", owner_only=True)
+
+
+def sandbox_key() -> Access:
+    """The unrestricted key of a sandbox."""
+    return Access("coach", owner_only=True, sandbox_only=True)
 
 
 def owner_session() -> Access:
@@ -92,10 +107,20 @@ def find_denial(access: Access, principal: Principal, *, writes: bool) -> Forbid
         return Forbidden("This operation is for a client's own session")
     if access.owner_only and (principal.role != "OWNER" or principal.restricted):
         return Forbidden("This operation is for the company's owner, without restrictions")
+    if access.sandbox_only and not (principal.company.is_sandbox and principal.via == "apiKey"):
+        return Forbidden("This operation needs the key of a sandbox")
     if principal.read_only and writes:
         return Forbidden(f"This {'API key' if principal.via == 'apiKey' else 'access'} is read-only")
-    missing = (permission for permission in access.permissions if permission not in principal.permissions)
-    return next((lacks_permission(permission) for permission in missing), None)
+    missing = [permission for permission in access.permissions if permission not in principal.permissions]
+    if access.any_permission and not principal.permissions.intersection(access.any_permission):
+        missing += access.any_permission
+    return lacks_permission(missing[0]) if missing else None
+
+
+def require_permission(principal: Principal, permission: str) -> None:
+    """Raise Forbidden unless `principal` has the permission."""
+    if permission not in principal.permissions:
+        raise lacks_permission(permission)
 
 
 def lacks_permission(permission: str) -> Forbidden:

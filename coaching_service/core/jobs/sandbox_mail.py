@@ -8,12 +8,10 @@ from typing import TypedDict
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.documents import Documents, Filter
 from coaching_service.core.database.models import Stored
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import ListSelection
-from coaching_service.core.walking import Walk
 
 RETENTION = timedelta(days=30)
 ORDER = ("-createdAt", "-_id")
@@ -48,6 +46,6 @@ async def store_many(ctx: Context, new_mails: Sequence[NewSandboxMail]) -> None:
     await mails.insert_many(ctx, new_mails)
 
 
-async def find_page(ctx: Context, walk: Walk, selection: ListSelection) -> tuple[list[SandboxMail], int]:
-    """Return the mails of a selection for one part of the list, newest first, and how many there are."""
-    return await walk.read(ctx, mails, selection.filter())
+async def list_mails(ctx: Context, where: Filter, limit: int) -> list[SandboxMail]:
+    """Return at most `limit` mails that satisfy a filter, newest first."""
+    return await mails.find(ctx, where, sort=ORDER, limit=limit)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.core.auth.access import owner, owner_session
+from coaching_service.core.auth.access import owner_session, sandbox_key
+from coaching_service.core.cursors import CursorPage, CursorQuery, cursor_page_of
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.jobs.sandbox_mail import SandboxMail as StoredMail
-from coaching_service.core.list_selection import ListSelection
-from coaching_service.core.pagination import Page, PageQuery, page_of
 from coaching_service.integrations.sandbox import models, schemas, service
 
 routes = Routes("/coach/sandbox", tag="Sandbox")
@@ -26,16 +25,10 @@ async def create_sandbox(ctx: Context) -> models.Sandbox:
     return await service.create(ctx)
 
 
-@routes.get("/mail", access=owner(), query=PageQuery(), returns=page_of(schemas.SandboxMail))
-async def list_sandbox_mail(ctx: Context, query: dict[str, Any]) -> Page[StoredMail]:
+@routes.get("/mail", access=sandbox_key(), query=CursorQuery(), returns=cursor_page_of(schemas.SandboxMail))
+async def list_sandbox_mail(ctx: Context, query: dict[str, Any]) -> CursorPage[StoredMail]:
     """List the mails that a sandbox would have sent, newest first.
 
-    With a key of the sandbox; there are none in other companies, which send their mail. They are removed after 30 days.
+    Only with a key of the sandbox: other companies send their mail. They are removed after 30 days.
     """
-    return await service.list_mail(
-        ctx,
-        page=query["pageNum"],
-        size=query["pageSize"],
-        selection=ListSelection.of(query),
-        after=query["after"],
-    )
+    return await service.list_mail(ctx, limit=query["limit"], after=query["after"])

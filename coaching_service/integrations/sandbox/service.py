@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from coaching_service.core import audit
 from coaching_service.core.auth.principal import Principal
+from coaching_service.core.cursors import CursorPage, Position
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.jobs import sandbox_mail
 from coaching_service.core.jobs.sandbox_mail import SandboxMail
-from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
-from coaching_service.core.pagination import Page
-from coaching_service.core.walking import Walk
 from coaching_service.demo.assets import Assets, create_assets
 from coaching_service.demo.company import fill_company
 from coaching_service.integrations.sandbox.models import Sandbox
@@ -49,15 +47,8 @@ async def _fill(tx: Context, owner: Principal, assets: Assets) -> Sandbox:
     return {"companyId": company_id, "apiKey": key["key"]}
 
 
-async def list_mail(
-    ctx: Context, *, page: int, size: int, selection: ListSelection = ALL_ENTRIES, after: str | None = None
-) -> Page[SandboxMail]:
-    """Return one page of the mails that the caller's company, if it is a sandbox, has not sent, newest first.
-
-    With `after`, those after a cursor.
-    """
-    filters = selection.for_cursor()
-    walk = Walk(ctx, "sandbox-mail", filters, sandbox_mail.ORDER, page=page, size=size, after=after)
-    stored, total = await sandbox_mail.find_page(ctx, walk, selection)
-    mails, cursor = walk.cut(stored)
-    return walk.page(mails, total, cursor)
+async def list_mail(ctx: Context, *, limit: int, after: str | None) -> CursorPage[SandboxMail]:
+    """Return the mails, after a cursor, that the caller's company, a sandbox, has not sent, newest first."""
+    position = Position(ctx, "sandbox-mail", {}, sandbox_mail.ORDER, after)
+    mails = await sandbox_mail.list_mails(ctx, position.condition(), limit + 1)
+    return position.page(mails, limit, lambda mail: mail)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import invalid_field
@@ -15,16 +15,17 @@ MAX_UPLOADS = 20
 UPLOAD_SOURCE = "upload"
 
 
-def merge(stored: Sequence[StoredMedia], sent: Sequence[MediaInput]) -> list[StoredMedia]:
+def merge(stored: Sequence[StoredMedia], sent: Sequence[MediaInput], *, keep_equal: bool = False) -> list[StoredMedia]:
     """Return the media in the order in which they are sent.
 
     Links that are not sent are dropped. Uploaded files stay as they are: they follow the links if they are not sent,
-    and are only removed one by one.
+    and are only removed one by one. With `keep_equal`, a link without an identifier has that of an equal one.
     """
     known = {each["_id"]: each for each in stored}
     merged: list[StoredMedia] = []
     for each in sent:
-        previous = known.pop(each["_id"], None) if "_id" in each else None
+        media_id = each.get("_id") or (_find_equal(known.values(), each) if keep_equal else None)
+        previous = known.pop(media_id, None) if media_id else None
         merged.append(previous if previous and "fileId" in previous else _to_link(each, previous))
     return [*merged, *(each for each in known.values() if "fileId" in each)]
 
@@ -59,6 +60,11 @@ def file_ids(media: Sequence[StoredMedia]) -> list[ObjectId]:
     """Return the files of uploaded media, with their thumbnails."""
     ids = [(each.get("fileId"), each.get("thumbnailId")) for each in media]
     return [file_id for pair in ids for file_id in pair if file_id]
+
+
+def _find_equal(stored: Iterable[StoredMedia], sent: MediaInput) -> ObjectId | None:
+    """Return the identifier of the link that is like the one sent."""
+    return next((each["_id"] for each in stored if {**sent, "_id": each["_id"]} == each), None)
 
 
 def _to_link(sent: MediaInput, previous: StoredMedia | None) -> StoredMedia:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.access import coach, coach_with_any
 from coaching_service.core.auth.permissions import EXERCISES
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
@@ -103,7 +103,7 @@ async def resolve_exercise_names(ctx: Context, body: dict[str, list[str]]) -> di
 
 @routes.put(
     "/exercises/by-external-id/{externalId}",
-    access=coach(EXERCISES.CREATE, EXERCISES.EDIT),
+    access=coach_with_any(EXERCISES.CREATE, EXERCISES.EDIT),
     path_fields={"externalId": ExternalId()},
     body=upsert_of(NewExercise, name="ExerciseUpsert"),
     returns=Exercise,
@@ -114,7 +114,8 @@ async def resolve_exercise_names(ctx: Context, body: dict[str, list[str]]) -> di
 async def upsert_exercise(ctx: Context, external_id: str, body: dict[str, Any]) -> Upserted:
     """Create or change the exercise with an external identifier.
 
-    201 if it is new; otherwise 200, as changed by PATCH.
+    201 if it is new; otherwise 200, as changed by PATCH, and unchanged if it has all of it already. It needs the
+    permission of what it does.
     """
     return await service.upsert_external(
         ctx,

@@ -6,11 +6,18 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from typing import cast
 
+from coaching_service.core.auth.permissions import EXERCISES
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, Ownership
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import Forbidden, NotFound, invalid_field
-from coaching_service.core.external_identity import Upserted, stored_fields, stored_identity, upsert
+from coaching_service.core.external_identity import (
+    Upserted,
+    find_differences,
+    stored_fields,
+    stored_identity,
+    upsert,
+)
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.list_selection import ALL_ENTRIES, BY_UPDATE, UPDATED, ListSelection
 from coaching_service.core.text import normalize
@@ -291,20 +298,24 @@ async def upsert_external(
 ) -> Upserted:
     """Change the company's exercise with this identifier in another system, or create one of what `complete` returns.
 
-    Raises what `change` and `create` raise.
+    What is stored already is no change. Raises what `change`, `create` and core's `upsert` raise.
     """
     return await upsert(
         ctx,
         lambda tx: store.find_id_by_external_id(tx, external_id),
-        lambda tx, exercise_id: change(tx, exercise_id, sent),
+        lambda tx, exercise_id: change(tx, exercise_id, sent, only_differences=True),
         lambda tx: create(tx, {**complete(), "externalId": external_id}),
+        (EXERCISES.CREATE, EXERCISES.EDIT),
     )
 
 
 @transactional
-async def change(ctx: Context, exercise_id: ObjectId, change: ExerciseChange) -> Exercise:
+async def change(
+    ctx: Context, exercise_id: ObjectId, change: ExerciseChange, *, only_differences: bool = False
+) -> Exercise:
     """Change the fields of one of the company's exercises that are sent.
 
+    With `only_differences`, fields that have these values already are no change, nor are media but for identifiers.
     Raises NotFound, Forbidden for a shared exercise, and Conflict if it has changed since `version`.
     """
     details = {name: value for name, value in change.items() if name not in ("version", "media")}
@@ -314,7 +325,11 @@ async def change(ctx: Context, exercise_id: ObjectId, change: ExerciseChange) ->
     await _require_own(ctx, exercise_id)
 
     def changed_fields(stored: StoredExercise) -> ExerciseFields:
-        return {**fields, "media": media_list.merge(stored["media"], change["media"])} if "media" in change else fields
+        changed = fields
+        if "media" in change:
+            media = media_list.merge(stored["media"], change["media"], keep_equal=only_differences)
+            changed = {**fields, "media": media}
+        return cast("ExerciseFields", find_differences(stored, changed)) if only_differences else changed
 
     exercise = await store.rewrite(ctx, exercise_id, changed_fields, change.get("version"))
     if exercise is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.access import coach, coach_with_any
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
@@ -134,7 +134,7 @@ async def unarchive_customer(ctx: Context, body: models.ArchiveRequest) -> model
 
 @routes.put(
     "/by-external-id/{externalId}",
-    access=coach(CUSTOMERS.CREATE, CUSTOMERS.EDIT),
+    access=coach_with_any(CUSTOMERS.CREATE, CUSTOMERS.EDIT),
     path_fields={"externalId": ExternalId()},
     body=upsert_of(NewCustomer, name="CustomerUpsert"),
     returns=Customer,
@@ -145,8 +145,9 @@ async def unarchive_customer(ctx: Context, body: models.ArchiveRequest) -> model
 async def upsert_customer(ctx: Context, external_id: str, body: dict[str, Any]) -> Upserted:
     """Create or change the client with an external identifier.
 
-    201 if it is new, as created by POST but without a first-access token; otherwise 200, as changed by PATCH.
-    `sendInvitation` only applies to a new client.
+    201 if it is new, as created by POST but without a first-access token; otherwise 200, as changed by PATCH,
+    and unchanged if it has all of it already. It needs the permission of what it does. `sendInvitation` only applies to
+    a new client.
     """
     change = {name: value for name, value in body.items() if name != "sendInvitation"}
     return await service.upsert_external(

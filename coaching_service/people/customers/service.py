@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, cast
 
+from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.auth.secrets import token_hash
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, Services
@@ -16,6 +17,7 @@ from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Forbidden, NotFound
 from coaching_service.core.external_identity import (
     Upserted,
+    find_differences,
     present_identity,
     stored_fields,
     stored_identity,
@@ -334,7 +336,7 @@ async def upsert_external(
 ) -> Upserted:
     """Change the client with this identifier in another system, or create one of what `complete` returns.
 
-    Raises what `update` and `create` raise.
+    What is stored already is no change. Raises what `update`, `create` and core's `upsert` raise.
     """
 
     async def create_new(tx: Context) -> CustomerProfile:
@@ -353,13 +355,16 @@ async def upsert_external(
     return await upsert(
         ctx,
         lambda tx: store.find_id_by_external_id(tx, external_id),
-        lambda tx, customer_id: update(tx, customer_id, change),
+        lambda tx, customer_id: update(tx, customer_id, change, only_differences=True),
         create_new,
+        (CUSTOMERS.CREATE, CUSTOMERS.EDIT),
     )
 
 
-async def update(ctx: Context, customer_id: ObjectId, change: CustomerChange) -> CustomerProfile:
-    """Change a client and return it.
+async def update(
+    ctx: Context, customer_id: ObjectId, change: CustomerChange, *, only_differences: bool = False
+) -> CustomerProfile:
+    """Change a client and return it. With `only_differences`, fields that have these values already are no change.
 
     Raises NotFound if `assignedTo` is not a coach of the company, Conflict if the client has changed since
     `change["version"]`, and what get_visible raises.
@@ -371,7 +376,9 @@ async def update(ctx: Context, customer_id: ObjectId, change: CustomerChange) ->
 
     def changed_fields(stored: Customer) -> Mapping[str, object]:
         fields = {f"customerRoleData.{name}" if name in _ROLE_FIELDS else name: details[name] for name in details}
-        if _SEARCHED_FIELDS & details.keys():
+        if only_differences:
+            fields = find_differences(stored, fields)
+        if _SEARCHED_FIELDS & fields.keys():
             merged = cast("Customer", {**stored, **details})
             fields |= search_fields(merged["name"], merged["surname"], merged["email"])
         return fields

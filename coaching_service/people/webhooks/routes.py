@@ -12,7 +12,14 @@ from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
 from coaching_service.people.webhooks import deliveries, models, service
-from coaching_service.people.webhooks.schemas import Delivery, DeliveryQuery, NewWebhook, Webhook, WebhookWithSecret
+from coaching_service.people.webhooks.schemas import (
+    Delivery,
+    DeliveryQuery,
+    NewWebhook,
+    Webhook,
+    WebhookFields,
+    WebhookWithSecret,
+)
 
 _PATHS = {"webhookId": "The identifier of the webhook.", "deliveryId": "The identifier of the delivery."}
 routes = Routes("/coach/webhooks", tag="Webhooks", path_descriptions=_PATHS)
@@ -48,7 +55,7 @@ async def get_webhook(ctx: Context, webhook_id: ObjectId) -> models.Webhook:
 @routes.patch(
     "/{webhookId}",
     access=owner(),
-    body=patch_of(NewWebhook, name="WebhookChange"),
+    body=patch_of(WebhookFields, name="WebhookChange"),
     returns=Webhook,
     example={"description": "Our new CRM", "version": 0},
 )

@@ -14,6 +14,7 @@ from coaching_service.people.webhooks.models import TEST_EVENT
 MAX_URL = 2000
 _URL = "The address that receives the events: https, with the name of a public host."
 _TYPES = "The types of events that are sent; empty for all, also those added later."
+_NEW_TYPES = "The types of events that are sent; without it all, also those added later."
 _DESCRIPTION = "What receives the events, for people."
 _IS_ACTIVE = "Whether events are sent. Events while it is false are not sent later."
 _SECRET = "The secret that verifies the signature: `whsec_` and base64. It is not shown again."  # noqa: S105 - no secret
@@ -34,13 +35,30 @@ class EventTypes(ListOf):
         return list(dict.fromkeys(super()._deserialize(value, attr, data, **kwargs)))
 
 
-class NewWebhook(Input):
-    """A webhook to create."""
+class WebhookDescription(Text):
+    """The description of a webhook; null is an empty text."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"allow_blank": True, "allow_none": True} | options)
+
+    def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **kwargs: Any) -> Any:
+        """Load the text."""
+        return "" if value is None else super().deserialize(value, attr, data, **kwargs)
+
+
+class WebhookFields(Input):
+    """The fields of a webhook; no types, where they are sent, are all."""
 
     url = Text(required=True, max_length=MAX_URL, metadata={"description": _URL, "format": "uri"})
-    types = EventTypes(load_default=list, metadata={"description": _TYPES})
-    description = Text(load_default="", allow_blank=True, metadata={"description": _DESCRIPTION})
+    types = EventTypes(metadata={"description": _TYPES})
+    description = WebhookDescription(load_default="", metadata={"description": _DESCRIPTION})
     isActive = Boolean(load_default=True, metadata={"description": f"{_IS_ACTIVE} Default: true."})
+
+
+class NewWebhook(WebhookFields):
+    """A webhook to create."""
+
+    types = EventTypes(minimum=1, load_default=list, metadata={"description": _NEW_TYPES})
 
 
 class DeliveryQuery(CursorQuery):

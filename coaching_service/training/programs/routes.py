@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from coaching_service.core.auth.access import coach
+from coaching_service.core.auth.access import coach, coach_with_any
 from coaching_service.core.auth.permissions import PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.external_identity import ExternalId, Upserted
@@ -58,7 +58,7 @@ async def create_program(ctx: Context, body: models.ProgramInput) -> models.Prog
 
 @routes.put(
     "/by-external-id/{externalId}",
-    access=coach(PROGRAMS.CREATE, PROGRAMS.EDIT),
+    access=coach_with_any(PROGRAMS.CREATE, PROGRAMS.EDIT),
     path_fields={"externalId": ExternalId()},
     body=upsert_of(NewProgram, name="ProgramUpsert"),
     returns=Program,
@@ -68,7 +68,8 @@ async def create_program(ctx: Context, body: models.ProgramInput) -> models.Prog
 async def upsert_program(ctx: Context, external_id: str, body: dict[str, Any]) -> Upserted:
     """Create or change the program with an external identifier.
 
-    201 if it is new; otherwise 200, as changed by PATCH.
+    201 if it is new; otherwise 200, as changed by PATCH, and unchanged if it has all of it already. It needs the
+    permission of what it does.
     """
     return await service.upsert_external(
         ctx,

@@ -7,11 +7,18 @@ from dataclasses import dataclass
 from datetime import date
 from typing import cast
 
+from coaching_service.core.auth.permissions import PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import NotFound
-from coaching_service.core.external_identity import Upserted, present_identity, stored_identity, upsert
+from coaching_service.core.external_identity import (
+    Upserted,
+    find_differences,
+    present_identity,
+    stored_identity,
+    upsert,
+)
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
 from coaching_service.core.pagination import Page
@@ -108,8 +115,13 @@ async def create(ctx: Context, program: ProgramInput) -> Program:
     return {**stored, **present_identity(stored), "numberOfDaysWithWorkouts": 0}
 
 
-async def change(ctx: Context, program_id: ObjectId, change: ProgramChange) -> Program:
-    """Change the fields of a program that are sent. Raises NotFound, and Conflict if it has changed since `version`."""
+async def change(
+    ctx: Context, program_id: ObjectId, change: ProgramChange, *, only_differences: bool = False
+) -> Program:
+    """Change the fields of a program that are sent. Raises NotFound, and Conflict if it has changed since `version`.
+
+    With `only_differences`, fields that have these values already are no change.
+    """
     fields = cast("ProgramFields", stored_identity(change))
     if "name" in change:
         fields["name"] = change["name"]
@@ -117,7 +129,11 @@ async def change(ctx: Context, program_id: ObjectId, change: ProgramChange) -> P
         fields["description"] = change["description"]
     if "tags" in change:
         fields["tags"] = change["tags"]
-    return await _present_one(ctx, await store.rewrite(ctx, program_id, lambda _: fields, change.get("version")))
+
+    def changed_fields(stored: StoredProgram) -> ProgramFields:
+        return cast("ProgramFields", find_differences(stored, fields)) if only_differences else fields
+
+    return await _present_one(ctx, await store.rewrite(ctx, program_id, changed_fields, change.get("version")))
 
 
 async def upsert_external(
@@ -125,13 +141,14 @@ async def upsert_external(
 ) -> Upserted:
     """Change the program with this identifier in another system, or create one of what `complete` returns.
 
-    Raises what `change` raises.
+    What is stored already is no change. Raises what `change` and core's `upsert` raise.
     """
     return await upsert(
         ctx,
         lambda tx: store.find_id_by_external_id(tx, external_id),
-        lambda tx, program_id: change(tx, program_id, sent),
+        lambda tx, program_id: change(tx, program_id, sent, only_differences=True),
         lambda tx: create(tx, {**complete(), "externalId": external_id}),
+        (PROGRAMS.CREATE, PROGRAMS.EDIT),
     )
 
 

@@ -179,13 +179,23 @@ async def change(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, change:
     version = change.get("version")
     if not fields:
         return await present_block(ctx, owner, await _read_version(ctx, owner, block_id, version))
+    return await store_change(ctx, owner, block_id, fields, version)
+
+
+async def store_change(
+    ctx: Context, owner: ScheduleOwner, block_id: ObjectId, fields: BlockFields, version: int | None
+) -> Block:
+    """Set fields of a block, and what follows from them, in the caller's transaction.
+
+    The owner's access has been checked. Raises NotFound, and Conflict if the block has changed since `version`.
+    """
     day = fields.get(owner.day_field)
     if day is not None:
         fields["position"] = await store.next_position(ctx, owner.block_filter, owner.day_field, day)
     block = await store.update(ctx, owner.block_filter, block_id, fields, version)
     if block is None:
         raise block_not_found()
-    if day is not None or "isRest" in fields:
+    if fields.keys() & {owner.day_field, "isRest", "items"}:
         await owner.after_schedule_change(ctx)
     if day is not None:
         await owner.after_completed_work_change(ctx, block["items"])

@@ -241,11 +241,17 @@ async def summarize_again(ctx: Context, block: StoredBlock) -> None:
     await blocks.set_derived(ctx, {"_id": block["_id"]}, {"$set": {"done": summarize_block(block["items"])}})
 
 
+def item_fields(items: Sequence[WorkItem]) -> BlockFields:
+    """Return the fields to set in place of the items of a block."""
+    return {"items": list(items), "done": summarize_block(items)}
+
+
 async def set_items(ctx: Context, owner: Filter, block: StoredBlock, items: Sequence[WorkItem]) -> StoredBlock:
     """Replace the items of a block. Raises Conflict if the block has changed since it was read."""
-    fields: BlockFields = {"items": list(items), "done": summarize_block(items)}
     where = owner | {"_id": block["_id"]}
-    updated = await blocks.update(ctx, where, {"$set": fields}, version=block["version"], previous=block)
+    updated = await blocks.update(
+        ctx, where, {"$set": dict(item_fields(items))}, version=block["version"], previous=block
+    )
     if updated is None:
         raise version_conflict()
     return updated
