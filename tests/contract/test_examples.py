@@ -37,6 +37,7 @@ async def test_the_response_examples_are_real_responses(new_company: NewCompany,
     world = await make_world(coach)
     await train(coach, world)
     responses = await _sign_in_responses(anonymous, coach) | await _override_responses(coach)
+    responses |= await _sandbox_responses(coach)
     await renew_batch(coach.ctx.services, Job(ObjectId(), {}, 1))
     responses["listAttention"] = (await coach.get("/coach/attention")).ok()
     responses["listCompliance"] = (await coach.get("/coach/compliance", **{"from": MONDAY, "to": MONDAY})).ok()
@@ -97,6 +98,14 @@ async def _override_responses(coach: CoachClient) -> dict[str, Any]:
         "replaceExerciseOverride": (await coach.put(path, override)).ok(),
         "deleteExerciseOverride": (await coach.delete(path)).ok(),
     }
+
+
+async def _sandbox_responses(coach: CoachClient) -> dict[str, Any]:
+    """The responses of a new sandbox, and of the operation that needs its key."""
+    created = (await (await coach.interactive()).post("/coach/sandbox")).ok(201)
+    sandbox = coach.with_key(created["apiKey"])
+    await sandbox.create_customer("Ana", email="ana@example.com")
+    return {"createSandbox": created, "listSandboxMail": (await sandbox.get("/coach/sandbox/mail")).ok()}
 
 
 async def _first_record(coach: CoachClient, customer_id: str) -> Any:
