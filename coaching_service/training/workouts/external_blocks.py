@@ -63,8 +63,8 @@ async def _change(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, sent: 
 
 async def _replace_items(ctx: Context, block: StoredBlock, details: list[ItemInput]) -> list[WorkItem] | None:
     """Return the items to store in place of those of the block; None if these have the same plan."""
-    kept = match_items(block["items"], details)
-    if len(kept) == len(block["items"]) and None not in kept:
+    unchanged = match_items(block["items"], details)
+    if len(unchanged) == len(block["items"]) and None not in unchanged:
         return None
     if block.get("checkInId") is not None:
         raise Conflict(
@@ -74,7 +74,7 @@ async def _replace_items(ctx: Context, block: StoredBlock, details: list[ItemInp
         message = "Something of this workout block is done: its items are not replaced; send it without items"
         raise Conflict(message, code="WORKOUT_LOGGED")
     created = await create_items(ctx, details)
-    added = [item for item, previous in zip(created, kept, strict=True) if previous is None]
+    added = [item for item, previous in zip(created, unchanged, strict=True) if previous is None]
     await service.fix_load_unit(ctx, added)
     await exercises.count_uses(ctx, items.exercise_ids(added))
-    return [previous or item for item, previous in zip(created, kept, strict=True)]
+    return [previous or item for item, previous in zip(created, unchanged, strict=True)]
