@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -20,6 +20,7 @@ from coaching_service.core.mcp.confirmation import OUTREACH, OUTREACH_DENIED, Re
 from coaching_service.core.mcp.results import Answer, Written, mark_typed
 from coaching_service.core.mcp.tools import Returned, Tool
 from coaching_service.mcp import store
+from coaching_service.people.customers import service as customers
 
 _ORDER = list(Reason)
 
@@ -111,14 +112,27 @@ async def _write_once(ctx: Context, call: Call, key: str) -> Output:
 async def _write(tx: Context, call: Call) -> Output:
     result = await call.tool.call(tx, call.arguments)
     if isinstance(result, Written):
+        result = await _note_archived(tx, result)
         await _require_confirmation(tx, call, result)
     return _output(result, tx.change_id)
 
 
+def _changed_clients(tx: Context) -> list[ObjectId]:
+    clients = (change.client_id for change in tx.changes.documents.values())
+    return [each for each in dict.fromkeys(clients) if each is not None]
+
+
+async def _note_archived(tx: Context, written: Written) -> Written:
+    """Return what was done, with a sentence if the only client whom it concerns is archived."""
+    clients = _changed_clients(tx)
+    if len(clients) != 1 or not await customers.is_archived(tx, clients[0]):
+        return written
+    return replace(written, line=f"{written.line} This client is archived.")
+
+
 async def _require_confirmation(tx: Context, call: Call, written: Written) -> None:
     """Use up the confirmation of the call, if it needs one. Raises Forbidden, _RolledBack."""
-    clients = {change.client_id for change in tx.changes.documents.values()} - {None}
-    reasons = {*written.reasons, *([Reason.MANY_CLIENTS] if len(clients) > 1 else [])}
+    reasons = {*written.reasons, *([Reason.MANY_CLIENTS] if len(_changed_clients(tx)) > 1 else [])}
     if undeclared := reasons - call.tool.confirms:
         raise RuntimeError(f"{call.tool.name} does not declare that it confirms {sorted(undeclared)}")
     if not reasons:

@@ -59,6 +59,10 @@ async def test_days_are_copied_adjusted_and_exercises_replaced(mcp: McpHttpClien
     tool_change(await mcp.call("undo", changeId=swapped["changeId"]))
     assert f"{DAYS[4]} - «Bench press»: 1x6 @22.5kg" in await lines(mcp, client, 4, 4)
 
+    added = tool_change(await mcp.call("copy_schedule", **{**copy, "targetDate": DAYS[4], "endDate": DAYS[0]}))
+    assert added["summary"].endswith("load +2.5, beside 1 workout on 1 day of these.")
+    tool_change(await mcp.call("undo", changeId=added["changeId"]))
+
     long = {**copy, "targetDate": DAYS[10], "repeat": 4}
     proposal = tool_proposal(await mcp.call("copy_schedule", **long), "MANY_DAYS")
     assert await lines(mcp, client, 6, 39) == []

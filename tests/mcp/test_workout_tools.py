@@ -301,3 +301,26 @@ async def test_workout_of_the_future_is_not_logged(mcp: McpHttpClient, client: d
     for log in ({"text": "Plank: 3x30s"}, {"durationMinutes": 50}):
         refused = await mcp.call("log_workout", customerId=client["_id"], workoutId=workout, **log)
         tool_error(refused, f"is a workout of {later}, which is in the future", "move it with update_workout first")
+
+
+async def test_labels_without_a_partner_and_rest_days_with_work_are_reported(
+    mcp: McpHttpClient, coach: CoachClient, client: dict[str, Any]
+) -> None:
+    known = {"customerId": client["_id"]}
+    lone = [{"date": DAY, "name": "Legs", "text": "A1) Back squat: 4x8\nB1) Plank: 3x30s\nB2) Dip: 3x8"}]
+    created = tool_change(await mcp.call("create_workout", **known, days=lone))
+    assert created["summary"].endswith(" No superset: no other line of the workout has the letter A.")
+    add = [{"action": "add", "text": "C1) Leg curl: 3x12"}, {"action": "add", "text": "A3) Row: 1x500m"}]
+    changed = tool_change(await mcp.call("update_workout_items", **known, workoutId=created["workoutId"], changes=add))
+    assert "added «Leg curl» (no superset: no other item has the letter C)" in changed["summary"]
+
+    rest = {"name": "Off", "isRest": True, "text": "Plank: 3x30s"}
+    refused = await mcp.call("create_workout", **known, days=[{"date": DAY, **rest}])
+    tool_error(refused, "days.0.text must be empty for a day of rest")
+    refused = await mcp.call("save_program", name="Plan", days=[{"day": 1, **rest}])
+    tool_error(refused, "days.0.text must be empty for a day of rest")
+
+    (await coach.put("/coach/customers/archive", {"id": client["_id"]})).ok()
+    off = [{"date": NEXT_DAY, "name": "Off", "isRest": True}]
+    line = tool_change(await mcp.call("create_workout", **known, days=off))["summary"]
+    assert line == f"Created 1 workout of «Ana»: «Off» on {NEXT_DAY}. This client is archived."

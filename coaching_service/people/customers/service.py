@@ -163,6 +163,12 @@ async def read_local_date(ctx: Context, customer_id: ObjectId) -> date:
     return ctx.caller.today(customer["timezone"])
 
 
+async def is_archived(ctx: Context, customer_id: ObjectId) -> bool:
+    """Return whether a client is archived. Raises what get_visible raises."""
+    customer = await get_visible(ctx, customer_id, (*SCOPE_FIELDS, store.ARCHIVED))
+    return customer["customerRoleData"]["isArchived"]
+
+
 async def find_references(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, CustomerReference]:
     """Return identifier and full name of those of `ids` that are the company's clients, whatever the caller's scope."""
     customers = await store.find_full_names(ctx, ids)

@@ -21,9 +21,9 @@ from coaching_service.training.programs.models import LAST_DAY, ProgramChange
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.schedule import calendar_programs
 from coaching_service.training.schedule.days import days_between
-from coaching_service.training.workout_text.lines import parse_items
+from coaching_service.training.workout_text.lines import describe_lone_labels, parse_items
 from coaching_service.training.workout_text.mentions import resolve_mentions
-from coaching_service.training.workout_text.tool_schemas import workout_text
+from coaching_service.training.workout_text.tool_schemas import require_rest, workout_text
 from coaching_service.training.workouts import block_batches
 from coaching_service.training.workouts.block_batches import Batch
 from coaching_service.training.workouts.models import BlockPlan
@@ -45,6 +45,11 @@ class ProgramDay(Arguments):
     name = Text(required=True, metadata={"description": "Name of the workout."})
     text = workout_text("Lines as in create_workout.", load_default="", allow_blank=True)
     isRest = Boolean(load_default=False, metadata={"description": "A day of rest."})
+
+    @validates_schema
+    def rests_without_items(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require a day of rest to have no text."""
+        require_rest(data)
 
 
 class SaveProgram(Arguments):
@@ -151,4 +156,4 @@ async def _replace_days(ctx: Context, owner: ProgramPlan, days: Sequence[_Day]) 
     if plans:
         await block_batches.write(ctx, owner, Batch(created=plans, removed=removed), existing)
     words = "1 workout" if len(plans) == 1 else f"{len(plans)} workouts"
-    return f"{words} in place of {len(removed)}" if removed else words, read_as
+    return f"{words} in place of {len(removed)}" if removed else words, read_as + describe_lone_labels(parsed)

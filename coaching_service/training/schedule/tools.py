@@ -24,6 +24,7 @@ from coaching_service.training.schedule.models import CopyRequest, LoadProgressi
 from coaching_service.training.workout_text.mentions import resolve_exercises
 from coaching_service.training.workout_text.tools import identify_workouts
 from coaching_service.training.workout_text.writing import write_item
+from coaching_service.training.workouts.done_work import regular_blocks
 from coaching_service.training.workouts.models import Block
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
 from coaching_service.training.workouts.set_schemas import MAX_LOAD, MAX_REPS
@@ -125,14 +126,22 @@ async def copy_schedule(
     the one before."""
     progression = await _read_progression(ctx, sent)
     request = CopyRequest(start_date, end_date, target_date, repeat, progression, on_conflict)
-    result = await service.copy_days(ctx, ClientCalendar(customer_id), request)
+    owner = ClientCalendar(customer_id)
     days = (days_between(start_date, end_date) + 1) * repeat
     last = str(last_day_of(target_date, days))
+    await owner.require_access(ctx)
+    existing = [
+        block["date"] for block in regular_blocks(await service.read_target_days(ctx, owner, target_date, last))
+    ]
+    result = await service.copy_days(ctx, owner, request)
     created, load_unit = result["created"], ctx.caller.company.load_unit
+    taken = {block["date"] for block in created}.intersection(existing) if on_conflict == "add" else set()
+    count = sum(day in taken for day in existing)
+    added = f", beside {_count(count, 'workout')} on {_count(len(taken), 'day')} of these" if taken else ""
     removed = f", replacing {_count(len(result['removed']), 'workout')}" if result["removed"] else ""
     return Written(
         f"Copied {start_date} to {end_date} of {await _name(ctx, customer_id)}: {_count(len(created), 'new workout')} "
-        f"from {target_date} to {last}{_describe(sent)}{removed}.",
+        f"from {target_date} to {last}{_describe(sent)}{removed}{added}.",
         identify_workouts(created),
         find_reasons(
             today=await customers.read_local_date(ctx, customer_id),

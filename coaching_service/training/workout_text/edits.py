@@ -103,7 +103,9 @@ async def _add(
         if edit["index"] is not None:
             await _move(ctx, owner, added["_id"], block["_id"], block["_id"], edit["index"] + offset)
         outcome.added.append(added["_id"])
-        outcome.sentences.append(f"added {typed(name_of(added))}")
+        is_lone = new.superset not in (None, "-") and not new.item["supersetId"]
+        note = f" (no superset: no other item has the letter {new.superset})" if is_lone else ""
+        outcome.sentences.append(f"added {typed(name_of(added))}{note}")
 
 
 async def _move(

@@ -91,6 +91,14 @@ def parse_items(text: str, load_unit: str, path: str) -> ParsedWorkout:
     return parser.workout
 
 
+def describe_lone_labels(workouts: Sequence[ParsedWorkout]) -> str:
+    """Return a sentence about labels that make no superset, with a space before it; empty if there are none."""
+    letters = {letter for workout in workouts for letter, count in _count_labels(workout.items).items() if count == 1}
+    if not letters:
+        return ""
+    return f" No superset: no other line of the workout has the letter {' or '.join(sorted(letters))}."
+
+
 def error_in_line(path: str, line: int, message: str) -> InvalidFields:
     """Return the error for a line of a text, counted from 1."""
     return invalid_field(path, f"line {line}: {message}", code="INVALID")
@@ -272,7 +280,11 @@ class _Parser:
 
 def _group_supersets(items: Sequence[ParsedItem]) -> None:
     """Put the items whose labels have the same letter into a superset; a letter on its own makes none."""
-    counts = Counter(parsed.superset for parsed in items if parsed.superset)
+    counts = _count_labels(items)
     for parsed in items:
-        if parsed.superset is not None and parsed.superset != "-" and counts[parsed.superset] > 1:
+        if parsed.superset is not None and counts[parsed.superset] > 1:
             parsed.item["supersetId"] = parsed.superset
+
+
+def _count_labels(items: Sequence[ParsedItem]) -> Counter[str]:
+    return Counter(parsed.superset for parsed in items if parsed.superset and parsed.superset != "-")

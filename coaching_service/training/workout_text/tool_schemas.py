@@ -178,6 +178,12 @@ def workout_text(description: str, **options: Any) -> Text:
     return Text(max_length=MAX_TEXT, metadata={"description": description}, **options)
 
 
+def require_rest(day: Mapping[str, Any]) -> None:
+    """Raise ValidationError for a day of rest that has a text."""
+    if day["isRest"] and day["text"].strip():
+        raise ValidationError("must be empty for a day of rest", "text")
+
+
 class WorkoutDay(Arguments):
     """A workout of a date, as text."""
 
@@ -185,6 +191,11 @@ class WorkoutDay(Arguments):
     name = Text(required=True, metadata={"description": "Name of the workout, such as Lower body."})
     text = workout_text("A line for each item, in order.", load_default="", allow_blank=True)
     isRest = Boolean(load_default=False, metadata={"description": "A day of rest, without text."})
+
+    @validates_schema
+    def rests_without_items(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require a day of rest to have no text."""
+        require_rest(data)
 
 
 class NewWorkouts(CustomerArgument):

@@ -18,7 +18,7 @@ from coaching_service.core.pagination import Page
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workout_text.arrays import to_exercise_items, to_item
 from coaching_service.training.workout_text.edits import apply_edits, describe_move
-from coaching_service.training.workout_text.lines import parse_items
+from coaching_service.training.workout_text.lines import describe_lone_labels, parse_items
 from coaching_service.training.workout_text.mentions import resolve_mentions
 from coaching_service.training.workout_text.tool_schemas import (
     CalendarDates,
@@ -156,7 +156,7 @@ async def _read_days(ctx: Context, days: Sequence[WorkoutDayArguments]) -> tuple
         }
         for day, workout in zip(days, parsed, strict=True)
     ]
-    return blocks, read_as
+    return blocks, read_as + describe_lone_labels(parsed)
 
 
 def identify_workouts(blocks: Sequence[Block]) -> dict[str, Any]:
