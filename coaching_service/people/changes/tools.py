@@ -6,23 +6,20 @@ from collections.abc import Sequence
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.changes import history
-from coaching_service.core.changes.models import StoredChange
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import DocumentChange
-from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import Arguments
 from coaching_service.core.mcp.confirmation import Reason, count_span, find_reasons
-from coaching_service.core.mcp.lists import typed_line
 from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Identifier
 from coaching_service.people.changes import service
-from coaching_service.people.changes.undo import undo_change
+from coaching_service.people.changes.complete_undo import undo_completely
 from coaching_service.people.customers import service as customers
 
 tools = Tools()
-_LONGEST_NAME, _MAX_CLIENTS = 120, 5
+_MAX_CLIENTS = 5
 
 
 class Undo(Arguments):
@@ -52,37 +49,13 @@ async def undo(ctx: Context, change_id: ObjectId) -> Written:
     """Undo one change that you have made, within 30 days: everything is as it was before, unless something of it has
     been changed again since. You cannot undo what others have done. An undo can be undone."""
     changes = await history.list_batch(ctx, change_id) or [await service.find_visible(ctx, change_id)]
-    try:
-        result = await undo_change(ctx, change_id)
-    except Conflict as error:
-        if (document_id := error.details.get("documentId")) is not None:
-            raise await _name_conflict(ctx, changes, document_id) from None
-        raise
-    if result["failed"]:
-        raise await _name_conflict(ctx, changes, result["failed"][0]["documentId"])
+    await undo_completely(ctx, change_id, changes)
     documents = list(ctx.changes.documents.values())
     about = f"{await _describe_clients(ctx, documents)}{_describe_dates(documents)}"
     return Written(
         f"Undid: {service.describe_undo(changes)}{about}.",
         reasons=find_reasons(days=_count_days(documents)),
     )
-
-
-async def _name_conflict(ctx: Context, changes: Sequence[StoredChange], document_id: ObjectId) -> Conflict:
-    """Return the error for a document that has been changed since: its kind, and its name and date if known."""
-    names = []
-    for change in changes:
-        if all(document["_id"] != document_id for document in change["documents"]):
-            continue
-        for document in (await service.read_change(ctx, change["_id"]))["documents"]:
-            values = document["after"] or document["before"] or {}
-            if document["_id"] == document_id:
-                known = [typed_line(str(values[name]), _LONGEST_NAME) for name in ("name", "title") if values.get(name)]
-                day = [f"of {values['date']}"] if isinstance(values.get("date"), str) else []
-                names.append(" ".join([service.name_kind(document["kind"]), *known, *day, f"[{document_id}]"]))
-    about = names[0] if names else f"record [{document_id}]"
-    message = f"This cannot be undone any more: the {about} has been changed again since, as get_activity shows"
-    return Conflict(message, code="NOT_UNDOABLE")
 
 
 async def _describe_clients(ctx: Context, documents: Sequence[DocumentChange]) -> str:

@@ -1,0 +1,47 @@
+"""Undoing a change completely, or with an error that says what prevents it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from coaching_service.core.changes.models import StoredChange
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import Conflict
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.lists import typed_line
+from coaching_service.people.changes import service
+from coaching_service.people.changes.undo import undo_change
+
+_LONGEST_NAME = 120
+
+
+async def undo_completely(ctx: Context, change_id: ObjectId, changes: Sequence[StoredChange]) -> None:
+    """Undo a change, or the batch of which `changes` are all.
+
+    Raises Conflict that names the first document that has been changed since, and what undo_change raises.
+    """
+    try:
+        result = await undo_change(ctx, change_id)
+    except Conflict as error:
+        if (document_id := error.details.get("documentId")) is not None:
+            raise await _name_conflict(ctx, changes, document_id) from None
+        raise
+    if result["failed"]:
+        raise await _name_conflict(ctx, changes, result["failed"][0]["documentId"])
+
+
+async def _name_conflict(ctx: Context, changes: Sequence[StoredChange], document_id: ObjectId) -> Conflict:
+    """Return the error for a document that has been changed since: its kind, and its name and date if known."""
+    names = []
+    for change in changes:
+        if all(document["_id"] != document_id for document in change["documents"]):
+            continue
+        for document in (await service.read_change(ctx, change["_id"]))["documents"]:
+            values = document["after"] or document["before"] or {}
+            if document["_id"] == document_id:
+                known = [typed_line(str(values[name]), _LONGEST_NAME) for name in ("name", "title") if values.get(name)]
+                day = [f"of {values['date']}"] if isinstance(values.get("date"), str) else []
+                names.append(" ".join([service.name_kind(document["kind"]), *known, *day, f"[{document_id}]"]))
+    about = names[0] if names else f"record [{document_id}]"
+    message = f"This cannot be undone any more: the {about} has been changed again since, as get_activity shows"
+    return Conflict(message, code="NOT_UNDOABLE")
