@@ -15,7 +15,15 @@ from marshmallow import validate as validators
 
 from coaching_service.core.errors import InvalidFields
 from coaching_service.core.ids import ObjectId, parse_id
-from coaching_service.core.validation_messages import EMPTY, NOT_AN_OBJECT, NULL, REQUIRED, UNKNOWN_FIELD, Message
+from coaching_service.core.validation_messages import (
+    DEFAULT_CODE,
+    EMPTY,
+    NOT_AN_OBJECT,
+    NULL,
+    REQUIRED,
+    UNKNOWN_FIELD,
+    Message,
+)
 
 NAME_LENGTH = 200
 TEXT_LENGTH = 10_000
@@ -163,6 +171,17 @@ class Boolean(fields.Boolean):
         if not isinstance(value, bool):
             raise self.make_error("invalid")
         return value
+
+
+class FormBoolean(fields.Boolean):
+    """A boolean in a text field of a multipart form: `true` or `false`, and nothing else."""
+
+    default_error_messages = {"invalid": Message("must be true or false", DEFAULT_CODE)}
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> bool:
+        if value not in ("true", "false"):
+            raise self.make_error("invalid")
+        return bool(value == "true")
 
 
 class Date(fields.String):

@@ -20,6 +20,7 @@ from coaching_service.integrations.background_jobs import service as background_
 from coaching_service.integrations.background_jobs.models import ImportWork
 from coaching_service.integrations.background_jobs.service import Overtaken
 from coaching_service.integrations.company_export.format import portable_collections
+from coaching_service.integrations.company_import import dry_run, service
 from coaching_service.integrations.company_import.progress import Outcome, Progress
 from coaching_service.people.customers import service as customers
 from tests.conftest import NewCompany
@@ -27,7 +28,7 @@ from tests.contract.test_examples import train
 from tests.support.client import CoachClient
 from tests.support.declared_world import World, make_world, small_picture
 from tests.support.training import employee_key
-from tests.support.transfer import export, import_file, make_zip, run, send
+from tests.support.transfer import export, import_file, make_zip, records, run, send, with_records
 
 _ID = re.compile(r"\b[0-9a-f]{24}\b")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.]+Z")
@@ -125,6 +126,31 @@ async def test_only_the_owner_may_export_import_and_read_jobs(coach: CoachClient
     (await other_company.get(f"/coach/jobs/{job['_id']}")).refused(404)
 
 
+async def test_authors_are_coaches_with_the_same_address_or_nobody_of_the_company(
+    coach: CoachClient, new_company: NewCompany
+) -> None:
+    """The importer neither appears as the author of what somebody else wrote, nor may change such a message."""
+    customer = await coach.create_customer()
+    (await coach.post(f"/coach/customers/{customer['_id']}/notes", {"content": "Knee"})).ok(201)
+    (await coach.post(f"/coach/customers/{customer['_id']}/messages", {"text": "Hello"})).ok(201)
+    entries = await export(coach)
+    (owner,) = [json.loads(line) for line in entries["coaches.jsonl"].splitlines()]
+    for is_same in (False, True):
+        target = await new_company()
+        (own,) = [json.loads(line) for line in (await export(target))["coaches.jsonl"].splitlines()]
+        email = own["email"].upper() if is_same else owner["email"]
+        coaches = json.dumps({**owner, "email": email}).encode()
+        await import_file(target, make_zip({**entries, "coaches.jsonl": coaches}))
+        (imported,) = (await target.customers())["docs"]
+        client = f"/coach/customers/{imported['_id']}"
+        (note,) = (await target.get(f"{client}/notes")).ok()
+        (message,) = (await target.get(f"{client}/messages")).ok()["docs"]
+        for author in (note["author"], message["author"]):
+            assert (author["name"], author["_id"] == own["_id"]) == (owner["name"], is_same)
+        changed = await target.patch(f"{client}/messages/{message['_id']}", {"text": "Hi"})
+        assert changed.status == (200 if is_same else 403)
+
+
 async def test_a_dry_run_reports_the_same_and_stores_nothing(coach: CoachClient, new_company: NewCompany) -> None:
     await make_world(coach)
     content = make_zip(await export(coach))
@@ -138,6 +164,68 @@ async def test_a_dry_run_reports_the_same_and_stores_nothing(coach: CoachClient,
     assert preview["status"] == imported["status"] == "done"
     assert preview["result"] == {**imported["result"], "dryRun": True}
     assert preview["errors"] == imported["errors"]
+
+
+@pytest.mark.parametrize("steps", ["one step", "one process", "other processes"])
+async def test_a_dry_run_reports_what_collides_in_the_file_and_in_the_company(
+    coach: CoachClient, new_company: NewCompany, monkeypatch: pytest.MonkeyPatch, steps: str
+) -> None:
+    """With the records that refer to what is left out; also if another process continues it after each record."""
+    shared = (await coach.get("/exercises/unified", pageSize=1, pageNum=1, keywords="back squat", type="public")).ok()
+    override = f"/exercises/{shared['docs'][0]['_id']}/override"
+    target = await new_company()
+    for company in (coach, target):
+        (await company.put(override, {"aliases": ["Box squat"]})).ok()
+        await company.create_customer("Ana", externalId="crm-1")
+        await company.create_exercise("Squat", externalId="ex-1")
+    taken = (await coach.customers())["docs"][0]
+    other = await coach.create_customer("Bo", externalId="crm-2")
+    for customer in (taken, other):
+        (await coach.post(f"/coach/customers/{customer['_id']}/notes", {"content": "Knee"})).ok(201)
+        (await coach.post(f"/coach/customers/{customer['_id']}/messages", {"text": "Hello"})).ok(201)
+    entries = await export(coach)
+    ana, bo = records(entries, "customers")
+    first, second = records(entries, "notes")
+    same_external_id, same_id = {**bo, "_id": "a" * 24}, {**bo, "externalId": "crm-3"}
+    again, of_left_out = {**second, "_id": first["_id"]}, {**second, "_id": "b" * 24, "customerId": "a" * 24}
+    invalid = {**bo, "_id": "c" * 24, "externalId": "crm-4", "email": "no address"}
+    valid = {**invalid, "email": None}
+    entries = with_records(entries, "customers", ana, bo, same_external_id, same_id, invalid, valid)
+    entries = with_records(entries, "notes", first, second, of_left_out, {**again, "customerId": bo["_id"]}, second)
+    if steps != "one step":
+        monkeypatch.setattr(service, "_STEP_SECONDS", 0)
+        monkeypatch.setattr("coaching_service.integrations.company_import.records.BATCH", 1)
+    if steps == "other processes":
+        monkeypatch.setattr(dry_run, "_MAX_KEPT", 0)
+
+    preview = await import_file(target, make_zip(entries), dry_run=True)
+    imported = await import_file(target, make_zip(entries))
+
+    assert preview["errors"] == imported["errors"]
+    assert preview["result"] == {**imported["result"], "dryRun": True}
+    assert [
+        (error["entry"], error["field"]) for error in imported["errors"] if error["entry"] != "coaches.jsonl:2"
+    ] == [
+        ("records/exercises.jsonl:1", "externalId"),
+        ("records/exerciseOverrides.jsonl:1", None),
+        ("records/customers.jsonl:1", "externalId"),
+        ("records/customers.jsonl:3", "externalId"),
+        ("records/customers.jsonl:4", "_id"),
+        ("records/customers.jsonl:5", "email"),
+        ("records/messages.jsonl:1", "customerId"),
+        ("records/notes.jsonl:1", "customerId"),
+        ("records/notes.jsonl:3", "customerId"),
+        ("records/notes.jsonl:5", "_id"),
+        ("records/conversations.jsonl:1", "customerId"),
+    ]
+    assert imported["result"]["imported"] == {"customers": 2, "messages": 1, "notes": 2, "conversations": 1}
+
+
+def test_the_unique_indexes_of_portable_collections_are_those_that_a_dry_run_understands() -> None:
+    for name, collection, _ in portable_collections():
+        for index in dry_run.unique_indexes(collection):
+            assert index.partial_filter in ((), (("externalId", {"$gt": ""}),)), name
+            assert not index.ignore_case, name
 
 
 async def test_an_import_that_is_interrupted_continues_without_doubling(

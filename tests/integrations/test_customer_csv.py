@@ -115,3 +115,26 @@ async def test_a_line_with_too_many_cells_is_a_problem(coach: CoachClient) -> No
     job = await import_csv(coach, "name,email\nAna,ana@example.com,+1\nBo\n")
     assert problems(job) == [("line 2", None)]
     assert await coach.names() == ["Bo"]
+
+
+async def test_external_identifiers_are_unique_in_the_file_and_in_the_company(coach: CoachClient) -> None:
+    await coach.create_customer("First", externalId="crm-1")
+    text = (
+        "Name,E-mail,External ID\nAna,ana@example.com,crm-1\nBo,,crm-2\nBo,,crm-3\nBo,,\nCleo,,crm-2\nDan,,a b\nEve,,\n"
+    )
+    preview = await import_csv(coach, text, dry_run=True)
+    job = await import_csv(coach, text)
+
+    assert problems(job) == [(f"line {line}", field) for line, field in LEFT_OUT]
+    assert preview["errors"] == job["errors"]
+    assert preview["result"] == {**job["result"], "dryRun": True}
+    clients = (await coach.customers())["docs"]
+    assert [(client["name"], client["externalId"]) for client in clients] == [
+        ("Bo", "crm-2"),
+        ("Bo", "crm-3"),
+        ("Eve", None),
+        ("First", "crm-1"),
+    ]
+
+
+LEFT_OUT = ((2, "externalId"), (5, None), (6, "externalId"), (7, "externalId"))

@@ -10,6 +10,7 @@ import warnings
 import zipfile
 from typing import Any
 
+import aiohttp
 import pytest
 
 from coaching_service.core.database.context import Context
@@ -19,7 +20,7 @@ from tests.conftest import NewCompany
 from tests.support.client import UNKNOWN, CoachClient
 from tests.support.declared_world import make_world
 from tests.support.training import block_with, exercise_of
-from tests.support.transfer import Entries, export, import_file, make_zip, records, send, with_records
+from tests.support.transfer import Entries, export, import_file, make_zip, records, send, with_records, with_sums
 
 
 @pytest.fixture
@@ -54,6 +55,16 @@ async def test_a_file_that_is_neither_zip_nor_csv_is_refused(target: CoachClient
     error = (await send(target, b"\x89PNG\r\n\x1a\n" + bytes(100))).refused(400)
     assert error["errors"][0]["code"] == "UNSUPPORTED_FILE_TYPE"
     assert (await target.send("POST", "/coach/import")).refused(400)["errors"][0]["code"] == "REQUIRED"
+
+
+@pytest.mark.parametrize("text", ["True", "TRUE", "maybe", "1", "yes", " true", ""])
+async def test_a_dry_run_is_true_or_false_and_nothing_else(target: CoachClient, text: str) -> None:
+    form = aiohttp.FormData(default_to_multipart=True)
+    form.add_field("file", b"name\nAna\n", filename="clients.csv")
+    form.add_field("dryRun", text)
+    error = (await target.send("POST", "/coach/import", data=form)).refused(400)
+    assert [(each["field"], each["code"]) for each in error["errors"]] == [("dryRun", "INVALID")]
+    assert await target.ctx.db["companyJobs"].count_documents({"companyId": target.ctx.company_id}) == 0
 
 
 async def test_a_damaged_archive_stores_nothing(target: CoachClient, entries: Entries) -> None:
@@ -140,20 +151,51 @@ async def test_an_archive_with_a_damaged_file_stores_nothing(target: CoachClient
     assert (await target.get("/coach/forms")).ok() == []
 
 
+async def test_an_archive_with_other_bytes_than_were_exported_stores_nothing(
+    target: CoachClient, entries: Entries
+) -> None:
+    """Files, records and settings are compared with the manifest, which has to be there."""
+    plan = next(name for name in entries if name.endswith(".pdf"))
+    for changed in (
+        {**entries, "records/customers.jsonl": entries["records/customers.jsonl"].replace(b"Ana", b"Bob")},
+        {**entries, plan: entries[plan] + b"!"},
+        {**entries, "account.json": entries["account.json"] + b" "},
+    ):
+        (entry,) = [name for name in entries if entries[name] != changed[name]]
+        error = await failure(target, make_zip(changed, renew_sums=False))
+        assert (error["entry"], "checksum is another one" in error["message"]) == (entry, True)
+    added = {**entries, "records/dances.jsonl": b"{}\n"}
+    missing = {name: content for name, content in entries.items() if name != plan}
+    unsigned = {name: content for name, content in entries.items() if name != "manifest.json"}
+    for changed, entry, message in (
+        (added, "records/dances.jsonl", "has no checksum"),
+        (missing, plan, "is missing"),
+        (unsigned, "manifest.json", "is missing"),
+        ({**entries, "manifest.json": b'{"entries": [1]}'}, "manifest.json", "is not a list"),
+    ):
+        error = await failure(target, make_zip(changed, renew_sums=False))
+        assert (error["entry"], message in error["message"]) == (entry, True)
+    assert (await target.customers())["totalDocs"] == 0
+
+
 async def test_overlapping_entries_count_together(target: CoachClient, entries: Entries) -> None:
     """Many entries of the directory may refer to the same bytes."""
-    out = io.BytesIO()
+    out, collections = io.BytesIO(), ("messages", "programs", "forms", "customers", "exercises", "planVersions")
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in ("export.json", "account.json"):
-            archive.writestr(name, entries[name])
-        archive.writestr("records/notes.jsonl", b"\n" * 3_000_000)
+        blank = b"\n" * 3_000_000
+        single = {name: entries[name] for name in ("export.json", "account.json")}
+        lists = {f"records/{name}.jsonl": blank for name in ("notes", *collections)}
+        for name, content in with_sums({**single, **lists}).items():
+            if name not in lists:
+                archive.writestr(name, content)
+        archive.writestr("records/notes.jsonl", blank)
         (info,) = [each for each in archive.infolist() if each.filename.startswith("records/")]
-        for collection in ("messages", "programs", "forms", "customers", "exercises", "planVersions"):
+        for collection in collections:
             copy = zipfile.ZipInfo(f"records/{collection}.jsonl")
             for field in ("header_offset", "compress_size", "file_size", "CRC", "compress_type", "flag_bits"):
                 setattr(copy, field, getattr(info, field))
             archive.filelist.append(copy)
-    await failure(target, out.getvalue())
+    assert "100 times" in (await failure(target, out.getvalue()))["message"]
 
 
 @pytest.mark.parametrize("entries_of_directory", [200_001, 65_535])

@@ -45,6 +45,13 @@ def with_coaches_of(entries: Entries, other: Entries) -> Entries:
     return {**entries, "coaches.jsonl": "\n".join(lines).encode()}
 
 
+def with_owner_of(entries: Entries, other: Entries) -> Entries:
+    """The export as if its owner had the e-mail address of the owner of another one."""
+    owner, *others = coaches(entries)
+    changed = [{**owner, "email": coaches(other)[0]["email"]}, *others]
+    return {**entries, "coaches.jsonl": "\n".join(map(json.dumps, changed)).encode()}
+
+
 def coaches(entries: Entries) -> list[Json]:
     """The coaches of an export."""
     return [json.loads(line) for line in entries["coaches.jsonl"].splitlines()]
@@ -78,6 +85,7 @@ async def test_demo_company_is_the_same_graph_after_an_import(
 ) -> None:
     first = await export(services_with_demo)
     target = await new_company()
+    first = with_owner_of(first, await export(target))
 
     job = await import_file(target, make_zip(first))
     assert (job["status"], job["result"]["failed"]) == ("done", 0)

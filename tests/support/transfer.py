@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import zipfile
@@ -31,13 +32,25 @@ def read_zip(content: bytes) -> Entries:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def make_zip(entries: Entries) -> bytes:
-    """A ZIP archive of these entries."""
+def make_zip(entries: Entries, *, renew_sums: bool = True) -> bytes:
+    """A ZIP archive of these entries; unless `renew_sums` is false, with their checksums if it is an export."""
+    if renew_sums and "manifest.json" in entries:
+        entries = with_sums(entries)
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in entries.items():
             archive.writestr(name, content)
     return out.getvalue()
+
+
+def with_sums(entries: Entries) -> Entries:
+    """An export with the checksums of its entries as they are now."""
+    sums = [
+        {"name": name, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        for name, content in entries.items()
+        if name != "manifest.json" and not name.endswith("/")
+    ]
+    return {**entries, "manifest.json": json.dumps({"entries": sums}).encode()}
 
 
 def records(entries: Entries, collection: str) -> list[dict[str, Any]]:

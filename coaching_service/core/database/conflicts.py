@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 from pymongo.errors import BulkWriteError, DuplicateKeyError
@@ -16,8 +16,15 @@ class DocumentExists(Conflict):
 
     default_code = "ALREADY_EXISTS"
 
-    def __init__(self) -> None:
+    def __init__(self, field: str | None = None) -> None:
+        """Create the error; `field` is `_id` or `externalId` if that is what they have in common."""
         super().__init__("Such a record exists already")
+        self.field = field
+
+    @classmethod
+    def of_fields(cls, fields: Collection[str]) -> DocumentExists:
+        """Return the error for the fields of the unique index that prevents a write."""
+        return cls(next((name for name in ("_id", "externalId") if name in fields), None))
 
 
 class AlreadyClaimed(Exception):

@@ -128,8 +128,9 @@ class Documents(RecordedCollection[D], UnrecordedCollection[D]):
         try:
             await self._in(ctx).insert_many(stored, session=ctx.session)
         except BulkWriteError as error:
-            if all(each["code"] == _DUPLICATE_KEY for each in (error.details or {}).get("writeErrors", [{"code": 0}])):
-                raise DocumentExists from None
+            errors = (error.details or {}).get("writeErrors", [{"code": 0}])
+            if all(each["code"] == _DUPLICATE_KEY for each in errors):
+                raise DocumentExists.of_fields(errors[0].get("keyPattern", {})) from None
             raise
         self._record_created(ctx, stored)
 

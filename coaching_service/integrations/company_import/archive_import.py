@@ -17,11 +17,13 @@ from coaching_service.integrations.company_export.format import (
     portable_collections,
     records_entry,
 )
+from coaching_service.integrations.company_import import dry_run
 from coaching_service.integrations.company_import.account_settings import apply_account, read_account
 from coaching_service.integrations.company_import.archive_reader import ArchiveReader, InvalidArchive
+from coaching_service.integrations.company_import.dry_run import Accepted
 from coaching_service.integrations.company_import.identifiers import IdMap
 from coaching_service.integrations.company_import.progress import Outcome, Progress
-from coaching_service.integrations.company_import.records import RecordImport, find_upcoming
+from coaching_service.integrations.company_import.records import RecordImport
 from coaching_service.integrations.company_import.references import ReferenceCheck
 from coaching_service.library.exercises import muscles
 from coaching_service.library.exercises import service as exercises
@@ -30,7 +32,6 @@ from coaching_service.people.team import service as team
 
 _MAX_COACHES = 10_000
 _MAX_UNKNOWN = 10
-_REFERRED_TO = ("customers", "exercises", "metricSets", "programs")
 
 
 class ArchiveImport:
@@ -41,24 +42,24 @@ class ArchiveImport:
         progress: Progress,
         reader: ArchiveReader,
         map_id: IdMap,
-        references: ReferenceCheck,
         problems: list[JobError],
     ) -> None:
-        self._progress, self._reader, self._map_id, self._references = progress, reader, map_id, references
-        self._problems = problems
+        self._progress, self._reader, self._map_id, self._problems = progress, reader, map_id, problems
         self._current: tuple[int, RecordImport] | None = None
         self._collections = list(portable_collections())
+        self._accepted: Accepted | None = None
+        if progress.work["isDryRun"]:
+            kept = dry_run.referred_to([portable for *_, portable in self._collections])
+            self._accepted = dry_run.resume(progress.job_id, kept)
+        self._references = ReferenceCheck(progress.ctx, self._accepted)
 
     @classmethod
     async def open(cls, progress: Progress, file: IO[bytes]) -> ArchiveImport:
         """Read the directory of an export. Raises InvalidArchive."""
         reader = await asyncio.to_thread(ArchiveReader, file)
-        fixed, problems = await _find_fixed_ids(progress.ctx, reader)
-        map_id = IdMap(progress.work["seed"], fixed)
-        upcoming = (
-            await asyncio.to_thread(find_upcoming, reader, _REFERRED_TO, map_id) if progress.work["isDryRun"] else {}
-        )
-        return cls(progress, reader, map_id, ReferenceCheck(progress.ctx, upcoming), problems)
+        fixed, authors, problems = await _find_fixed_ids(progress.ctx, reader)
+        map_id = IdMap(progress.work["seed"], fixed, authors)
+        return cls(progress, reader, map_id, problems)
 
     async def start(self) -> None:
         """Check the whole file, count its records, and take over the settings of the account.
@@ -88,32 +89,64 @@ class ArchiveImport:
 
     def _check(self) -> int:
         """Read the whole archive; returns the number of records. Raises InvalidArchive."""
-        entries = [records_entry(name) for name, *_ in self._collections]
-        count = sum(self._reader.count_lines(entry) for entry in entries if self._reader.has(entry))
-        self._reader.check_files()
-        return count
+        return self._reader.check([records_entry(name) for name, *_ in self._collections])
 
     async def run_batch(self) -> bool:
         """Import the next records; returns False if there are none left. Raises InvalidArchive, Overtaken."""
+        if self._accepted is not None and self._accepted.position < self._progress.position:
+            await self._repeat(self._accepted)
         while (number := self._progress.position[0]) < len(self._collections):
-            name, collection, portable = self._collections[number]
-            if self._reader.has(records_entry(name)):
+            if self._reader.has(records_entry(self._collections[number][0])):
                 if self._current is None or self._current[0] != number:
-                    batch = RecordImport(
-                        self._progress, self._reader, name, collection, portable, self._map_id, self._references
-                    )
-                    self._current = (number, batch)
+                    self._current = (number, self._import_of(number, self._progress.position[1]))
                 if await self._current[1].run_batch():
                     return True
             await self._progress.advance((number + 1, 0), 0, Outcome())
+            if self._accepted is not None:
+                self._accepted.move((number + 1, 0))
         return False
 
+    def suspend(self) -> None:
+        """Keep in this process what the next step would otherwise have to find out again."""
+        if self._accepted is not None:
+            dry_run.suspend(self._progress.job_id, self._accepted)
 
-async def _find_fixed_ids(ctx: Context, reader: ArchiveReader) -> tuple[dict[ObjectId, ObjectId], list[JobError]]:
-    """Return the identifiers that are not mapped to new ones, with what they are mapped to; and coaches not found.
+    def _import_of(self, number: int, start: int) -> RecordImport:
+        """The import of the records of a collection, from the line `start`."""
+        name, collection, portable = self._collections[number]
+        return RecordImport(
+            self._progress,
+            self._reader,
+            name,
+            collection,
+            portable,
+            self._map_id,
+            self._references,
+            self._accepted,
+            start,
+        )
+
+    async def _repeat(self, accepted: Accepted) -> None:
+        """Find out again what the dry run has accepted up to the position of its job: another process did that."""
+        end = self._progress.position
+        while accepted.position < end:
+            number, start = accepted.position
+            is_last = number == end[0]
+            if self._reader.has(records_entry(self._collections[number][0])):
+                await self._import_of(number, start).repeat(accepted, number, end[1] if is_last else None)
+            accepted.move(end if is_last else (number + 1, 0))
+        self._reader.reset_limit()
+
+
+async def _find_fixed_ids(
+    ctx: Context, reader: ArchiveReader
+) -> tuple[dict[ObjectId, ObjectId], dict[ObjectId, ObjectId], list[JobError]]:
+    """Return the identifiers that are not mapped to new ones, with what they are mapped to; those of authors likewise;
+    and coaches not found.
 
     Muscles, units and shared exercises are the same everywhere. The owner of the export becomes the owner of the
-    company, other coaches become those with the same e-mail address.
+    company, other coaches become those with the same e-mail address. What somebody else wrote does not become the
+    owner's: authors are only those with the same e-mail address.
     """
     shared = await exercises.list_shared_ids(ctx)
     fixed = {identifier: identifier for identifier in (*muscles.NAME_OF, *UNITS, *shared)}
@@ -121,16 +154,20 @@ async def _find_fixed_ids(ctx: Context, reader: ArchiveReader) -> tuple[dict[Obj
     if (company_id := parse_id(account.get("_id"))) is not None:
         fixed[company_id] = ctx.company_id
     own = {coach["email"].casefold(): coach["_id"] for coach in await team.list_coaches(ctx)}
+    authors: dict[ObjectId, ObjectId] = {}
     problems: list[JobError] = []
     for number, coach in enumerate(await asyncio.to_thread(_read_coaches, reader), 1):
         coach_id, email = parse_id(coach.get("_id")), coach.get("email")
-        target = ctx.caller.id if coach.get("role") == "OWNER" else own.get(str(email).casefold())
+        same = own.get(str(email).casefold())
+        target = ctx.caller.id if coach.get("role") == "OWNER" else same
+        if coach_id is not None and same is not None:
+            authors[coach_id] = same
         if coach_id is not None and target is not None:
             fixed[coach_id] = target
         else:
             message = "is not the e-mail address of a coach of the company: clients of this coach have no trainer"
             problems.append({"entry": f"{COACHES}:{number}", "field": "email", "message": message})
-    return fixed, problems
+    return fixed, authors, problems
 
 
 def _read_coaches(reader: ArchiveReader) -> list[dict[str, Any]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import stat
 import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, Any, TypeVar
 
@@ -18,6 +19,7 @@ from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.integrations.company_export.format import (
     FORMAT,
     HEADER,
+    MANIFEST,
     VERSION,
     collection_of,
     file_of,
@@ -30,6 +32,7 @@ MAX_RECORD_BYTES = 4_000_000
 _RATIO_FROM = 1_000_000  # bytes that an entry, or the whole archive, may have whatever its ratio
 _MAX_DIRECTORY_BYTES = 64_000_000
 _MAX_OBJECT_BYTES = 10_000_000
+_MAX_MANIFEST_BYTES = 100_000_000  # of MAX_ENTRIES entries with long names
 _CHUNK_BYTES = 64 * 1024
 _END, _END64_LOCATOR = b"PK\x05\x06", b"PK\x06\x07"
 _MAX_COMMENT = 65_535
@@ -103,15 +106,15 @@ class ArchiveReader:
         """Whether there is an entry of that name."""
         return entry in self._entries
 
-    def read_object(self, entry: str) -> dict[str, Any]:
-        """Return the JSON object of an entry. Raises InvalidArchive if it is missing or something else."""
+    def read_object(self, entry: str, max_bytes: int = _MAX_OBJECT_BYTES) -> dict[str, Any]:
+        """Return the JSON object of an entry. Raises InvalidArchive if it is missing, too large or something else."""
         if (info := self._entries.get(entry)) is None:
             raise InvalidArchive("is missing", entry)
         content = bytearray()
         for chunk in self._inflate(info):
             content += chunk
-            if len(content) > _MAX_OBJECT_BYTES:
-                raise InvalidArchive(f"is larger than {_MAX_OBJECT_BYTES} bytes", entry)
+            if len(content) > max_bytes:
+                raise InvalidArchive(f"is larger than {max_bytes} bytes", entry)
         try:
             value = orjson.loads(content)
         except orjson.JSONDecodeError:
@@ -120,13 +123,17 @@ class ArchiveReader:
             raise InvalidArchive("is not a JSON object", entry)
         return value
 
-    def lines(self, entry: str, start: int = 0) -> Iterator[tuple[int, bytes]]:
+    def lines(
+        self, entry: str, start: int = 0, update: Callable[[bytes], object] | None = None
+    ) -> Iterator[tuple[int, bytes]]:
         """Yield the lines of an entry that are not empty with their numbers from 0, beginning with line `start`.
 
-        Raises InvalidArchive, also for a line that is too long.
+        `update` is called with all bytes of the entry. Raises InvalidArchive, also for a line that is too long.
         """
         number, rest = 0, b""
         for chunk in self._inflate(self._entries[entry]):
+            if update is not None:
+                update(chunk)
             *lines, rest = (rest + chunk).split(b"\n")
             if len(rest) > MAX_RECORD_BYTES:
                 raise InvalidArchive(f"has a record that is larger than {MAX_RECORD_BYTES} bytes", entry)
@@ -137,15 +144,33 @@ class ArchiveReader:
         if rest.strip() and number >= start:
             yield number, rest
 
-    def count_lines(self, entry: str) -> int:
-        """Return the number of lines of an entry, after reading all of it. Raises what `lines` raises."""
-        return sum(1 for _ in self.lines(entry))
+    def check(self, lists: Collection[str]) -> int:
+        """Read all entries of an export to their ends; returns the number of lines of the entries in `lists`.
 
-    def check_files(self) -> None:
-        """Read all files to their ends. Raises InvalidArchive if one is damaged, or inflates too much."""
-        for _, info in self._files.values():
-            for _ in self._inflate(info):
-                pass
+        Raises InvalidArchive if an entry is damaged, inflates too much, or has no checksum or another one in the
+        manifest, if an entry of the manifest is missing, and what `lines` raises.
+        """
+        self.reset_limit()
+        sums = _checksums(self.read_object(MANIFEST, _MAX_MANIFEST_BYTES))
+        files = (info for _, info in self._files.values())
+        known = (info for entry, info in self._entries.items() if is_known(entry) and entry != MANIFEST)
+        count = 0
+        for info in (*known, *files):
+            if (expected := sums.pop(info.filename, None)) is None:
+                raise InvalidArchive(f"has no checksum in {MANIFEST}", info.filename)
+            digest = hashlib.sha256()
+            if info.filename in lists:
+                count += sum(1 for _ in self.lines(info.filename, update=digest.update))
+            else:
+                for chunk in self._inflate(info):
+                    digest.update(chunk)
+            if digest.hexdigest() != expected:
+                raise InvalidArchive(
+                    f"is not as it was exported: its checksum is another one in {MANIFEST}", info.filename
+                )
+        if missing := next((entry for entry in sums if entry not in self._entries), None):
+            raise InvalidArchive(f"is missing, and {MANIFEST} has it", missing[:_MAX_SHOWN])
+        return count
 
     @contextmanager
     def open_file(self, file_id: ObjectId, max_bytes: int) -> Iterator[tuple[str, IO[bytes]] | None]:
@@ -180,6 +205,14 @@ class ArchiveReader:
                 if size > limit or self._inflated > self._max_bytes:
                     raise InvalidArchive(f"inflates to more than {MAX_RATIO} times its size", info.filename)
                 yield chunk
+
+
+def _checksums(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """Return the checksums of a manifest by the names of the entries. Raises InvalidArchive."""
+    try:
+        return {str(entry["name"]): str(entry["sha256"]).lower() for entry in manifest["entries"]}
+    except (KeyError, TypeError):
+        raise InvalidArchive("is not a list of entries with their checksums", MANIFEST) from None
 
 
 def _check_entry(info: zipfile.ZipInfo) -> None:

@@ -54,8 +54,12 @@ class CustomerImport:
         rows = self._file.rows[first : first + BATCH]
         if not rows:
             return False
+        sent = [row.details.get("externalId") for row in rows if row.details is not None]
+        taken = await customers.find_taken_external_ids(self._progress.ctx, [each for each in sent if each is not None])
         for row in rows:
-            if row.details is not None and await self._exists(row):
+            if row.details is not None and row.details.get("externalId") in taken:
+                row.reject("externalId", "is that of another client of the company")
+            elif row.details is not None and await self._exists(row):
                 row.reject(None, "is a client of the company already: name and e-mail address are the same")
         accepted = [row for row in rows if row.details is not None]
         outcome = Outcome({"customers": len(accepted)}, _errors(rows), len(rows) - len(accepted))
@@ -68,6 +72,9 @@ class CustomerImport:
 
         await self._progress.advance((0, first + len(rows)), len(rows), outcome, write)
         return True
+
+    def suspend(self) -> None:
+        """Do nothing: the next step reads the file again."""
 
     async def _exists(self, row: CustomerRow) -> bool:
         """Whether the company has a client with the name and the e-mail address of a row."""

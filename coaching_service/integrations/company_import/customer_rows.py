@@ -17,7 +17,7 @@ from coaching_service.core.text import normalize
 from coaching_service.core.validation_messages import field_errors
 from coaching_service.integrations.company_import.archive_reader import InvalidArchive
 from coaching_service.people.customers.models import CustomerDetails
-from coaching_service.people.customers.schemas import CustomerDetails as CustomerSchema
+from coaching_service.people.customers.schemas import CustomerFields as CustomerSchema
 
 MAX_ROWS, MAX_COLUMNS = 50_000, 500
 MAX_BYTES = 50_000_000
@@ -32,10 +32,11 @@ _HEADINGS = {
     "phone": ("phone", "phonenumber", "telephone", "mobile", "telefono", "movil"),
     "birthday": ("birthday", "birthdate", "dateofbirth", "dob", "fechadenacimiento"),
     "timezone": ("timezone", "zonahoraria"),
+    "externalId": ("externalid", "externalidentifier"),
     "groups": ("groups", "group", "tags", "grupos", "grupo"),
 }
 _COLUMN_OF = {heading: column for column, headings in _HEADINGS.items() for heading in headings}
-_SCHEMA = CustomerSchema()
+_SCHEMA = CustomerSchema(exclude=("metadata",))
 
 Key = tuple[str, str, str]
 
@@ -157,7 +158,17 @@ def _read_row(line: int, columns: Sequence[str | None], cells: Sequence[str]) ->
 
 
 def _reject_duplicates(rows: Sequence[CustomerRow]) -> None:
-    lines: dict[Key, int] = {}
+    """Leave out clients who are in an earlier row; those with different external identifiers are different clients."""
+    first_of_ids: dict[str, int] = {}
+    first_of_names: dict[Key, CustomerRow] = {}
     for row in rows:
-        if row.details is not None and (first := lines.setdefault(key_of(row.details), row.line)) != row.line:
-            row.reject(None, f"is the same client as in line {first}")
+        if row.details is None:
+            continue
+        if (external_id := row.details.get("externalId")) is not None:
+            line = first_of_ids.setdefault(external_id, row.line)
+            if line != row.line:
+                row.reject("externalId", f"is that of line {line} too")
+                continue
+        first = first_of_names.setdefault(key_of(row.details), row)
+        if first is not row and not (external_id and first.details and first.details.get("externalId")):
+            row.reject(None, f"is the same client as in line {first.line}")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from coaching_service.core.database.portable import FILE_FIELDS
 from coaching_service.core.ids import ObjectId
 
 # The parts of an identifier: the time in seconds, a random value of the process that made it, and a counter.
 _PROCESS, _COUNTER = slice(4, 9), slice(9, 12)
+_AUTHOR = "author._id"  # of notes and messages
+_NOBODY: Mapping[ObjectId, ObjectId] = MappingProxyType({})
 
 
 class IdMap:
@@ -18,10 +21,13 @@ class IdMap:
     The new ones are derived from the old ones with the secret `seed` of the import, which is stored with its job. They
     keep the time of creation, and those of one process their order, so that records which are ordered by identifier
     stay in order. `fixed` are those of what exists already: the company, its coaches, and what all companies share.
+    `authors` are the coaches who are the same person as one of the company: another author is nobody of the company.
     """
 
-    def __init__(self, seed: str, fixed: Mapping[ObjectId, ObjectId]) -> None:
-        self._seed, self._fixed = seed.encode(), fixed
+    def __init__(
+        self, seed: str, fixed: Mapping[ObjectId, ObjectId], authors: Mapping[ObjectId, ObjectId] = _NOBODY
+    ) -> None:
+        self._seed, self._fixed, self._authors = seed.encode(), fixed, authors
 
     def __call__(self, identifier: ObjectId, path: str) -> ObjectId:
         """The identifier to store in place of one that was read at a path."""
@@ -29,7 +35,7 @@ class IdMap:
             return self.derive(identifier)
         if path.rpartition(".")[2] in FILE_FIELDS:  # replaced when the file is stored
             return identifier
-        fixed = self._fixed.get(identifier)
+        fixed = (self._authors if path == _AUTHOR else self._fixed).get(identifier)
         return self.derive(identifier) if fixed is None else fixed
 
     def derive(self, identifier: ObjectId) -> ObjectId:

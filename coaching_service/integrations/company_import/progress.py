@@ -8,6 +8,7 @@ from typing import Any
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.background_jobs.models import ImportWork, JobError, StoredCompanyJob
 
@@ -34,6 +35,11 @@ class Progress:
     def work(self) -> ImportWork:
         """What the next step needs."""
         return self._job["work"]
+
+    @property
+    def job_id(self) -> ObjectId:
+        """The identifier of the job."""
+        return self._job["_id"]
 
     @property
     def position(self) -> tuple[int, int]:

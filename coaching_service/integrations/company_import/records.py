@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from itertools import islice
@@ -17,11 +17,12 @@ from coaching_service.core.database.documents import DocumentExists, Documents
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.portable import Portable, file_holders
 from coaching_service.core.errors import InvalidFields
-from coaching_service.core.ids import ObjectId, parse_id
+from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.background_jobs.models import JobError
 from coaching_service.integrations.company_export.format import records_entry
 from coaching_service.integrations.company_import.archive_reader import ArchiveReader
 from coaching_service.integrations.company_import.archived_files import check_files, store_files
+from coaching_service.integrations.company_import.dry_run import Accepted
 from coaching_service.integrations.company_import.identifiers import IdMap
 from coaching_service.integrations.company_import.progress import Outcome, Progress
 from coaching_service.integrations.company_import.references import ReferenceCheck
@@ -57,24 +58,35 @@ class RecordImport:
         portable: Portable,
         map_id: IdMap,
         references: ReferenceCheck,
+        accepted: Accepted | None,
+        start: int,
     ) -> None:
         self._progress, self._reader, self._name = progress, reader, name
         self._collection, self._portable, self._map_id, self._references = collection, portable, map_id, references
+        self._accepted = accepted
         self._entry = records_entry(name)
-        self._lines: Iterator[tuple[int, bytes]] = reader.lines(self._entry, progress.position[1])
+        self._lines: Iterator[tuple[int, bytes]] = reader.lines(self._entry, start)
 
     async def run_batch(self) -> bool:
         """Import the next records; returns False if there are none left. Raises InvalidArchive, Overtaken."""
         records = await asyncio.to_thread(self._read)
         if not records:
             return False
-        documents = [record.document for record in records if record.document is not None]
-        await self._references.load(self._portable, documents)
-        for record in records:
-            self._check_references(record)
+        await self._check_references(records)
         for part in _parts(records, self._portable):
             await self._store(part)
         return True
+
+    async def repeat(self, accepted: Accepted, number: int, end: int | None) -> None:
+        """Find out again what a dry run has accepted of this entry, the `number`th, before the line `end` if given.
+
+        Files are not checked again: no record refers to one that is left out because of its file.
+        """
+        while records := [each for each in await asyncio.to_thread(self._read) if end is None or each.line < end]:
+            await self._check_references(records)
+            await self._reject_collisions(accepted, records)
+            documents = [record.document for record in records if record.document is not None]
+            accepted.add(self._collection, documents, (number, records[-1].line + 1))
 
     def _read(self) -> list[_Record]:
         """Read and validate the next records."""
@@ -89,18 +101,27 @@ class RecordImport:
                 record.reject(error.errors[0]["field"], error.errors[0]["message"])
         return records
 
-    def _check_references(self, record: _Record) -> None:
-        if record.document is None:
-            return
-        skipped = ("messages",) if self._progress.work["isDryRun"] else ()
-        path = self._references.find_missing(self._portable, record.document, skipped)
-        if path is not None:
-            record.reject(path, "refers to a record that was not imported")
+    async def _check_references(self, records: Sequence[_Record]) -> None:
+        await self._references.load(self._portable, [each.document for each in records if each.document is not None])
+        for record in records:
+            if record.document is None:
+                continue
+            path = self._references.find_missing(self._portable, record.document)
+            if path is not None:
+                record.reject(path, "refers to a record that was not imported")
+
+    async def _reject_collisions(self, accepted: Accepted, records: Sequence[_Record]) -> None:
+        documents = [record.document for record in records]
+        collisions = await accepted.find_collisions(self._progress.ctx, self._collection, documents)
+        for number, error in collisions.items():
+            records[number].reject(error.field, str(error.message))
 
     async def _store(self, records: Sequence[_Record]) -> None:
         async with AsyncExitStack() as stack:
             for record in records:
                 await self._store_files(record, stack)
+            if self._accepted is not None:
+                await self._reject_collisions(self._accepted, records)
             try:
                 await self._commit(records)
             except DocumentExists:  # its transaction is over: find out which record it was
@@ -111,7 +132,7 @@ class RecordImport:
         try:
             await self._commit([record])
         except DocumentExists as error:
-            record.reject(None, str(error.message))
+            record.reject(error.field, str(error.message))
             await self._commit([record])
 
     async def _store_files(self, record: _Record, stack: AsyncExitStack) -> None:
@@ -148,6 +169,8 @@ class RecordImport:
                         await files.attach(tx, file)
 
         await self._progress.advance(position, len(records), outcome, write)
+        if self._accepted is not None:
+            self._accepted.add(self._collection, documents, position)
 
 
 def _parts(records: Sequence[_Record], portable: Portable) -> Iterator[Sequence[_Record]]:
@@ -166,24 +189,3 @@ def _parts(records: Sequence[_Record], portable: Portable) -> Iterator[Sequence[
         count += own
     if part:
         yield part
-
-
-def find_upcoming(reader: ArchiveReader, names: Sequence[str], map_id: IdMap) -> Mapping[str, set[ObjectId]]:
-    """Return the new identifiers of the records of collections, by collection. Raises InvalidArchive."""
-    upcoming: dict[str, set[ObjectId]] = {}
-    for name in names:
-        ids = upcoming[name] = set()
-        if reader.has(records_entry(name)):
-            for _, text in reader.lines(records_entry(name)):
-                ids |= _identifier(text, map_id)
-    reader.reset_limit()
-    return upcoming
-
-
-def _identifier(text: bytes, map_id: IdMap) -> set[ObjectId]:
-    try:
-        record = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return set()
-    identifier = parse_id(record.get("_id")) if isinstance(record, dict) else None
-    return set() if identifier is None else {map_id.derive(identifier)}

@@ -33,6 +33,8 @@ async def import_company(ctx: Context, body: dict[str, bool], file: StoredFile |
     It begins after the response: GET /coach/jobs/{jobId} returns its progress, and its problems with the line of each.
     Records get new identifiers and belong to the caller's company. Texts are validated and files are checked as they
     are when they are sent one by one; records that are not valid are left out. Nothing is mailed, and an import cannot
-    be undone. With `dryRun` everything is checked and nothing is stored.
+    be undone. With `dryRun` everything is checked and nothing is stored: the job has the problems that the import would
+    have, also records that collide with each other or with the company's, and those that refer to what is left out.
+    An export with other bytes than its manifest states is refused as a whole.
     """
     return await service.begin(ctx, file, dry_run=body["dryRun"])

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from coaching_service.core.query import QueryBoolean
-from coaching_service.core.validation import Input
+from coaching_service.core.validation import FormBoolean, Input
 
 
 class ImportFields(Input):
     """How to import a file."""
 
-    dryRun = QueryBoolean(
+    dryRun = FormBoolean(
         load_default=False,
         metadata={"description": "`true`: check everything, report the problems, and store nothing. Default: `false`."},
     )

@@ -48,6 +48,9 @@ class _Import(Protocol):
     async def run_batch(self) -> bool:
         """Import the next records; returns False if there are none left."""
 
+    def suspend(self) -> None:
+        """Keep in this process what the next step would otherwise have to find out again."""
+
 
 @transactional
 async def begin(ctx: Context, file: StoredFile | None, *, dry_run: bool) -> StoredCompanyJob:
@@ -112,6 +115,7 @@ async def _continue(progress: Progress, file: IO[bytes]) -> RunAgain | None:
         return RunAgain()  # the owner's company may have other settings now
     while await current.run_batch():
         if time.monotonic() > deadline:
+            current.suspend()
             return RunAgain()
     await _end(progress, None)
     return None

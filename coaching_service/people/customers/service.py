@@ -55,6 +55,11 @@ _SEARCHED_FIELDS = {"name", "surname", "email"}
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
+async def find_taken_external_ids(ctx: Context, external_ids: Sequence[str]) -> set[str]:
+    """Return those of the identifiers in another system that clients of the company have."""
+    return await store.find_taken_external_ids(ctx, external_ids)
+
+
 async def list_customers(
     ctx: Context,
     *,
