@@ -227,7 +227,7 @@ async def test_records_that_are_not_valid_are_left_out_with_a_reason(target: Coa
         ("records/notes.jsonl:3", "customerId"),
         ("records/notes.jsonl:4", "author._id"),
         ("records/notes.jsonl:5", "isPinned"),
-        ("records/notes.jsonl:6", None),
+        ("records/notes.jsonl:6", "_id"),
         ("records/notes.jsonl:7", None),
     ]
     (customer,) = (await target.customers())["docs"]
