@@ -126,10 +126,10 @@ async def test_only_the_owner_may_export_import_and_read_jobs(coach: CoachClient
     (await other_company.get(f"/coach/jobs/{job['_id']}")).refused(404)
 
 
-async def test_authors_are_coaches_with_the_same_address_or_nobody_of_the_company(
+async def test_authors_are_coaches_with_the_same_address_or_not_in_the_company(
     coach: CoachClient, new_company: NewCompany
 ) -> None:
-    """The importer neither appears as the author of what somebody else wrote, nor may change such a message."""
+    """The importer neither appears as the author of what another person wrote, nor may change such a message."""
     customer = await coach.create_customer()
     (await coach.post(f"/coach/customers/{customer['_id']}/notes", {"content": "Knee"})).ok(201)
     (await coach.post(f"/coach/customers/{customer['_id']}/messages", {"text": "Hello"})).ok(201)
@@ -196,7 +196,7 @@ async def test_a_dry_run_reports_what_collides_in_the_file_and_in_the_company(
         monkeypatch.setattr(service, "_STEP_SECONDS", 0)
         monkeypatch.setattr("coaching_service.integrations.company_import.records.BATCH", 1)
     if steps == "other processes":
-        monkeypatch.setattr(dry_run, "_MAX_KEPT", 0)
+        monkeypatch.setattr(dry_run, "_MAX_SUSPENDED", 0)
 
     preview = await import_file(target, make_zip(entries), dry_run=True)
     imported = await import_file(target, make_zip(entries))

@@ -49,8 +49,8 @@ class ArchiveImport:
         self._collections = list(portable_collections())
         self._accepted: Accepted | None = None
         if progress.work["isDryRun"]:
-            kept = dry_run.referred_to([portable for *_, portable in self._collections])
-            self._accepted = dry_run.resume(progress.job_id, kept)
+            lasting = dry_run.referred_to([portable for *_, portable in self._collections])
+            self._accepted = dry_run.resume(progress.job_id, lasting)
         self._references = ReferenceCheck(progress.ctx, self._accepted)
 
     @classmethod
@@ -145,7 +145,7 @@ async def _find_fixed_ids(
     and coaches not found.
 
     Muscles, units and shared exercises are the same everywhere. The owner of the export becomes the owner of the
-    company, other coaches become those with the same e-mail address. What somebody else wrote does not become the
+    company, other coaches become those with the same e-mail address. What another person wrote does not become the
     owner's: authors are only those with the same e-mail address.
     """
     shared = await exercises.list_shared_ids(ctx)

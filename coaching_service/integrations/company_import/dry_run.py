@@ -16,7 +16,7 @@ from coaching_service.core.database.documents import DocumentExists, Documents
 from coaching_service.core.database.portable import Portable
 from coaching_service.core.ids import ObjectId
 
-_MAX_KEPT = 4
+_MAX_SUSPENDED = 4
 
 Key = tuple[Any, ...]
 
@@ -24,13 +24,13 @@ Key = tuple[Any, ...]
 class Accepted:
     """The records that a dry run has accepted, up to `position` in the file.
 
-    `ids` are the identifiers of the current collection, and of those in `kept`, which others refer to.
+    `ids` are the identifiers of the current collection, and of those in `lasting`, which others refer to.
     """
 
-    def __init__(self, kept: Collection[str]) -> None:
+    def __init__(self, lasting: Collection[str]) -> None:
         self.position = (0, 0)
         self.ids: dict[str, set[ObjectId]] = {}
-        self._kept, self._keys = kept, set[bytes]()
+        self._lasting, self._keys = lasting, set[bytes]()
 
     async def find_collisions(
         self, ctx: Context, collection: Documents[dict[str, object]], documents: Sequence[dict[str, Any] | None]
@@ -40,24 +40,24 @@ class Accepted:
         known = self.ids.get(collection.name, set())
         unique = {index.name: index for index in unique_indexes(collection)}
         stored = {name: await _find_stored(ctx, collection, index, documents) for name, index in unique.items()}
-        found: dict[int, DocumentExists] = {}
+        collisions: dict[int, DocumentExists] = {}
         for number, document in enumerate(documents):
             if document is None:
                 continue
             own = {name: key for name, index in unique.items() if (key := _key_of(index, document)) is not None}
             digests = {name: _digest(unique[name], key) for name, key in own.items()}
             if document["_id"] in known or document["_id"] in ids:
-                found[number] = DocumentExists("_id")
+                collisions[number] = DocumentExists("_id")
             elif taken := [
                 name
                 for name, digest in digests.items()
                 if digest in self._keys or digest in keys or own[name] in stored[name]
             ]:
-                found[number] = DocumentExists.of_fields(unique[taken[0]].fields)
+                collisions[number] = DocumentExists.of_fields(unique[taken[0]].fields)
             else:
                 ids.add(document["_id"])
                 keys.update(digests.values())
-        return found
+        return collisions
 
     def add(
         self,
@@ -76,7 +76,7 @@ class Accepted:
         """Remember the position; after a collection, forget what only matters within it."""
         if position[0] != self.position[0]:
             self._keys.clear()
-            self.ids = {name: ids for name, ids in self.ids.items() if name in self._kept}
+            self.ids = {name: ids for name, ids in self.ids.items() if name in self._lasting}
         self.position = position
 
 
@@ -119,8 +119,8 @@ async def _find_stored(
         return set()
     fields = tuple(name.removeprefix("-") for name in index.fields)
     hint = collection.index_name(*index.fields)
-    found = await collection.find(ctx, {fields[0]: {"$in": list(wanted)}}, fields=fields, hint=hint, ownership="own")
-    return {tuple(each.get(name) for name in fields) for each in found}
+    existing = await collection.find(ctx, {fields[0]: {"$in": list(wanted)}}, fields=fields, hint=hint, ownership="own")
+    return {tuple(each.get(name) for name in fields) for each in existing}
 
 
 # --- between the steps of a job --------------------------------------------------------------------------------------
@@ -131,10 +131,10 @@ _suspended: dict[ObjectId, Accepted] = {}
 def suspend(job_id: ObjectId, accepted: Accepted) -> None:
     """Keep what a dry run has accepted for its next step; of the last few jobs only."""
     _suspended[job_id] = accepted
-    while len(_suspended) > _MAX_KEPT:
+    while len(_suspended) > _MAX_SUSPENDED:
         del _suspended[next(iter(_suspended))]
 
 
-def resume(job_id: ObjectId, kept: Collection[str]) -> Accepted:
+def resume(job_id: ObjectId, lasting: Collection[str]) -> Accepted:
     """Return what a dry run had accepted when it was suspended in this process, otherwise nothing."""
-    return _suspended.pop(job_id, None) or Accepted(kept)
+    return _suspended.pop(job_id, None) or Accepted(lasting)

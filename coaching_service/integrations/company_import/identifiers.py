@@ -12,7 +12,7 @@ from coaching_service.core.ids import ObjectId
 # The parts of an identifier: the time in seconds, a random value of the process that made it, and a counter.
 _PROCESS, _COUNTER = slice(4, 9), slice(9, 12)
 _AUTHOR = "author._id"  # of notes and messages
-_NOBODY: Mapping[ObjectId, ObjectId] = MappingProxyType({})
+_NO_AUTHORS: Mapping[ObjectId, ObjectId] = MappingProxyType({})
 
 
 class IdMap:
@@ -21,11 +21,11 @@ class IdMap:
     The new ones are derived from the old ones with the secret `seed` of the import, which is stored with its job. They
     keep the time of creation, and those of one process their order, so that records which are ordered by identifier
     stay in order. `fixed` are those of what exists already: the company, its coaches, and what all companies share.
-    `authors` are the coaches who are the same person as one of the company: another author is nobody of the company.
+    `authors` are the coaches who are the same person as one of the company: others are not in the company.
     """
 
     def __init__(
-        self, seed: str, fixed: Mapping[ObjectId, ObjectId], authors: Mapping[ObjectId, ObjectId] = _NOBODY
+        self, seed: str, fixed: Mapping[ObjectId, ObjectId], authors: Mapping[ObjectId, ObjectId] = _NO_AUTHORS
     ) -> None:
         self._seed, self._fixed, self._authors = seed.encode(), fixed, authors
 
