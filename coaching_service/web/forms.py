@@ -96,7 +96,9 @@ def _to_json(schema: Schema, data: FormData, prefix: str) -> dict[str, Any]:
     for name, schema_field in schema.fields.items():
         key = prefix + name
         if isinstance(schema_field, fields.Nested):
-            values[name] = _to_json(schema_field.schema, data, f"{key}.")
+            # An object that may be null and has no field in the form is not a part of the form.
+            if not schema_field.allow_none or any(sent.startswith(f"{key}.") for sent in data):
+                values[name] = _to_json(schema_field.schema, data, f"{key}.")
         elif isinstance(schema_field, fields.List) and isinstance(schema_field.inner, fields.Nested):
             row_schema = schema_field.inner.schema
             values[name] = [_to_json(row_schema, data, f"{key}.{row}.") for row in _row_numbers(key, data)]
