@@ -222,3 +222,27 @@ async def test_sets_of_a_program_are_changed(coach: CoachClient, owner_page: Vis
     saved = await owner_page.submit(await owner_page.get(item_path), f"{item_path}/sets", sets__0__load="75")
 
     saved.ok().says("1 × 8–10, 75 kg", "2 × 8–10, 60 kg", "Base")
+
+
+async def test_sets_are_read_and_replaced_as_text(coach: CoachClient, owner_page: Visitor) -> None:
+    squat = await coach.create_exercise("Squat")
+    block = await legs(coach, training.exercise_of(squat, *EVERY_KIND))
+    form = f"{item_of(block)}/set-text"
+    page = await owner_page.get(item_of(block))
+
+    (await owner_page.submit(page, form)).ok().says("Changes saved.")
+    (after,) = (await training.read(coach, block))["items"]
+    assert after["exerciseSets"] == block["items"][0]["exerciseSets"]
+
+    page = await owner_page.get(item_of(block))
+    refused = await owner_page.submit(page, form, setText="3x8 @60stone")
+    refused.ok(400).says("at position 8: expected", "3x8 @60stone")
+    (await owner_page.submit(page, form, setText="2x8-10 @60kg RPE8, 1xAMRAP @50kg")).ok().says("Changes saved.")
+
+    (after,) = (await training.read(coach, block))["items"]
+    (await owner_page.get(item_of(block))).says("2x8-10 @60kg RPE8, 1xAMRAP @50kg")
+    assert [(each["index"], each["load"], each["isAmrap"]) for each in after["exerciseSets"]] == [
+        (1, 60, False),
+        (2, 60, False),
+        (3, 50, True),
+    ]

@@ -9,9 +9,12 @@ from marshmallow import Schema, fields
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
-from coaching_service.core.errors import NotFound
+from coaching_service.core.errors import NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import TEXT_LENGTH, Input, Integer, ListOf, Text, Version
+from coaching_service.training.set_text.planned import parse_planned
+from coaching_service.training.set_text.planned_writer import write_planned
+from coaching_service.training.set_text.scanner import SetTextError
 from coaching_service.training.workouts import item_service, items
 from coaching_service.training.workouts import service as workouts
 from coaching_service.training.workouts.item_schemas import ITEM_CHANGE, NewReminderFields, NewTaskFields
@@ -47,6 +50,10 @@ class _ExerciseForm(_SetsForm):
     supersetId = Text(allow_blank=True, allow_none=True, load_default=None)
 
 
+class _SetTextForm(_VersionForm):
+    setText = Text(max_length=TEXT_LENGTH, required=True)
+
+
 class _CircuitForm(_VersionForm):
     circuitName = Text(required=True)
     rounds = Integer(minimum=1, maximum=1_000, required=True)
@@ -64,6 +71,7 @@ def declare(owner_pages: WorkoutOwnerPages) -> None:
     """Declare the pages and forms that edit an item."""
     item_page = _declare_item_page(owner_pages)
     _declare_item_forms(owner_pages, item_page)
+    _declare_set_text_form(owner_pages, item_page)
     _declare_circuit_exercise_page(owner_pages)
     _declare_circuit_exercise_removal(owner_pages, item_page)
 
@@ -83,6 +91,7 @@ def _declare_item_page(owner_pages: WorkoutOwnerPages) -> Handler:
             "item": item,
             "entries": [{**entry, "lines": describe_sets(entry["sets"], unit)} for entry in entries],
             "title": describe_item(item, unit)["title"],
+            "set_text": write_planned(planned, unit),
             "item_path": f"{variables['block_path']}/items/{witem_id}",
         }
 
@@ -111,6 +120,21 @@ def _declare_item_forms(owner_pages: WorkoutOwnerPages, item_page: Handler) -> N
         _ReminderForm(),
         lambda form: {"reminderFields": _select(form, "scheduledTime", "message")},
     )
+
+
+def _declare_set_text_form(owner_pages: WorkoutOwnerPages, item_page: Handler) -> None:
+    @owner_pages.post(f"{ITEM}/set-text", form=_SetTextForm(), on=item_page)
+    async def change_set_text(
+        ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: dict[str, Any]
+    ) -> Redirect:
+        """Replace the planned sets of an exercise by those of a text."""
+        try:
+            sets = parse_planned(form["setText"], ctx.caller.company.load_unit)
+        except SetTextError as error:
+            raise invalid_field("setText", str(error)) from None
+        change = ITEM_CHANGE.load({"exerciseSets": sets, "version": form["version"]})
+        await item_service.change_item(ctx, owner_pages.owner_type(owner_id), block_id, witem_id, change)
+        return Redirect(owner_pages.block_path(owner_id, block_id), "Changes saved.")
 
 
 def _exercise_change(form: Mapping[str, Any]) -> Document:
