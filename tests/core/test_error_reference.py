@@ -35,10 +35,12 @@ def test_codes_that_are_passed_on_are_listed_where_they_are_written() -> None:
         ("core/errors.py", "code"),  # the constructors
         ("core/http/uploads.py", "error.code"),  # of InvalidFile
         ("core/shapes.py", "code"),
+        ("core/validation.py", "DEFAULT_CODE"),  # INVALID, in the reference by validation_messages
         ("core/validation_messages.py", "code"),
         ("core/validation_messages.py", "self.code"),
         ("error_reference.py", "resource"),
         ("integrations/commands.py", "error.code"),
+        ("mcp/execution.py", "error.code"),  # of Conflict
         ("mcp/server.py", "INVALID_PARAMS"),  # of JSON-RPC
         ("people/webhooks/service.py", "problem.code"),  # of OutboundClient, one of _URL_MESSAGES
         ("progress/metrics/service.py", "error.code"),  # of Conflict
