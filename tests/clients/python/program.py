@@ -24,7 +24,7 @@ from coaching_service_client.models import (
     ExerciseItem,
     ExerciseItemLog,
     NewCustomer,
-    NewCustomerSet,
+    NewExerciseCustomerSet,
     NewExerciseItem,
     NewWorkoutBlock,
     RepsLoadSet,
@@ -60,7 +60,7 @@ def train_a_client(client: AuthenticatedClient, picture: bytes) -> None:
     squat = NewExerciseItem(exercises.docs[0].field_id, [planned], "EXERCISE")
     added = create_workout_item.sync(customer.field_id, block.field_id, client=client, body=squat)
     item = ok(added, ExerciseItem)
-    done = ExerciseItemLog(customer_sets=[NewCustomerSet(reps=8, load=60)])
+    done = ExerciseItemLog(customer_sets=[NewExerciseCustomerSet(reps=8, load=60)])
     logged = log_workout_item.sync(customer.field_id, block.field_id, item.field_id, client=client, body=done)
     assert ok(logged, ExerciseItem).is_completed
 
