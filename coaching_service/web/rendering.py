@@ -45,7 +45,14 @@ def configure_templates(app: web.Application, limits: UploadLimits) -> None:
         default_helpers=False,
         filters=FILTERS,
     )
-    environment.globals.update(static=static_files.url_of, new_token=new_token, timezones=_TIMEZONES, limits=limits)
+    environment.globals.update(
+        static=static_files.url_of,
+        icon_url=static_files.url_of_icon,
+        library_files=static_files.files_of_libraries,
+        new_token=new_token,
+        timezones=_TIMEZONES,
+        limits=limits,
+    )
 
 
 def content_security_policy(browser_session: BrowserSession, *, external_redirect: bool) -> str:

@@ -1,22 +1,41 @@
-"""Static files: the stylesheet, the script and the icon, each at a URL that contains a hash of its content."""
+"""Static files: stylesheets, scripts, libraries and icons, each at a URL that contains a hash of its content."""
 
 from __future__ import annotations
 
+import gzip
 import hashlib
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 
-from aiohttp import web
+from aiohttp import hdrs, web
+
+from coaching_service.core.http.compression import accepts_gzip
 
 PREFIX = "/app/static/"
 _CACHE_CONTROL = "public, max-age=31536000, immutable"
 _CONTENT_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+# Each static file with its sources, which are joined. Those in `vendor` are written by scripts/vendor.
 _SOURCES = {
     "style.css": ("base.css", "components.css", "charts.css"),
     "app.js": ("app.js",),
     "icon.svg": ("icon.svg",),
+    "icons.svg": ("vendor/lucide/icons.svg",),
+    "htmx.js": ("vendor/htmx/htmx.min.js",),
+    "sortable.js": ("vendor/sortable/Sortable.min.js",),
+    "combobox.js": ("vendor/combobox-nav/index.js", "combobox_global.js"),
+    "uplot.js": ("vendor/uplot/uPlot.iife.min.js",),
+    "uplot.css": ("vendor/uplot/uPlot.min.css",),
 }
+# What a template names in `libraries`, with the static files that its page loads.
+_LIBRARIES = {
+    "htmx": ("htmx.js",),
+    "sortable": ("sortable.js",),
+    "combobox": ("combobox.js",),
+    "uplot": ("uplot.css", "uplot.js"),
+}
+_MODULES = frozenset({"combobox.js"})  # published as a JavaScript module only
 
 
 @cache
@@ -26,10 +45,31 @@ def _read_content(name: str) -> bytes:
 
 
 @cache
+def _compressed(name: str) -> bytes:
+    return gzip.compress(_read_content(name), 9, mtime=0)
+
+
+@cache
 def url_of(name: str) -> str:
-    """Return the URL path of `style.css`, `app.js` or `icon.svg`."""
+    """Return the URL path of a static file, such as `style.css`. Raises KeyError for an unknown one."""
     stem, _, extension = name.partition(".")
     return f"{PREFIX}{stem}.{hashlib.sha256(_read_content(name)).hexdigest()[:12]}.{extension}"
+
+
+@cache
+def url_of_icon(name: str) -> str:
+    """Return the URL of an icon in the sprite. Raises KeyError for a name that is not in scripts/icons.txt."""
+    if name not in _icon_names():
+        raise KeyError(name)
+    return f"{url_of('icons.svg')}#{name}"
+
+
+def files_of_libraries(names: Iterable[str]) -> Sequence[tuple[str, str]]:
+    """Return the files of libraries: `stylesheet`, `script` or `module`, and the URL path.
+
+    Raises KeyError for an unknown library.
+    """
+    return [(_kind_of(file), url_of(file)) for name in names for file in _LIBRARIES[name]]
 
 
 def routes() -> list[web.RouteDef]:
@@ -37,11 +77,28 @@ def routes() -> list[web.RouteDef]:
     return [web.get(url_of(name), _create_handler(name)) for name in _SOURCES]
 
 
+@cache
+def _icon_names() -> frozenset[str]:
+    return frozenset(re.findall(r'<symbol id="([^"]+)"', _read_content("icons.svg").decode()))
+
+
+def _kind_of(name: str) -> str:
+    if name.endswith(".css"):
+        return "stylesheet"
+    return "module" if name in _MODULES else "script"
+
+
 def _create_handler(name: str) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     content_type = _CONTENT_TYPES[name.partition(".")[2]]
-    headers = {"Content-Type": f"{content_type}; charset=utf-8", "Cache-Control": _CACHE_CONTROL}
+    headers = {
+        hdrs.CONTENT_TYPE: f"{content_type}; charset=utf-8",
+        hdrs.CACHE_CONTROL: _CACHE_CONTROL,
+        hdrs.VARY: hdrs.ACCEPT_ENCODING,
+    }
 
-    async def serve_file(_: web.Request) -> web.StreamResponse:
+    async def serve_file(request: web.Request) -> web.StreamResponse:
+        if accepts_gzip(request):
+            return web.Response(body=_compressed(name), headers=headers | {hdrs.CONTENT_ENCODING: "gzip"})
         return web.Response(body=_read_content(name), headers=headers)
 
     return serve_file

@@ -1,0 +1,2 @@
+// The module above as a global, for scripts that are no modules.
+globalThis.Combobox = Combobox;
