@@ -43,5 +43,5 @@ async def _name_conflict(ctx: Context, changes: Sequence[StoredChange], document
                 day = [f"of {values['date']}"] if isinstance(values.get("date"), str) else []
                 names.append(" ".join([service.name_kind(document["kind"]), *known, *day, f"[{document_id}]"]))
     about = names[0] if names else f"record [{document_id}]"
-    message = f"This cannot be undone any more: the {about} has been changed again since, as get_activity shows"
-    return Conflict(message, code="NOT_UNDOABLE")
+    message = f"This cannot be undone any more: the {about} has been changed again since"
+    return Conflict(message, code="VERSION_CONFLICT")
