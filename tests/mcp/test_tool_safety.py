@@ -200,7 +200,7 @@ async def test_undo_says_what_it_does_and_what_prevents_it(mcp: McpHttpClient, c
     renamed = tool_change(await mcp.call("update_workout", **known, name="Arms"))
     refused = await mcp.call("undo", changeId=created["changeId"])
     tool_error(
-        refused, f"the workout «Legs» of {TODAY} [{created['workoutId']}] has been changed again", "Tell the coach"
+        refused, f"the workout «Legs» of {TODAY} [{created['workoutId']}] has been changed again", "tell the coach"
     )
     undone = tool_change(await mcp.call("undo", changeId=renamed["changeId"]))
     assert undone["summary"] == f"Undid: changed back 1 workout of «Ana», {TODAY}."
