@@ -11,11 +11,10 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import DateRange
 from coaching_service.core.variants import DeferredChange
 from coaching_service.progress.logs import service
-from coaching_service.progress.logs.schemas import ITEM_LOG, WorkoutBlockLog
-from coaching_service.progress.logs.schemas import SetLog as SetLogBody
-from coaching_service.progress.logs.single_sets import SetLog
+from coaching_service.progress.logs.schemas import ITEM_LOG, SetLog, WorkoutBlockLog
 from coaching_service.training.workouts.models import Block, BlockLog, WorkItem
 from coaching_service.training.workouts.schemas import WorkoutBlock, item_response
+from coaching_service.training.workouts.set_models import CustomerSet
 
 routes = Routes("/coach/customers/{customerId}/wblocks/{wblockId}", tag="Logs")
 
@@ -76,12 +75,12 @@ async def log_own_workout_item(ctx: Context, wblock_id: ObjectId, witem_id: Obje
 @own_routes.put(
     "/wblocks/{wblockId}/witems/{witemId}/sets",
     access=customer(),
-    body=SetLogBody(),
+    body=SetLog(),
     returns=item_response(),
     errors=(Conflict,),
     example=_SET_EXAMPLE,
 )
-async def log_own_set(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, body: SetLog) -> WorkItem:
+async def log_own_set(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, body: CustomerSet) -> WorkItem:
     """Log one set of mine.
 
     It takes the place of the set of the same exercise, round and index, and of no other; the later `loggedAt` wins, so

@@ -23,7 +23,6 @@ from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.logs import client_sets, client_texts, single_sets
 from coaching_service.progress.logs.events import ItemLogged
-from coaching_service.progress.logs.single_sets import SetLog
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.notes import service as notes
 from coaching_service.training.visibility import service as visibility
@@ -39,6 +38,7 @@ from coaching_service.training.workouts.models import (
     WorkItem,
 )
 from coaching_service.training.workouts.schedule_owners import ClientCalendar
+from coaching_service.training.workouts.set_models import CustomerSet
 
 _ACTIVITY_OF_ITEM: dict[str, ActivityType] = {"FORM": "form_submitted", "METRICS": "metric_recorded"}
 
@@ -67,7 +67,7 @@ async def log_item(
         return await _log_accessible_item(ctx, customer_id, block_id, item_id, log)
 
 
-async def log_own_set(ctx: Context, block_id: ObjectId, item_id: ObjectId, done: SetLog) -> WorkItem:
+async def log_own_set(ctx: Context, block_id: ObjectId, item_id: ObjectId, done: CustomerSet) -> WorkItem:
     """Log one set of the caller, a client, and return the item; a repetition, or an earlier one, changes nothing.
 
     It takes the place of the set of the same exercise, round and index. Raises NotFound if the block or item never
@@ -100,7 +100,7 @@ async def _was_removed(ctx: Context, customer_id: ObjectId, block_id: ObjectId, 
 
 @on_worker_thread
 async def _log_accessible_item(
-    ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, log: DeferredChange | SetLog
+    ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, log: DeferredChange | CustomerSet
 ) -> WorkItem:
     await _require_access(ctx, customer_id, block_id)
     return await _log_item(ctx, customer_id, block_id, item_id, log)
@@ -108,7 +108,7 @@ async def _log_accessible_item(
 
 @transactional
 async def _log_item(
-    ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, log: DeferredChange | SetLog
+    ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, log: DeferredChange | CustomerSet
 ) -> WorkItem:
     # The lock comes first, so that concurrent logs of one client wait before they do any work that is repeated.
     await customers.lock(ctx, customer_id)
@@ -126,7 +126,7 @@ async def _log_item(
     return item
 
 
-async def _prepare_log(ctx: Context, log: DeferredChange | SetLog) -> Callable[[WorkItem], ItemLog]:
+async def _prepare_log(ctx: Context, log: DeferredChange | CustomerSet) -> Callable[[WorkItem], ItemLog]:
     """Return the function that makes the log of a stored item, whole or with one set more."""
     if not isinstance(log, DeferredChange):
         return lambda stored: single_sets.merge_set(stored, log, now())

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NotRequired, TypedDict
 
 import orjson
 
@@ -26,27 +25,11 @@ from coaching_service.training.workouts.set_models import CustomerSet
 _Key = tuple[ObjectId, int, int]  # exercise, round (1 outside circuits) and index
 
 
-class SetLog(TypedDict):
-    """A set as a client sends it; `loggedAt` (UTC) is when the client did it."""
-
-    index: int
-    exerciseId: ObjectId | None
-    round: int | None
-    reps: int | None
-    load: float | None
-    seconds: float | None
-    meters: float | None
-    rpe: float | None
-    rir: float | None
-    isCompleted: bool
-    loggedAt: NotRequired[datetime]
-
-
 class AlreadyLogged(Exception):
     """The item has this set, or a later one in its place: nothing changes."""
 
 
-def merge_set(item: WorkItem, sent: SetLog, now: datetime) -> ItemLog:
+def merge_set(item: WorkItem, sent: CustomerSet, now: datetime) -> ItemLog:
     """Return the log of an item with a set in the place of that of the same exercise, round and index.
 
     Without `loggedAt` the set was done `now`. The item is completed when every planned set has a completed one, and
@@ -76,7 +59,7 @@ def merge_set(item: WorkItem, sent: SetLog, now: datetime) -> ItemLog:
     }
 
 
-def _to_stored(item: ExerciseItem | CircuitItem, sent: SetLog, now: datetime) -> CustomerSet:
+def _to_stored(item: ExerciseItem | CircuitItem, sent: CustomerSet, now: datetime) -> CustomerSet:
     at = sent.get("loggedAt", now)
     if item["type"] == "EXERCISE":
         swap = item.get("swappedFor")
@@ -86,16 +69,9 @@ def _to_stored(item: ExerciseItem | CircuitItem, sent: SetLog, now: datetime) ->
         exercise_id, round_number = sent["exerciseId"], sent["round"] or 1
         require_in_circuit(item, exercise_id, round_number)
     return {
+        **sent,
         "exerciseId": exercise_id,
         "round": round_number,
-        "index": sent["index"],
-        "reps": sent["reps"],
-        "load": sent["load"],
-        "seconds": sent["seconds"],
-        "meters": sent["meters"],
-        "rpe": sent["rpe"],
-        "rir": sent["rir"],
-        "isCompleted": sent["isCompleted"],
         "loggedAt": at.replace(microsecond=at.microsecond // 1000 * 1000),  # as precise as what is stored
     }
 
