@@ -31,6 +31,11 @@ class Arguments(Input):
         unknown = RAISE
 
 
+def optional(description: str) -> dict[str, Any]:
+    """Return the options of an argument that may be omitted or null; both are None."""
+    return {"load_default": None, "allow_none": True, "metadata": {"description": description}}
+
+
 class CustomerArgument(Arguments):
     """The client a tool is about."""
 

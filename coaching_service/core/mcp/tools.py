@@ -12,7 +12,7 @@ from marshmallow import Schema
 
 from coaching_service.core.auth.access import Access
 from coaching_service.core.database.context import Context
-from coaching_service.core.mcp.arguments import Arguments, input_schema
+from coaching_service.core.mcp.arguments import Arguments, input_schema, optional
 from coaching_service.core.mcp.confirmation import Reason
 from coaching_service.core.mcp.results import Answer, Written
 from coaching_service.core.text import snake_case
@@ -26,20 +26,13 @@ Preparation = Callable[..., Awaitable[None]]
 class WriteArguments(Arguments):
     """What every tool that writes takes besides its own arguments; the server consumes it."""
 
-    idempotencyKey = Text(
-        max_length=255,
-        load_default=None,
-        allow_none=True,
-        metadata={"description": "Once per key: repeat a call with the same."},
-    )
+    idempotencyKey = Text(max_length=255, **optional("Once per key: repeat a call with the same."))
 
 
 class ConfirmedArguments(WriteArguments):
     """What a tool that may have to be confirmed takes besides its own arguments."""
 
-    confirmationToken = Text(
-        max_length=64, load_default=None, allow_none=True, metadata={"description": "From the call to confirm."}
-    )
+    confirmationToken = Text(max_length=64, **optional("From the call to confirm."))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import EXERCISES
 from coaching_service.core.database.context import Context
-from coaching_service.core.mcp.arguments import ToolPage, numbered
+from coaching_service.core.mcp.arguments import ToolPage, numbered, optional
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Choice, ListOf, Text
 from coaching_service.library.exercises import service
@@ -34,15 +34,11 @@ class ListExercises(ToolPage):
         Text(),
         minimum=1,
         maximum=_MAX_NAMES,
-        load_default=None,
-        allow_none=True,
-        metadata={"description": "Instead of search: names, each resolved to the exercise that it means."},
+        **optional("Instead of search: names, each resolved to the exercise that it means."),
     )
     type = Choice(
         *(MINE, PUBLIC, *TYPES),
-        load_default=None,
-        allow_none=True,
-        metadata={"description": "my: the company's own; public: the shared library; else a type of exercise."},
+        **optional("my: the company's own; public: the shared library; else a type of exercise."),
     )
 
 

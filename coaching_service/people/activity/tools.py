@@ -15,7 +15,7 @@ from coaching_service.core.database.recording import Actor
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.dates import midnight
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import MAX_TOOL_PAGE, ToolPage
+from coaching_service.core.mcp.arguments import MAX_TOOL_PAGE, ToolPage, optional
 from coaching_service.core.mcp.lists import format_figure, format_time, join_facts, typed_line
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
@@ -42,9 +42,7 @@ _OWN_WORDS = {"itemType", "recordType", "side", "startDate"}
 class ActivityPage(ToolPage):
     """Whose activity, since when, and which page of it."""
 
-    customerId = Identifier(
-        load_default=None, allow_none=True, metadata={"description": "The client; without it all clients."}
-    )
+    customerId = Identifier(**optional("The client; without it all clients."))
     since = Since(
         load_default=None,
         allow_none=True,

@@ -11,7 +11,7 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import Arguments, ToolPage
+from coaching_service.core.mcp.arguments import Arguments, ToolPage, optional
 from coaching_service.core.mcp.confirmation import Reason, find_reasons
 from coaching_service.core.mcp.lists import format_figure, format_time, join_facts, list_answer
 from coaching_service.core.mcp.results import Answer, Written, typed
@@ -72,13 +72,7 @@ class ListCustomers(ToolPage):
     isArchived = Boolean(
         load_default=False, metadata={"description": "true lists archived clients, false active ones."}
     )
-    groups = ListOf(
-        Text(max_length=100),
-        maximum=50,
-        load_default=None,
-        allow_none=True,
-        metadata={"description": "Only clients in any of these groups, by name."},
-    )
+    groups = ListOf(Text(max_length=100), maximum=50, **optional("Only clients in any of these groups, by name."))
 
 
 @tools.tool("List clients", access=coach(CUSTOMERS.VIEW), takes=ListCustomers())
@@ -212,12 +206,12 @@ class CreateCustomer(Arguments):
     """A client to create."""
 
     name = Text(required=True, metadata={"description": "First or full name."})
-    surname = Text(load_default=None, allow_none=True, metadata={"description": "Surname."})
-    email = Email(load_default=None, allow_none=True, metadata={"description": "E-mail address."})
+    surname = Text(**optional("Surname."))
+    email = Email(**optional("E-mail address."))
     sendInvitation = Boolean(
         load_default=False, metadata={"description": "true sends an e-mail that invites the client; needs email."}
     )
-    phone = Text(max_length=50, load_default=None, allow_none=True, metadata={"description": "Phone number."})
+    phone = Text(max_length=50, **optional("Phone number."))
     groups = StringList(load_default=list, metadata={"description": "Names of the groups the client is in."})
 
 

@@ -12,7 +12,7 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import require_range
+from coaching_service.core.mcp.arguments import optional, require_range
 from coaching_service.core.mcp.lists import ToolPart, format_figure, list_answer
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
@@ -32,9 +32,7 @@ _USUAL_PERIOD: RateDays = 30
 class ComplianceQuery(ToolPart):
     """One client, or all with a filter; the dates: both or neither."""
 
-    customerId = Identifier(
-        load_default=None, allow_none=True, metadata={"description": "The client; without it all clients."}
-    )
+    customerId = Identifier(**optional("The client; without it all clients."))
     startDate = Date(load_default=None, metadata={"description": "First day, YYYY-MM-DD; left out with endDate."})
     endDate = Date(
         load_default=None, metadata={"description": "Last day; at most a year later, for all clients 92 days."}
@@ -42,16 +40,10 @@ class ComplianceQuery(ToolPart):
     period = Integer(
         minimum=min(_PERIODS),
         maximum=max(_PERIODS),
-        load_default=None,
-        allow_none=True,
-        metadata={"description": "All clients: the last 7, 30 (default) or 90 days, instead of dates."},
+        **optional("All clients: the last 7, 30 (default) or 90 days, instead of dates."),
     )
     below = Integer(
-        minimum=1,
-        maximum=100,
-        load_default=None,
-        allow_none=True,
-        metadata={"description": "All clients: only those below this percentage; not with dates."},
+        minimum=1, maximum=100, **optional("All clients: only those below this percentage; not with dates.")
     )
 
     @validates_schema

@@ -7,7 +7,7 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import CustomerArgument
+from coaching_service.core.mcp.arguments import CustomerArgument, optional
 from coaching_service.core.mcp.confirmation import Reason, find_reasons
 from coaching_service.core.mcp.lists import ToolPart, format_time, join_facts, list_answer, typed_line
 from coaching_service.core.mcp.results import Answer, Written, typed
@@ -24,20 +24,14 @@ _LONGEST_IN_LIST, _LONGEST_PREVIEW, MAX_TEXT = 1_500, 200, 5_000
 class ListMessages(ToolPart):
     """The client, if only one, and the part of the list."""
 
-    customerId = Identifier(
-        load_default=None,
-        allow_none=True,
-        metadata={"description": "The client; without it, conversations with unread messages of clients."},
-    )
+    customerId = Identifier(**optional("The client; without it, conversations with unread messages of clients."))
 
 
 class SendMessage(CustomerArgument):
     """The client, the text, and the workout it is about."""
 
     text = Text(max_length=MAX_TEXT, required=True, metadata={"description": "Plain text, in the coach's words."})
-    workoutId = Identifier(
-        load_default=None, allow_none=True, metadata={"description": "The workout that it comments on, if any."}
-    )
+    workoutId = Identifier(**optional("The workout that it comments on, if any."))
 
 
 @tools.tool("List messages", access=coach(CUSTOMERS.VIEW), takes=ListMessages())

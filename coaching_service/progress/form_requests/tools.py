@@ -12,7 +12,7 @@ from coaching_service.core.auth.permissions import CUSTOMERS, FORMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import Arguments
+from coaching_service.core.mcp.arguments import Arguments, optional
 from coaching_service.core.mcp.confirmation import Reason
 from coaching_service.core.mcp.lists import ToolPart, format_figure, list_answer, typed_line
 from coaching_service.core.mcp.results import Answer, Written, typed
@@ -34,16 +34,9 @@ class ListCheckIns(ToolPart):
     """Which check-ins, and which part of the list."""
 
     status = Choice(
-        *_STATUSES,
-        load_default=None,
-        allow_none=True,
-        metadata={
-            "description": "pending: not answered; to_review: answered, no coach has reviewed it; without it both."
-        },
+        *_STATUSES, **optional("pending: not answered; to_review: answered, no coach has reviewed it; without it both.")
     )
-    customerId = Identifier(
-        load_default=None, allow_none=True, metadata={"description": "The client; without it all clients."}
-    )
+    customerId = Identifier(**optional("The client; without it all clients."))
 
     @validates_schema
     def validate_after(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -58,10 +51,7 @@ class ReviewCheckIn(Arguments):
     responseId = Identifier(required=True, metadata={"description": "The check-in's responseId, from list_check_ins."})
     isReviewed = Boolean(load_default=True, metadata={"description": "false: it is to be reviewed again."})
     reply = Text(
-        max_length=MAX_TEXT,
-        load_default=None,
-        allow_none=True,
-        metadata={"description": "A message to send to the client with the review; has to be confirmed."},
+        max_length=MAX_TEXT, **optional("A message to send to the client with the review; has to be confirmed.")
     )
 
 

@@ -13,6 +13,7 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.arguments import optional
 from coaching_service.core.mcp.confirmation import Reason, find_reasons
 from coaching_service.core.mcp.lists import typed_line
 from coaching_service.core.mcp.results import Written, typed
@@ -39,21 +40,10 @@ _MAX_NAMES, _MAX_SHOWN = 50, 120
 class WorkoutLog(WorkoutArgument):
     """What was done of a workout."""
 
-    text = Text(
-        max_length=MAX_TEXT,
-        load_default=None,
-        allow_none=True,
-        metadata={"description": "A line for each item done: NAME: SETS | comment."},
-    )
-    durationMinutes = Number(
-        minimum=0, maximum=1_440, load_default=None, allow_none=True, metadata={"description": "Of the session."}
-    )
-    sessionRpe = Number(
-        minimum=0, maximum=10, load_default=None, allow_none=True, metadata={"description": "Of the session, 0 to 10."}
-    )
-    comment = Text(
-        max_length=TEXT_LENGTH, load_default=None, allow_none=True, metadata={"description": "About the session."}
-    )
+    text = Text(max_length=MAX_TEXT, **optional("A line for each item done: NAME: SETS | comment."))
+    durationMinutes = Number(minimum=0, maximum=1_440, **optional("Of the session."))
+    sessionRpe = Number(minimum=0, maximum=10, **optional("Of the session, 0 to 10."))
+    comment = Text(max_length=TEXT_LENGTH, **optional("About the session."))
 
     @validates_schema
     def logs_something(self, data: Mapping[str, Any], **_: Any) -> None:

@@ -12,7 +12,7 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import CustomerArgument
+from coaching_service.core.mcp.arguments import CustomerArgument, optional
 from coaching_service.core.mcp.confirmation import Reason, find_reasons
 from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import Tools
@@ -36,9 +36,7 @@ class AssignProgram(CustomerArgument):
         Integer(minimum=1, maximum=7),
         minimum=1,
         maximum=7,
-        load_default=None,
-        allow_none=True,
-        metadata={"description": "1 Monday to 7: days with work go onto the next such dates, rest days are left out."},
+        **optional("1 Monday to 7: days with work go onto the next such dates, rest days are left out."),
     )
     onConflict = Choice(
         *("add", "skip", "replace"),

@@ -11,11 +11,11 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import Arguments, require_range
+from coaching_service.core.mcp.arguments import Arguments, optional, require_range
 from coaching_service.core.mcp.confirmation import Reason, find_reasons
 from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.validation import TEXT_LENGTH, Boolean, Date, Identifier, Integer, ListOf, Text
+from coaching_service.core.validation import TEXT_LENGTH, Date, Identifier, Integer, ListOf, Text
 from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.models import LAST_DAY, ProgramChange
 from coaching_service.training.programs.service import ProgramPlan
@@ -23,7 +23,7 @@ from coaching_service.training.schedule import calendar_programs
 from coaching_service.training.schedule.days import days_between
 from coaching_service.training.workout_text.lines import describe_lone_labels, parse_items
 from coaching_service.training.workout_text.mentions import resolve_mentions
-from coaching_service.training.workout_text.tool_schemas import require_rest, workout_text
+from coaching_service.training.workout_text.tool_schemas import RestArgument, workout_text
 from coaching_service.training.workouts import block_batches
 from coaching_service.training.workouts.block_batches import Batch
 from coaching_service.training.workouts.models import BlockPlan
@@ -34,41 +34,24 @@ _MAX_WORKOUTS, _MAX_DAYS = 100, 366
 _CALENDAR = ("customerId", "startDate", "endDate")
 
 
-def _optional(description: str) -> dict[str, Any]:
-    return {"load_default": None, "allow_none": True, "metadata": {"description": description}}
-
-
-class ProgramDay(Arguments):
+class ProgramDay(RestArgument):
     """A workout of a day of a program, as text."""
 
     day = Integer(minimum=1, maximum=LAST_DAY, required=True, metadata={"description": "The day, from 1."})
     name = Text(required=True, metadata={"description": "Name of the workout."})
     text = workout_text("Lines as in create_workout.", load_default="", allow_blank=True)
-    isRest = Boolean(load_default=False, metadata={"description": "A day of rest."})
-
-    @validates_schema
-    def rests_without_items(self, data: Mapping[str, Any], **_: Any) -> None:
-        """Require a day of rest to have no text."""
-        require_rest(data)
 
 
 class SaveProgram(Arguments):
     """A program to create or change."""
 
-    programId = Identifier(**_optional("A program to change: its workouts on the days given are replaced."))
-    name = Text(**_optional("Required for a new program."))
-    description = Text(max_length=TEXT_LENGTH, **_optional("What it is for."))
-    days = ListOf(
-        fields.Nested(ProgramDay),
-        minimum=1,
-        maximum=_MAX_WORKOUTS,
-        load_default=None,
-        allow_none=True,
-        metadata={"description": "Its workouts."},
-    )
-    customerId = Identifier(**_optional("Instead of days: the client whose calendar becomes the program."))
-    startDate = Date(**_optional("First day of that calendar."))
-    endDate = Date(**_optional("Last day, included."))
+    programId = Identifier(**optional("A program to change: its workouts on the days given are replaced."))
+    name = Text(**optional("Required for a new program."))
+    description = Text(max_length=TEXT_LENGTH, **optional("What it is for."))
+    days = ListOf(fields.Nested(ProgramDay), minimum=1, maximum=_MAX_WORKOUTS, **optional("Its workouts."))
+    customerId = Identifier(**optional("Instead of days: the client whose calendar becomes the program."))
+    startDate = Date(**optional("First day of that calendar."))
+    endDate = Date(**optional("Last day, included."))
 
     @validates_schema
     def is_complete(self, data: Mapping[str, Any], **_: Any) -> None:

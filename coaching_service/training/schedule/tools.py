@@ -11,7 +11,7 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import UNLISTED, Arguments, CustomerArgument, Dates, require_range
+from coaching_service.core.mcp.arguments import UNLISTED, Arguments, CustomerArgument, Dates, optional, require_range
 from coaching_service.core.mcp.confirmation import Reason, count_span, find_reasons
 from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import ToolHandler, Tools
@@ -33,25 +33,14 @@ tools = Tools()
 _MAX_DAYS, _MAX_REPEAT, _MAX_EXERCISES = 366, 12, 50
 
 
-def _optional(description: str) -> dict[str, Any]:
-    return {"load_default": None, "allow_none": True, "metadata": {"description": description}}
-
-
 class ProgressionArguments(Arguments):
     """How the sets of exercises change."""
 
-    addLoad = Number(minimum=-MAX_LOAD, maximum=MAX_LOAD, **_optional("Added to loads, in the company's unit."))
-    addPercent = Number(minimum=-100, maximum=1_000, **_optional("Percent added to loads, instead of addLoad."))
-    addReps = Integer(minimum=-MAX_REPS, maximum=MAX_REPS, **_optional("Added to repetitions."))
+    addLoad = Number(minimum=-MAX_LOAD, maximum=MAX_LOAD, **optional("Added to loads, in the company's unit."))
+    addPercent = Number(minimum=-100, maximum=1_000, **optional("Percent added to loads, instead of addLoad."))
+    addReps = Integer(minimum=-MAX_REPS, maximum=MAX_REPS, **optional("Added to repetitions."))
     rounding = Number(minimum=0.01, maximum=1_000, load_default=None, allow_none=True, metadata=UNLISTED)
-    exercises = ListOf(
-        Text(),
-        minimum=1,
-        maximum=_MAX_EXERCISES,
-        load_default=None,
-        allow_none=True,
-        metadata={"description": "Only these: names or _ids."},
-    )
+    exercises = ListOf(Text(), minimum=1, maximum=_MAX_EXERCISES, **optional("Only these: names or _ids."))
 
     @validates_schema
     def changes_load_once(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -90,7 +79,7 @@ class ExerciseReplacement(CustomerArgument):
     exercise = Text(required=True, metadata={"description": "Its name or _id."})
     withExercise = Text(required=True, metadata={"description": "Name or _id of the one that takes its place."})
     startDate = Date(required=True, metadata={"description": "First day, YYYY-MM-DD."})
-    endDate = Date(**_optional("Last day, included. Default: no end."))
+    endDate = Date(**optional("Last day, included. Default: no end."))
 
     @validates_schema
     def dates_in_order(self, data: Mapping[str, Any], **_: Any) -> None:

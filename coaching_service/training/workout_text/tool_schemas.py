@@ -16,6 +16,7 @@ from coaching_service.core.mcp.arguments import (
     CustomerArgument,
     Dates,
     ToolPage,
+    optional,
 )
 from coaching_service.core.validation import (
     TEXT_LENGTH,
@@ -67,10 +68,6 @@ class CalendarDates(Dates, WorkoutPage, CustomerArgument):
     max_days = _MAX_CALENDAR
 
 
-def _optional(description: str, **options: Any) -> dict[str, Any]:
-    return {"load_default": None, "allow_none": True, "metadata": {"description": description}, **options}
-
-
 class ItemIdentifier(Text):
     """The identifier of an item, or its last 6 characters or more."""
 
@@ -91,27 +88,25 @@ class ToolSet(Arguments):
     reps = Integer(
         minimum=0,
         maximum=MAX_REPS,
-        **_optional(
+        **optional(
             "Repetitions, or their low end. A set has exactly one of reps, seconds and meters; AMRAP needs none."
         ),
     )
-    repsMax = Integer(minimum=0, maximum=MAX_REPS, **_optional("High end of the repetitions."))
+    repsMax = Integer(minimum=0, maximum=MAX_REPS, **optional("High end of the repetitions."))
     load = Number(  # type: ignore[assignment]  # a field of this name does not affect marshmallow's own method
-        minimum=0,
-        maximum=MAX_LOAD,
-        **_optional("In the company's unit (get_workouts returns it); not with meters."),
+        minimum=0, maximum=MAX_LOAD, **optional("In the company's unit (get_workouts returns it); not with meters.")
     )
     loadPercent = Number(
         minimum=0,
         maximum=MAX_PERCENT,
-        **_optional("Percent of the client's training maximum, else of the estimated 1RM; instead of load."),
+        **optional("Percent of the client's training maximum, else of the estimated 1RM; instead of load."),
     )
-    seconds = Number(minimum=0, maximum=MAX_SECONDS, **_optional("Work for this time."))
-    meters = Number(minimum=0, maximum=MAX_METERS, **_optional("Work over this distance."))
-    rest = Number(minimum=0, maximum=MAX_SECONDS, **_optional("Seconds of rest after the set."))
-    rpe = Number(minimum=1, maximum=10, **_optional("Intended rating of perceived exertion."))
-    rir = Number(minimum=0, maximum=100, **_optional("Intended repetitions in reserve."))
-    tempo = Text(max_length=20, **_optional("Such as 3-1-1-0."))
+    seconds = Number(minimum=0, maximum=MAX_SECONDS, **optional("Work for this time."))
+    meters = Number(minimum=0, maximum=MAX_METERS, **optional("Work over this distance."))
+    rest = Number(minimum=0, maximum=MAX_SECONDS, **optional("Seconds of rest after the set."))
+    rpe = Number(minimum=1, maximum=10, **optional("Intended rating of perceived exertion."))
+    rir = Number(minimum=0, maximum=100, **optional("Intended repetitions in reserve."))
+    tempo = Text(max_length=20, **optional("Such as 3-1-1-0."))
     isWarmup = Boolean(load_default=False, metadata={"description": "Warm-up sets do not count as volume."})
     isAmrap = Boolean(
         load_default=False, metadata={"description": "As many repetitions as possible; reps are the minimum."}
@@ -154,11 +149,11 @@ class ToolSets(ListOf):
 class ToolExercise(Arguments):
     """An exercise of a workout with its sets."""
 
-    exerciseId = Identifier(**_optional("The exercise's _id, from list_exercises."))
-    name = Text(**_optional("The exercise's name, instead of exerciseId."))
+    exerciseId = Identifier(**optional("The exercise's _id, from list_exercises."))
+    name = Text(**optional("The exercise's name, instead of exerciseId."))
     sets = ToolSets(required=True)
-    instructions = Text(max_length=TEXT_LENGTH, **_optional("Instructions for the client."))
-    superset = Text(max_length=50, **_optional("A label: exercises of the workout that share it alternate."))
+    instructions = Text(max_length=TEXT_LENGTH, **optional("Instructions for the client."))
+    superset = Text(max_length=50, **optional("A label: exercises of the workout that share it alternate."))
 
     @validates_schema
     def names_one_exercise(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -178,37 +173,30 @@ def workout_text(description: str, **options: Any) -> Text:
     return Text(max_length=MAX_TEXT, metadata={"description": description}, **options)
 
 
-def require_rest(day: Mapping[str, Any]) -> None:
-    """Raise ValidationError for a day of rest that has a text."""
-    if day["isRest"] and day["text"].strip():
-        raise ValidationError("must be empty for a day of rest", "text")
+class RestArgument(Arguments):
+    """Whether a day with a `text` is a day of rest, which has none."""
 
-
-class WorkoutDay(Arguments):
-    """A workout of a date, as text."""
-
-    date = Date(required=True, metadata={"description": "YYYY-MM-DD, the client's local date."})
-    name = Text(required=True, metadata={"description": "Name of the workout, such as Lower body."})
-    text = workout_text("A line for each item, in order.", load_default="", allow_blank=True)
     isRest = Boolean(load_default=False, metadata={"description": "A day of rest, without text."})
 
     @validates_schema
     def rests_without_items(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require a day of rest to have no text."""
-        require_rest(data)
+        if data["isRest"] and data["text"].strip():
+            raise ValidationError("must be empty for a day of rest", "text")
+
+
+class WorkoutDay(RestArgument):
+    """A workout of a date, as text."""
+
+    date = Date(required=True, metadata={"description": "YYYY-MM-DD, the client's local date."})
+    name = Text(required=True, metadata={"description": "Name of the workout, such as Lower body."})
+    text = workout_text("A line for each item, in order.", load_default="", allow_blank=True)
 
 
 class NewWorkouts(CustomerArgument):
     """Workouts as text; or one with its exercises as an array."""
 
-    days = ListOf(
-        fields.Nested(WorkoutDay),
-        minimum=1,
-        maximum=MAX_DAYS,
-        load_default=None,
-        allow_none=True,
-        metadata={"description": "The workouts."},
-    )
+    days = ListOf(fields.Nested(WorkoutDay), minimum=1, maximum=MAX_DAYS, **optional("The workouts."))
     date = Date(load_default=None, allow_none=True, metadata=UNLISTED)
     name = Text(load_default=None, allow_none=True, metadata=UNLISTED)
     exercises = ListOf(
@@ -236,9 +224,9 @@ class WorkoutArgument(CustomerArgument):
 class WorkoutChange(WorkoutArgument):
     """A new name, date or position of a workout."""
 
-    name = Text(**_optional("A new name."))
-    date = Date(**_optional("A new date, YYYY-MM-DD."))
-    order = Integer(minimum=0, maximum=1000, **_optional("New position among the workouts of the day, from 0."))
+    name = Text(**optional("A new name."))
+    date = Date(**optional("A new date, YYYY-MM-DD."))
+    order = Integer(minimum=0, maximum=1000, **optional("New position among the workouts of the day, from 0."))
 
     @validates_schema
     def changes_something(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -251,12 +239,12 @@ class ItemEdit(Arguments):
     """One change of a workout's items."""
 
     action = Choice(*("add", "change", "move", "remove"), required=True, metadata={"description": "What to do."})
-    itemId = ItemIdentifier(**_optional("The item (not for add): the id after # in get_workouts."))
+    itemId = ItemIdentifier(**optional("The item (not for add): the id after # in get_workouts."))
     text = workout_text(
         "add: lines as in create_workout. change: one such item, or only its sets.", load_default=None, allow_none=True
     )
-    index = Integer(minimum=0, maximum=1000, **_optional("add, move: new position from 0. Default: the end."))
-    toWorkoutId = Identifier(**_optional("move: another workout of the client."))
+    index = Integer(minimum=0, maximum=1000, **optional("add, move: new position from 0. Default: the end."))
+    toWorkoutId = Identifier(**optional("move: another workout of the client."))
 
     @validates_schema
     def has_what_the_action_needs(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -280,7 +268,7 @@ class ToolTask(Arguments):
     """A task that is not an exercise."""
 
     title = Text(required=True, metadata={"description": "The title of the task."})
-    description = Text(max_length=TEXT_LENGTH, **_optional("A description of the task."))
+    description = Text(max_length=TEXT_LENGTH, **optional("A description of the task."))
 
 
 class ToolReminder(Arguments):
@@ -296,9 +284,9 @@ class NewWorkoutItem(CustomerArgument):
     """An item to add: an exercise, a task or a reminder."""
 
     workoutId = Identifier(required=True, metadata={"description": "From get_workouts."})
-    exercise = fields.Nested(ToolExercise, **_optional("An exercise with its sets."))
-    task = fields.Nested(ToolTask, **_optional("A task that is not an exercise."))
-    reminder = fields.Nested(ToolReminder, **_optional("A reminder."))
+    exercise = fields.Nested(ToolExercise, **optional("An exercise with its sets."))
+    task = fields.Nested(ToolTask, **optional("A task that is not an exercise."))
+    reminder = fields.Nested(ToolReminder, **optional("A reminder."))
 
     @validates_schema
     def exactly_one(self, data: Mapping[str, Any], **_: Any) -> None:
