@@ -135,7 +135,7 @@ class Bare:
         return _json(item | {"exercise": exercises[0]}, status=201)
 
     async def log_item_in_transaction(self, request: web.Request) -> web.Response:
-        """Store what was done of an item and the change, with the same writes as the service, in one transaction."""
+        """Store what was done for an item and the change, with the same writes as the service, in one transaction."""
         company = (await self.key(request))["companyId"]
         customer, block = (ObjectId(request.match_info[name]) for name in ("customerId", "wblockId"))
         body = orjson.loads(await request.read())

@@ -100,7 +100,7 @@ def main(rounds: int, connections: int, clients: int) -> None:
 
 def _show(ratios: dict[tuple[str, float], list[tuple[float, float]]], connections: int) -> None:
     table = Table(title=f"Requests a second, {connections} connections; least / median / most of the rounds")
-    for heading in ("What", "Ours", "Beside", "Ratio", "Target"):
+    for heading in ("What", "Service", "Compared with", "Ratio", "Target"):
         table.add_column(heading)
     for (name, target), pairs in ratios.items():
         ratios = [ours / theirs for ours, theirs in pairs]

@@ -202,7 +202,7 @@ TAGS = (
     ("Notes", "Notes of coaches about a client."),
     ("Messages", "The conversation of a client with the coaches, and comments on workouts."),
     ("Activity", "The activity feed of a client, newest first."),
-    ("Changes", "What was changed, by whom and through what; undo; events for other systems."),
+    ("Changes", "What was changed, by whom and through which interface; undo; events for other systems."),
     ("Webhooks", "The events of the company, sent to its own systems."),
     ("Exercise history", "The sessions of one exercise, newest first."),
     ("Personal records", "The personal records of a client: entered by hand, or from logs."),

@@ -201,7 +201,7 @@ async def upsert(
 ) -> Upserted:
     """Call `change` with the record that `find` returns, or `create` if there is none, in one transaction.
 
-    A creation that another one forestalls finds that record at the next attempt. `permissions`: what creating needs,
+    If another request creates the record first, the next attempt finds it. `permissions`: what creating needs,
     and what changing needs. Raises Forbidden without it, ExternalIdTaken if `find` does not return the record that has
     the identifier, and what the functions raise.
     """

@@ -1,6 +1,6 @@
 """The program of the image worker process, which `media.ImageProcessor` starts: decodes and encodes images.
 
-It is run by its path and imports nothing of the service. A request is one JSON object on a socket, with three open
+It is run by its path and imports nothing from the service. A request is one JSON object on a socket, with three open
 files: the image, and two empty ones for the rewritten image and its thumbnail. A reply is one JSON object.
 """
 

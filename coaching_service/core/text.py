@@ -20,8 +20,8 @@ _APOSTROPHES = re.compile(f"[{_APOSTROPHE}]")
 def normalize(text: str) -> str:
     """Return a text in the form in which texts are compared: "  José  ÁLVAREZ" becomes "jose alvarez"."""
     decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
-    bare = "".join(character for character in decomposed if not unicodedata.combining(character))
-    return " ".join(bare.translate(_FOLDED).split())
+    unaccented = "".join(character for character in decomposed if not unicodedata.combining(character))
+    return " ".join(unaccented.translate(_FOLDED).split())
 
 
 def apostrophe_pattern(text: str) -> str:

@@ -40,7 +40,7 @@ _DEFAULTS = fields.Field.default_error_messages
 
 
 def is_blank(text: str) -> bool:
-    """Whether nothing of `text` is visible: it consists of spaces, format characters and blank letters."""
+    """Whether `text` has no visible character: it consists only of spaces, format characters and blank letters."""
     return all(character in _BLANK_LETTERS or category(character) in _INVISIBLE for character in text)
 
 

@@ -1,6 +1,6 @@
 """Paginated lists that are also walked by cursor, so that inserting and deleting meanwhile neither hides nor repeats.
 
-A walk follows the sort fields of the list: an entry is met exactly once if they do not change meanwhile.
+A walk follows the sort fields of the list: an entry is returned exactly once if they do not change meanwhile.
 """
 
 from __future__ import annotations

@@ -175,6 +175,6 @@ def _spoken(value: object) -> str:
 
 
 def _json(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an object as JSON has it, in which the text of people is marked."""
+    """Return an object as JSON has it, in which the text written by people is marked."""
     decoded: dict[str, Any] = mark_typed(orjson.loads(to_json(value)))
     return decoded

@@ -71,7 +71,7 @@ async def test_the_typescript_library(
 
 
 async def test_the_packages_are_ready_to_publish(libraries: Path) -> None:
-    """They have the version of the service, the generated modules and the marker of types, and nothing of npm."""
+    """They have the version of the service, the generated modules and the marker of types, and nothing from npm."""
     packages = ROOT / "dist" / "clients"
     python, typescript_package = f"coaching_service_client-{__version__}", f"coaching-service-client-{__version__}.tgz"
     with zipfile.ZipFile(packages / f"{python}-py3-none-any.whl") as wheel:

@@ -39,7 +39,7 @@ def resolved(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def schemas_below(node: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every object of the document with its path, but for examples."""
+    """Every object of the document with its path, except examples."""
     if isinstance(node, list):
         for index, entry in enumerate(node):
             yield from schemas_below(entry, f"{path}/{index}")

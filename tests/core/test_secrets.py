@@ -116,7 +116,7 @@ def log(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iter
 async def test_responses_and_log_lines_contain_no_secret(
     coach: CoachClient, anonymous: CoachClient, settings: Settings, log: io.BytesIO
 ) -> None:
-    """Issue: no answer, log line or error holds a password, hash, key (but for create and reveal), token or master key."""
+    """Issue: no answer, log line or error holds a password, hash, key (except create and reveal), token or master key."""
     world = await make_world(coach)
     email = "very.private@example.com"
     answers: list[tuple[str, bytes]] = []

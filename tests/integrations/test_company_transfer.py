@@ -18,7 +18,7 @@ from coaching_service.core.database.portable import NotExported
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.background_jobs.models import ImportWork
-from coaching_service.integrations.background_jobs.service import Overtaken
+from coaching_service.integrations.background_jobs.service import Superseded
 from coaching_service.integrations.company_export.format import portable_collections
 from coaching_service.integrations.company_import import dry_run, service
 from coaching_service.integrations.company_import.progress import Outcome, Progress
@@ -319,7 +319,7 @@ async def test_only_one_of_two_processes_continues_a_job(coach: CoachClient) -> 
         await customers.create(tx, {"name": "Ana"})
 
     await first.advance((0, 1), 1, Outcome({"customers": 1}), write)
-    with pytest.raises(Overtaken):
+    with pytest.raises(Superseded):
         await second.advance((0, 1), 1, Outcome({"customers": 1}), write)
 
     assert await coach.names() == ["Ana"]

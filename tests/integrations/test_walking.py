@@ -248,7 +248,7 @@ async def test_a_walk_in_order_of_relevance_bears_changes_of_the_order(coach: Co
 
 
 async def test_a_renamed_entry_hides_and_repeats_no_other(coach: CoachClient) -> None:
-    """An entry whose sort field changes during the walk may be met twice or not at all, at its old and new places."""
+    """An entry whose sort field changes during the walk may be returned twice or not at all, at its old and new places."""
     for name in ("customers", "programs", "own exercises"):
         walked, random = await LISTS[name](coach), Random(1)
         added = [await walked.add(random) for _ in range(6)]

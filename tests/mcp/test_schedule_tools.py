@@ -60,7 +60,7 @@ async def test_days_are_copied_adjusted_and_exercises_replaced(mcp: McpHttpClien
     assert f"{DAYS[4]} - «Bench press»: 1x6 @22.5kg" in await lines(mcp, client, 4, 4)
 
     added = tool_change(await mcp.call("copy_schedule", **{**copy, "targetDate": DAYS[4], "endDate": DAYS[0]}))
-    assert added["summary"].endswith("load +2.5, beside 1 workout on 1 day of these.")
+    assert added["summary"].endswith("load +2.5, in addition to 1 workout already on 1 of these days.")
     tool_change(await mcp.call("undo", changeId=added["changeId"]))
 
     long = {**copy, "targetDate": DAYS[10], "repeat": 4}

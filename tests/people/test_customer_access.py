@@ -176,7 +176,7 @@ async def _logged_block(coach: CoachClient, customer: dict[str, Any]) -> str:
 
 
 class TestUnconfirmedEmail:
-    """Contract 2: an address that no mailed token has confirmed signs in, but yields to a user who confirms it."""
+    """Contract 2: an address that no mailed token has confirmed signs in, but is released to a user who confirms it."""
 
     async def test_sign_up_claims_an_address_set_by_a_coach(
         self, coach: CoachClient, interactive: CoachClient, anonymous: CoachClient

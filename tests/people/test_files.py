@@ -155,7 +155,7 @@ async def test_export_contains_every_record_and_file(coach: CoachClient, ana: st
 
 
 async def test_export_contains_every_collection(coach: CoachClient, ana: str) -> None:
-    """Every collection that is declared to hold anything of a client's, but for tokens and queues; every file."""
+    """Every collection that is declared to hold anything of a client's, except tokens and queues; every file."""
     ctx, client = coach.ctx, ObjectId(ana.rpartition("/")[2])
     await insert_in_every_collection(ctx, client, "of Ana's")
     await insert_in_every_collection(ctx, ObjectId(), "of somebody else's")

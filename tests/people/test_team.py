@@ -66,14 +66,14 @@ async def test_invitation_to_a_previous_address_is_invalid(
 ) -> None:
     wrong, right = (f"{name}@{interactive.ctx.company_id}.test" for name in ("fya", "fay"))
     fay = (await interactive.post("/coach/employees", {"name": "Fay", "email": wrong})).ok(201)
-    astray = await mailed_token(settings, wrong)
+    misdirected = await mailed_token(settings, wrong)
     path, password = f"/coach/employees/{fay['_id']}", {"password": PASSWORD}
 
     (await interactive.patch(path, {"name": "Faye", "email": wrong.upper()})).ok()
     assert await interactive.ctx.db["passwordResets"].count_documents({"subjectId": ObjectId(fay["_id"])}) == 1
     (await interactive.patch(path, {"email": right})).ok()
 
-    (await anonymous.post("/auth/password/reset", {"token": astray} | password)).refused(401)
+    (await anonymous.post("/auth/password/reset", {"token": misdirected} | password)).refused(401)
     (await anonymous.post("/auth/password/reset", {"token": await mailed_token(settings, right)} | password)).ok()
     (await anonymous.post("/auth/login", {"email": right} | password)).ok()
 

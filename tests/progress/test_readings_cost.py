@@ -72,7 +72,7 @@ async def test_reads_of_three_years_examine_only_what_they_return(coach: CoachCl
     async def are_numbered() -> bool:
         return await coach.ctx.db["changes"].find_one({"pending": True}) is None
 
-    await until(are_numbered, "the changes have numbers: the sequencer no longer works beside the requests")
+    await until(are_numbered, "the changes have numbers: the sequencer no longer works during the requests")
     for path, bounds in readings(years).items():
         check(path, await examined(coach, "GET", years.path + path), *bounds)
 

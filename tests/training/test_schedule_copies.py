@@ -57,7 +57,7 @@ async def test_last_week_is_copied_with_more_load(coach: CoachClient) -> None:
 
 
 async def test_copies_follow_one_another_and_carry_the_progression(coach: CoachClient) -> None:
-    """Contract 10: copy k carries the progression k times."""
+    """Contract 10: copy k applies the progression k times."""
     ana, squat = await coach.create_customer(), await coach.create_exercise()
     day = {"name": "Legs", "date": TUESDAY, "items": [exercise_of(squat)]}
     await batch(coach, ana, day)

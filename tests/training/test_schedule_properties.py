@@ -16,7 +16,7 @@ from tests.support.training import Json, circuit_of, exercise_of, log, path_of, 
 
 DAYS = [f"2026-03-{day:02}" for day in range(2, 9)]
 TARGETS = ["2026-03-05", "2026-03-09", "2026-02-26"]  # overlapping, after, and before the week
-# What is done of an item: nothing, a comment, everything.
+# What is done for an item: nothing, a comment, everything.
 DONE: list[Json | None] = [None, {"isCompleted": False, "comment": "Hard"}, {"isCompleted": True}]
 
 

@@ -50,7 +50,7 @@ async def test_photo_is_uploaded_replaced_and_deleted(coach: CoachClient, owner_
     (await upload(owner_page, ana, PHOTO, imageSideIndex="3")).says("Side")
     (record,) = await photos(coach, ana)
     assert (await fetch(coach, record["photos"]["frontUrl"])).headers["Content-Type"] == "image/png"
-    assert await stored(coach) == (4, 0), "two pictures, two thumbnails, and nothing of the one replaced"
+    assert await stored(coach) == (4, 0), "two pictures, two thumbnails, and nothing left of the replaced one"
 
     delete = f"{ana}/photos/{record['_id']}/delete"
     confirmation = (await owner_page.get(delete)).says(
@@ -212,8 +212,8 @@ async def test_thumbnails_link_to_the_full_photos(coach: CoachClient, owner_page
 
 
 async def thumbnail(coach: CoachClient, name: str) -> Any:
-    sought = {"companyId": coach.ctx.company_id, "filename": f"thumbnail of {name}.jpg"}
-    match = await coach.ctx.db["fs.files"].find_one(sought)
+    query = {"companyId": coach.ctx.company_id, "filename": f"thumbnail of {name}.jpg"}
+    match = await coach.ctx.db["fs.files"].find_one(query)
     assert match
     return match["_id"]
 

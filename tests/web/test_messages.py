@@ -189,7 +189,9 @@ async def test_words_of_the_client_are_not_a_field_of_the_log_form(coach: CoachC
     (await client.put(f"{log}/log", {"comment": "Whole session", "sessionRpe": 5})).ok()
     path = f"/app/customers/{ana['_id']}/blocks/{block['_id']}"
 
-    page = (await owner_page.get(f"{path}/items/{walk['_id']}/log")).says("My words", "who alone can change them")
+    page = (await owner_page.get(f"{path}/items/{walk['_id']}/log")).says(
+        "My words", "only the client can change this text"
+    )
     assert "comment" not in page.form(f"{path}/items/{walk['_id']}/log/task").controls
     (await owner_page.submit(page, f"{path}/items/{walk['_id']}/log/task")).ok().says("Log saved.")
     page = (await owner_page.get(f"{path}/items/{form['_id']}/log")).says("How was it?", "Hard")

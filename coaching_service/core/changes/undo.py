@@ -47,7 +47,7 @@ class DocumentsRestored(DomainEvent):
 
 
 class DocumentMoved(Exception):
-    """A document has been changed since the change that is to be undone."""
+    """A document has been changed since the change to undo."""
 
     def __init__(self, document_id: ObjectId) -> None:
         super().__init__(document_id)

@@ -187,7 +187,7 @@ def _property(field: fields.Field[Any]) -> dict[str, Any]:
         limits = {key: value for key, value in field.metadata.items() if key in ("minItems", "maxItems")}
         return {"type": "array", "items": _property(field.inner), **limits, **_description(field)}
     described: dict[str, Any] = _converter().field2property(field)
-    # Left out to save tokens: an empty text is refused all the same, and the words of an enum have their lengths.
+    # Left out to save tokens: an empty text is still refused, and the words of an enum have their lengths.
     for name in ("example", "minLength", *(["maxLength"] if "enum" in described else [])):
         described.pop(name, None)
     if isinstance(described.get("type"), list):  # optional arguments are omitted, not sent as null

@@ -71,5 +71,5 @@ def format_time(time: datetime) -> str:
 
 
 def format_figure(value: float | None, unit: str = "") -> str:
-    """Return a figure without needless decimals, or `-` for None."""
+    """Return a figure without unnecessary decimals, or `-` for None."""
     return "-" if value is None else f"{round(value, 2):g}{unit}"

@@ -1,4 +1,4 @@
-"""What tools return: text for the assistant, data for programs, and text of people marked as data."""
+"""What tools return: text for the assistant, data for programs, and text written by people marked as data."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from coaching_service.integrations.background_jobs import store
 from coaching_service.integrations.background_jobs.models import JobError, JobKind, NewJob, StoredCompanyJob
 
 
-class Overtaken(Exception):
+class Superseded(Exception):
     """Another process has continued the job, or it has ended."""
 
 
@@ -61,8 +61,8 @@ async def update(
 ) -> None:
     """Store the progress of a job that is at the position in `job`, which is changed after the commit by the caller.
 
-    `done` records more were processed. Raises Overtaken if the job is at another position.
+    `done` records more were processed. Raises Superseded if the job is at another position.
     """
     position = (job["work"]["entry"], job["work"]["record"])
     if not await store.update(ctx, job["_id"], position, fields, done=done, errors=errors):
-        raise Overtaken
+        raise Superseded

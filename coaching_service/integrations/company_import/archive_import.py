@@ -92,7 +92,7 @@ class ArchiveImport:
         return self._reader.check([records_entry(name) for name, *_ in self._collections])
 
     async def run_batch(self) -> bool:
-        """Import the next records; returns False if there are none left. Raises InvalidArchive, Overtaken."""
+        """Import the next records; returns False if there are none left. Raises InvalidArchive, Superseded."""
         if self._accepted is not None and self._accepted.position < self._progress.position:
             await self._repeat(self._accepted)
         while (number := self._progress.position[0]) < len(self._collections):

@@ -49,7 +49,7 @@ class CustomerImport:
         await self._progress.start(len(self._file.rows), write, errors)
 
     async def run_batch(self) -> bool:
-        """Import the next rows; returns False if there are none left. Raises Overtaken."""
+        """Import the next rows; returns False if there are none left. Raises Superseded."""
         first = self._progress.position[1]
         rows = self._file.rows[first : first + BATCH]
         if not rows:

@@ -68,7 +68,7 @@ class RecordImport:
         self._lines: Iterator[tuple[int, bytes]] = reader.lines(self._entry, start)
 
     async def run_batch(self) -> bool:
-        """Import the next records; returns False if there are none left. Raises InvalidArchive, Overtaken."""
+        """Import the next records; returns False if there are none left. Raises InvalidArchive, Superseded."""
         records = await asyncio.to_thread(self._read)
         if not records:
             return False

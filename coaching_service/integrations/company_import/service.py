@@ -27,7 +27,7 @@ from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.media import ZIP
 from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.background_jobs.models import StoredCompanyJob
-from coaching_service.integrations.background_jobs.service import Overtaken
+from coaching_service.integrations.background_jobs.service import Superseded
 from coaching_service.integrations.company_import.archive_import import ArchiveImport
 from coaching_service.integrations.company_import.archive_reader import InvalidArchive
 from coaching_service.integrations.company_import.customer_import import CustomerImport
@@ -100,7 +100,7 @@ async def run_step(services: Services, job: Job) -> RunAgain | None:
     try:
         async with _open_file(ctx, progress.work["fileId"]) as file:
             return await _continue(progress, file)
-    except Overtaken:  # a step whose lease had ended was still running: go on where it is now
+    except Superseded:  # a step whose lease had ended was still running: go on where it is now
         return RunAgain(_AFTER_OVERTAKING)
     except InvalidArchive as error:
         await _end(progress, error)

@@ -315,7 +315,8 @@ async def change(
 ) -> Exercise:
     """Change the fields of one of the company's exercises that are sent.
 
-    With `only_differences`, fields that have these values already are no change, nor are media but for identifiers.
+    With `only_differences`, fields that already have these values do not count as changes, nor do media that differ
+    only in identifiers.
     Raises NotFound, Forbidden for a shared exercise, and Conflict if it has changed since `version`.
     """
     details = {name: value for name, value in change.items() if name not in ("version", "media")}

@@ -35,7 +35,7 @@ _MAX_ENTRIES = 10 * MAX_TOOL_PAGE
 _MAX_DESCRIBED_DOCUMENTS, _LONGEST_TEXT = 10, 80
 # Kinds of documents that are computed from others: their numbers say enough.
 _DERIVED_KINDS = {"personal_record", "training_max"}
-# The figures and names in the data of entries that are not texts of people.
+# The figures and names in the data of entries that are not text written by people.
 _OWN_WORDS = {"itemType", "recordType", "side", "startDate"}
 
 

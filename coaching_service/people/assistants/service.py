@@ -146,7 +146,7 @@ async def refresh_tokens(services: Services, token: str, client_id: str) -> Toke
     """Return new tokens for a refresh token, which is then spent; it is accepted again within a short grace period.
 
     Raises GrantRejected; a token that was spent earlier revokes the whole grant, and so does any other token of its
-    family, since spent tokens are not stored for ever.
+    family, since spent tokens are not stored forever.
     """
     family = token.partition(".")[0]
     grant = await store.find_by_family(services, token_hash(family))

@@ -1,6 +1,6 @@
 """The number of clients of each company, updated in the transaction that changes it.
 
-It is spread over a few documents, so that concurrent transactions seldom write to the same one.
+It is spread over a few documents, so that concurrent transactions rarely write to the same one.
 """
 
 from __future__ import annotations

@@ -178,6 +178,6 @@ async def _disable(ctx: Context, webhook_id: ObjectId) -> None:
         f"Hello {ctx.caller.name},\n\nEvery delivery to this webhook has failed for three days, so it has been "
         f"disabled:\n\n{name}\n\nOnce it works again, activate it in the settings:\n\n"
         f"{ctx.services.base_url}/app/settings/webhooks/{webhook_id}\n\n"
-        "Events of the meantime are not sent; they can be read with GET /coach/events.\n"
+        "Events that happen in the meantime are not sent; they can be read with GET /coach/events.\n"
     )
     await mail.enqueue_mail(ctx, ctx.caller.email, _MAIL_SUBJECT, text)

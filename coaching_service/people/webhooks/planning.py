@@ -43,6 +43,6 @@ async def _store(ctx: Context, webhook_id: ObjectId, position: int, new_position
 
 
 def _delivery(webhook_id: ObjectId, event: Event) -> dict[str, object]:
-    # What belongs to a client is erased with the client; that a client was deleted is reported nevertheless.
+    # What belongs to a client is erased with the client; that a client was deleted is still reported.
     client_id = None if event["type"] == "customer.deleted" else event["customerId"]
     return {**new_delivery(webhook_id, event["id"], event["seq"], event["type"], client_id), "isQueued": True}

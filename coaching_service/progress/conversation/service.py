@@ -86,7 +86,7 @@ async def list_conversations(
             "unread": conversation["unread"]["company"],
         }
         for conversation in page
-        if conversation["customerId"] in references  # the client may have been erased in between
+        if conversation["customerId"] in references  # the client may have been erased meanwhile
     ]
     return {"docs": docs, "nextCursor": presented["nextCursor"], "hasMore": presented["hasMore"]}
 

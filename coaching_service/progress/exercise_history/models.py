@@ -28,7 +28,7 @@ class OneRepMaxEstimate(TypedDict):
 
 
 class ProgressPoint(TypedDict):
-    """What was done of an exercise in a session or a week, whose first day is `date`; `bestSet` is the best of it.
+    """What was done for an exercise in a session or a week, whose first day is `date`; `bestSet` is the best of it.
 
     Without warm-up sets; loads are in the company's unit.
     """

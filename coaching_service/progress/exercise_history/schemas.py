@@ -38,7 +38,7 @@ class ProgressQuery(DateRange):
 
 
 class ProgressPoint(Output):
-    """What was done of an exercise in a session or a week, without warm-up sets."""
+    """What was done for an exercise in a session or a week, without warm-up sets."""
 
     date = Date(metadata={"description": "The date of the session, or the Monday of the week."})
     bestSet = fields.Nested(

@@ -49,7 +49,7 @@ class ReviewCheckIn(Arguments):
     """The response, and an answer to the client."""
 
     responseId = Identifier(required=True, metadata={"description": "The check-in's responseId, from list_check_ins."})
-    isReviewed = Boolean(load_default=True, metadata={"description": "false: it is to be reviewed again."})
+    isReviewed = Boolean(load_default=True, metadata={"description": "false: it has to be reviewed again."})
     reply = Text(
         max_length=MAX_TEXT, **optional("A message to send to the client with the review; has to be confirmed.")
     )

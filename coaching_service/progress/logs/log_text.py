@@ -1,4 +1,4 @@
-"""Reading what was done of a workout from text: a line for each item, such as `Back squat: 8, 8, 7 @60kg | easy`."""
+"""Reading what was done in a workout from text: a line for each item, such as `Back squat: 8, 8, 7 @60kg | easy`."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class _Named:
 
 
 def list_other_names(text: str, items: Sequence[WorkItem]) -> list[str]:
-    """Return the names in a text that no item of the workout has: other names of their exercises, perhaps."""
+    """Return the names in a text that no item of the workout has: they may be other names of its exercises."""
     named = list(_list_names(items))
     names = [name for _, _, name, _ in _read_lines(text)]
     return [name for name in dict.fromkeys(names) if name and not any(_is_named(each, name) for each in named)]
@@ -69,10 +69,10 @@ def parse_log(
 ) -> list[ItemText]:
     """Return the logs that a text describes, one for each item that it names, in order.
 
-    A line is `NAME: SETS`, `NAME: done` or `NAME: skipped`, then perhaps `| comment` (of a skipped item: the reason)
-    and `| pain DESCRIPTION`. The name is that of an item of the workout, or of an exercise of one of its circuits; `#`
-    and the identifier of an item may be before or instead of it. `other_names` has the exercises of other names. Raises
-    InvalidFields, with the line and what was expected.
+    A line is `NAME: SETS`, `NAME: done` or `NAME: skipped`, optionally followed by `| comment` (of a skipped item: the
+    reason) and `| pain DESCRIPTION`. The name is that of an item of the workout, or of an exercise of one of its
+    circuits; `#` and the identifier of an item may be before or instead of it. `other_names` has the exercises of other
+    names. Raises InvalidFields, with the line and what was expected.
     """
     named = list(_list_names(items))
     texts: dict[ObjectId, ItemText] = {}

@@ -1,4 +1,4 @@
-"""MCP tools for what was done of a workout."""
+"""MCP tools for what was done in a workout."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MAX_NAMES, _MAX_SHOWN = 50, 120
 
 
 class WorkoutLog(WorkoutArgument):
-    """What was done of a workout."""
+    """What was done in a workout."""
 
     text = Text(max_length=MAX_TEXT, **optional("A line for each item done: NAME: SETS | comment."))
     durationMinutes = Number(minimum=0, maximum=1_440, **optional("Of the session."))

@@ -93,5 +93,5 @@ def change_load(load: float, change: LoadProgression, rounding: Decimal) -> floa
 
 
 def progress_items(items: list[ItemInput | WorkItem], change: SetChange) -> list[ItemInput | WorkItem]:
-    """Return the plan of items after a change; whatever was done of them is left as it is."""
+    """Return the plan of items after a change; whatever was done for them is left as it is."""
     return [cast("WorkItem", {**item, **change.change_item(cast("WorkItem", item))}) for item in items]

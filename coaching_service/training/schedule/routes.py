@@ -74,7 +74,7 @@ async def copy_schedule(ctx: Context, customer_id: ObjectId, body: dict[str, Any
     """Copy days of a client's calendar.
 
     Items of every type, rest days and order are copied, with nothing done. With `repeat` the copies follow one another;
-    the first carries the progression once, the second twice, and so on, rounded each time.
+    the first applies the progression once, the second twice, and so on, rounded each time.
     """
     request = models.CopyRequest(body["startDate"], body["endDate"], body["targetDate"], *_copy_options(body))
     return await service.copy_days(ctx, ClientCalendar(customer_id), request, dry_run=body["dryRun"])
@@ -165,7 +165,7 @@ async def create_program_from_calendar(ctx: Context, body: dict[str, Any]) -> pr
 async def copy_program_days(ctx: Context, program_id: ObjectId, body: dict[str, Any]) -> models.ScheduleResult:
     """Copy days of a program.
 
-    With `repeat` the copies follow one another; the first carries the progression once, the second twice, and so on,
+    With `repeat` the copies follow one another; the first applies the progression once, the second twice, and so on,
     rounded each time.
     """
     request = models.CopyRequest(body["startDay"], body["endDay"], body["targetDay"], *_copy_options(body))

@@ -114,7 +114,7 @@ def on_conflict() -> Choice:
 
 
 def _repeat() -> Integer:
-    about = "How many copies, one after another; copy k carries the progression k times."
+    about = "How many copies, one after another; copy k applies the progression k times."
     return Integer(minimum=1, maximum=MAX_REPEAT, load_default=1, metadata={"description": about})
 
 

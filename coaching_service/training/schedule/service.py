@@ -66,7 +66,7 @@ async def copy_days(
 ) -> ScheduleResult:
     """Copy days of a schedule, with items of every type, rest days and order, and nothing done.
 
-    Copy k (from 1) carries the progression k times. Raises NotFound, Forbidden, and InvalidFields if there are more
+    Copy k (from 1) applies the progression k times. Raises NotFound, Forbidden, and InvalidFields if there are more
     than 500 blocks, or if a copy would leave the calendar.
     """
     await owner.require_access(ctx)

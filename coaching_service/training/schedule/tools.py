@@ -126,7 +126,7 @@ async def copy_schedule(
     created, load_unit = result["created"], ctx.caller.company.load_unit
     taken = {block["date"] for block in created}.intersection(existing) if on_conflict == "add" else set()
     count = sum(day in taken for day in existing)
-    added = f", beside {_count(count, 'workout')} on {_count(len(taken), 'day')} of these" if taken else ""
+    added = f", in addition to {_count(count, 'workout')} already on {len(taken)} of these days" if taken else ""
     removed = f", replacing {_count(len(result['removed']), 'workout')}" if result["removed"] else ""
     return Written(
         f"Copied {start_date} to {end_date} of {await _name(ctx, customer_id)}: {_count(len(created), 'new workout')} "

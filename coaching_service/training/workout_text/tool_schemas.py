@@ -205,14 +205,14 @@ class NewWorkouts(CustomerArgument):
 
     @validates_schema
     def days_or_exercises(self, data: Mapping[str, Any], **_: Any) -> None:
-        """Require days, or one workout with an array of exercises, and nothing of the other."""
+        """Require days, or one workout with an array of exercises, but not both."""
         array = [data[name] for name in ("date", "name", "exercises")]
         if data["days"] is None and any(value is not None for value in array):
             for name in ("date", "name", "exercises"):
                 if data[name] is None:
                     raise ValidationError("is required", name)
         elif data["days"] is None or any(value is not None for value in array):
-            raise ValidationError("is required, without other fields of a workout beside it", "days")
+            raise ValidationError("is required and must be the only field of a workout", "days")
 
 
 class WorkoutArgument(CustomerArgument):

@@ -146,7 +146,7 @@ def _sets_of(item: CircuitItem, entry: CircuitExercise) -> list[CustomerSet]:
 
 
 def write_done_of(item: WorkItem, load_unit: str, entry: CircuitExercise | None = None) -> str:
-    """Return what was done of an item, or of an exercise of a circuit; an empty text for nothing."""
+    """Return what was done for an item, or of an exercise of a circuit; an empty text for nothing."""
     if item["type"] == "CIRCUIT" and entry is not None:
         done = _sets_of(item, entry)
         return write_done(done, load_unit, len(entry["sets"])) if done else ""
@@ -154,7 +154,7 @@ def write_done_of(item: WorkItem, load_unit: str, entry: CircuitExercise | None 
 
 
 def _write_log(item: WorkItem, load_unit: str) -> list[str]:
-    """Return the line about what was done of an item, or none."""
+    """Return the line about what was done for an item, or none."""
     words = []
     skip = item.get("skipped")
     if item["type"] == "EXERCISE" and item["customerSets"]:

@@ -37,7 +37,7 @@ Day = str | int
 class Batch:
     """What to do to a schedule: blocks to create, blocks with their new items, and identifiers of blocks to remove.
 
-    `is_copy`: the exercises of the new blocks were chosen before, so that they do not count as used once more.
+    `is_copy`: the exercises of the new blocks were chosen before, so that they do not count as used again.
     """
 
     created: Sequence[BlockPlan] = ()

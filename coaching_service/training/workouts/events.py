@@ -18,7 +18,7 @@ class ScheduleChanged(DomainEvent):
 
 @dataclass(frozen=True)
 class CompletedWorkChanged(DomainEvent):
-    """What a client has done of exercises changed.
+    """What a client has done in exercises changed.
 
     `items` are the stored items that were added, removed, changed (before and after) or moved to another date.
     `block` is the block that holds all of them, as it is now, if there is only one.

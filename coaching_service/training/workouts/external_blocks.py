@@ -26,9 +26,9 @@ async def upsert_external(
 ) -> Upserted:
     """Change the owner's block with this identifier in another system, or create one of what `complete` returns.
 
-    `items` that are sent replace those of the block, but for equal ones at the same place. What is stored already is
-    no change. Raises NotFound, Forbidden, Conflict if the block has changed since `version`, if its items change and
-    something of it is done, or if it is of a check-in, and ExternalIdTaken if the identifier is that of a block of
+    `items` that are sent replace those of the block, except for equal ones at the same position. What is stored already
+    is no change. Raises NotFound, Forbidden, Conflict if the block has changed since `version`, if its items change and
+    something in it is done, or if it is of a check-in, and ExternalIdTaken if the identifier is that of a block of
     another owner.
     """
 

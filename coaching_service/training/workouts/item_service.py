@@ -164,7 +164,7 @@ async def log_item(
     item_id: ObjectId,
     validate_log: Callable[[WorkItem], ItemLog],
 ) -> tuple[StoredBlock, WorkItem]:
-    """Store what was done of an item. Returns the block as stored, and the item as it was before.
+    """Store what was done for an item. Returns the block as stored, and the item as it was before.
 
     `validate_log` receives the stored item and returns the log, or raises. Raises NotFound, and Conflict if the block
     has changed since the log's `version`.

@@ -349,7 +349,7 @@ class BlockChange(IdentityInput, total=False):
 
 
 class BlockPlan(IdentityInput):
-    """A block to put on a schedule with its items, new or copied; whatever was done of them is left out."""
+    """A block to put on a schedule with its items, new or copied; whatever was done for them is left out."""
 
     name: str
     isRest: bool
@@ -392,7 +392,7 @@ class LogTexts(TypedDict):
 
 
 class LoggedBlock(TypedDict):
-    """A block to add with what was done of it: a log (or null) for each of its items, and of the session.
+    """A block to add with what was done in it: a log (or null) for each of its items, and of the session.
 
     `loggedAt` is the time of the logs, in UTC.
     """

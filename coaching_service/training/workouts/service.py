@@ -120,7 +120,7 @@ async def add_blocks(ctx: Context, owner: ScheduleOwner, plans: Sequence[BlockPl
 
 @transactional
 async def add_logged_blocks(ctx: Context, owner: ScheduleOwner, logged: Sequence[LoggedBlock]) -> list[StoredBlock]:
-    """Add blocks with what was done of them to an empty schedule of an owner whose access has been checked.
+    """Add blocks with what was done in them to an empty schedule of an owner whose access has been checked.
 
     Returns the stored blocks. What follows from the logs is up to the caller.
     """

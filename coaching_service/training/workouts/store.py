@@ -237,7 +237,7 @@ async def update(
 
 
 async def summarize_again(ctx: Context, block: StoredBlock) -> None:
-    """Store again what is done of a block, which is derived from its items."""
+    """Store again what is done in a block, which is derived from its items."""
     await blocks.set_derived(ctx, {"_id": block["_id"]}, {"$set": {"done": summarize_block(block["items"])}})
 
 

@@ -1,4 +1,4 @@
-"""The history of a client and of the company: what changed, by whom and through what, with Undo."""
+"""The history of a client and of the company: what changed, by whom and through which interface, with Undo."""
 
 from __future__ import annotations
 
