@@ -15,7 +15,7 @@ import json
 import random
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
@@ -53,14 +53,23 @@ class Retries:
     def waits(self) -> Iterator[float]:
         """The waits in seconds between the attempts, if the service asks for none."""
         for attempt in range(self.attempts - 1):
-            yield random.uniform(0, min(self.base_seconds * 2**attempt, self.longest_wait_seconds))  # noqa: S311
+            yield random.uniform(0, min(self.base_seconds * 2**attempt, self.longest_wait_seconds))  # noqa: S311  # jitter, not a secret
 
 
 class RetryingTransport(httpx.BaseTransport):
-    """Sends requests through another transport, and repeats them. `prefix` is the path of the service's address."""
+    """Sends requests through another transport, and repeats them.
 
-    def __init__(self, inner: httpx.BaseTransport, retries: Retries, prefix: str = "") -> None:
-        self._inner, self._retries, self._prefix = inner, retries, prefix
+    `prefix` is the path of the service's address. `sleep` waits for some seconds before the next attempt.
+    """
+
+    def __init__(
+        self,
+        inner: httpx.BaseTransport,
+        retries: Retries,
+        prefix: str = "",
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._inner, self._retries, self._prefix, self._sleep = inner, retries, prefix, sleep
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request as often as allowed and necessary. Raises the error of the last attempt, RequestFailed."""
@@ -71,13 +80,13 @@ class RetryingTransport(httpx.BaseTransport):
                 if _is_json(response):
                     response.read()
             except httpx.TransportError:
-                time.sleep(wait)
+                self._sleep(wait)  # wait before the next attempt
                 continue
             seconds = wait_before_repeating(request, response, wait)
             if seconds is None or seconds > self._retries.longest_wait_seconds:
                 return checked(response)
             response.close()
-            time.sleep(seconds)
+            self._sleep(seconds)  # wait before the next attempt, as long as the service asks for
         return checked(self._inner.handle_request(request))
 
     def close(self) -> None:
@@ -88,8 +97,14 @@ class RetryingTransport(httpx.BaseTransport):
 class RetryingAsyncTransport(httpx.AsyncBaseTransport):
     """The same for `httpx.AsyncClient`."""
 
-    def __init__(self, inner: httpx.AsyncBaseTransport, retries: Retries, prefix: str = "") -> None:
-        self._inner, self._retries, self._prefix = inner, retries, prefix
+    def __init__(
+        self,
+        inner: httpx.AsyncBaseTransport,
+        retries: Retries,
+        prefix: str = "",
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._inner, self._retries, self._prefix, self._sleep = inner, retries, prefix, sleep
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request as often as allowed and necessary. Raises the error of the last attempt, RequestFailed."""
@@ -100,13 +115,13 @@ class RetryingAsyncTransport(httpx.AsyncBaseTransport):
                 if _is_json(response):
                     await response.aread()
             except httpx.TransportError:
-                await asyncio.sleep(wait)
+                await self._sleep(wait)  # wait before the next attempt
                 continue
             seconds = wait_before_repeating(request, response, wait)
             if seconds is None or seconds > self._retries.longest_wait_seconds:
                 return checked(response)
             await response.aclose()
-            await asyncio.sleep(seconds)
+            await self._sleep(seconds)  # wait before the next attempt, as long as the service asks for
         return checked(await self._inner.handle_async_request(request))
 
     async def aclose(self) -> None:

@@ -87,7 +87,7 @@ def variant_attributes(self: OpenAPIConverter, field: fields.Field[Any], **_: An
     """The `oneOf` of a Variant field (an apispec attribute function)."""
     if not isinstance(field, Variant):
         return {}
-    refs = {word: self.resolve_nested_schema(schema) for word, schema in field.by_type.items()}  # type: ignore[no-untyped-call]
+    refs = {word: self.resolve_nested_schema(schema) for word, schema in field.by_type.items()}  # type: ignore[no-untyped-call]  # apispec
     mapping = {word: ref["$ref"] for word, ref in refs.items()}
     return {"oneOf": list(refs.values()), "discriminator": {"propertyName": "type", "mapping": mapping}}
 
