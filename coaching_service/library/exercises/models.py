@@ -275,6 +275,25 @@ class Override(Stored):
     media: list[StoredMedia]
 
 
+class ExerciseReference(TypedDict):
+    """An exercise by identifier and name."""
+
+    _id: ObjectId
+    name: str
+
+
+class ExerciseSummary(ExerciseReference):
+    """An exercise as assistants read it in a list; what it does not have is left out. `isOwn` is true or left out."""
+
+    type: ExerciseType
+    aliases: NotRequired[list[str]]
+    level: NotRequired[Level]
+    equipment: NotRequired[str]
+    primaryMuscles: NotRequired[list[str]]
+    secondaryMuscles: NotRequired[list[str]]
+    isOwn: NotRequired[bool]
+
+
 class ExerciseName(TypedDict):
     """The name and instructions of an exercise, deleted or not."""
 
@@ -346,6 +365,22 @@ class ResolvedName(TypedDict):
     name: str
     match: ExerciseMatch | None
     alternatives: list[ExerciseMatch]
+
+
+class MatchedName(TypedDict):
+    """A name, and the exercise that it means; without one the nearest exercises."""
+
+    name: str
+    match: ExerciseReference | None
+    nearest: NotRequired[list[ExerciseReference]]
+
+
+class Suggestions(TypedDict):
+    """The nearest exercises to a search without a match; `archived` has the names of deleted ones that match."""
+
+    hint: str
+    nearest: list[ExerciseReference]
+    archived: NotRequired[list[str]]
 
 
 class ExerciseLibrary(TypedDict):

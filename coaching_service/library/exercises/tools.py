@@ -11,7 +11,15 @@ from coaching_service.core.mcp.arguments import ToolPage, numbered, optional
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Choice, ListOf, Text
 from coaching_service.library.exercises import service
-from coaching_service.library.exercises.models import Exercise, ExerciseMatch, Role
+from coaching_service.library.exercises.models import (
+    Exercise,
+    ExerciseMatch,
+    ExerciseReference,
+    ExerciseSummary,
+    MatchedName,
+    Role,
+    Suggestions,
+)
 from coaching_service.library.exercises.schemas import MINE, PUBLIC, TYPES
 
 tools = Tools()
@@ -61,10 +69,10 @@ async def list_exercises(
     return result if exercises["totalDocs"] or not search else {**result, **await _suggest(ctx, search)}
 
 
-async def _resolve(ctx: Context, names: list[str]) -> dict[str, Any]:
+async def _resolve(ctx: Context, names: list[str]) -> dict[str, list[MatchedName]]:
     resolved = await service.resolve_names(ctx, names)
     matches = await service.choose_matches(ctx, resolved)
-    docs: list[dict[str, Any]] = []
+    docs: list[MatchedName] = []
     for name, about, match in zip(names, resolved, matches, strict=True):
         if match is not None:
             docs.append({"name": name, "match": _identify(match)})
@@ -74,35 +82,36 @@ async def _resolve(ctx: Context, names: list[str]) -> dict[str, Any]:
     return {"docs": docs}
 
 
-async def _suggest(ctx: Context, search: str) -> dict[str, Any]:
+async def _suggest(ctx: Context, search: str) -> Suggestions:
     """Return the nearest exercises to a search without a match, and whether one was deleted."""
     [about] = await service.resolve_names(ctx, [search])
     nearest = [each for each in (about["match"], *about["alternatives"]) if each is not None]
     deleted = await service.list_deleted_names(ctx, search)
-    return {
-        "hint": _NO_MATCH_HINT,
-        "nearest": [_identify(each) for each in nearest],
-        **({"archived": deleted} if deleted else {}),
-    }
+    suggestions: Suggestions = {"hint": _NO_MATCH_HINT, "nearest": [_identify(each) for each in nearest]}
+    if deleted:
+        suggestions["archived"] = deleted
+    return suggestions
 
 
-def _identify(match: ExerciseMatch) -> dict[str, Any]:
+def _identify(match: ExerciseMatch) -> ExerciseReference:
     return {"_id": match["_id"], "name": match["name"]}
 
 
-def _summary(exercise: Exercise) -> dict[str, Any]:
+def _summary(exercise: Exercise) -> ExerciseSummary:
     def muscles(role: Role) -> list[str]:
         return [muscle["name"] for muscle in exercise["muscleGroups"] if muscle["role"] == role]
 
-    summary = {
-        "_id": exercise["_id"],
-        "name": exercise["name"],
-        "aliases": exercise["aliases"],
-        "type": exercise["type"],
-        "level": exercise["level"],
-        "equipment": exercise["equipment"],
-        "primaryMuscles": muscles("primary"),
-        "secondaryMuscles": muscles("secondary"),
-        "isOwn": exercise["companyId"] is not None or None,
-    }
-    return {name: value for name, value in summary.items() if value not in (None, [])}
+    summary: ExerciseSummary = {"_id": exercise["_id"], "name": exercise["name"], "type": exercise["type"]}
+    if exercise["aliases"]:
+        summary["aliases"] = exercise["aliases"]
+    if exercise["level"] is not None:
+        summary["level"] = exercise["level"]
+    if exercise["equipment"] is not None:
+        summary["equipment"] = exercise["equipment"]
+    if primary := muscles("primary"):
+        summary["primaryMuscles"] = primary
+    if secondary := muscles("secondary"):
+        summary["secondaryMuscles"] = secondary
+    if exercise["companyId"] is not None:
+        summary["isOwn"] = True
+    return summary

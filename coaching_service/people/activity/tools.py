@@ -22,7 +22,7 @@ from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Identifier
 from coaching_service.core.validation_messages import invalid
 from coaching_service.people.activity import service
-from coaching_service.people.activity.models import ChangedEvent
+from coaching_service.people.activity.models import ChangedEvent, PresentedChange, PresentedEvent
 from coaching_service.people.activity.tool_schemas import Since
 from coaching_service.people.changes import service as changes
 from coaching_service.people.changes.models import ChangeSummary, DocumentValues
@@ -80,7 +80,8 @@ async def get_activity(
     of_change = [entry.change for entry in shown if entry.change is not None]
     names, documents = await gather_reads(ctx, _name_clients(ctx, of_change), _read_documents(ctx, of_change))
     labels = _ClientLabels()
-    docs, lines = [], []
+    docs: list[PresentedEvent | PresentedChange] = []
+    lines = []
     for entry in shown:
         if entry.event is not None:
             docs.append(_present_event(entry.event))
@@ -155,7 +156,7 @@ def _reference(change: ChangeSummary, names: Mapping[ObjectId | None, str]) -> C
     return None if client is None else {"_id": client, "name": names.get(client, "")}
 
 
-def _present_change(change: ChangeSummary, names: Mapping[ObjectId | None, str]) -> dict[str, Any]:
+def _present_change(change: ChangeSummary, names: Mapping[ObjectId | None, str]) -> PresentedChange:
     return {
         "type": "change",
         "date": change["at"],
@@ -169,7 +170,7 @@ def _present_change(change: ChangeSummary, names: Mapping[ObjectId | None, str])
     }
 
 
-def _present_event(event: ChangedEvent) -> dict[str, Any]:
+def _present_event(event: ChangedEvent) -> PresentedEvent:
     return {
         "type": event["type"],
         "date": event["date"],

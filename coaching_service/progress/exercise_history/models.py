@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from coaching_service.core.ids import ObjectId
+from coaching_service.library.exercises.models import ExerciseReference
 from coaching_service.training.workouts.set_models import CustomerSet
 
 SESSION, WEEK = "session", "week"
@@ -41,13 +42,6 @@ class ProgressPoint(TypedDict):
     reps: int
 
 
-class ExerciseReference(TypedDict):
-    """An exercise."""
-
-    _id: ObjectId
-    name: str
-
-
 class DoneExercise(TypedDict):
     """An exercise that a client did: in how many sessions, and the date of the latest."""
 
@@ -67,3 +61,24 @@ class ExerciseSession(TypedDict):
     loadUnit: str
     bestSet: CustomerSet | None
     estimatedOneRepMax: OneRepMaxEstimate | None
+
+
+class SessionText(TypedDict):
+    """A session of an exercise as assistants read it: `sets` and `bestSet` are text, loads in the company's unit."""
+
+    date: str
+    workoutId: ObjectId
+    isCompleted: bool
+    sets: str
+    volumeLoad: float
+    bestSet: NotRequired[str]
+    estimatedOneRepMax: NotRequired[float]
+
+
+class WeekSummary(TypedDict):
+    """A week of an exercise as assistants read it, without warm-up sets; `date` is its Monday."""
+
+    date: str
+    volumeLoad: float
+    sets: int
+    estimatedOneRepMax: NotRequired[float]

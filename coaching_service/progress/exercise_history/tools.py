@@ -20,7 +20,13 @@ from coaching_service.core.validation import Boolean, Identifier, Text
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.exercise_history import lift_progress, service
-from coaching_service.progress.exercise_history.models import WEEK, ExerciseSession, ProgressPoint
+from coaching_service.progress.exercise_history.models import (
+    WEEK,
+    ExerciseSession,
+    ProgressPoint,
+    SessionText,
+    WeekSummary,
+)
 from coaching_service.training.set_text.done import write_done
 from coaching_service.training.workout_text.mentions import resolve_exercises
 from coaching_service.training.workouts.set_models import CustomerSet
@@ -93,18 +99,19 @@ async def get_exercise_history(
     )
 
 
-def _describe_session(session: ExerciseSession, load_unit: str) -> dict[str, Any]:
-    estimate, best = session["estimatedOneRepMax"], session["bestSet"]
-    described = {
+def _describe_session(session: ExerciseSession, load_unit: str) -> SessionText:
+    described: SessionText = {
         "date": session["date"],
         "workoutId": session["wblockId"],
         "isCompleted": session["isCompleted"],
         "sets": _write_sets(session["sets"], load_unit),
-        "bestSet": _write_sets([best], load_unit) if best else None,
-        "estimatedOneRepMax": estimate["value"] if estimate else None,
         "volumeLoad": session["volumeLoad"],
     }
-    return {name: value for name, value in described.items() if value is not None}
+    if session["bestSet"] is not None:
+        described["bestSet"] = _write_sets([session["bestSet"]], load_unit)
+    if session["estimatedOneRepMax"] is not None:
+        described["estimatedOneRepMax"] = session["estimatedOneRepMax"]["value"]
+    return described
 
 
 def _write_sets(sets: Sequence[CustomerSet], load_unit: str) -> str:
@@ -115,18 +122,14 @@ def _write_sets(sets: Sequence[CustomerSet], load_unit: str) -> str:
     return write_done(renumbered, load_unit) if renumbered else "-"
 
 
-def _describe_week(week: ProgressPoint) -> dict[str, Any]:
-    estimate = week["estimatedOneRepMax"]
-    described = {
-        "date": week["date"],
-        "estimatedOneRepMax": estimate["value"] if estimate else None,
-        "volumeLoad": week["volumeLoad"],
-        "sets": week["sets"],
-    }
-    return {name: value for name, value in described.items() if value is not None}
+def _describe_week(week: ProgressPoint) -> WeekSummary:
+    described: WeekSummary = {"date": week["date"], "volumeLoad": week["volumeLoad"], "sets": week["sets"]}
+    if week["estimatedOneRepMax"] is not None:
+        described["estimatedOneRepMax"] = week["estimatedOneRepMax"]["value"]
+    return described
 
 
-def _write_session(session: Mapping[str, Any]) -> str:
+def _write_session(session: SessionText) -> str:
     words = [f"{session['date']} {session['sets']}"]
     if not session["isCompleted"]:
         words[0] += " (not completed)"
@@ -137,7 +140,7 @@ def _write_session(session: Mapping[str, Any]) -> str:
     return f"{'; '.join([*words, ', '.join(results)])} [{session['workoutId']}]"
 
 
-def _write_weeks(weeks: Sequence[Mapping[str, Any]]) -> list[str]:
+def _write_weeks(weeks: Sequence[WeekSummary]) -> list[str]:
     lines = []
     for week in weeks:
         estimate = f"estimated 1RM {week['estimatedOneRepMax']:g}, " if "estimatedOneRepMax" in week else ""

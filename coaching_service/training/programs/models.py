@@ -56,6 +56,17 @@ class Program(_Program, Identity):
     numberOfDaysWithWorkouts: int
 
 
+class ProgramSummary(TypedDict):
+    """A program as assistants read it in a list."""
+
+    _id: ObjectId
+    name: str
+    description: str | None
+    tags: list[str]
+    isArchived: bool
+    numberOfDaysWithWorkouts: int
+
+
 class ProgramName(TypedDict):
     """The name of a program."""
 

@@ -14,7 +14,7 @@ from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Boolean, Identifier, Text
 from coaching_service.training.programs import service
-from coaching_service.training.programs.models import LAST_DAY, Program
+from coaching_service.training.programs.models import LAST_DAY, Program, ProgramSummary
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.workout_text.tool_schemas import WorkoutPage
 from coaching_service.training.workout_text.tools import answer_workouts
@@ -51,7 +51,7 @@ async def list_programs(ctx: Context, page: int, page_size: int, search: str, *,
     return {**numbered(programs), "docs": [_summary(program) for program in programs["docs"]]}
 
 
-def _summary(program: Program) -> dict[str, Any]:
+def _summary(program: Program) -> ProgramSummary:
     return {
         "_id": program["_id"],
         "name": program["name"],

@@ -12,7 +12,7 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import numbered, paged
 from coaching_service.core.mcp.confirmation import Reason, find_reasons
-from coaching_service.core.mcp.results import Answer, Written, typed
+from coaching_service.core.mcp.results import Answer, Identifiers, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.pagination import Page
 from coaching_service.people.customers import service as customers
@@ -159,7 +159,7 @@ async def _read_days(ctx: Context, days: Sequence[WorkoutDayArguments]) -> tuple
     return blocks, read_as + describe_lone_labels(parsed)
 
 
-def identify_workouts(blocks: Sequence[Block]) -> dict[str, Any]:
+def identify_workouts(blocks: Sequence[Block]) -> Identifiers:
     """Return the identifiers of workouts for the result of a tool, if there are not too many of them."""
     ids = [block["_id"] for block in blocks]
     if len(ids) == 1:
