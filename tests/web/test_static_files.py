@@ -32,12 +32,17 @@ HTMX_CONFIG = {
 }
 
 
-def library_tags(*names: str) -> str:
-    """The tags that the layout has for a page with these libraries."""
+def render_macro(name: str, *arguments: object) -> str:
+    """The HTML of a macro of macros.html."""
     app = web.Application()
     rendering.configure_templates(app, UploadLimits())
     macros = get_env(app).get_template("macros.html").module
-    return str(macros.library_tags(names))  # type: ignore[attr-defined]
+    return str(getattr(macros, name)(*arguments))
+
+
+def library_tags(*names: str) -> str:
+    """The tags that the layout has for a page with these libraries."""
+    return render_macro("library_tags", names)
 
 
 def test_each_library_is_unchanged_licensed_and_pinned() -> None:
