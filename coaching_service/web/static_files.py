@@ -18,7 +18,7 @@ _CACHE_CONTROL = "public, max-age=31536000, immutable"
 _CONTENT_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 # Each static file with its sources, which are joined. Those in `vendor` are written by scripts/vendor.
 _SOURCES = {
-    "style.css": ("base.css", "components.css", "charts.css"),
+    "style.css": ("base.css", "components.css", "charts.css", "print.css"),
     "app.js": ("app.js",),
     "icon.svg": ("icon.svg",),
     "icons.svg": ("vendor/lucide/icons.svg",),
