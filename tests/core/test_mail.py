@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 from aiosmtpd.smtp import SMTP
 from pymongo import MongoClient
 
-from coaching_service import features, runtime
+from coaching_service import features
 from coaching_service.core.auth.secrets import Vault, parse_master_key
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
@@ -34,49 +33,19 @@ from tests.support.mail_servers import (
     RejectsRecipient,
     Slow,
     listening,
+    sending_to,
     silent_server,
 )
+from tests.support.mails import part_of
 from tests.support.service_process import until
 
 MAIL = {mail.SEND: features.STEPS[mail.SEND]}
 LATER = timedelta(days=3)
 
 
-@pytest.fixture
-async def mailbox() -> AsyncIterator[tuple[Mailbox, int]]:
-    """The mailbox of a mail server, and the server's port."""
-    received = Mailbox()
-    async with listening(lambda: SMTP(received)) as port:
-        yield received, port
-
-
-@pytest.fixture(scope="module")
-async def database(settings: Settings) -> AsyncIterator[Services]:
-    """Services on a database of their own, whose queue only the tests work on."""
-    name = f"{settings.mongodb_database}_mail"
-    own = settings.model_copy(update={"mongodb_database": name, "smtp_host": "127.0.0.1", "smtp_encryption": "none"})
-    async with runtime.open_services(own) as services:
-        await runtime.make_indexes(services)
-        yield services
-        await services.db.client.drop_database(name)
-
-
-@pytest.fixture
-async def mailing(database: Services, mailbox: tuple[Mailbox, int]) -> Services:
-    """Services with an empty queue that send through the mail server of the test."""
-    await database.db["jobs"].delete_many({})
-    return sending_to(database, port=mailbox[1])
-
-
 async def create(mailing: Services, coach: CoachClient, **options: Any) -> Any:
     ctx = Context(mailing, coach.ctx.principal)
     return await customers.create(ctx, {"name": "Ana", "email": "ana@example.com"}, **options)
-
-
-def sending_to(mailing: Services, **options: Any) -> Services:
-    """The same services with another mail server, or other options of the connection."""
-    assert isinstance(mailing.mail_sender, SmtpMailSender)
-    return replace(mailing, mail_sender=replace(mailing.mail_sender, **options))
 
 
 async def queued(mailing: Services) -> list[Any]:
@@ -107,11 +76,11 @@ async def test_invitation_names_the_company_and_contains_the_token(
     await queue.run_due(mailing, MAIL)
 
     [message] = mailbox[0].mails
-    text = message.get_content()  # type: ignore[attr-defined]
+    text = part_of(message, "plain")
     assert message["To"] == "ana@example.com"
     assert coach.ctx.caller.company.name in message["Subject"]
     assert created["firstAccessToken"] in text
-    assert f"{mailing.base_url}/app/first-access?token=" in text
+    assert f"{mailing.base_url}/train/first-access?token=" in text
 
 
 async def test_no_invitation_without_request_or_address(
@@ -141,7 +110,7 @@ async def test_second_invitation_invalidates_the_first_token(
     await queue.run_due(mailing, MAIL)
 
     [message] = mailbox[0].mails
-    text = message.get_content()  # type: ignore[attr-defined]
+    text = part_of(message, "plain")
     assert created["firstAccessToken"] not in text
     assert await first_access.find_by_first_access_token(mailing, created["firstAccessToken"]) is None
 
@@ -180,7 +149,7 @@ async def test_tokens_are_never_stored_in_clear(
         )
 
     await queue.run_due(mailing, MAIL)
-    texts = [message.get_content() for message in mailbox[0].mails]  # type: ignore[attr-defined]
+    texts = [part_of(message, "plain") for message in mailbox[0].mails]
     tokens = {text.partition("token=")[2].split()[0] for text in texts}
     assert len(tokens) == 2
     assert [token for token in tokens if token.startswith(created["firstAccessToken"])]

@@ -9,6 +9,8 @@ import re
 import secrets
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from email import message_from_bytes
+from email.policy import default
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD, AsServed
 from tests.support.client import CoachClient
+from tests.support.mails import part_of
 from tests.support.service_process import until
 
 
@@ -204,11 +207,10 @@ async def mailed_token(settings: Settings, email: str) -> str:
     def newest() -> str | None:
         folder = Path(settings.data_dir / "mail")
         mails = sorted(folder.glob("*.eml"), key=lambda file: file.stat().st_mtime_ns) if folder.exists() else []
-        for mail in reversed(mails):
-            text = mail.read_text("utf-8")
-            if f"To: {email}" in text:
-                text = text.replace("=\n", "").replace("=3D", "=")
-                return re.search(r"token=([\w.-]+)", text)[1]  # type: ignore[index]
+        for file in reversed(mails):
+            mail = message_from_bytes(file.read_bytes(), policy=default)
+            if mail["To"] == email:
+                return re.search(r"token=([\w.-]+)", part_of(mail, "plain"))[1]  # type: ignore[index]
         return None
 
     return str(await until(newest, "a mail to " + email))

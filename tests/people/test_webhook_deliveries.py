@@ -9,6 +9,9 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
+from email import message_from_bytes
+from email.message import EmailMessage
+from email.policy import default
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -29,6 +32,7 @@ from coaching_service.people.team import service as team
 from coaching_service.people.webhooks import deliveries
 from coaching_service.settings import Settings
 from tests.support.client import MONDAY, CoachClient
+from tests.support.mails import read_mail
 from tests.support.service_process import until
 from tests.support.training import block_with, client_path, log, task
 from tests.support.webhooks import Message, Receiver, receiving
@@ -338,21 +342,23 @@ async def test_webhook_is_disabled_after_three_days_of_failures(
 
     assert (await until(disabled, "the webhook is disabled", 60))["disabledAt"] is not None
     sent = len(receiver.messages)
-    [text] = await mails_to(own_services, coach)
-    assert "Our CRM" in text
-    assert webhook["_id"] in text
+    [mail_to_owner] = await mails_to(own_services, coach)
+    parts = read_mail(mail_to_owner, own_services.base_url)
+    assert "Our CRM" in parts.text
+    assert f"{own_services.base_url}/app/settings/webhooks/{webhook['_id']}" in parts.links
     receiver.respond = lambda _message, _before: 200
     active = (await coach.patch(path, {"isActive": True})).ok()
     assert (active["disabledAt"], active["failingSince"]) == (None, None)
     await received(receiver, sent + 1)
 
 
-async def mails_to(services: Services, coach: CoachClient) -> list[str]:
-    """The texts of the mails about webhooks to the owner, which are in the folder of mails or still queued."""
+async def mails_to(services: Services, coach: CoachClient) -> list[EmailMessage]:
+    """The mails about webhooks to the owner, which are in the folder of mails or still queued."""
     await queue.run_due(services, {mail.SEND: features.STEPS[mail.SEND]})
     folder = services.mail_sender.folder  # type: ignore[attr-defined]
-    sent = [file.read_text() for file in sorted(folder.glob("*"))] if folder.exists() else []
-    return [text for text in sent if "webhook" in text and str(coach.ctx.caller.email) in text]
+    files = sorted(folder.glob("*.eml")) if folder.exists() else []
+    sent = [message_from_bytes(file.read_bytes(), policy=default) for file in files]
+    return [each for each in sent if "webhook" in each["Subject"] and each["To"] == coach.ctx.caller.email]
 
 
 async def test_hanging_receiver_delays_no_other(new_coach: NewCoach, receiver: Receiver) -> None:

@@ -18,6 +18,7 @@ from coaching_service.core.jobs.queue import run_due
 from coaching_service.progress.conversation import notifications
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
+from tests.support.mails import part_of, read_mail
 from tests.support.service_process import until
 from tests.support.training import Json, client_path, employee_key
 
@@ -44,7 +45,7 @@ class Mailbox:
         await until(is_sent, "the mail to be sent")
         files = sorted(self._folder.glob("*.eml"), key=lambda file: file.stat().st_mtime_ns)
         mails = [message_from_bytes(file.read_bytes(), policy=default) for file in files]
-        return [each for each in mails if customer["_id"] in each.get_content() or each["To"] == customer["email"]]
+        return [each for each in mails if customer["_id"] in part_of(each, "plain") or each["To"] == customer["email"]]
 
 
 @pytest.fixture
@@ -82,7 +83,11 @@ async def test_client_gets_one_mail_for_several_unread_messages(
 
     assert content["To"] == ana["email"]
     assert coach.ctx.caller.company.name in content["Subject"]
-    assert "Secret words" not in content.get_content()
+    parts = read_mail(content, coach.ctx.services.base_url)
+    assert "Secret words" not in parts.text + parts.html
+    messages, settings = (f"{coach.ctx.services.base_url}/train/{page}" for page in ("messages", "settings"))
+    assert list(parts.links) == [messages, settings]
+    assert content["List-Unsubscribe"] == f"<{settings}>"
     await send(coach, ana)
     assert len(await mailbox.after(ana, 69)) == 1, "at most one an hour"
     assert len(await mailbox.after(ana, 73)) == 2
@@ -114,7 +119,10 @@ async def test_mail_about_a_message_of_the_client_goes_to_the_trainer_else_to_th
     await send_own(client)
     [to_owner] = await mailbox.after(ana, 11)
     assert to_owner["To"] == coach.ctx.caller.email
-    assert "Secret words" not in to_owner.get_content()
+    parts, base_url = read_mail(to_owner, coach.ctx.services.base_url), coach.ctx.services.base_url
+    assert "Secret words" not in parts.text + parts.html
+    assert list(parts.links) == [f"{base_url}/app/customers/{ana['_id']}/messages", f"{base_url}/app/settings/company"]
+    assert to_owner["List-Unsubscribe"] == f"<{base_url}/app/settings/company>"
     assert "Ana" not in to_owner["Subject"]
 
     bo = await coach.create_customer("Bo")
@@ -125,6 +133,9 @@ async def test_mail_about_a_message_of_the_client_goes_to_the_trainer_else_to_th
     await send_own(await coach.as_client(bo))
     [to_trainer] = await mailbox.after(bo, 11)
     assert to_trainer["To"] == employee["email"]
+    assert to_trainer["List-Unsubscribe"] is None
+    assert list(read_mail(to_trainer, base_url).links) == [f"{base_url}/app/customers/{bo['_id']}/messages"]
+    assert "The owner can turn these mails off." in part_of(to_trainer, "plain")
 
 
 async def test_each_side_can_turn_the_mail_off(coach: CoachClient, ana: Json, mailbox: Mailbox) -> None:

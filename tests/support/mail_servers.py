@@ -6,7 +6,7 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from email import message_from_bytes
 from email.message import Message
@@ -20,7 +20,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import now
+from coaching_service.core.jobs.mail import SmtpMailSender
 
 
 class Mailbox:
@@ -114,6 +116,12 @@ async def listening(server: Callable[[], SMTP]) -> AsyncIterator[int]:
     listener = await asyncio.get_running_loop().create_server(server, "127.0.0.1", 0)
     async with listener:
         yield listener.sockets[0].getsockname()[1]
+
+
+def sending_to(mailing: Services, **options: Any) -> Services:
+    """The same services with another mail server, or other options of the connection."""
+    assert isinstance(mailing.mail_sender, SmtpMailSender)
+    return replace(mailing, mail_sender=replace(mailing.mail_sender, **options))
 
 
 _CREDENTIALS = {"username": "us", "password": "our password"}

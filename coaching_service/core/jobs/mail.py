@@ -1,6 +1,7 @@
 """Mail: queued in the transaction that causes it, sent by workers of its own, retried when rejected, never sent twice.
 
-Queued mail is encrypted: it holds addresses and tokens.
+Queued mail is encrypted: it holds addresses and tokens. A mail is plain text and, rendered from the same body when it
+is sent, HTML.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from datetime import timedelta
 from email.message import EmailMessage
 from email.utils import formatdate
 from pathlib import Path
-from typing import Any, ClassVar, TypedDict
+from typing import Any, ClassVar, NotRequired, TypedDict
+from urllib.parse import urlsplit
 
 import aiosmtplib
 import orjson
@@ -23,6 +25,7 @@ from coaching_service.core.auth.secrets import SecretUnreadable, Vault
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue, sandbox_mail
+from coaching_service.core.jobs.mail_body import MailBody, render_html, render_text, to_line
 from coaching_service.core.jobs.queue import Job, RunAgain
 
 SEND = "send_mail"
@@ -33,21 +36,31 @@ log = structlog.get_logger("coaching_service.mail")
 
 
 class MailContent(TypedDict):
-    """What is encrypted of a queued mail."""
+    """What is encrypted of a queued mail; mail that an earlier version has queued has no `body`, and gets no HTML."""
 
     to: str
     subject: str
     text: str
+    body: NotRequired[MailBody]
 
 
 @dataclass(frozen=True)
 class NewMail:
-    """A mail to queue; `about` is the client it concerns, if any."""
+    """A mail to queue; `about` is the client it concerns, if any.
+
+    `text_addition` is a paragraph that only the plain text has, for those who read it with a program.
+    """
 
     to: str
     subject: str
-    text: str
+    body: MailBody
     about: ObjectId | None = None
+    text_addition: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The plain text."""
+        return render_text(self.body, self.text_addition)
 
 
 class MailRejected(Exception):
@@ -161,25 +174,29 @@ class FolderMailSender:
         draft.replace(file)
 
 
-async def enqueue_mail(ctx: Context, to: str, subject: str, text: str, *, about: ObjectId | None = None) -> None:
+async def enqueue_mail(ctx: Context, mail: NewMail) -> None:
     """Queue a mail in the caller's transaction. It is not sent if the client it is `about` is erased before.
 
     Mail of a sandbox is stored, and never sent.
     """
-    await enqueue_mails(ctx, [NewMail(to, subject, text, about)])
+    await enqueue_mails(ctx, [mail])
 
 
 async def enqueue_mails(ctx: Context, mails: Sequence[NewMail]) -> None:
     """Queue mails in the caller's transaction, as `enqueue_mail` does each of them."""
     if ctx.principal is not None and ctx.principal.company.is_sandbox:
         await sandbox_mail.store_many(
-            ctx, [{"to": each.to, "subject": each.subject, "text": each.text, "about": each.about} for each in mails]
+            ctx,
+            [
+                {"to": each.to, "subject": to_line(each.subject), "text": each.text, "about": each.about}
+                for each in mails
+            ],
         )
         return
     jobs: dict[ObjectId, tuple[dict[str, Any], ObjectId | None]] = {}
     for each in mails:
         identifier = ObjectId()
-        content: MailContent = {"to": each.to, "subject": each.subject, "text": each.text}
+        content: MailContent = {"to": each.to, "subject": each.subject, "text": each.text, "body": each.body}
         sealed = seal_content(ctx.services.vault, identifier, content)
         jobs[identifier] = ({"sealed": sealed, "tries": 0}, each.about)
     await queue.enqueue_each(ctx, SEND, jobs)
@@ -236,9 +253,14 @@ def _retry(job: Job, tries: int, reason: str, *, permanent: bool) -> RunAgain | 
 def _message(services: Services, job: Job, content: MailContent) -> EmailMessage:
     mail = EmailMessage()
     mail["To"] = content["to"]
-    mail["Subject"] = content["subject"]
+    subject = to_line(content["subject"])
+    mail["Subject"] = subject
     mail["Date"] = formatdate(usegmt=True)
-    mail["Message-ID"] = f"<{job.id}@{services.base_url.partition('://')[2].partition(':')[0]}>"
+    mail["Message-ID"] = f"<{job.id}@{urlsplit(services.base_url).hostname}>"
     mail["Auto-Submitted"] = "auto-generated"
     mail.set_content(content["text"])
+    if (body := content.get("body")) is not None:
+        if body["settings"] is not None:
+            mail["List-Unsubscribe"] = f"<{body['settings']}>"
+        mail.add_alternative(render_html(body, subject), subtype="html")
     return mail

@@ -11,6 +11,7 @@ from coaching_service.core.errors import Conflict, InvalidFields, SignInRejected
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.mail import NewMail
+from coaching_service.core.jobs.mail_body import MailBody
 from coaching_service.people.customers import first_access
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.events import CustomersCreated
@@ -60,12 +61,29 @@ async def _queue_invitations(ctx: Context, invited: Sequence[tuple[Customer, str
 def _invitation(ctx: Context, customer: Customer, email: str, token: str) -> NewMail:
     company = ctx.caller.company.name
     mailed_token = identities.sign_invitation(ctx.services, token, email)
-    text = (
-        f"Hello {customer['name']},\n\n{company} invites you to your training. Choose a password here:\n\n"
-        f"{ctx.services.base_url}/app/first-access?token={mailed_token}\n\n"
-        f"Or send it with this token to POST /auth/first-access: {mailed_token}\n"
+    inviter = company if ctx.caller.name == company else f"{ctx.caller.name} of {company}"
+    body: MailBody = {
+        "company": company,
+        "name": customer["name"],
+        "paragraphs": [
+            f"{inviter} invites you to your training plan, on your phone: what to do today, what you did the last "
+            "time, and messages with your coach.",
+            "To begin, choose a password.",
+        ],
+        "button": "Open your training plan",
+        "link": f"{ctx.services.base_url}/train/first-access?token={mailed_token}",
+        "notes": ["The link works once. Afterwards, sign in with your e-mail address and the password you chose."],
+        "reason": f"You receive this mail because {company} added you as a client with this e-mail address. "
+        "If you do not know them, ignore it.",
+        "settings": None,
+    }
+    return NewMail(
+        email,
+        f"{company} invites you to your training plan",
+        body,
+        customer["_id"],
+        f"Applications can send the password with this token to POST /auth/first-access: {mailed_token}",
     )
-    return NewMail(email, f"{company} invites you", text, customer["_id"])
 
 
 def _email_missing(message: str) -> InvalidFields:

@@ -16,6 +16,8 @@ from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Forbidden, SignInRejected, Unauthorized
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail, queue
+from coaching_service.core.jobs.mail import NewMail
+from coaching_service.core.jobs.mail_body import MailBody
 from coaching_service.core.jobs.queue import Job
 from coaching_service.people.account import service as account
 from coaching_service.people.assistants import service as assistants
@@ -244,14 +246,21 @@ async def _queue_reset_mail(ctx: Context, identity: Identity) -> None:
     if email is None:
         return
     token = await identities.create_reset_token(ctx, identity.subject_id, identity.kind)
-    text = (
-        f"Hello {ctx.caller.name},\n\nset a new password within the hour:\n\n"
-        f"{ctx.services.base_url}/app/reset-password?token={token}\n\n"
-        f"Or send it with this token to POST /auth/password/reset: {token}\n"
-        "If you did not ask for this, do nothing: your password stays as it is.\n"
-    )
-    about = identity.subject_id if identity.kind == "customer" else None
-    await mail.enqueue_mail(ctx, email, "Set a new password", text, about=about)
+    company, is_client = ctx.caller.company.name, identity.kind == "customer"
+    body: MailBody = {
+        "company": company,
+        "name": ctx.caller.name,
+        "paragraphs": ["You can set a new password with this link. It works once, within the hour."],
+        "button": "Set a new password",
+        "link": f"{ctx.services.base_url}/{'train' if is_client else 'app'}/reset-password?token={token}",
+        "notes": ["If you did not ask for this, do nothing: your password stays as it is."],
+        "reason": "You receive this mail because a new password was requested for this e-mail address, with which you "
+        f"sign in at {company}.",
+        "settings": None,
+    }
+    addition = f"Applications can send the password with this token to POST /auth/password/reset: {token}"
+    about = identity.subject_id if is_client else None
+    await mail.enqueue_mail(ctx, NewMail(email, "Set a new password", body, about, addition))
 
 
 async def reset_password(ctx: Context, token: str, password: str) -> None:

@@ -9,6 +9,8 @@ from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
+from coaching_service.core.jobs.mail import NewMail
+from coaching_service.core.jobs.mail_body import MailBody
 from coaching_service.people.account import service as account
 from coaching_service.people.identities import service as identities
 from coaching_service.people.team import store
@@ -162,13 +164,20 @@ async def create_employee(
 async def _send_invitation(ctx: Context, employee_id: ObjectId, name: str, email: str) -> None:
     token = await identities.create_reset_token(ctx, employee_id, "coach")
     company = ctx.caller.company.name
-    text = (
-        f"Hello {name},\n\n{company} has added you to its team. Set your password within the hour:\n\n"
-        f"{ctx.services.base_url}/app/reset-password?token={token}\n\n"
-        f"Or send it with this token to POST /auth/password/reset: {token}\n"
-        "Later, ask for another with 'Forgotten password'.\n"
-    )
-    await mail.enqueue_mail(ctx, email, f"Welcome to the team of {company}", text)
+    body: MailBody = {
+        "company": company,
+        "name": name,
+        "paragraphs": [f"{company} has added you to its team. Set your password within the hour."],
+        "button": "Set your password",
+        "link": f"{ctx.services.base_url}/app/reset-password?token={token}",
+        "notes": ["The link works once. Later, ask for another with 'Forgotten password'."],
+        "reason": f"You receive this mail because {ctx.caller.name} added a coach with this e-mail address to "
+        f"{company}. If you do not know them, ignore it.",
+        "settings": None,
+    }
+    addition = f"Applications can send the password with this token to POST /auth/password/reset: {token}"
+    welcome = NewMail(email, f"Welcome to the team of {company}", body, text_addition=addition)
+    await mail.enqueue_mail(ctx, welcome)
 
 
 @transactional

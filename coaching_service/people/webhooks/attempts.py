@@ -17,6 +17,8 @@ from coaching_service.core.errors import NotFound
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
+from coaching_service.core.jobs.mail import NewMail
+from coaching_service.core.jobs.mail_body import MailBody
 from coaching_service.core.outbound.client import OutboundError
 from coaching_service.people.changes import events
 from coaching_service.people.customers import service as customers
@@ -174,10 +176,17 @@ async def _disable(ctx: Context, webhook_id: ObjectId) -> None:
     if webhook is None or ctx.caller.email is None:
         return
     name = f"{webhook['description']} ({webhook['url']})" if webhook["description"] else webhook["url"]
-    text = (
-        f"Hello {ctx.caller.name},\n\nEvery delivery to this webhook has failed for three days, so it has been "
-        f"disabled:\n\n{name}\n\nOnce it works again, activate it in the settings:\n\n"
-        f"{ctx.services.base_url}/app/settings/webhooks/{webhook_id}\n\n"
-        "Events that happen in the meantime are not sent; they can be read with GET /coach/events.\n"
-    )
-    await mail.enqueue_mail(ctx, ctx.caller.email, _MAIL_SUBJECT, text)
+    body: MailBody = {
+        "company": ctx.caller.company.name,
+        "name": ctx.caller.name,
+        "paragraphs": [
+            f"Every delivery to this webhook has failed for three days, so it has been disabled: {name}",
+            "Once it works again, activate it in the settings.",
+        ],
+        "button": "Open the webhook",
+        "link": f"{ctx.services.base_url}/app/settings/webhooks/{webhook_id}",
+        "notes": ["Events that happen in the meantime are not sent; they can be read with GET /coach/events."],
+        "reason": f"You receive this mail because you are the owner of {ctx.caller.company.name}.",
+        "settings": None,
+    }
+    await mail.enqueue_mail(ctx, NewMail(ctx.caller.email, _MAIL_SUBJECT, body))

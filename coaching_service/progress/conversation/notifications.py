@@ -14,6 +14,8 @@ from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail, queue
+from coaching_service.core.jobs.mail import NewMail
+from coaching_service.core.jobs.mail_body import MailBody
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.people.account import service as account
 from coaching_service.people.customers import service as customers
@@ -87,12 +89,17 @@ async def _queue_mail_to_client(ctx: Context, customer: Customer) -> bool:
     if address is None or not is_wanted:
         return False
     company = ctx.caller.company.name
-    text = (
-        f"Hello {customer['name']},\n\n{company} has written to you. Sign in to read it:\n\n"
-        f"{ctx.services.base_url}/\n\n"
-        "You can turn these mails off in your settings.\n"
-    )
-    await mail.enqueue_mail(ctx, address, f"Unread messages from {company}", text, about=customer["_id"])
+    body: MailBody = {
+        "company": company,
+        "name": customer["name"],
+        "paragraphs": [f"{company} has written to you."],
+        "button": "Read your messages",
+        "link": f"{ctx.services.base_url}/train/messages",
+        "notes": [],
+        "reason": f"You receive this mail because you train with {company} and have unread messages.",
+        "settings": f"{ctx.services.base_url}/train/settings",
+    }
+    await mail.enqueue_mail(ctx, NewMail(address, f"Unread messages from {company}", body, customer["_id"]))
     return True
 
 
@@ -102,10 +109,17 @@ async def _queue_mail_to_coach(ctx: Context, customer: Customer) -> bool:
         return False
     trainer_id = customer["customerRoleData"]["assignedTo"]
     coach = await team.require_coach(ctx, trainer_id or ctx.caller.id)
-    link = f"{ctx.services.base_url}/app/customers/{customer['_id']}/messages"
-    text = (
-        f"Hello {coach['name']},\n\n{customers.full_name(customer)} has written to you. Read it here:\n\n{link}\n\n"
-        "The owner can turn these mails off in the settings of the company.\n"
-    )
-    await mail.enqueue_mail(ctx, coach["email"], "Unread messages from a client", text, about=customer["_id"])
+    is_owner, company = coach["role"] == "OWNER", ctx.caller.company.name
+    reason = f"You receive this mail because you coach this client at {company}."
+    body: MailBody = {
+        "company": company,
+        "name": coach["name"],
+        "paragraphs": [f"{customers.full_name(customer)} has written to you."],
+        "button": "Read the messages",
+        "link": f"{ctx.services.base_url}/app/customers/{customer['_id']}/messages",
+        "notes": [],
+        "reason": reason if is_owner else f"{reason} The owner can turn these mails off.",
+        "settings": f"{ctx.services.base_url}/app/settings/company" if is_owner else None,
+    }
+    await mail.enqueue_mail(ctx, NewMail(coach["email"], "Unread messages from a client", body, customer["_id"]))
     return True

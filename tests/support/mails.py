@@ -1,0 +1,101 @@
+"""Reading the mails that the service has sent: both parts, and what every mail has in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from email.message import EmailMessage, Message
+from html.parser import HTMLParser
+
+# Nothing that a mail program would load, run or send.
+_TAGS = {"html", "head", "meta", "title", "body", "div", "h1", "p", "table", "tr", "td", "a", "br"}
+_ATTRIBUTES = {"lang", "style", "charset", "name", "content", "dir", "role", "href"} | {
+    "border",
+    "cellpadding",
+    "cellspacing",
+}
+_ONLY_HTML = {"If the button does not work, open this address:", "."}
+
+
+@dataclass
+class MailParts:
+    """A mail: its subject, its plain text, what a reader of its HTML sees, and the links of the HTML with their labels."""
+
+    subject: str
+    text: str
+    html: str
+    seen: list[str] = field(default_factory=list)
+    links: dict[str, list[str]] = field(default_factory=dict)
+
+
+class _Reader(HTMLParser):
+    def __init__(self, parts: MailParts) -> None:
+        super().__init__()
+        self.parts = parts
+        self.opened: list[str] = []
+        self.link: str | None = None
+
+    def handle_starttag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
+        assert tag in _TAGS, tag
+        for name, value in attrs:
+            assert name in _ATTRIBUTES, name
+            assert "url(" not in (value or "")
+        if tag == "html":
+            assert ("lang", "en") in attrs
+        if tag not in ("meta", "br"):
+            self.opened.append(tag)
+        if tag == "a":
+            self.link = dict(attrs)["href"]
+            assert self.link is not None
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.opened.pop() == tag
+        if tag == "a":
+            self.link = None
+
+    def handle_data(self, data: str) -> None:
+        if not data.strip():
+            return
+        if self.opened[-1] == "title":
+            assert data == self.parts.subject
+            return
+        self.parts.seen.append(data.strip())
+        if self.link is not None:
+            self.parts.links.setdefault(self.link, []).append(data.strip())
+
+
+def part_of(mail: Message, kind: str) -> str:
+    """The part of a mail that is `plain` or `html`."""
+    assert isinstance(mail, EmailMessage)
+    body = mail.get_body((kind,))
+    assert body is not None, f"the mail has no part that is {kind}"
+    content: str = body.get_content()
+    return content.replace("\r\n", "\n")
+
+
+def read_mail(mail: Message, base_url: str) -> MailParts:
+    """Read a mail and check what applies to every one: its headers, its two parts, and that the HTML is inert."""
+    assert mail.get_content_type() == "multipart/alternative"
+    assert isinstance(mail, EmailMessage)
+    assert [part.get_content_type() for part in mail.iter_parts()] == ["text/plain", "text/html"], (
+        "the last is preferred"
+    )
+    assert mail["Auto-Submitted"] == "auto-generated"
+    assert mail["Message-ID"].endswith(f"@{base_url.partition('://')[2].partition(':')[0]}>")
+    assert mail["Date"].datetime is not None
+    for name in ("To", "From", "Subject", "Message-ID"):
+        assert len(mail.get_all(name, [])) == 1
+    parts = MailParts(mail["Subject"], part_of(mail, "plain"), part_of(mail, "html"))
+    reader = _Reader(parts)
+    reader.feed(parts.html)
+    reader.close()
+    assert reader.opened == []
+    assert parts.links
+    for link in parts.links:
+        assert link.startswith(f"{base_url}/")
+        assert f"{link}\n" in parts.text, "the plain text has every link, each at the end of a line"
+    missing = {seen for seen in parts.seen if seen not in parts.text} - _ONLY_HTML
+    assert missing <= {label for labels in parts.links.values() for label in labels}
+    if (unsubscribe := mail["List-Unsubscribe"]) is not None:
+        assert unsubscribe[1:-1] in parts.links
+    return parts
